@@ -122,10 +122,10 @@ def test_values_of_rows_that_are_not_there_are_damage(tmp_path: Path) -> None:
     outer = pa.StructArray.from_arrays([inner], names=["in"])
     po.write_table(pa.table({"id": pa.array(range(rows)), "s": outer}), path, row_index_stride=100)
     file = cf.open(path)
-    with pytest.raises(cf.CorruptFileError, match="found others"):
+    with pytest.raises(cf.CorruptFileError, match="found another position"):
         file.read()
     # The same where the reader seeks.
-    with pytest.raises(cf.CorruptFileError, match="found others"):
+    with pytest.raises(cf.CorruptFileError, match="found another position"):
         file.read(filter=[("id", ">=", 300), ("id", "<", 500)])
     assert file.verify()["damage"]
     assert file.read(on_error="skip").num_rows == 0

@@ -1,8 +1,8 @@
 //! Events: deletes and, before Hive 2.2, updates of rows that were written earlier.
 //!
-//! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket property at that time, and
-//! its number there. An event names an identity. A delete ends the row. An update gives it new values, so of all rows with one
-//! identity the one of the last write counts.
+//! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket
+//! property at that time, and its number in that bucket. An event names an identity. A delete ends the row.
+//! An update gives it new values: of all rows with the same identity, the row of the last write counts.
 //!
 //! ```text
 //! bucket property, Hive 3:  version (3 bits) = 1 | 0 (1) | bucket (12) | 0 (4) | statement (12)
@@ -41,7 +41,7 @@ pub(crate) struct Events {
     doubts: Vec<Doubt>,
 }
 
-/// Rows of which it is unknown whether they still exist.
+/// Rows that may have been deleted or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doubt {
     /// Rows of this bucket, or of all buckets.
@@ -51,15 +51,15 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    fn is_about(&self, write: i64, bucket: i32) -> bool {
-        write <= self.up_to && self.bucket.is_none_or(|own| own == bucket)
+    fn covers(&self, write: i64, bucket: i32) -> bool {
+        write <= self.up_to && self.bucket.is_none_or(|only| only == bucket)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     row: i64,
-    /// A delete, which nothing ever follows.
+    /// A delete. No later event concerns the row.
     deletes: bool,
     write: i64,
     statement: i32,
@@ -117,7 +117,7 @@ pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
 }
 
 impl Events {
-    /// No events yet; only those of the writes `ids` will count.
+    /// No events yet. Only events of the writes `ids` will count.
     pub(crate) fn new(ids: Option<Arc<WriteIds>>) -> Self {
         Self { ids, ..Self::default() }
     }
@@ -137,7 +137,7 @@ impl Events {
     }
 
     /// Whether any row of this write and bucket has an event.
-    pub(crate) fn touch(&self, write: i64, bucket: i32) -> bool {
+    pub(crate) fn has_any(&self, write: i64, bucket: i32) -> bool {
         self.groups.contains_key(&(write, bucket))
     }
 
@@ -181,7 +181,7 @@ impl Events {
 
     /// Whether lost events may concern a row of this write and bucket.
     pub(crate) fn is_in_doubt(&self, write: i64, bucket: i32) -> bool {
-        self.doubts.iter().any(|doubt| doubt.is_about(write, bucket))
+        self.doubts.iter().any(|doubt| doubt.covers(write, bucket))
     }
 
     /// Which rows of an ACID file's batch lost events may concern; `None` if no events are lost.
@@ -337,7 +337,7 @@ mod tests {
         events.complete();
         let live = events.live_plain(0, 2, 0, 4, 4);
         assert_eq!(live.iter().map(Option::unwrap).collect::<Vec<_>>(), [false, true, false, true]);
-        assert!(events.touch(0, 2) && events.touch(0, 536_870_912 | 2 << 16) && !events.touch(1, 2));
+        assert!(events.has_any(0, 2) && events.has_any(0, 536_870_912 | 2 << 16) && !events.has_any(1, 2));
         assert_eq!(bucket_property(1, 3), 0x2001_0003);
         assert_eq!([0x2001_0003, 7].map(bucket_of_property), [1, 7]);
         let e = Events::default().add(&batch(&[(3, 0, 0, 0, 0)]), 0).unwrap_err();

@@ -1,4 +1,5 @@
-//! ORC as one of the formats: a single file is one of `coldframe-orc`; a directory is a transactional table.
+//! ORC for the format registry: `coldframe-orc` opens a single file, this crate the directory of a
+//! transactional table.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -29,8 +30,8 @@ coldframe_core::options! {
 }
 
 coldframe_core::options! {
-    /// All that may be said of a file or a directory.
-    struct Given for OpenOptions {
+    /// All options for opening a file or a directory.
+    struct AllOptions for OpenOptions {
         flatten files: coldframe_orc::OpenOptions;
         flatten table: TableOptions;
     }
@@ -69,11 +70,12 @@ impl Format for HiveFormat {
         options: &OpenOptions,
         recorded: &[Piece],
     ) -> Result<Arc<dyn TableFile>> {
-        let Given { files, table } = Given::read(self.name(), &options.extra)?;
+        let AllOptions { files, table } = AllOptions::read(self.name(), &options.extra)?;
         let ids = table.ids()?.map(Arc::new);
         match source {
             Source::Folder { .. } if table.acid && files.row_numbers.is_some() => Err(Error::unsupported(
-                "`row_numbers` with the directory of a transactional Hive table: its rows are those of many files",
+                "`row_numbers` with the directory of a transactional Hive table: its rows come from many \
+                 files",
             )),
             Source::Folder { folder, .. } if table.acid => {
                 let state = recorded.first().map(|(state, _)| *state);
@@ -87,19 +89,20 @@ impl Format for HiveFormat {
         }
     }
 
-    /// Writes that the list does not count: open ones, and those later than it.
+    /// Writes that `acid_valid_write_ids` excludes but that may count one day: open writes and later writes.
     fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
-        let Given { table, .. } = Given::read(self.name(), &options.extra)?;
+        let AllOptions { table, .. } = AllOptions::read(self.name(), &options.extra)?;
         let (Source::Folder { folder, .. }, Some(ids)) = (source, table.ids()?) else {
             return Ok(Vec::new());
         };
-        let found = state::uncounted(folder.as_ref(), &ids)?;
+        let uncounted = state::uncounted(folder.as_ref(), &ids)?;
         let left_out = |kind, count, note: &str| {
             (count > 0).then(|| Content::new(kind, "", Some(false)).counted(count, "directories").noted(note))
         };
-        let later = "writes later than those that are known: whether they count is not known";
-        let open = "writes that are open: nobody knows yet whether they will count";
-        let all = [left_out("later writes", found.later, later), left_out("open writes", found.open, open)];
+        let later = "writes later than the list: whether they count is unknown";
+        let open = "open writes: whether they will count is unknown yet";
+        let all =
+            [left_out("later writes", uncounted.later, later), left_out("open writes", uncounted.open, open)];
         Ok(all.into_iter().flatten().collect())
     }
 
@@ -121,7 +124,7 @@ impl Format for HiveFormat {
     }
 
     fn open_options(&self) -> &'static [OptionSpec] {
-        Given::specs()
+        AllOptions::specs()
     }
 
     fn write_options(&self) -> &'static [OptionSpec] {

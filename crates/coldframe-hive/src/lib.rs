@@ -8,10 +8,11 @@
 //! | `part` | one open file of the table |
 //! | `events` | deletes and updates, and which rows survive them |
 //! | `write_ids` | which writes count, if the user lists them |
-//! | `lost` | lost files, and the rows that they leave in doubt |
-//! | `scan` | the units of one file, reduced to the live rows' own columns |
+//! | `lost` | lost files, and the rows that may have been deleted by them |
+//! | `scan` | the units of one file, reduced to the live rows and the table's columns |
 //!
-//! A directory is opened as a table by `acid=True` only. A single file of it is read as the rows it holds.
+//! With `acid=True` (the default) a directory is opened as a table. A single file of it, opened alone,
+//! returns its rows as stored.
 
 mod events;
 mod format;

@@ -1,9 +1,10 @@
-//! Lost files of a table, and the rows that they leave in doubt.
+//! Lost files of a table, and the rows in doubt: rows that the lost files may have deleted or replaced.
 //!
-//! A file of deletes, and before Hive 3 any delta, holds events of rows in other files: of the rows in its bucket that were written up
-//! to its last write (`OrcRawRecordMerger` looks for the events of a bucket only in the files of that bucket). If such events are
-//! lost, each of those rows may have been deleted or replaced. Under `raise` that is an error; otherwise these rows are not returned,
-//! and count as lost. Rows of other buckets and of later writes are known.
+//! A file of deletes, and before Hive 3 any delta, holds events of rows in other files. These rows are in the
+//! same bucket and were written up to the file's last write (`OrcRawRecordMerger` looks for the events of a
+//! bucket only in the files of that bucket). If such events are lost, each of these rows may have been
+//! deleted or replaced. Under `raise` that is an error; otherwise these rows are not returned, and count as
+//! lost. Rows of other buckets and of later writes are known.
 //!
 //! ```text
 //! base_5/bucket_00000          in doubt
@@ -19,13 +20,13 @@ use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::OpenFile;
 use crate::state::{DataFile, Role};
 
-/// The rows in doubt if events of `data` are lost; `events` are those that could be read.
+/// The rows in doubt if events of `data` are lost; `events` are the readable ones.
 fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
     let own = events.is_none_or(|events| events.properties().all(|p| bucket_of_property(p) == data.bucket));
     Doubt { bucket: Some(data.bucket).filter(|_| own), up_to: data.last_write }
 }
 
-/// A file that cannot be opened, or some of whose events cannot be read.
+/// A file that cannot be opened, or whose events cannot all be read.
 #[derive(Clone, Debug)]
 pub(crate) struct LostFile {
     pub(crate) data: DataFile,
@@ -46,7 +47,7 @@ impl LostFile {
         Self { doubt: can_uncover.then(|| doubt(&data, None)), data, fault, part: None }
     }
 
-    /// A file whose events end in an error; `events` are those read before it.
+    /// A file whose events end in an error; `events` are the events read before the error.
     pub(crate) fn events_of(part: &OpenFile, error: Error, events: &Events) -> Self {
         let error = error.within(part.data.path.clone());
         let at = error.offset().unwrap_or_default();

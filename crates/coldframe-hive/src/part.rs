@@ -18,8 +18,8 @@ pub(crate) struct OpenFile {
     pub(crate) file: Arc<dyn TableFile>,
     /// Whether its `hive.acid.stats` state that it holds inserts only.
     pub(crate) inserts_only: bool,
-    /// Whether its `hive.acid.version` states that an update is a delete (in a file of deletes) and an insert, as since
-    /// Hive 3.
+    /// Whether its `hive.acid.version` states that an update is stored as a delete (in a file of deletes) and
+    /// an insert, as Hive 3 and later do.
     pub(crate) splits_updates: bool,
 }
 
@@ -30,26 +30,28 @@ impl OpenFile {
         IDENTITY.iter().chain(["row"].iter()).all(|name| schema.column_with_name(name).is_some())
     }
 
-    /// Fails if the columns cannot be those of the file's kind; `of_acid` if its writer states that it has identity
-    /// columns.
+    /// Fails if the columns do not fit the kind of file. `of_acid`: the writer states that the file has
+    /// identity columns.
     pub(crate) fn check_identities(&self, of_acid: bool) -> Result<()> {
         let schema = self.file.schema();
         if !self.is_acid() {
-            let found =
+            let names =
                 schema.fields().iter().take(6).map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
-            let names = IDENTITY.join(", ");
+            let expected = IDENTITY.join(", ");
             return match of_acid {
-                true => Err(Error::corrupt(format!("expected the columns {names} and row, found {found}"))),
+                true => {
+                    Err(Error::corrupt(format!("expected the columns {expected} and row, found {names}")))
+                }
                 false => Ok(()),
             };
         }
         for name in IDENTITY {
             let expected =
                 if matches!(name, "operation" | "bucket") { DataType::Int32 } else { DataType::Int64 };
-            let found = schema.field_with_name(name).map(Field::data_type).ok();
-            if let Some(found) = found.filter(|found| **found != expected) {
+            let actual = schema.field_with_name(name).map(Field::data_type).ok();
+            if let Some(actual) = actual.filter(|actual| **actual != expected) {
                 return Err(Error::corrupt(format!(
-                    "expected {expected} in the column `{name}` of an ACID file, found {found}"
+                    "expected {expected} in the column `{name}` of an ACID file, found {actual}"
                 )));
             }
         }

@@ -60,7 +60,7 @@ struct Shared {
 }
 
 impl AcidPlan {
-    /// Plans `split` of `part`; `numbered` if the row numbers of a plain file are known.
+    /// Plans `split` of `part`. `numbered`: the row numbers of a plain file are known.
     pub(crate) fn new(
         part: &OpenFile,
         split: &Split,
@@ -75,11 +75,11 @@ impl AcidPlan {
         let predicate = request.scan.predicate.clone();
         let (predicate, on_error) = match rows {
             Rows::Identified => (predicate.map(below_row), request.scan.on_error),
-            // Counting needs every row, so nothing may be skipped.
+            // Counting needs every row, so no damage may be skipped.
             Rows::Counted { .. } => (None, OnError::Raise),
             Rows::AllLive => (predicate, request.scan.on_error),
         };
-        let has_all = predicate.as_ref().is_none_or(|p| knows(part, p));
+        let has_all = predicate.as_ref().is_none_or(|p| has_columns(part, p));
         let inner_request = PlanRequest {
             scan: Scan {
                 columns: None,
@@ -147,13 +147,13 @@ fn wanted_field(own: &Field, wanted: &SchemaRef) -> Option<Field> {
     Some(own.clone().with_data_type(field.data_type().clone()))
 }
 
-/// The filter, with its columns moved below `row`.
+/// The filter with its columns renamed to children of `row`.
 fn below_row(predicate: Predicate) -> Predicate {
     predicate.rename(&|column| format!("row.{column}"))
 }
 
 /// Whether the file has every column of the filter.
-fn knows(part: &OpenFile, predicate: &Predicate) -> bool {
+fn has_columns(part: &OpenFile, predicate: &Predicate) -> bool {
     let mut columns = Vec::new();
     predicate.columns(&mut columns);
     columns.iter().all(|c| {
@@ -167,7 +167,7 @@ impl Plan for AcidPlan {
         let (unit, first, expected) = match next.map_err(|e| self.context.on_error.weigh(e)) {
             Ok(Some(unit)) => unit,
             Ok(None) => return Ok(None),
-            // It is unknown how many rows are lost, so the rows after them cannot be told from deleted ones.
+            // The number of lost rows is unknown, so it is unknown which of the later rows are deleted.
             Err(e) if self.context.on_error != OnError::Raise && e.is_damage() => {
                 let from = e.offset().unwrap_or(self.end).min(self.end);
                 let e = e.within(self.context.path.clone());
@@ -192,7 +192,7 @@ impl AcidPlan {
             return Ok(Some((unit, first, None)));
         }
         let rows = unit.rows.and_then(|n| i64::try_from(n).ok()).ok_or_else(|| {
-            Error::unsupported("deletes of rows in a plain file whose stripes do not say how many they have")
+            Error::unsupported("deletes of rows in a plain file whose stripes state no number of rows")
         })?;
         self.next = first
             .checked_add(rows)
@@ -205,7 +205,7 @@ struct LiveRows {
     inner: Box<dyn DecodeUnit>,
     context: Arc<Shared>,
     first: i64,
-    /// How many rows the unit must have for the numbers after it to be right.
+    /// How many rows the unit must have, so that the row numbers after it are right.
     expected: Option<i64>,
     /// The unit's name in damage records.
     place: String,
@@ -214,8 +214,8 @@ struct LiveRows {
 impl DecodeUnit for LiveRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self { inner, context, first, expected, place } = *self;
-        // Files whose rows are counted are read with `raise`, so their damage is weighed here by the caller's
-        // `on_error`.
+        // Files whose rows are counted are read with `raise`. The caller's `on_error` is applied to their
+        // damage here.
         let batches = inner.decode(bytes).map_err(|e| context.on_error.weigh(e))?;
         // The consumer counts batches, possibly from several threads in turn.
         let seen = Arc::new(Mutex::new((0i64, 0u64)));
@@ -230,10 +230,10 @@ impl DecodeUnit for LiveRows {
             Ok(live)
         });
         let check = std::iter::once_with(move || {
-            let (found, in_doubt) = *total.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.tell_doubt(in_doubt, &place);
-            let differs = expected.filter(|e| *e != found);
-            differs.map(|e| Err(Error::corrupt(format!("expected {e} rows, found {found}"))))
+            let (rows, in_doubt) = *total.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.record_doubt(in_doubt, &place);
+            let differs = expected.filter(|e| *e != rows);
+            differs.map(|e| Err(Error::corrupt(format!("expected {e} rows, found {rows}"))))
         });
         Ok(Box::new(lives.chain(check.flatten())))
     }
@@ -272,7 +272,7 @@ impl Shared {
     }
 
     /// Records rows that were dropped because they are in doubt.
-    fn tell_doubt(&self, rows: u64, place: &str) {
+    fn record_doubt(&self, rows: u64, place: &str) {
         if rows > 0 {
             self.damage.push(Damage {
                 bytes: 0..0,
@@ -284,8 +284,8 @@ impl Shared {
         }
     }
 
-    /// Drops the rows whose identity was lost and became null: it is unknown whether they were deleted. `None` if no
-    /// row is left.
+    /// Drops the rows whose identity was lost and became null: whether they were deleted is unknown. `None`
+    /// if no identity was lost.
     fn known(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         if self.rows != Rows::Identified || self.on_error != OnError::Null {
             return Ok(None);
@@ -298,7 +298,7 @@ impl Shared {
             rows_lost: Some(nulls.null_count() as u64),
             structure: format!("{}: identities of rows", self.path),
             reason:
-                "expected the identity of each row, found it lost: whether the row was deleted cannot be told"
+                "expected the identity of each row, found it lost: whether the row was deleted is unknown"
                     .to_owned(),
         });
         let known = BooleanArray::new(nulls.into_inner(), None);
@@ -315,16 +315,15 @@ impl Shared {
             .fields()
             .iter()
             .map(|field| {
-                let found = match (self.rows, row) {
+                let column = match (self.rows, row) {
                     (Rows::Identified, Some(row)) => child(row, field.name()),
                     (Rows::Identified, None) => Ok(None),
                     _ => Ok(batch.column_by_name(field.name()).cloned()),
                 };
-                let found = found?;
-                Ok(found.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
+                Ok(column?.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
             })
             .collect::<Result<_>>()?;
-        // Files may return more children of a struct than were requested, so the types are taken from them.
+        // Files may return more children of a struct than requested, so the types come from the arrays.
         let fields: Vec<Field> = self
             .schema
             .fields()

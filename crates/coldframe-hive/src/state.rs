@@ -9,10 +9,12 @@
 //! NNNNNN_M[_copy_K], */..         plain rows from before the table was transactional: only without a base
 //! ```
 //!
-//! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base counts. Then deltas count in the order of their first write,
-//! wider ones first, if they reach beyond what is already covered. Of a multi-statement transaction all statements count, unless a
-//! delta without a statement (a compaction) covers them. A delete delta counts if the insert delta of the same name does. Files do not
-//! tell which writes a metastore knows as open or aborted: without a list of [`WriteIds`], everything present counts as committed.
+//! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base counts. Then deltas count in the
+//! order of their first write, wider ones first, if they reach beyond the writes covered so far. All
+//! statements of a multi-statement transaction count, unless a delta without a statement (a compaction)
+//! covers them. A delete delta counts if the insert delta of the same name does. The files do not show which
+//! writes a metastore knows as open or aborted: without a list of [`WriteIds`], every write counts as
+//! committed.
 
 use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -44,7 +46,7 @@ pub(crate) struct DataFile {
     pub(crate) len: u64,
     /// The write id of plain rows; 0 for rows older than the first write.
     pub(crate) write_id: i64,
-    /// The last write that anything in it belongs to.
+    /// The last write of its rows or events.
     pub(crate) last_write: i64,
     /// The statement of the write.
     pub(crate) statement: i32,
@@ -55,9 +57,9 @@ pub(crate) struct DataFile {
 }
 
 impl DataFile {
-    /// Whether losing its events could bring back rows of other files. If the table's updates are deletes and inserts
-    /// (`splits_updates`), only files of deletes concern other rows. The events in a base concern its own rows, which
-    /// are lost with it.
+    /// Whether losing its events could bring back rows of other files. If the table stores updates as deletes
+    /// and inserts (`splits_updates`), only files of deletes concern other rows. The events in a base concern
+    /// only rows of that base, which are lost with it.
     pub(crate) fn can_uncover(&self, splits_updates: bool) -> bool {
         let is_in_base = self.path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some());
         (self.role == Role::Deletes || !splits_updates) && !is_in_base
@@ -90,7 +92,7 @@ pub(crate) fn is_acid(folder: &dyn Folder) -> Result<bool> {
     Ok(entries.any(|e| is_part(&e.path)))
 }
 
-/// Whether a directory is called as a base or a delta.
+/// Whether a directory has the name of a base or a delta.
 pub(crate) fn is_part(path: &str) -> bool {
     parse_base(path).is_some() || parse_delta(path).is_some()
 }
@@ -103,11 +105,11 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     let mut oldest: Option<(i64, i64, String)> = None;
     for entry in folders() {
         let Some((write, visible)) = parse_base(&entry.path) else { continue };
-        let found = (write, visible, entry.path.clone());
-        if oldest.as_ref().is_none_or(|known| *known > found) {
-            oldest = Some(found.clone());
+        let candidate = (write, visible, entry.path.clone());
+        if oldest.as_ref().is_none_or(|known| *known > candidate) {
+            oldest = Some(candidate.clone());
         }
-        if base.as_ref().is_some_and(|best| *best > found) {
+        if base.as_ref().is_some_and(|best| *best > candidate) {
             continue;
         }
         let counts = match ids {
@@ -115,11 +117,11 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
             Some(ids) => ids.has_base(write, visible > 0 || is_compacted(folder, &entry.path)?),
         };
         if counts {
-            base = Some(found);
+            base = Some(candidate);
         }
     }
     if let Some((_, visible, path)) = oldest.filter(|_| base.is_none()) {
-        demand_history(folder, &path, visible)?;
+        check_history(folder, &path, visible)?;
     }
     let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
     let mut files = Vec::new();
@@ -151,44 +153,45 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     Ok(files)
 }
 
-/// How many directories of a table have writes that do not count yet, but may one day.
+/// Counts of directories whose writes do not count yet, but may one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncounted {
-    /// Those with writes later than the list.
+    /// Directories with writes later than the list.
     pub(crate) later: u64,
-    /// Those with open writes.
+    /// Directories with open writes.
     pub(crate) open: u64,
 }
 
-/// Counts the directories with writes that `ids` do not count. Aborted writes never will, and are not among them.
+/// Counts the directories with writes that `ids` exclude as open or too late. Aborted writes never count, so
+/// they are left out.
 pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted> {
-    let mut found = Uncounted::default();
+    let mut uncounted = Uncounted::default();
     for entry in folder.list("")?.iter().filter(|e| e.is_folder && is_visible(e)) {
         if let Some((write, _)) = parse_base(&entry.path) {
-            // One up to the lowest open write is read even if the list ends before it.
-            found.later += u64::from(ids.is_later(write) && !ids.has_base(write, true));
+            // A base up to the lowest open write is read even if the list ends before it.
+            uncounted.later += u64::from(ids.is_later(write) && !ids.has_base(write, true));
         } else if let Some(Delta { min, max, .. }) = parse_delta(&entry.path) {
-            found.later += u64::from(ids.is_later(max));
-            found.open += u64::from(ids.has_open(min, max));
+            uncounted.later += u64::from(ids.is_later(max));
+            uncounted.open += u64::from(ids.has_open(min, max));
         }
     }
-    Ok(found)
+    Ok(uncounted)
 }
 
-/// Fails if a compaction has merged writes that count with others that do not, and what it merged may be gone. Hive:
-/// `ACID_NOT_ENOUGH_HISTORY`.
-fn demand_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> {
+/// Fails if a compaction has merged writes that count with writes that do not, since the merged files may be
+/// gone. Hive: `ACID_NOT_ENOUGH_HISTORY`.
+fn check_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> {
     if visible == 0 && !is_compacted(folder, oldest)? {
         return Ok(());
     }
     Err(Error::unsupported(format!(
-        "rows as of writes that a compaction has merged with others, into `{oldest}`: name newer ones in \
-         `acid_valid_write_ids`"
+        "rows as of writes that a compaction has merged with later ones into `{oldest}`: list newer writes \
+         in `acid_valid_write_ids`"
     )))
 }
 
-/// A hash of the files of a state. Splits name files by their place in it. The length of a file that is still being written does
-/// not count.
+/// A hash of the files of a state: splits name files by their index in it. The hash ignores the length of a
+/// file that is still being written.
 pub(crate) fn fingerprint(files: &[DataFile]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
@@ -315,10 +318,10 @@ fn flushed(side: Arc<dyn ReadAt>) -> Result<u64> {
     let whole = side.len() / 8 * 8;
     let Some(start) = whole.checked_sub(8) else { return Ok(0) };
     let bytes = side.read(start..whole)?;
-    let stated = <[u8; 8]>::try_from(bytes.as_ref())
+    let length = <[u8; 8]>::try_from(bytes.as_ref())
         .map(u64::from_be_bytes)
         .map_err(|_| Error::corrupt(format!("expected a length of 8 bytes, found {}", bytes.len())))?;
-    Ok(stated)
+    Ok(length)
 }
 
 /// All visible files below `path`.
@@ -343,8 +346,8 @@ fn original(Entry { path, len, .. }: Entry) -> Option<DataFile> {
     Some(DataFile { path, role, len, write_id: 0, last_write: 0, statement: 0, bucket, valid_len: None })
 }
 
-/// The bucket in `bucket_00002[_0]` or `000002_0[_copy_1]`. Other names are not Hive's; if such a file holds rows, they
-/// are in bucket 0.
+/// The bucket in `bucket_00002[_0]` or `000002_0[_copy_1]`. Files with other names are not Hive's; if such a
+/// file holds rows, they are in bucket 0.
 fn bucket_of(name: &str) -> Option<i32> {
     if let Some(rest) = name.strip_prefix("bucket_") {
         return number(rest.split('_').next()?);
@@ -367,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_base_and_what_is_above_it() {
+    fn the_newest_base_and_the_deltas_after_it_count() {
         let paths = [
             "000000_0",
             "base_0000005/bucket_00000",
@@ -391,7 +394,8 @@ mod tests {
         );
     }
 
-    /// Hive's own examples: wider deltas make narrower ones obsolete, a delta without a statement those with one.
+    /// Hive's own examples: wider deltas make narrower ones obsolete, and a delta without a statement makes
+    /// deltas with one obsolete.
     #[test]
     fn overlapping_deltas() {
         assert_eq!(
@@ -433,15 +437,15 @@ mod tests {
             "delta_6_10/bucket_0",
         ];
         let files = |list: &str| -> Vec<String> {
-            let found = current_files(&folder(&paths), Some(&list.parse().unwrap()));
-            found.unwrap().into_iter().map(|f| f.path).collect()
+            let current = current_files(&folder(&paths), Some(&list.parse().unwrap()));
+            current.unwrap().into_iter().map(|f| f.path).collect()
         };
         // Overwrite 8 is aborted, 7 is open, nothing above 9 is known: the wide delta holds 6 and 9.
         assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
         // A base up to the lowest open write may be read, one beyond it may not.
         assert_eq!(files("t:7:5:5:6"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
-        // Hive does not read then, either: deltas that were compacted may be gone.
+        // Hive refuses to read then, too: the deltas that were compacted may be gone.
         let e = current_files(&folder(&paths), Some(&"t:7:4:4:6".parse().unwrap())).unwrap_err().to_string();
         assert!(e.contains("into `base_5_v20`"), "{e}");
         // Before Hive 4 a marker file states that a base was compacted.
@@ -449,14 +453,14 @@ mod tests {
             .with("base_9/_metadata_acid", &br#"{"thisFileVersion":"0","dataFormat":"compacted"}"#[..]);
         let list: WriteIds = "t:9:7:7:".parse().unwrap();
         assert!(current_files(&marked, Some(&list)).unwrap_err().to_string().contains("into `base_9`"));
-        // That of an overwrite that does not count has merged nothing.
+        // The base of an overwrite that does not count has merged nothing.
         let overwritten = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"]);
-        let found = current_files(&overwritten, Some(&"t:9:7:7:9".parse().unwrap())).unwrap();
-        assert_eq!(found.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
+        let files = current_files(&overwritten, Some(&"t:9:7:7:9".parse().unwrap())).unwrap();
+        assert_eq!(files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
     }
 
     #[test]
-    fn a_state_is_known_by_its_files() {
+    fn a_fingerprint_depends_on_the_files_that_count() {
         let state = |paths: &[&str], list: &str| {
             let ids = list.parse().unwrap();
             fingerprint(&current_files(&folder(paths), Some(&ids)).unwrap())

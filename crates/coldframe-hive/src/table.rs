@@ -1,4 +1,5 @@
-//! A table or partition directory as its live rows: base, insert deltas and original files, without deleted rows.
+//! A table or partition directory as its live rows: the rows of base, insert deltas and original files that
+//! no event deletes.
 //!
 //! ```text
 //! ACID file   struct<operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint, row struct<..>>
@@ -38,7 +39,8 @@ pub(crate) const ACID_VERSION: &str = "hive.acid.version";
 pub(crate) struct AcidTable {
     /// Files with rows, in write order.
     rows: Vec<OpenFile>,
-    /// For each of them, the number of its first row if it is plain; `None` if a file before it is lost.
+    /// The number of the first row of each file in `rows`, if the file is plain; `None` if a file before it
+    /// is lost.
     first_rows: Vec<Option<i64>>,
     /// Files with events.
     events_in: Vec<OpenFile>,
@@ -46,13 +48,13 @@ pub(crate) struct AcidTable {
     lost: Vec<LostFile>,
     /// The writes that count; `None` if all do.
     ids: Option<Arc<WriteIds>>,
-    /// The number of the directory's state: see [`state::fingerprint`].
+    /// The fingerprint of the directory's state: see [`state::fingerprint`].
     state: u64,
     schema: SchemaRef,
     events: Mutex<Option<Arc<KnownEvents>>>,
 }
 
-/// The events of all files, and the files that cannot be read to the end.
+/// The events of all files, and the files that cannot be opened or read to the end.
 #[derive(Debug)]
 struct KnownEvents {
     events: Arc<Events>,
@@ -62,8 +64,8 @@ struct KnownEvents {
 impl KnownEvents {
     /// The events; an error if some are lost and `on_error` is `raise`.
     fn events(&self, on_error: OnError) -> Result<Arc<Events>> {
-        let speaks = |lost: &&LostFile| !lost.has_rows() || lost.doubt.is_some();
-        match self.lost.iter().find(speaks).filter(|_| on_error == OnError::Raise) {
+        let loses_events = |lost: &&LostFile| !lost.has_rows() || lost.doubt.is_some();
+        match self.lost.iter().find(loses_events).filter(|_| on_error == OnError::Raise) {
             Some(lost) => Err(lost.to_error()),
             None => Ok(self.events.clone()),
         }
@@ -71,8 +73,8 @@ impl KnownEvents {
 }
 
 impl AcidTable {
-    /// Opens a table or partition directory as its live rows. `planned`: the state in which its splits were made, from
-    /// which it must not differ.
+    /// Opens a table or partition directory as its live rows. `planned`: the fingerprint at the time its
+    /// splits were made; the directory must still have it.
     pub(crate) fn open(
         folder: &dyn Folder,
         ids: Option<Arc<WriteIds>>,
@@ -83,14 +85,14 @@ impl AcidTable {
         let state = state::fingerprint(&files);
         if planned.is_some_and(|planned| planned != state) {
             return Err(Error::from(std::io::Error::other(
-                "the files of the transactional table are no longer those that its splits were made of, as after a \
-                 compaction: read it again",
+                "the files of the transactional table have changed since its splits were made, as after a \
+                 compaction: read the table again",
             )));
         }
         Ok(Self { state, ..Self::of_files(folder, files, ids, options)? })
     }
 
-    /// The table of some files of a directory.
+    /// Builds the table from the given files of a directory.
     fn of_files(
         folder: &dyn Folder,
         files: Vec<DataFile>,
@@ -114,7 +116,7 @@ impl AcidTable {
             let path = data.path.clone();
             open(data).map_err(|e| e.in_file(path))
         };
-        // In a file that is being written nothing counts before the first flush: it has no rows and no columns yet.
+        // A file that is being written has no rows and no columns before its first flush.
         let (unflushed, files): (Vec<DataFile>, Vec<DataFile>) =
             files.into_iter().partition(|data| data.valid_len == Some(0));
         let (mut parts, mut lost) = (Vec::new(), Vec::new());
@@ -129,14 +131,14 @@ impl AcidTable {
             Some(data) if parts.iter().all(|p| p.data.role != Role::Rows) => {
                 let whole = DataFile { valid_len: None, ..data };
                 open_named(whole)
-                    .within(|| "the columns of a table of which nothing is flushed")?
+                    .within(|| "the columns of a table that has flushed no rows yet")?
                     .row_fields()?
             }
             // No other file states the columns.
             _ if parts.iter().all(|p| p.data.role != Role::Rows) => match lost.into_iter().next() {
                 Some((_, e)) => return Err(e),
                 None => {
-                    // If no write counts, the files of writes that do not count state the columns.
+                    // If no write counts, the columns come from files of other writes.
                     let others = state::current_files(folder, None)?;
                     let newest = others.into_iter().rev().find(|data| data.role == Role::Rows);
                     let columns = newest.map(|data| {
@@ -152,8 +154,8 @@ impl AcidTable {
         Self::new(parts, lost, columns, ids)
     }
 
-    /// Builds the table from the files that [`state::current_files`] lists, and those that cannot be opened; `columns`
-    /// if no file has rows.
+    /// Builds the table from the files that [`state::current_files`] lists, and those that cannot be opened.
+    /// `columns` are used if no file has rows.
     fn new(
         parts: Vec<OpenFile>,
         lost: Vec<(DataFile, Error)>,
@@ -177,7 +179,7 @@ impl AcidTable {
         self.lost.iter().filter(|file| file.has_rows())
     }
 
-    /// A file that cannot be opened has no units; its loss is recorded.
+    /// Plans a file that cannot be opened: it has no units, and its loss is recorded.
     fn plan_lost(&self, index: usize, request: &PlanRequest) -> Result<Box<dyn Plan>> {
         let lost = index.checked_sub(self.rows.len()).and_then(|at| self.lost_rows().nth(at));
         let lost = lost.ok_or_else(|| {
@@ -191,18 +193,18 @@ impl AcidTable {
         Ok(Box::new(NoUnits))
     }
 
-    /// Whether this is the split with the first byte of the first file. Losses that belong to no row are reported
-    /// there.
+    /// Whether this is the split with the first byte of the first file. That split reports the losses that
+    /// belong to no row.
     fn is_first(&self, split: &Split) -> Result<bool> {
         let Some(first) = self.rows.first().filter(|_| split.part == 0) else { return Ok(false) };
         let splits = first.file.splits(u64::MAX).map_err(|e| e.in_file(first.data.path.clone()))?;
         Ok(splits.first().is_none_or(|own| own.range.start >= split.range.start))
     }
 
-    /// All events, read once; of damaged files those that can be read.
+    /// All events, read once. Of a damaged file, those events that can be read.
     fn known(&self) -> Result<Arc<KnownEvents>> {
-        let mut held = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = held.as_ref() {
+        let mut cached = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = cached.as_ref() {
             return Ok(known.clone());
         }
         let mut events = Events::new(self.ids.clone());
@@ -213,7 +215,8 @@ impl AcidTable {
                 Ok(()) => {}
                 Err(e) if Fault::is(&e) => {
                     match part.read_events(OnError::Skip, &mut own) {
-                        // The rest of the file, after the damage, may fail in a way that no mode tolerates.
+                        // The rest of the file after the damage may fail with an error that no mode
+                        // tolerates.
                         Err(e) if !Fault::is(&e) => return Err(e.in_file(part.data.path.clone())),
                         _ => {}
                     }
@@ -226,14 +229,14 @@ impl AcidTable {
         lost.iter().filter_map(|file| file.doubt).for_each(|doubt| events.doubt(doubt));
         events.complete();
         let known = Arc::new(KnownEvents { events: Arc::new(events), lost });
-        *held = Some(known.clone());
+        *cached = Some(known.clone());
         Ok(known)
     }
 
-    /// Whether the rows of a plain file must be counted to be identified.
-    fn counts_rows(part: &OpenFile, events: &Events) -> bool {
+    /// Whether events name rows of this plain file by number, so that its rows must be counted.
+    fn needs_row_numbers(part: &OpenFile, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
-        !part.is_acid() && properties.iter().any(|p| events.touch(part.data.write_id, *p))
+        !part.is_acid() && properties.iter().any(|p| events.has_any(part.data.write_id, *p))
     }
 }
 
@@ -243,7 +246,7 @@ fn inserts_only(stats: &[u8]) -> bool {
     matches!(text.split(',').collect::<Vec<_>>().as_slice(), [_, "0", "0"])
 }
 
-/// Whether these are the names that Hive before 2.0 gave to columns.
+/// Whether the columns have the names that Hive wrote before 2.0.
 fn are_placeholders(fields: &[FieldRef]) -> bool {
     !fields.is_empty() && fields.iter().enumerate().all(|(at, field)| *field.name() == format!("_col{at}"))
 }
@@ -259,16 +262,16 @@ fn table_schema(rows: &[OpenFile], columns: Vec<FieldRef>) -> Result<SchemaRef> 
         let own = part.row_fields()?;
         if are_placeholders(&own) != are_placeholders(&fields) {
             return Err(Error::unsupported(
-                "a table of which some files have column names, and others `_col0`, `_col1` ..",
+                "a table where some files have column names and others have `_col0`, `_col1` ..",
             )
             .in_file(part.data.path.clone()));
         }
         for field in own {
             let same = fields.iter().find(|f| f.name() == field.name());
             if let Some(other) = same.filter(|f| f.data_type() != field.data_type()) {
-                let (name, found, expected) = (field.name(), field.data_type(), other.data_type());
+                let (name, actual, expected) = (field.name(), field.data_type(), other.data_type());
                 return Err(Error::unsupported(format!(
-                    "a table whose column `{name}` changed its type: expected {expected}, found {found}"
+                    "a table whose column `{name}` changed its type: expected {expected}, found {actual}"
                 ))
                 .in_file(part.data.path.clone()));
             }
@@ -279,7 +282,8 @@ fn table_schema(rows: &[OpenFile], columns: Vec<FieldRef>) -> Result<SchemaRef> 
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// Plain files of one write and bucket continue their row numbers from file to file, as long as none is lost.
+/// The number of each file's first row. Plain files of one write and bucket continue their row numbers from
+/// file to file; after a lost file the numbers are unknown.
 fn first_rows(rows: &[OpenFile], lost: &[LostFile]) -> Result<Vec<Option<i64>>> {
     let key = |data: &DataFile| (data.write_id, data.bucket, data.statement);
     let is_behind = |data: &DataFile| {
@@ -320,7 +324,7 @@ impl TableFile for AcidTable {
         are_placeholders(self.schema.fields())
     }
 
-    /// Known if there are only inserts and all writes count.
+    /// Known if the table has only inserts and all writes count.
     fn row_count(&self) -> Option<u64> {
         if !self.events_in.is_empty() || !self.lost.is_empty() || self.ids.is_some() {
             return None;
@@ -362,8 +366,8 @@ impl TableFile for AcidTable {
         for (number, part) in self.rows.iter().enumerate() {
             let number =
                 u32::try_from(number).map_err(|_| Error::unsupported("a table of more than 2^32 files"))?;
-            // Rows that are identified by number must be read from the first on.
-            let target = if Self::counts_rows(part, events) { u64::MAX } else { target };
+            // Rows that are identified by number must be counted from the first row of the file.
+            let target = if Self::needs_row_numbers(part, events) { u64::MAX } else { target };
             let splits = part.file.splits(target).map_err(|e| e.in_file(part.data.path.clone()))?;
             let rows_known =
                 events.is_empty() && known.lost.is_empty() && part.inserts_only && self.ids.is_none();
@@ -394,7 +398,7 @@ impl TableFile for AcidTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table in which no write counts has no splits; an empty one asks for its schema.
+        // A table in which no write counts has no splits; an empty split requests only the schema.
         if self.rows.is_empty() && split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
@@ -408,7 +412,7 @@ impl TableFile for AcidTable {
             let deletes = known.lost.iter().filter(|file| file.data.role == Role::Deletes);
             deletes.for_each(|file| request.damage.push(file.fault.damage.clone()));
         }
-        let (rows, numbered) = match (part.is_acid(), Self::counts_rows(part, &events), first_row) {
+        let (rows, numbered) = match (part.is_acid(), Self::needs_row_numbers(part, &events), first_row) {
             (true, ..) => (Rows::Identified, true),
             (false, true, Some(first)) => (Rows::Counted { next: *first }, true),
             (false, true, None) => (Rows::AllLive, false),
@@ -451,7 +455,7 @@ impl TableFile for AcidTable {
         let deletes = self.events_in.iter().filter(|p| p.data.role == Role::Deletes);
         for part in self.rows.iter().chain(deletes) {
             match part.file.verify_structure() {
-                Ok(found) => all.extend(found.into_iter().map(|d| named(&part.data.path, d))),
+                Ok(damage) => all.extend(damage.into_iter().map(|d| named(&part.data.path, d))),
                 Err(e) if Fault::is(&e) => {
                     all.push(Damage::from_error(&e.within(part.data.path.clone()), 0..part.data.len, None));
                 }
@@ -466,7 +470,7 @@ impl TableFile for AcidTable {
     }
 }
 
-/// Moves a file's tree to its offset after the previous files.
+/// Moves a file's tree behind the trees of the previous files.
 fn shift(node: &mut Node, by: u64) {
     node.bytes = node.bytes.start.saturating_add(by)..node.bytes.end.saturating_add(by);
     node.children.iter_mut().for_each(|child| shift(child, by));

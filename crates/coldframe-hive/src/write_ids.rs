@@ -4,7 +4,8 @@
 //! default.sales:12:9:9,11:4,10      table : highest write : lowest open one : open ones : aborted ones
 //! ```
 //!
-//! The format of Hive's `ValidReaderWriteIdList.writeToString`. Writes above the highest, open ones and aborted ones do not count.
+//! The format of Hive's `ValidReaderWriteIdList.writeToString`. Writes above the highest, open writes and
+//! aborted writes do not count.
 
 use std::str::FromStr;
 
@@ -18,7 +19,7 @@ pub(crate) struct WriteIds {
     least_open: i64,
     /// Open and aborted writes, sorted.
     exceptions: Vec<i64>,
-    /// The open ones of them.
+    /// Open writes, a subset of `exceptions`.
     open: Vec<i64>,
 }
 
@@ -55,7 +56,7 @@ impl WriteIds {
         write <= self.highest && self.exceptions.binary_search(&write).is_err()
     }
 
-    /// Whether a write is later than the list: whether it counts is not known.
+    /// Whether a write is later than the list, which does not cover it.
     pub(crate) fn is_later(&self, write: i64) -> bool {
         write > self.highest
     }
@@ -78,9 +79,9 @@ impl WriteIds {
         i64::try_from(inside.len()).is_ok_and(|n| n < count)
     }
 
-    /// Whether a base of all writes up to `write` may be read. One up to the lowest open write may be, whatever made
-    /// it. Beyond that, a base from a compaction contains open writes and may not be read; a base from an overwrite may
-    /// be if its write counts. Hive: `AcidUtils.isValidBase`.
+    /// Whether a base of all writes up to `write` may be read. A base up to the lowest open write may always
+    /// be read. Beyond that write, a base from a compaction contains open writes and may not be read; a base
+    /// from an overwrite may be read if its write counts. Hive: `AcidUtils.isValidBase`.
     pub(crate) fn has_base(&self, write: i64, compacted: bool) -> bool {
         if write == i64::MIN || (self.least_open != i64::MAX && write <= self.least_open) {
             return true;

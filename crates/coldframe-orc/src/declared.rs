@@ -1,14 +1,15 @@
-//! Column types that the user declares because the file lacks them or has others than wanted.
+//! Column types that the user declares, where the file's types are missing or unwanted.
 //!
 //! | file | declared | why |
 //! |---|---|---|
-//! | string, varchar, char | binary | Hive wrote bytes that are not UTF-8: they are returned unchanged |
-//! | decimal without precision (Hive 0.11) | decimal(p,s) | the type that all files of a table share |
+//! | string, varchar, char | binary | Hive wrote bytes that are not UTF-8: the reader returns them unchanged |
+//! | decimal without precision (Hive 0.11) | decimal(p,s) | one type for all files of a table |
 //!
-//! Columns are matched by name; those that are not declared keep their types. Any other change of type is an error,
-//! unless the schema is the table's ([`Declares::Table`]): a table may have columns that were added later, and types
-//! that changed since. There Hive's old names `_col0`, `_col1` .. stand for positions, and where the types do not fit,
-//! the file's stay. Files of Hive's tables ([`Declares::Hive`]) take the names, too: see [`hive`].
+//! Columns are matched by name; columns that are not declared keep their types. Any other change of type is
+//! an error, unless the schema is the table's ([`Declares::Table`]): a table may have columns that were added
+//! later, and types that changed since. With a table's schema, Hive's old names `_col0`, `_col1` .. are
+//! matched by position, and a column whose types do not fit keeps the file's type. Files of Hive's tables
+//! ([`Declares::Hive`]) take the names, too: see [`hive`].
 
 mod hive;
 mod types;
@@ -49,13 +50,13 @@ fn declare_columns(types: &mut [proto::Type], declared: &[proto::Type]) -> Resul
             return Err(Error::schema(format!("expected one of the file's columns ({own}), found `{name}`"))
                 .within("schema"));
         };
-        declare_one(types, *at, declared, *of)
+        declare_type(types, *at, declared, *of)
             .map_err(|e| e.within(format!("column `{name}`")).within("schema"))?;
     }
     Ok(())
 }
 
-/// Applies a table's type to a file's, including nested types.
+/// Applies a table's type to a file's type, including nested types.
 fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) {
     let (Some(own), Some(want)) = (types.get_mut(at as usize), declared.get(of as usize)) else { return };
     if take(own, want) || own.kind != want.kind {
@@ -77,11 +78,12 @@ fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], o
 
 /// Whether the columns have the names that Hive wrote before 2.0.
 pub(crate) fn are_placeholders<'a>(names: impl IntoIterator<Item = &'a String>) -> bool {
-    let is = |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
-    names.into_iter().enumerate().all(is)
+    let is_placeholder =
+        |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
+    names.into_iter().enumerate().all(is_placeholder)
 }
 
-/// Uses a declared type where the file's own says less; returns whether it did.
+/// Uses a declared type where the file's own type states less; returns whether it did.
 fn take(own: &mut proto::Type, want: &proto::Type) -> bool {
     let kinds = (own.kind.and_then(Kind::from_number), want.kind.and_then(Kind::from_number));
     match kinds {
@@ -97,10 +99,10 @@ fn take(own: &mut proto::Type, want: &proto::Type) -> bool {
     }
 }
 
-/// One type and its nested types.
-fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
+/// Declares one type and its nested types, or fails if they differ.
+fn declare_type(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
     let Some(want) = declared.get(of as usize) else { return Ok(()) };
-    // The type tree reports what is wrong with a file's own types.
+    // The type tree reports mistakes in a file's own types.
     let Some(own) = types.get_mut(at as usize) else { return Ok(()) };
     if take(own, want) {
         return Ok(());
@@ -114,13 +116,14 @@ fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of:
     if !alike {
         let name = |kind: Option<Kind>| kind.map_or("an unknown type", Kind::name);
         return Err(Error::schema(format!(
-            "expected {}, as the file has it, found {}; only text may be declared as binary, and decimals that state no digits as others",
+            "expected {}, as the file has it, found {}; only text may be declared as binary, and only decimals \
+             without precision may get one",
             name(kinds.0),
             name(kinds.1)
         )));
     }
     let children: Vec<(u32, u32)> = own.subtypes.iter().copied().zip(want.subtypes.iter().copied()).collect();
-    // Children come after their parents: no file can make this loop.
+    // Children come after their parents, so no file can cause an endless loop.
     let below = |(child, _): &&(u32, u32)| *child > at;
-    children.iter().filter(below).try_for_each(|(child, of)| declare_one(types, *child, declared, *of))
+    children.iter().filter(below).try_for_each(|(child, of)| declare_type(types, *child, declared, *of))
 }

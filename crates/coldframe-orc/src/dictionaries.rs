@@ -11,7 +11,7 @@ use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::{Column, Kind};
 use crate::open::Shape;
 use crate::scan::column::dictionary::Dictionaries;
-use crate::scan::column::input::{Held, Input, StoredPart, StoredStreams};
+use crate::scan::column::input::{BatchBytes, Input, StoredPart, StoredStreams};
 use crate::scan::column::{name, stored_dictionary};
 
 /// Passes a column's dictionaries to `with`. A stripe whose values are stored directly has none.
@@ -35,13 +35,13 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// The column with text or bytes that has this name; inside others, with their names in front: `a.b`.
+/// The column with text or bytes at this path; a nested column has a dotted path, `a.b`.
 fn column_of<'a>(shape: &'a Shape, path: &str) -> Result<&'a Column> {
     let is_text =
         |column: &&Column| matches!(column.kind, Kind::String | Kind::Varchar | Kind::Char | Kind::Binary);
     let all = shape.tree.columns();
-    if let Some(found) = all.iter().filter(is_text).find(|column| column.path == path) {
-        return Ok(found);
+    if let Some(column) = all.iter().filter(is_text).find(|column| column.path == path) {
+        return Ok(column);
     }
     let names: Vec<String> = all.iter().filter(is_text).map(|column| format!("`{}`", column.path)).collect();
     let is_there = all.iter().any(|column| column.path == path);
@@ -63,7 +63,8 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         let bytes = shape.decrypted(shape.source.read(start..end)?, place, 0, stripe)?;
         streams.insert((column.id, kind), vec![StoredPart { start: 0, offset: start, bytes }]);
     }
-    let (changes, dictionaries, held) = (Changes::default(), Dictionaries::default(), Held::default());
+    let (changes, dictionaries, batch_bytes) =
+        (Changes::default(), Dictionaries::default(), BatchBytes::default());
     let input = Input {
         tree: &shape.tree,
         changes: &changes,
@@ -77,8 +78,8 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         limits: shape.options.limits,
         rows: stripe.rows,
         file_len: shape.tail.file_len,
-        one_row: false,
-        held: &held,
+        single_row: false,
+        batch_bytes: &batch_bytes,
     };
     stored_dictionary(&input, column)
 }

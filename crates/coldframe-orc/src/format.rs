@@ -34,7 +34,7 @@ impl Format for OrcFormat {
         Capabilities {
             written: true,
             endings: &["orc"],
-            // A writer that got no rows may leave such a file.
+            // A writer that received no rows may leave an empty file.
             empty_files: true,
             input_formats: &["OrcInputFormat", "OrcNewInputFormat"],
             unit_option: Some("timestamp_unit"),
@@ -72,7 +72,7 @@ impl Format for OrcFormat {
     }
 }
 
-/// Opens a file, told in the format's own options and in those of all formats.
+/// Opens a file with the format's own options (`given`) and those of all formats.
 pub fn open(
     source: &Source,
     given: &options::OpenOptions,
@@ -82,17 +82,17 @@ pub fn open(
     let Source::File { bytes, siblings, .. } = source else {
         return Err(Error::unsupported("a directory as an ORC file"));
     };
-    let found = match OrcFile::open(bytes.clone(), read.clone()) {
+    let file = match OrcFile::open(bytes.clone(), read.clone()) {
         // The end of a truncated file may look like a postscript with an unknown version or codec.
         Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
             let from = given.schema_from.as_deref();
-            let found = recover::recover(bytes, &read, from, siblings.as_deref())
+            let recovered = recover::recover(bytes, &read, from, siblings.as_deref())
                 .map_err(|none| if is_unsupported(&e) && none.is_damage() { e } else { none })?;
-            let mut shape = Shape::new(bytes.clone(), found.tail, read, found.lost)?;
-            shape.recovered = Some(Recovery { proof: found.proof });
+            let mut shape = Shape::new(bytes.clone(), recovered.tail, read, recovered.lost)?;
+            shape.recovered = Some(Recovery { proof: recovered.proof });
             OrcFile::new(shape)?
         }
         other => other?,
     };
-    Ok(Arc::new(found))
+    Ok(Arc::new(file))
 }

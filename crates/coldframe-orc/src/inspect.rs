@@ -1,4 +1,4 @@
-//! Which structure each byte of a file belongs to.
+//! The layout of a file as a tree: which structure each byte belongs to.
 
 use coldframe_core::{Node, Result};
 

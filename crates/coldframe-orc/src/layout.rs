@@ -1,4 +1,4 @@
-//! From bytes to plain structs: their positions, not their meaning.
+//! From bytes to plain structs: positions, not the meaning of values.
 //!
 //! ```text
 //! file    | "ORC" | stripe ..                                    | metadata | footer | postscript | length u8 |

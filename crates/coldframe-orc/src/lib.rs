@@ -9,18 +9,19 @@
 //! |---|---|
 //! | `layout` | from bytes to plain structs |
 //! | `schema` | the Arrow schema of a tree of types |
-//! | `options`, `declared` | the user's options for reading, and the declared columns |
+//! | `options`, `declared` | the user's options for reading, and declared columns |
 //! | [`open`] | an open file as data |
-//! | `prune` | which stripes and row groups a filter must read |
-//! | `scan` | streams of a stripe to fetch, and their batches |
+//! | `prune` | the stripes and row groups that a filter must read |
+//! | `scan` | the streams of a stripe to fetch, and their batches |
 //! | `undeclared` | the scale of decimals whose type states none |
 //! | `table` | an open file as a table |
-//! | `metadata`, `statistics`, `inspect`, `verify` | what a file states about itself and its values; which structure each byte belongs to; contradictions |
+//! | `metadata`, `statistics`, `inspect`, `verify` | metadata and statistics as plain data; the structure of each byte; contradictions |
 //! | `recover` | files without a tail |
 //! | `write` | the writer |
 //! | `format` | the entry of the format registry |
 //!
-//! A module uses those above it in the table. `docs/formats/orc.md` describes the format as real writers write it.
+//! A module uses only modules above it in the table. `docs/formats/orc.md` describes the format as real
+//! writers write it.
 
 mod declared;
 mod dictionaries;

@@ -1,4 +1,4 @@
-//! What a file states about itself.
+//! The metadata of a file as plain data.
 
 use coldframe_core::Value;
 
@@ -90,19 +90,19 @@ fn describe_column(column: &Column) -> Value {
     Value::Map(out)
 }
 
-fn describe_encryption(shape: &Shape, stated: &Encryption) -> Value {
-    let keys = stated.key.iter().map(|key| {
+fn describe_encryption(shape: &Shape, encryption: &Encryption) -> Value {
+    let keys = encryption.key.iter().map(|key| {
         Value::map([
             ("name", Value::from(key.key_name())),
             ("version", key.key_version().into()),
             ("algorithm", named(&["unknown", "AES-CTR-128", "AES-CTR-256"], key.algorithm())),
         ])
     });
-    let masks = stated.mask.iter().map(|mask| {
+    let masks = encryption.mask.iter().map(|mask| {
         let columns = mask.columns.iter().map(|c| Value::from(*c)).collect::<Vec<_>>();
         Value::map([("name", mask.name().into()), ("columns", Value::List(columns))])
     });
-    let variants = stated.variants.iter().map(|variant| {
+    let variants = encryption.variants.iter().map(|variant| {
         let root = usize::try_from(variant.root()).unwrap_or(usize::MAX);
         Value::map([
             ("root", Value::from(variant.root())),

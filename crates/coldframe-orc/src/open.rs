@@ -1,4 +1,4 @@
-//! An open file as data: its tail, types and stripes, and the messages that are read when they are needed.
+//! An open file as data: its tail, types and stripes, and the messages that are read on demand.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct Shape {
     pub(crate) tail: Tail,
     /// Its types.
     pub(crate) tree: TypeTree,
-    /// The same as an Arrow schema.
+    /// Its types as an Arrow schema.
     pub(crate) schema: SchemaRef,
     /// Its stripes in order.
     pub(crate) stripes: Vec<Stripe>,
@@ -37,22 +37,22 @@ pub(crate) struct Shape {
     pub(crate) quirks: Quirks,
     /// The user's options.
     pub(crate) options: Options,
-    /// Losses that belong to no stripe: of a file without its tail, or whose footer's row count differs from that of
-    /// its stripes. A plain read is refused because of it; a read with `skip` or `null` records it.
+    /// Losses that belong to no stripe: of a file without its tail, or of a file whose footer and stripes
+    /// disagree about the row count. A plain read fails with them; a read with `skip` or `null` records them.
     pub(crate) lost: Vec<Damage>,
     /// How its stripes were found, if its tail does not list them.
     pub(crate) recovered: Option<Recovery>,
 }
 
-/// For stripes that were found without a complete tail.
+/// How the stripes were found without a complete tail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
-    /// What proves that they are all, if anything does.
+    /// What proves that the file had no other stripes, if anything does.
     pub(crate) proof: Option<&'static str>,
 }
 
 impl Shape {
-    /// With a known tail, or one reconstructed for a file that lost its own.
+    /// With the file's tail, or a reconstructed one if the file has lost its own.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,
         tail: Tail,
@@ -68,13 +68,13 @@ impl Shape {
         // Detects a wrong key before it turns values into noise.
         encryption.file_statistics(&tail.footer, tail.compression, &options.limits, tail.file_len)?;
         let mut stripes: Vec<Stripe> = Vec::with_capacity(tail.footer.stripes.len());
-        for stated in &tail.footer.stripes {
-            let stripe = Stripe::new(stripes.last(), stated, tail.file_len).at(tail.footer_bytes.start)?;
+        for info in &tail.footer.stripes {
+            let stripe = Stripe::new(stripes.last(), info, tail.file_len).at(tail.footer_bytes.start)?;
             stripes.push(stripe);
         }
         let quirks = Quirks::new(&tail.footer, &tail.postscript);
         let mut lost = lost;
-        lost.extend(contradicted(&tail, &stripes));
+        lost.extend(row_count_damage(&tail, &stripes));
         Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost, recovered: None })
     }
 
@@ -140,8 +140,7 @@ impl Shape {
         places.iter().zip(stored).map(message).collect::<Result<_>>().map_err(|e| e.within(stripe.name()))
     }
 
-    /// The row indexes of `columns`, or the parts of them that `M` decodes; `None` for a column that has
-    /// none.
+    /// The row indexes of `columns`, or the fields of them that `M` decodes; `None` for a column without one.
     pub(crate) fn row_indexes<M: Message + Default + Shaped>(
         &self,
         stripe: &Stripe,
@@ -151,8 +150,8 @@ impl Shape {
         let place =
             |column: &usize| layout.stream(*column, StreamKind::RowIndex).filter(|p| !p.bytes.is_empty());
         let places: Vec<_> = columns.iter().filter_map(place).collect();
-        let mut found = self.index_streams(stripe, &places)?.into_iter();
-        Ok(columns.iter().map(|c| place(c).and_then(|_| found.next())).collect())
+        let mut indexes = self.index_streams(stripe, &places)?.into_iter();
+        Ok(columns.iter().map(|c| place(c).and_then(|_| indexes.next())).collect())
     }
 
     /// The decrypted bytes of a stream; `start` is the position of `stored` in the stream.
@@ -177,12 +176,13 @@ impl Shape {
     }
 }
 
-/// The footer's row count contradicts the stripes: it is unknown which of them is wrong.
-fn contradicted(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
+/// The damage of a footer whose row count differs from that of the stripes. Which of them is wrong is
+/// unknown.
+fn row_count_damage(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
     let rows = stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));
-    let stated = tail.footer.number_of_rows.filter(|stated| *stated != rows)?;
-    let e = Error::corrupt(format!("expected {stated} rows, found stripes of {rows}")).within("footer");
-    Some(Damage::from_error(&e, tail.footer_bytes.clone(), Some(stated.saturating_sub(rows))))
+    let footer_rows = tail.footer.number_of_rows.filter(|footer_rows| *footer_rows != rows)?;
+    let e = Error::corrupt(format!("expected {footer_rows} rows, found stripes of {rows}")).within("footer");
+    Some(Damage::from_error(&e, tail.footer_bytes.clone(), Some(footer_rows.saturating_sub(rows))))
 }
 
 /// Reads the tail of `source`.
@@ -207,7 +207,7 @@ pub(crate) fn read_tail(source: &dyn ReadAt, limits: &Limits) -> Result<Tail> {
     Tail::new(end, &stored, len, limits)
 }
 
-/// The front of a file: the valid part of one that is still being written, or that was appended to.
+/// The front of a file: the valid part of a file that is still being written, or that was appended to.
 #[derive(Debug)]
 pub struct Front {
     /// The file.

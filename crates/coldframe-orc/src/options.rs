@@ -1,4 +1,4 @@
-//! What the user may say of a file when it is opened.
+//! The user's options for opening a file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use coldframe_core::{KeySource, Limits, Result, SchemaSpec};
 coldframe_core::choices! {
     /// What to do about columns whose key is missing.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Masked {
-        /// Read what the mask left.
+        /// Read the masked values.
         #[default]
         Read = "read",
         /// Refuse the scan.
@@ -20,15 +21,17 @@ coldframe_core::choices! {
 }
 
 coldframe_core::choices! {
-    /// Whose columns a declared schema has.
+    /// What a declared schema describes.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Declares {
-        /// The file's: what it does not have, or has otherwise, is a mistake.
+        /// The file's columns: a column that the file lacks or has with another type is a mistake.
         #[default]
         File = "file",
-        /// Those of its table, which may have changed since the file was written.
+        /// The columns of its table, which may have changed since the file was written.
         Table = "table",
-        /// The same of a table of Hive: the file takes the names, and its types may be narrower, but not others.
+        /// The columns of its Hive table: the file takes the names, and its types may be narrower, but not
+        /// otherwise different.
         Hive = "hive",
     }
 }
@@ -57,12 +60,12 @@ coldframe_core::options! {
     }
 }
 
-/// The user's keys by name: given ones, then those that somebody else has.
+/// The user's keys by name: given keys first, then keys of a key source.
 #[derive(Clone, Default)]
 pub(crate) struct Keys {
-    /// Given ones.
+    /// Keys given with the options.
     pub(crate) given: BTreeMap<String, Vec<u8>>,
-    /// Who is asked for others.
+    /// Supplies keys that are not in `given`.
     pub(crate) source: Option<Arc<dyn KeySource>>,
 }
 
@@ -91,15 +94,15 @@ pub struct Options {
     pub(crate) timestamp_unit: TimeUnit,
     /// Whether strings come as dictionaries.
     pub(crate) dictionary: bool,
-    /// What becomes of encrypted columns without a key.
+    /// How encrypted columns without a key are treated.
     pub(crate) masked: Masked,
     /// Whether a file without a tail is searched for stripes.
     pub(crate) recover: bool,
-    /// The name of a further column with the numbers of rows.
+    /// The name of an additional column with the row numbers.
     pub(crate) row_numbers: Option<String>,
-    /// What is said of columns.
+    /// The declared schema.
     pub(crate) declared: Option<SchemaSpec>,
-    /// Whether that is said of the file's columns, or of its table's.
+    /// Whether `declared` describes the file's columns or its table's.
     pub(crate) declares: Declares,
     /// Keys by name.
     pub(crate) keys: Keys,
@@ -108,7 +111,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// From what the user said: `given`, and what every format may be told.
+    /// From ORC's own options (`given`) and those of all formats.
     pub fn new(given: &OpenOptions, options: &coldframe_core::OpenOptions) -> Self {
         Self {
             timestamp_unit: given.timestamp_unit.into(),

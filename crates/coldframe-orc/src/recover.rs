@@ -1,20 +1,21 @@
-//! A file without its tail: stripes are found by their footers.
+//! Recovers the stripes of a file without its tail, by their footers.
 //!
 //! ```text
 //! | "ORC" | index, data | footer | index, data | footer | ..           each footer lists the streams in front of it
-//!         ^ start = footer's place - sum of its streams' lengths
+//!         ^ start = position of the footer - lengths of its streams
 //! ```
 //!
-//! The tail says where stripes are. Without it, a stripe footer is recognised by its content: as many encodings as the
-//! schema has columns, and stream lengths that lead back to the end of the stripe before, where the row index of the
-//! root begins. That index counts the rows. What only the tail knows comes from an intact file of the same table
-//! (`schema_from`), or from the user's schema; in that case codec and writer are those of a neighbouring file with the
-//! same columns, or the codec is the one by which a footer is found. What remains of the tail after the last stripe
-//! proves how many stripes there were: the footer's list, or the statistics of each stripe. If neither remains, more
-//! may have followed, and a plain read raises there.
+//! The tail lists the stripes. Without it, a stripe footer is recognised by its content: as many encodings as
+//! the schema has columns, and stream lengths that lead back to the end of the previous stripe, where the row
+//! index of the root begins. That index counts the rows. The other contents of the tail come from an intact
+//! file of the same table (`schema_from`), or from the user's schema. With a schema, codec and writer are
+//! those of a neighbouring file with the same columns; without such a file, the codec is detected. The
+//! remains of the tail after the last stripe may prove how many stripes the file had: by the footer's list,
+//! or the statistics of each stripe. If neither remains, more stripes may have followed, and a plain read
+//! fails there.
 //!
-//! A file that was appended to by flushes contains earlier tails: the last intact one is used first, with everything it
-//! lists.
+//! A file that was flushed and appended to contains earlier tails: recovery starts with the stripes of the
+//! last intact one.
 
 mod footers;
 mod remains;
@@ -43,13 +44,13 @@ use crate::options::{Declares, Options};
 
 use self::footers::{begins_with_literal, may_inflate_to, plain_footer};
 
-/// How much is searched at a time, and how far a footer may extend beyond that.
+/// Bytes searched at a time; a footer may extend [`REACH`] bytes beyond them.
 const WINDOW: u64 = 16 << 20;
 /// See [`WINDOW`].
 const REACH: u64 = 1 << 20;
 /// Longest postscript.
 const POSTSCRIPT: usize = 255;
-/// Block size if nothing states it: the length of a chunk has 23 bits.
+/// Block size if it is unknown: the length of a chunk has 23 bits.
 const LARGEST_BLOCK: u64 = 8 << 20;
 /// Maximum streams of a column in a stripe, and maximum bytes of a stream's entry.
 const STREAMS: usize = 16;
@@ -60,14 +61,14 @@ const CANDIDATES: usize = 16;
 /// Maximum chunks of a stripe's footer.
 const FOOTER_CHUNKS: usize = 16;
 
-/// What was found.
+/// The result of a recovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Recovered {
-    /// A tail that lists the stripes found.
+    /// A tail that lists the recovered stripes.
     pub(crate) tail: Tail,
-    /// Losses outside the stripes, unless it is proved that nothing was lost there.
+    /// Losses outside the stripes; none if a proof shows that no stripe is missing.
     pub(crate) lost: Vec<Damage>,
-    /// What proves which stripes there were, if anything does.
+    /// What proves that no stripe is missing, if anything does.
     pub(crate) proof: Option<&'static str>,
 }
 
@@ -78,8 +79,8 @@ struct KnownTail {
     footer: Footer,
 }
 
-/// Searches `source` for stripes. The types are those that the user declares; otherwise those of `schema_from` in
-/// `siblings`, or of the first intact file there.
+/// Searches `source` for stripes. The types come from the user's schema, or from the file `schema_from` in
+/// `siblings`.
 pub(crate) fn recover(
     source: &Arc<dyn ReadAt>,
     options: &Options,
@@ -106,13 +107,14 @@ pub(crate) fn recover(
         (Some(_), None) => {
             return Err(Error::invalid("option `schema_from`: expected a file in a folder, found no folder"));
         }
-        // The codec and the writer of files with the same columns. Without a schema it is unknown which of them belong
-        // to this table.
+        // Codec and writer come from a file with the same columns. Without a schema it is unknown which files
+        // belong to this table.
         (None, Some(folder)) => match types.as_deref() {
-            Some(types) => {
-                whole_files(folder, limits)?.into_iter().map(|(_, tail)| tail).find(|tail| same(types, tail))
-            }
-            None => return Err(unnamed(&whole_files(folder, limits)?)),
+            Some(types) => whole_files(folder, limits)?
+                .into_iter()
+                .map(|(_, tail)| tail)
+                .find(|tail| has_columns(types, tail)),
+            None => return Err(schema_missing(&whole_files(folder, limits)?)),
         },
         (None, None) => None,
     };
@@ -127,11 +129,11 @@ pub(crate) fn recover(
             let postscript = detect_codec(source, &footer, limits)?;
             search(source, KnownTail { postscript, footer }, Vec::new(), start, limits)
         }
-        (None, None) => Err(unnamed(&[])),
+        (None, None) => Err(schema_missing(&[])),
     }
 }
 
-/// A footer without information about rows.
+/// A footer without stripes and statistics.
 fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
     Footer {
         header_length: Some(MAGIC.len() as u64),
@@ -152,33 +154,33 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
 
 /// The first intact files in `folder`, with their names.
 fn whole_files(folder: &dyn Folder, limits: &Limits) -> Result<Vec<(String, Tail)>> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
-        // Other files in the folder are not ORC files, or not intact.
+        // Skip files that are not ORC files, or not intact.
         let Ok(tail) = folder.open(&entry.path).and_then(|file| read_tail(file.as_ref(), limits)) else {
             continue;
         };
         if !tail.footer.types.is_empty() {
-            found.push((entry.path, tail));
+            files.push((entry.path, tail));
         }
-        if found.len() == CANDIDATES {
+        if files.len() == CANDIDATES {
             break;
         }
     }
-    Ok(found)
+    Ok(files)
 }
 
 /// Whether a file has these columns, by name and type.
-fn same(types: &[proto::Type], tail: &Tail) -> bool {
+fn has_columns(types: &[proto::Type], tail: &Tail) -> bool {
     let alike = |(a, b): (&proto::Type, &proto::Type)| {
         (a.kind, &a.subtypes, &a.field_names) == (b.kind, &b.subtypes, &b.field_names)
     };
     types.len() == tail.footer.types.len() && types.iter().zip(&tail.footer.types).all(alike)
 }
 
-/// The error if no columns were given. Guessing them from a file of another table would give wrong names and values, and
-/// nothing in the stripes would show it.
-fn unnamed(beside: &[(String, Tail)]) -> Error {
+/// The error if the user gave no columns. A guess from a file of another table would give wrong names and
+/// values, and nothing in the stripes would show that.
+fn schema_missing(beside: &[(String, Tail)]) -> Error {
     let names: Vec<&str> = beside.iter().map(|(name, _)| name.as_str()).collect();
     let beside = if names.is_empty() {
         String::new()
@@ -217,7 +219,7 @@ fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>>
     Ok(None)
 }
 
-/// The codec with which a stripe footer is found first.
+/// The codec that decodes the first stripe footer of the file.
 fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result<PostScript> {
     const BROTLI: u32 = 6;
     let mut best: Option<(u64, PostScript)> = None;
@@ -231,25 +233,25 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
             ..PostScript::default()
         };
         let places = match &best {
-            // Nothing marks where its chunks may begin, so it is tried at every offset, and only if no other codec is
-            // found.
+            // Nothing marks the start of a Brotli chunk, so it is tried at every offset, and only if no other
+            // codec fits.
             Some(_) if kind == BROTLI => break,
-            // Found without a codec: it may be the content of a stored chunk, after its header.
-            Some((at, found)) if found.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
+            // A footer without a codec may be the content of an uncompressed chunk, after its header.
+            Some((at, best)) if best.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
             Some((at, _)) => MAGIC.len() as u64..*at,
             None => MAGIC.len() as u64..source.len(),
         };
         let compression = Compression::new(&postscript, limits)?;
         let mut search = Search::new(source, compression, &footer.types, limits);
-        if let Some(found) = search.next(MAGIC.len() as u64, places)? {
-            best = Some((found.footer.start, postscript));
+        if let Some(stripe) = search.next(MAGIC.len() as u64, places)? {
+            best = Some((stripe.footer.start, postscript));
         }
     }
     best.map(|(_, postscript)| postscript)
         .ok_or_else(|| Error::corrupt("expected the footer of a stripe, found none").within("recovery"))
 }
 
-/// Adds all stripes from `from` on to the known ones.
+/// Searches for stripes from `from` on, and adds them to the known ones.
 fn search(
     source: &dyn ReadAt,
     known: KnownTail,
@@ -261,23 +263,23 @@ fn search(
     let compression = Compression::new(&postscript, limits)?;
     let mut search = Search::new(source, compression, &footer.types, limits);
     let (mut at, mut lost, mut stride) = (from, Vec::new(), footer.row_index_stride.map_or(0, u64::from));
-    while let Some(found) = search.next(at, at..source.len())? {
-        if found.start > at {
-            lost.push(unknown(at..found.start));
+    while let Some(stripe) = search.next(at, at..source.len())? {
+        if stripe.start > at {
+            lost.push(unknown(at..stripe.start));
         }
         stripes.push(StripeInformation {
-            offset: Some(found.start),
-            index_length: Some(found.index_length),
-            data_length: Some(found.footer.start - found.start - found.index_length),
-            footer_length: Some(found.footer.end - found.footer.start),
-            number_of_rows: Some(found.rows),
+            offset: Some(stripe.start),
+            index_length: Some(stripe.index_length),
+            data_length: Some(stripe.footer.start - stripe.start - stripe.index_length),
+            footer_length: Some(stripe.footer.end - stripe.footer.start),
+            number_of_rows: Some(stripe.rows),
             ..StripeInformation::default()
         });
-        stride = stride.max(found.stride);
-        at = found.footer.end;
+        stride = stride.max(stripe.stride);
+        at = stripe.footer.end;
     }
-    let left = remains::remains(source, at, compression, search.columns, |root| search.rows(root), limits)?;
-    let proof = proved(left, &mut stripes, &mut lost);
+    let rest = remains::remains(source, at, compression, search.columns, |root| search.rows(root), limits)?;
+    let proof = proof_of_stripes(rest, &mut stripes, &mut lost);
     if proof.is_none() {
         lost.push(if at < source.len() { unknown(at..source.len()) } else { cut_off(at) });
     }
@@ -301,27 +303,27 @@ fn search(
     Ok(Recovered { tail, lost, proof })
 }
 
-/// What proves that `stripes` are all that the file had, if anything in its tail does. A stripe in the footer's list
-/// counts as found: the scan reports what is damaged in it, with its rows.
-fn proved(
-    left: remains::Remains,
+/// What proves that the file had no stripes other than `stripes`, if anything does. A footer's list replaces
+/// `stripes`: the scan reports damage in the listed stripes, with their rows.
+fn proof_of_stripes(
+    rest: remains::Remains,
     stripes: &mut Vec<StripeInformation>,
     lost: &mut Vec<Damage>,
 ) -> Option<&'static str> {
     let place = |s: &StripeInformation| {
         (s.offset(), s.index_length(), s.data_length(), s.footer_length(), s.number_of_rows())
     };
-    if let Some((listed, rows)) = left.listed {
+    if let Some((listed, rows)) = rest.listed {
         let sum = listed.iter().fold(0u64, |sum, s| sum.saturating_add(s.number_of_rows()));
-        let holds_all = stripes.iter().all(|found| listed.iter().any(|s| place(s) == place(found)));
+        let holds_all = stripes.iter().all(|stripe| listed.iter().any(|s| place(s) == place(stripe)));
         if holds_all && sum == rows {
             *stripes = listed;
             lost.clear();
             return Some("the footer");
         }
     }
-    let same = left.rows.iter().copied().eq(stripes.iter().map(StripeInformation::number_of_rows));
-    if same && left.ended && !stripes.is_empty() {
+    let same_rows = rest.rows.iter().copied().eq(stripes.iter().map(StripeInformation::number_of_rows));
+    if same_rows && rest.ended && !stripes.is_empty() {
         lost.clear();
         return Some("the statistics of stripes");
     }
@@ -346,9 +348,9 @@ fn cut_off(end: u64) -> Damage {
     }
 }
 
-/// A stripe that was found.
+/// A recovered stripe.
 #[derive(Clone, Debug)]
-struct FoundStripe {
+struct RecoveredStripe {
     start: u64,
     index_length: u64,
     footer: Range<u64>,
@@ -360,14 +362,14 @@ struct FoundStripe {
 struct Search<'a> {
     source: &'a dyn ReadAt,
     compression: Compression,
-    /// The same for footers, which are short: a candidate need not become a whole block.
+    /// The codec for footers, with a small block size: footers are short, so a false candidate costs little.
     footers: Compression,
     columns: usize,
-    /// Whether the root is a struct, whose statistics count all rows.
-    counts_rows: bool,
+    /// Whether the root is a struct: its statistics count all rows.
+    root_is_struct: bool,
     limits: &'a Limits,
-    /// The bytes read last and their start: stripes found one after the other are often in the same ones.
-    held: (u64, Bytes),
+    /// The last bytes read, with their start: consecutive stripes are often in the same bytes.
+    cached: (u64, Bytes),
 }
 
 impl<'a> Search<'a> {
@@ -377,31 +379,31 @@ impl<'a> Search<'a> {
         types: &[proto::Type],
         limits: &'a Limits,
     ) -> Self {
-        let counts_rows = types.first().is_some_and(|root| root.kind() == Kind::Struct.number());
+        let root_is_struct = types.first().is_some_and(|root| root.kind() == Kind::Struct.number());
         let columns = types.len();
         let longest = columns.saturating_mul(STREAMS * LONGEST_STREAM).saturating_add(64 << 10);
         let footers = Compression { block_size: compression.block_size.min(longest), ..compression };
-        Self { source, compression, footers, columns, counts_rows, limits, held: (0, Bytes::new()) }
+        Self { source, compression, footers, columns, root_is_struct, limits, cached: (0, Bytes::new()) }
     }
 
-    /// The bytes from `start` to [`REACH`] after the end of a window; and where that is.
+    /// The bytes from `start` to [`REACH`] after the end of the window, and that end.
     fn window(&mut self, start: u64, end: u64) -> Result<(Bytes, u64)> {
-        let (held_from, held) = &self.held;
-        let held_end = held_from.saturating_add(held.len() as u64);
-        let whole = held_end == self.source.len();
-        let searched = if whole { held_end } else { held_end.saturating_sub(REACH) };
-        if *held_from <= start && start < searched {
-            let from = usize::try_from(start - held_from).unwrap_or(usize::MAX).min(held.len());
-            return Ok((held.slice(from..), searched.min(end)));
+        let (cached_from, cached) = &self.cached;
+        let cached_end = cached_from.saturating_add(cached.len() as u64);
+        let whole = cached_end == self.source.len();
+        let searched = if whole { cached_end } else { cached_end.saturating_sub(REACH) };
+        if *cached_from <= start && start < searched {
+            let from = usize::try_from(start - cached_from).unwrap_or(usize::MAX).min(cached.len());
+            return Ok((cached.slice(from..), searched.min(end)));
         }
         let window_end = (start + WINDOW).min(end);
         let bytes = self.source.read(start..(start + WINDOW + REACH).min(self.source.len()))?;
-        self.held = (start, bytes.clone());
+        self.cached = (start, bytes.clone());
         Ok((bytes, window_end))
     }
 
     /// The first stripe that begins at or after `from` and whose footer begins in `places`.
-    fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<FoundStripe>> {
+    fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<RecoveredStripe>> {
         let mut codec = Decompressor::new();
         let mut message = Vec::new();
         let Range { mut start, end } = places;
@@ -415,8 +417,8 @@ impl<'a> Search<'a> {
                 }
                 let Some((footer, length)) = self.footer(rest, &mut codec, &mut message) else { continue };
                 let at = start + place as u64;
-                if let Some(found) = self.stripe(&footer, from, at..at + length)? {
-                    return Ok(Some(found));
+                if let Some(stripe) = self.stripe(&footer, from, at..at + length)? {
+                    return Ok(Some(stripe));
                 }
             }
             start = window_end;
@@ -479,7 +481,7 @@ impl<'a> Search<'a> {
             if message.first() != Some(&0x0a) {
                 return None;
             }
-            // A message that was cut between two fields decodes, but lacks encodings.
+            // A message cut between two fields decodes, but lacks encodings.
             if let Some(footer) = self.decoded(message)
                 && footer.columns.len() >= self.columns
             {
@@ -489,20 +491,21 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// A footer, unless the bytes are not one or it would take more memory than a file of this length
-    /// justifies.
+    /// Decodes a footer; `None` if the bytes are no footer, or if it would take more memory than a file of
+    /// this length justifies.
     fn decoded(&self, message: &[u8]) -> Option<StripeFooter> {
         check::<StripeFooter>(message, self.limits, self.source.len()).ok()?;
         StripeFooter::decode(message).ok()
     }
 
-    /// The rows of a row group by the root's statistics. A root that is not a struct may have nulls, which are not counted.
+    /// The rows of a row group by the root's statistics. They do not count the nulls of a root that is not a
+    /// struct.
     fn rows(&self, root: &ColumnStatistics) -> Option<u64> {
-        root.number_of_values.filter(|_| self.counts_rows || root.has_null == Some(false))
+        root.number_of_values.filter(|_| self.root_is_struct || root.has_null == Some(false))
     }
 
     /// The stripe that `footer` describes, if it is plausible.
-    fn stripe(&self, footer: &StripeFooter, from: u64, place: Range<u64>) -> Result<Option<FoundStripe>> {
+    fn stripe(&self, footer: &StripeFooter, from: u64, place: Range<u64>) -> Result<Option<RecoveredStripe>> {
         if footer.columns.len() != self.columns || footer.streams.is_empty() {
             return Ok(None);
         }
@@ -524,7 +527,7 @@ impl<'a> Search<'a> {
             sum += length;
         }
         let Some(start) = place.start.checked_sub(sum).filter(|s| *s >= from) else { return Ok(None) };
-        // Without the root's index the number of rows is unknown, and nothing shows that this is a stripe.
+        // Without the root's index the number of rows is unknown, and nothing confirms the stripe.
         let Some(index) = root_index.filter(|i| i.end - i.start <= REACH) else { return Ok(None) };
         let stored = self.source.read(start + index.start..start + index.end)?;
         let Ok(message) =
@@ -541,6 +544,6 @@ impl<'a> Search<'a> {
         let Some(counts) = counts.filter(|c| !c.is_empty()) else { return Ok(None) };
         let Some(rows) = counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)) else { return Ok(None) };
         let stride = counts.first().copied().unwrap_or(0);
-        Ok(Some(FoundStripe { start, index_length, footer: place, rows, stride }))
+        Ok(Some(RecoveredStripe { start, index_length, footer: place, rows, stride }))
     }
 }

@@ -1,14 +1,14 @@
-//! A scan: which streams of a stripe are fetched, and from their bytes to arrays.
+//! A scan: fetches streams of a stripe, and decodes their bytes to arrays.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`plan`] | stripes of a split, row groups of a stripe |
-//! | [`job`] | what plan hands to decode: columns, runs of rows, parts of streams |
-//! | [`ranges`] | what row groups take of a stream |
+//! | [`job`] | the input of decode: columns, runs of rows, parts of streams |
+//! | [`ranges`] | the bytes of row groups in a stream |
 //! | [`unit`] | the bytes of a stripe, passed to the decoder |
-//! | [`fetched`] | the bytes of streams that came with the unit, or are read where a row passes |
+//! | [`fetched`] | the bytes of streams: fetched with the unit, or read once a row passes the filter |
 //! | [`decode`] | batches of a stripe |
-//! | [`scout`] | which row groups the filter leaves, by its own columns |
+//! | [`scout`] | row groups with rows that pass, by the filter's columns |
 //! | [`column`](mod@column) | from streams to arrays |
 //! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
 

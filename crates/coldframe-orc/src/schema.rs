@@ -13,8 +13,9 @@
 //!
 //! With the option `row_numbers` a column of that name comes last: the number of each row. It is not stored.
 //!
-//! A root that is not a struct becomes one column `value`; one without columns becomes the numbers of its rows,
-//! [`ROWS`], since a table without columns loses its row count. Attributes of types become metadata of fields.
+//! A root that is not a struct becomes one column `value`. A struct without columns becomes a column of row
+//! numbers, [`ROWS`], since a table without columns loses its row count. Attributes of types become metadata
+//! of fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::layout::proto::Footer;
 use crate::layout::types::{Column, Kind, TypeTree};
 use crate::options::Options;
 
-/// Smallest scale of decimals that state no precision: that of Java's default type.
+/// Smallest scale of decimals without precision: the scale of Java's default type.
 pub(crate) const OLD_SCALE: u32 = 10;
 
 /// Arrow's name of an extension type, in a field's metadata.
@@ -78,7 +79,7 @@ fn child(tree: &TypeTree, id: usize) -> Result<&Column> {
 fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Result<FieldRef> {
     let field = Field::new(name, data_type(tree, column, options)?, true);
     let mut metadata: HashMap<String, String> = column.attributes.iter().cloned().collect();
-    // ORC does not have their storage type: readers that know the extension type would refuse the column.
+    // ORC lacks their storage type: readers that know the extension type would refuse the column.
     if metadata.get(EXTENSION).is_some_and(|name| FOREIGN_EXTENSIONS.contains(&name.as_str())) {
         metadata.retain(|key, _| !key.starts_with("ARROW:extension:"));
     }
@@ -96,9 +97,9 @@ fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Res
 /// The type of a decimal.
 pub(crate) fn decimal(column: &Column) -> Result<(u8, i8)> {
     let (precision, scale) = match column.precision {
-        // It may have more digits after the point: see `undeclared`.
+        // Values may have more digits after the point: see `undeclared`.
         0 => (38, column.scale.max(OLD_SCALE)),
-        stated => (stated, column.scale),
+        precision => (precision, column.scale),
     };
     match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(p @ 1..=38), Ok(s)) if i16::from(s) <= i16::from(p) => Ok((p, s)),

@@ -1,10 +1,11 @@
 //! All statistics of a file as plain data: of the file, its stripes, their row groups.
 //!
-//! If a key decrypts a column, its own statistics replace those of the masked values. They are encrypted like streams:
-//! `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry per stripe.
+//! If a key decrypts a column, its statistics replace those of the masked values. They are encrypted like
+//! streams: `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry
+//! per stripe.
 
+mod columns;
 pub(crate) mod extremes;
-mod stated;
 
 use std::ops::Range;
 
@@ -25,19 +26,19 @@ const STRIPE_STATISTICS: u32 = 100;
 pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     let limits = &shape.options.limits;
     let mut of_file = shape.tail.footer.statistics.clone();
-    for (root, found) in shape.encryption.file_statistics(
+    for (root, statistics) in shape.encryption.file_statistics(
         &shape.tail.footer,
         shape.tail.compression,
         limits,
         shape.tail.file_len,
     )? {
-        for (place, own) in of_file.iter_mut().skip(root).zip(found.column) {
+        for (place, own) in of_file.iter_mut().skip(root).zip(statistics.column) {
             *place = own;
         }
     }
-    let metadata = found(shape.metadata())?.unwrap_or_default();
+    let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
     let mut of_stripes: Vec<Vec<Bytes>> = metadata.stripe_stats.into_iter().map(|s| s.col_stats).collect();
-    for (column, own) in found(encrypted(shape))?.unwrap_or_default() {
+    for (column, own) in unless_damaged(encrypted(shape))?.unwrap_or_default() {
         for (stripe, own) in of_stripes.iter_mut().zip(own) {
             if let Some(place) = stripe.get_mut(column) {
                 *place = own;
@@ -59,8 +60,8 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     Ok(Value::map([("file", of_file), ("stripes", Value::List(stripes))]))
 }
 
-/// The statistics of the columns of the stripes that begin in `range`: a list of columns for each of these, or the
-/// file's own if it has no others. Encrypted columns are omitted: the values may be masked.
+/// The statistics of the columns of the stripes that begin in `range`: a list of columns for each stripe, or
+/// one for the file if `range` has all stripes. Encrypted columns are omitted: the values may be masked.
 pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
     let units = units(shape, range)?.map(|units| {
         Value::List(units.into_iter().map(|stats| by_column(shape, stats.into_iter())).collect())
@@ -68,40 +69,43 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
     Ok(units.unwrap_or(Value::Null))
 }
 
-/// The same of the columns at the top, typed.
-pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<ColumnSummary>>> {
-    let columns = |stats: Unit| stated::columns(shape.tree.columns().iter().zip(stats));
+/// The same for top-level columns, typed.
+pub(crate) fn column_summaries(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<ColumnSummary>>> {
+    let columns = |stats: UnitStatistics| columns::column_summaries(shape.tree.columns().iter().zip(stats));
     Ok(units(shape, range)?.unwrap_or_default().into_iter().map(columns).collect())
 }
 
-/// The statistics of each column of a stripe or of the file; none for encrypted columns, whose values may be masked.
-type Unit = Vec<Option<ColumnStatistics>>;
+/// The statistics of each column of a stripe or of the file; `None` for encrypted columns, whose values may
+/// be masked.
+type UnitStatistics = Vec<Option<ColumnStatistics>>;
 
-/// Those of the stripes that begin in `range`; one for the file if these are all.
-fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
+/// The statistics of the stripes that begin in `range`; one entry for the file if these are all.
+fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     if shape.stripes.iter().all(|stripe| range.contains(&stripe.bytes.start)) {
         let of_file = &shape.tail.footer.statistics;
-        return Ok(Some(vec![clear(shape, of_file)]));
+        return Ok(Some(vec![unencrypted(shape, of_file)]));
     }
     of_stripes(shape, range)
 }
 
-/// Those of the stripes that begin in `range`. If one of them has no statistics, there are none.
-fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
+/// The statistics of the stripes that begin in `range`; `None` if any of them has none.
+fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     let inside = shape.stripes.iter().filter(|stripe| range.contains(&stripe.bytes.start));
-    let metadata = found(shape.metadata())?.unwrap_or_default();
-    Ok(inside.map(|one| Some(clear(shape, &metadata.stripe_stats.get(one.number)?.col_stats))).collect())
+    let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
+    Ok(inside
+        .map(|stripe| Some(unencrypted(shape, &metadata.stripe_stats.get(stripe.number)?.col_stats)))
+        .collect())
 }
 
-/// Without those of encrypted columns.
-fn clear(shape: &Shape, stated: &[Bytes]) -> Unit {
+/// Decodes the statistics without those of encrypted columns.
+fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> UnitStatistics {
     let is_plain = |at: usize| shape.encryption.variant_of(at).is_none();
-    let stated = stated.iter().enumerate();
-    stated.map(|(at, one)| proto::statistics(one).filter(|_| is_plain(at))).collect()
+    let encoded = encoded.iter().enumerate();
+    encoded.map(|(at, stored)| proto::statistics(stored).filter(|_| is_plain(at))).collect()
 }
 
-/// The intact ones; damaged statistics cost only themselves, and [`crate::verify`] reports them.
-fn found<T>(read: Result<T>) -> Result<Option<T>> {
+/// `None` for damaged statistics: they cost only themselves, and [`crate::verify`] reports them.
+fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(e) if e.is_damage() => Ok(None),
@@ -109,11 +113,11 @@ fn found<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The encrypted statistics of stripes that a key decrypts: column, and one for each stripe.
+/// The encrypted statistics of stripes that a key decrypts: the column, and an entry for each stripe.
 fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
     let (footer, limits) = (&shape.tail.footer, &shape.options.limits);
     let mut at = shape.tail.stripe_statistics_bytes.start;
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for (number, variant) in footer.encryption.iter().flat_map(|e| &e.variants).enumerate() {
         for stream in &variant.stripe_statistics {
             let start = at;
@@ -134,25 +138,25 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
             let own: ColumnarStripeStatistics =
                 proto::decode("encrypted stripe statistics", message, limits, shape.tail.file_len)
                     .at(start)?;
-            found.push((column, own.col_stats));
+            all.push((column, own.col_stats));
         }
     }
-    Ok(found)
+    Ok(all)
 }
 
 /// One list of columns for each row group; empty without indexes.
 fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let columns: Vec<usize> = (0..shape.tree.columns().len()).collect();
-    let Some(layout) = found(shape.layout(stripe))? else { return Ok(Value::Null) };
-    let indexes = match found(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
+    let Some(layout) = unless_damaged(shape.layout(stripe))? else { return Ok(Value::Null) };
+    let indexes = match unless_damaged(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
         Some(indexes) => indexes,
-        // A damaged one does not affect the others.
+        // A damaged index does not affect the others.
         None => {
-            let one = |column: &usize| {
-                let index = found(shape.row_indexes(stripe, &layout, &[*column]))?;
+            let index_of = |column: &usize| {
+                let index = unless_damaged(shape.row_indexes(stripe, &layout, &[*column]))?;
                 Ok(index.and_then(|mut index| index.pop().flatten()))
             };
-            columns.iter().map(one).collect::<Result<_>>()?
+            columns.iter().map(index_of).collect::<Result<_>>()?
         }
     };
     let count = indexes.iter().flatten().map(|i| i.entry.len()).max().unwrap_or(0);
@@ -175,7 +179,7 @@ fn by_column(shape: &Shape, stats: impl Iterator<Item = Option<ColumnStatistics>
 fn of_column(column: &Column, stats: &ColumnStatistics) -> Value {
     let mut out =
         vec![("column".to_owned(), Value::from(column.id)), ("path".to_owned(), column.path.clone().into())];
-    // Text that is declared as binary: it is in the order of text, and writers truncate it.
+    // Text that is declared as binary: its statistics use the order of text, and may be truncated.
     let is_bytes = column.kind == Kind::Binary && stats.string_statistics.is_some();
     let bytes = is_bytes.then(|| ColumnStatistics { string_statistics: None, ..stats.clone() });
     out.extend(to_fields(bytes.as_ref().unwrap_or(stats)));
@@ -231,7 +235,7 @@ fn to_fields(stats: &ColumnStatistics) -> Vec<(String, Value)> {
         put("total_length", s.sum.into());
     }
     if let Some(s) = &stats.timestamp_statistics {
-        // In the writer's zone; files since ORC-135 have the other two.
+        // In the writer's zone; files since ORC-135 have the fields in UTC.
         put("min_millis_local", s.minimum.into());
         put("max_millis_local", s.maximum.into());
         let seconds = |ns: Option<i128>| ns.map(|ns| decimal_text(ns, 9));
@@ -252,7 +256,7 @@ mod tests {
     use crate::layout::proto::IntegerStatistics;
 
     #[test]
-    fn what_is_not_stated_is_left_out() {
+    fn absent_statistics_are_left_out() {
         let ints = ColumnStatistics {
             int_statistics: Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None }),
             ..ColumnStatistics::default()

@@ -39,9 +39,9 @@ impl OrcFile {
         Self::new(Shape::new(source, tail, options, Vec::new())?)
     }
 
-    /// Of what is known.
+    /// From a known tail.
     pub(crate) fn new(mut shape: Shape) -> Result<Self> {
-        undeclared::settle(&mut shape)?;
+        undeclared::set_scales(&mut shape)?;
         Ok(Self { shape: Arc::new(shape) })
     }
 
@@ -51,7 +51,7 @@ impl OrcFile {
         items.iter().find(|item| item.name() == name).map(|item| item.value())
     }
 
-    /// Splits of about `target` bytes with the stripes that `keep` wants.
+    /// Splits of about `target` bytes with the stripes that `keep` selects.
     fn cut(&self, target: u64, mut keep: impl FnMut(&Stripe) -> Result<bool>) -> Result<Vec<Split>> {
         let end = self.shape.tail.file_len;
         let mut stripes: Vec<&Stripe> = self.shape.stripes.iter().collect();
@@ -62,7 +62,7 @@ impl OrcFile {
             let (start, len) = (stripe.bytes.start, stripe.bytes.end - stripe.bytes.start);
             let is_kept = keep(stripe)?;
             let is_full = bytes > 0 && bytes.saturating_add(len) > target;
-            // Stripes that begin at the same byte, which no sane file has, stay together.
+            // Stripes that begin at the same byte (only in damaged files) stay together.
             let ends = |split: &mut Split| start > split.range.start && (is_full || !is_kept);
             if let Some(mut split) = current.take_if(ends) {
                 split.range.end = start;
@@ -80,7 +80,7 @@ impl OrcFile {
         Ok(splits)
     }
 
-    /// The names of columns of a request that are only there masked, with the names of their keys.
+    /// With `masked` "error": fails if a requested column is encrypted and its key is missing.
     fn check_keys(&self, scan: &ScanShared) -> Result<()> {
         if self.shape.options.masked == Masked::Read {
             return Ok(());
@@ -111,12 +111,12 @@ impl TableFile for OrcFile {
         &self.shape.schema
     }
 
-    /// The sum of the stripes: what is read. Some writers leave the file's own number out.
+    /// The sum over the stripes, which a scan returns. Some writers omit the footer's number.
     fn row_count(&self) -> Option<u64> {
         Some(self.shape.stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows)))
     }
 
-    /// The number of rows is that of the stripes; if stripes may be missing, only reading can tell.
+    /// If stripes may be missing, only a read shows the number of rows.
     fn counts_by_reading(&self) -> bool {
         !self.shape.lost.is_empty()
     }
@@ -147,7 +147,7 @@ impl TableFile for OrcFile {
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = self.cut(target, |_| Ok(true))?;
-        // They tile the file.
+        // Splits tile the file.
         match splits.first_mut() {
             Some(first) => first.range.start = 0,
             None => splits.push(Split { part: 0, range: 0..self.shape.tail.file_len, rows: Some(0) }),
@@ -156,7 +156,7 @@ impl TableFile for OrcFile {
     }
 
     fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Matching>> {
-        // What was lost belongs to no stripe, and has to be told.
+        // The losses belong to no stripe, and some split must report them.
         if !self.shape.lost.is_empty() || self.shape.tail.metadata_bytes.is_empty() {
             return Ok(None);
         }
@@ -186,11 +186,11 @@ impl TableFile for OrcFile {
         let predicate = request.scan.predicate.as_ref();
         let prune = predicate.map(|predicate| StripePruner::new(self.shape.clone(), predicate));
         let is_last = split.range.end >= self.shape.tail.file_len;
-        let here = |d: &&Damage| {
+        let is_in_split = |d: &&Damage| {
             split.range.contains(&d.bytes.start) || (is_last && d.bytes.start >= split.range.end)
         };
         let mut raised = None;
-        for lost in self.shape.lost.iter().filter(here) {
+        for lost in self.shape.lost.iter().filter(is_in_split) {
             if request.scan.on_error == OnError::Raise {
                 raised = raised.or_else(|| Some(lost.to_error()));
             } else {
@@ -214,7 +214,7 @@ impl TableFile for OrcFile {
     }
 
     fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
-        statistics::stated_columns(&self.shape, &split.range)
+        statistics::column_summaries(&self.shape, &split.range)
     }
 
     fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {

@@ -1,8 +1,9 @@
-//! Decimals whose type states no precision and scale: those of Hive 0.11.
+//! Decimals whose type states no precision and scale, as in files of Hive 0.11.
 //!
-//! Each value has its own scale. Java reads each with that scale, whatever the type says; an Arrow column has one scale
-//! for all, so it is the largest of any value, and at least the 10 of Java's default type: no digit is lost. To find
-//! it, the file's SECONDARY streams are read when it is opened; they are short, and later files state their precision.
+//! Each value has a scale. Java reads each value with that scale; an Arrow column has one scale for all
+//! values: the largest of them, and at least 10 as in Java's default type, so that no digit is lost. To find
+//! it, the reader reads the SECONDARY streams when it opens the file; they are short, and files of later
+//! writers state their precision.
 
 use coldframe_core::{ErrorKind, Result};
 
@@ -13,11 +14,11 @@ use crate::scan::rle::int::{IntRle, Version};
 use crate::scan::stream::ByteStream;
 use crate::schema;
 
-/// No decimal has more digits.
-const MOST: i64 = 38;
+/// Maximum digits of a decimal.
+const MAX_SCALE: i64 = 38;
 
-/// Sets the scale of such columns, unless the user declared it.
-pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
+/// Sets the scale of decimals without one, unless the user declared it.
+pub(crate) fn set_scales(shape: &mut Shape) -> Result<()> {
     let undeclared = |c: &&Column| c.kind == Kind::Decimal && c.precision == 0;
     let mut scales: Vec<(usize, u32)> =
         shape.tree.columns().iter().filter(undeclared).map(|c| (c.id, schema::OLD_SCALE)).collect();
@@ -25,10 +26,10 @@ pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
         return Ok(());
     }
     for stripe in &shape.stripes {
-        let Some(layout) = passable(shape.layout(stripe))? else { continue };
+        let Some(layout) = if_readable(shape.layout(stripe))? else { continue };
         for (column, scale) in &mut scales {
-            let found = passable(largest(shape, stripe, &layout, *column))?.unwrap_or(0);
-            *scale = (*scale).max(found);
+            let own = if_readable(largest(shape, stripe, &layout, *column))?.unwrap_or(0);
+            *scale = (*scale).max(own);
         }
     }
     for (column, scale) in scales {
@@ -38,8 +39,8 @@ pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
     Ok(())
 }
 
-/// Damaged or unsupported streams are left for the scan to report.
-fn passable<T>(read: Result<T>) -> Result<Option<T>> {
+/// `None` for damaged or unsupported streams, which the scan reports.
+fn if_readable<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => Ok(None),
@@ -54,5 +55,5 @@ fn largest(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: usize)
     let version = if layout.encoding(column).kind() < 2 { Version::V1 } else { Version::V2 };
     let stream = ByteStream::new(stored, place.bytes.start, shape.tail.compression);
     let largest = IntRle::new(stream, version, true).largest();
-    Ok(u32::try_from(largest.min(MOST)).unwrap_or(0))
+    Ok(u32::try_from(largest.min(MAX_SCALE)).unwrap_or(0))
 }

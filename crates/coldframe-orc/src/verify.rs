@@ -1,4 +1,5 @@
-//! Contradictions between parts of a file, and indexes that a scan without a filter does not read.
+//! Checks for contradictions between parts of a file, and decodes indexes, which a scan without a filter does
+//! not read.
 
 use std::ops::Range;
 
@@ -8,14 +9,14 @@ use crate::layout::proto::{BloomFilterIndex, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe};
 use crate::open::Shape;
 
-/// What is checked besides values.
+/// What the check covers besides values.
 pub(crate) const BESIDES: &[&str] =
     &["places of stripes and streams", "counts of rows", "ends of streams", "indexes", "bloom filters"];
 
-/// Contradictions between parts of the file; the scan reports the number of rows.
+/// Contradictions between parts of the file. The scan reports wrong numbers of rows.
 pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
-    let mut found = Vec::new();
-    let mut add = |bytes: Range<u64>, e: Error| found.push(Damage::from_error(&e, bytes, None));
+    let mut damage = Vec::new();
+    let mut add = |bytes: Range<u64>, e: Error| damage.push(Damage::from_error(&e, bytes, None));
     let tail = &shape.tail;
     let mut stripes: Vec<&Stripe> = shape.stripes.iter().collect();
     stripes.sort_by_key(|s| s.bytes.start);
@@ -60,10 +61,10 @@ pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
         }
         add(tail.metadata_bytes.clone(), e);
     }
-    Ok(found)
+    Ok(damage)
 }
 
-/// An index stream must decode: a scan without a filter does not read it.
+/// Fails if an index stream does not decode.
 fn check_index(shape: &Shape, stripe: &Stripe, stream: &StreamPlace) -> Result<()> {
     let readable = stream.variant == shape.encryption.variant_of(stream.column) || stream.variant.is_none();
     if !readable || stream.bytes.is_empty() {

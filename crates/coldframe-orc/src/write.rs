@@ -5,12 +5,13 @@
 //! stripe  | index streams | data streams | footer |
 //! ```
 //!
-//! * Streams are collected in memory; with `stripe_size` bytes of them a stripe ends. It is looked at every
-//!   [`ROWS_BETWEEN_LOOKS`] rows, and memory is counted as Java counts it, so stripes are as large as Java's.
+//! * Streams are collected in memory; at `stripe_size` bytes a stripe ends. The size is checked every
+//!   [`ROWS_BETWEEN_CHECKS`] rows, and memory is counted as Java counts it, so stripes are as large as
+//!   Java's.
 //! * Every `row_index_stride` rows a row group ends: positions of all streams, statistics, bloom filters.
-//! * Times are in UTC, days proleptic Gregorian, and the footer says so.
-//! * `Footer.writer` is Java's number, as readers decide by it which statistics can be relied on, and these are as
-//!   Java's; `softwareVersion` has the true name.
+//! * Times are in UTC and days proleptic Gregorian, as the footer states.
+//! * `Footer.writer` is Java's number: readers decide by it which statistics to trust, and these are
+//!   computed as in Java. `softwareVersion` has the true name.
 //!
 //! ORC specification v1, "File Tail", "Stripes"; Java's `WriterImpl` and `PhysicalFsWriter`.
 //!
@@ -55,7 +56,7 @@ use self::stream::Codec;
 use crate::layout::proto;
 
 /// Number of rows after which the writer checks whether the stripe is full. Java's `orc.rows.between.memory.checks`.
-pub(crate) const ROWS_BETWEEN_LOOKS: usize = 5000;
+pub(crate) const ROWS_BETWEEN_CHECKS: usize = 5000;
 
 const MAGIC: &[u8; 3] = b"ORC";
 /// `PostScript.writerVersion` of Java's writer since 1.6.
@@ -69,10 +70,12 @@ pub(crate) struct Writer<W> {
     schema: Schema,
     root: Column,
     context: Shared,
-    /// Rows in the current stripe, in its last row group, and since the last check.
+    /// Rows in the current stripe.
     rows: u64,
+    /// Rows in its last row group.
     group_rows: usize,
-    rows_since_look: usize,
+    /// Rows since the last check of its size.
+    rows_since_check: usize,
     footer: proto::Footer,
     metadata: proto::Metadata,
     has_times: bool,
@@ -133,7 +136,7 @@ impl<W: Write> Writer<W> {
             context,
             rows: 0,
             group_rows: 0,
-            rows_since_look: 0,
+            rows_since_check: 0,
             footer,
             metadata: proto::Metadata::default(),
             options,
@@ -152,9 +155,9 @@ impl<W: Write> Writer<W> {
         let (fields, columns) = (self.schema.fields(), batch.columns());
         check_column_count(batch, fields.len())?;
         for (field, array) in fields.iter().zip(columns) {
-            let (expected, found) = (field.data_type(), array.data_type());
-            if !expected.equals_datatype(found) {
-                let e = Error::schema(format!("expected {expected}, found {found}"));
+            let (expected, actual) = (field.data_type(), array.data_type());
+            if !expected.equals_datatype(actual) {
+                let e = Error::schema(format!("expected {expected}, found {actual}"));
                 return Err(e.within(format!("column {:?}", field.name())));
             }
         }
@@ -175,7 +178,7 @@ impl<W: Write> Writer<W> {
             0 => usize::MAX,
             stride => stride - self.group_rows,
         };
-        (ROWS_BETWEEN_LOOKS - self.rows_since_look).min(in_group).min(in_stripe)
+        (ROWS_BETWEEN_CHECKS - self.rows_since_check).min(in_group).min(in_stripe)
     }
 
     fn write_rows(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
@@ -185,13 +188,13 @@ impl<W: Write> Writer<W> {
         self.root.write_rows(columns, rows, &mut self.context)?;
         self.rows += rows as u64;
         self.group_rows += rows;
-        self.rows_since_look += rows;
+        self.rows_since_check += rows;
         if self.group_rows == self.options.row_index_stride {
             self.root.end_group(&mut self.context.codec)?;
             self.group_rows = 0;
         }
-        let is_full = self.rows_since_look >= ROWS_BETWEEN_LOOKS && {
-            self.rows_since_look = 0;
+        let is_full = self.rows_since_check >= ROWS_BETWEEN_CHECKS && {
+            self.rows_since_check = 0;
             self.root.memory(&self.context.codec) > self.options.stripe_size
         };
         if is_full || self.rows >= self.options.stripe_rows {
@@ -238,7 +241,7 @@ impl<W: Write> Writer<W> {
         self.put(&footer)?;
         let rows = self.footer.number_of_rows.unwrap_or(0) + self.rows;
         self.footer.number_of_rows = Some(rows);
-        (self.rows, self.group_rows, self.rows_since_look) = (0, 0, 0);
+        (self.rows, self.group_rows, self.rows_since_check) = (0, 0, 0);
         Ok(())
     }
 
@@ -296,7 +299,7 @@ fn encoded(statistics: &proto::ColumnStatistics) -> Bytes {
     proto::encode(statistics).into()
 }
 
-/// The block size at which a stripe holds twenty blocks of each column, as in Java.
+/// The block size with twenty blocks of each column in a stripe, as in Java.
 fn estimated_block_size(stripe_size: usize, columns: usize) -> usize {
     let size = stripe_size / (20 * columns.max(1));
     size.clamp(4 << 10, 256 << 10).next_power_of_two()
@@ -304,12 +307,12 @@ fn estimated_block_size(stripe_size: usize, columns: usize) -> usize {
 
 fn check_blooms(types: &[&ColumnType], options: &WriteOptions) -> Result<()> {
     for name in &options.bloom_filter_columns {
-        let found = types.iter().find(|t| t.path == *name && t.id > 0);
-        let found =
-            found.ok_or_else(|| Error::not_found(format!("column {name:?} of `bloom_filter_columns`")))?;
-        if matches!(found.kind, Kind::Boolean | Kind::Struct(_) | Kind::List | Kind::Map | Kind::Union) {
+        let column = types.iter().find(|t| t.path == *name && t.id > 0);
+        let column =
+            column.ok_or_else(|| Error::not_found(format!("column {name:?} of `bloom_filter_columns`")))?;
+        if matches!(column.kind, Kind::Boolean | Kind::Struct(_) | Kind::List | Kind::Map | Kind::Union) {
             return Err(Error::invalid(format!(
-                "option `bloom_filter_columns`: column {name:?} is of a type without bloom filters"
+                "option `bloom_filter_columns`: the type of column {name:?} has no bloom filters"
             )));
         }
     }

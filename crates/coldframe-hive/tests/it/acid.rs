@@ -1,4 +1,4 @@
-//! Directories of transactional Hive tables: the live rows, however they were written, deleted and compacted.
+//! Directories of transactional Hive tables: the live rows after inserts, deletes and compactions.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -70,17 +70,17 @@ fn open_with(folder: &Path, options: &OpenOptions) -> Result<Arc<dyn TableFile>>
 
 /// The values of `id` in scan order, over every split.
 fn ids(table: &dyn TableFile, predicate: Option<Predicate>) -> Vec<i64> {
-    let mut found = Vec::new();
+    let mut ids = Vec::new();
     for split in table.splits(1).unwrap() {
         let scan = Scan { predicate: predicate.clone(), ..Scan::default() };
         let outcome = rows::scan(table, &scan, Some(&split)).unwrap();
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
         let column = outcome.batch.column_by_name("id").unwrap().as_primitive::<Int64Type>().clone();
         assert_eq!(column.null_count(), 0);
-        found.extend(column.values().iter().copied());
+        ids.extend(column.values().iter().copied());
     }
-    found.sort_unstable();
-    found
+    ids.sort_unstable();
+    ids
 }
 
 fn value(n: i64) -> Option<(i64, String)> {
@@ -125,7 +125,7 @@ fn deletes_and_compactions() {
     assert!(coldframe_core::scan::count(table.as_ref(), None).unwrap() == want.len() as u64);
 }
 
-/// The same rows with the names that Hive wrote before 2.0.
+/// The same rows with the column names that Hive wrote before 2.0.
 fn nameless(batch: &RecordBatch) -> RecordBatch {
     let row = batch.column_by_name("row").unwrap().as_struct();
     let fields: Fields = row
@@ -142,9 +142,9 @@ fn nameless(batch: &RecordBatch) -> RecordBatch {
         .unwrap()
 }
 
-/// By the schema of its table, each file has the table's names, whatever the others have.
+/// With the table's schema, each file takes the table's names, whatever names the other files have.
 #[test]
-fn columns_without_names_are_the_tables_by_position() {
+fn columns_without_names_take_the_tables_by_position() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     let inserted = |write: i64| -> Vec<Event> {
@@ -165,7 +165,8 @@ fn columns_without_names_are_the_tables_by_position() {
     assert_eq!(columns, ["id", "name"]);
     let want: Vec<i64> = (1000..1010).chain(2000..2010).chain(3000..3009).collect();
     assert_eq!(ids(table.as_ref(), None), want);
-    // Files that the table does not describe are lost to a reader that raises, and the others are not taken for all.
+    // If the table does not describe a file, a scan that raises fails; it does not return only the other
+    // files' rows.
     let table = of_table("id bigint").unwrap();
     let first = table.splits(u64::MAX).unwrap();
     let read = first.iter().map(|split| rows::scan(table.as_ref(), &Scan::default(), Some(split)));
@@ -173,11 +174,12 @@ fn columns_without_names_are_the_tables_by_position() {
     assert!(e.to_string().contains("expected at most the 1 columns of the table, found 2"), "{e}");
     let e = of_table("id int, name string").unwrap_err();
     assert!(e.to_string().contains("bigint in the file, int in its table"), "{e}");
-    // Without it, nothing says what is what.
+    // Without the schema, the columns cannot be matched.
     assert!(open(at).unwrap_err().to_string().contains("some files have column names"));
 }
 
-/// Strings as views are those of the same rows, whether no row, a few or most of them are deleted, and whatever the filter.
+/// Strings as views equal plain strings, whether no row, a few rows or most rows are deleted, with any
+/// filter.
 #[test]
 fn views_of_live_rows() {
     let name = |n: i64| format!("a name of more bytes than a view has, {n}");
@@ -189,11 +191,11 @@ fn views_of_live_rows() {
         put(dir.path(), "delta_0000001_0000001_0000/bucket_00000", &events(&inserted));
         put(dir.path(), "delete_delta_0000002_0000002_0000/bucket_00000", &events(&deleted));
         let table = open(dir.path()).unwrap();
-        let words: ArrayRef = Arc::new(StringArray::from(vec![name(390)]));
+        let bound: ArrayRef = Arc::new(StringArray::from(vec![name(390)]));
         let filters = [
             None,
             Some(Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![200])))),
-            Some(Predicate::compare("name", Op::Le, words)),
+            Some(Predicate::compare("name", Op::Le, bound)),
         ];
         for predicate in filters {
             let scan = Scan { predicate, ..Scan::default() };
@@ -207,7 +209,7 @@ fn views_of_live_rows() {
     }
 }
 
-/// Writes that a metastore knows as open, aborted or too new do not count: neither their rows nor their deletes.
+/// Neither rows nor deletes of a write count if the metastore lists it as open, aborted or too new.
 #[test]
 fn writes_that_do_not_count() {
     let dir = tempfile::tempdir().unwrap();
@@ -226,9 +228,9 @@ fn writes_that_do_not_count() {
         options.extra.extend(list.map(|list| ("acid_valid_write_ids".to_owned(), Value::from(list))));
         let table = open_with(at, &options).unwrap();
         assert_eq!(table.row_count(), None);
-        let found = ids(table.as_ref(), None);
-        assert_eq!(coldframe_core::scan::count(table.as_ref(), None).unwrap(), found.len() as u64);
-        found
+        let live = ids(table.as_ref(), None);
+        assert_eq!(coldframe_core::scan::count(table.as_ref(), None).unwrap(), live.len() as u64);
+        live
     };
     assert_eq!(read(None), [1003, 1004, 2000, 4000, 5000, 6000]);
     assert_eq!(read(Some("db.t:6:9223372036854775807::")), read(None));
@@ -240,7 +242,7 @@ fn writes_that_do_not_count() {
     assert!(e.to_string().starts_with("option `acid_valid_write_ids`: expected"), "{e}");
 }
 
-/// A table in which no write counts yet has no rows, and the columns that it will have.
+/// A table in which no write counts yet has no rows, but already its columns.
 #[test]
 fn no_write_that_counts() {
     let dir = tempfile::tempdir().unwrap();
@@ -257,9 +259,9 @@ fn no_write_that_counts() {
     }
 }
 
-/// Before Hive 2.2 deltas held updates and deletes beside inserts, sorted by identity, newest first.
+/// Before Hive 2.2, deltas held updates and deletes beside inserts, sorted by identity, newest first.
 #[test]
-fn deltas_of_the_first_kind() {
+fn deltas_before_hive_2_2() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     put(at, "base_5/bucket_00001", &events(&(0..5).map(|n| (0, 5, 1, n, 5, value(n))).collect::<Vec<_>>()));
@@ -269,7 +271,8 @@ fn deltas_of_the_first_kind() {
     assert_eq!(ids(open(at).unwrap().as_ref(), None), [3, 4, 61, 101, 102]);
 }
 
-/// Rows from before the table was transactional are identified by file and number, also after other stripes and files.
+/// Rows from before the table was transactional are identified by file and number; the numbers continue over
+/// stripes and files.
 #[test]
 fn original_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -392,9 +395,9 @@ fn the_fixture() {
     assert_eq!((all.batch.num_rows(), ids.null_count()), (5, 0));
 }
 
-/// A stream with nothing flushed yet has no rows. The columns of the others remain.
+/// A streamed delta without a flush has no rows, and the table keeps the columns of its other files.
 #[test]
-fn a_delta_without_a_flush_takes_no_columns_away() {
+fn a_delta_without_a_flush_has_no_rows() {
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), "delta_2_9/bucket_00000", &events(&[(0, 2, BUCKET, 0, 2, value(7))]));
     std::fs::write(dir.path().join("delta_2_9/bucket_00000_flush_length"), 0u64.to_be_bytes()).unwrap();

@@ -1,5 +1,5 @@
-//! Tables that Hive's own classes wrote, changed and compacted: what Hive reads of them with each list of write ids.
-//! `tests/python/test_fixtures.py` checks every value.
+//! Tables that Hive's own classes wrote, changed and compacted: the rows that Hive reads with each list of
+//! write ids. `tests/python/test_fixtures.py` checks every value.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -16,9 +16,9 @@ fn fixtures() -> Vec<Fixture> {
     fixture::manifest(&fixture::data().join("hive/files/MANIFEST.json"))
 }
 
-fn open(one: &Fixture, list: bool) -> Arc<dyn TableFile> {
-    let source = Source::Folder { path: "table".into(), folder: Arc::new(LocalFolder::new(&one.path)) };
-    let mut options = one.options();
+fn open(fixture: &Fixture, list: bool) -> Arc<dyn TableFile> {
+    let source = Source::Folder { path: "table".into(), folder: Arc::new(LocalFolder::new(&fixture.path)) };
+    let mut options = fixture.options();
     if !list {
         options.extra.remove("acid_valid_write_ids");
     }
@@ -30,37 +30,37 @@ fn rows(table: &dyn TableFile, predicate: Option<Predicate>) -> Vec<String> {
 }
 
 #[test]
-fn each_list_has_its_rows_in_splits_of_any_size() {
+fn each_list_returns_its_rows_in_splits_of_any_size() {
     let all = fixtures();
     assert!(all.len() > 30);
-    for one in all {
-        let table = open(&one, true);
+    for fixture in all {
+        let table = open(&fixture, true);
         let whole = rows(table.as_ref(), None);
-        assert_eq!(whole.len() as u64, one.number("rows"), "{:?}", one.entry);
+        assert_eq!(whole.len() as u64, fixture.number("rows"), "{:?}", fixture.entry);
         for target in [1, 1500] {
             let mut parts = Vec::new();
             for split in table.splits(target).unwrap() {
                 parts.extend(as_text(&scan(table.as_ref(), &Scan::default(), Some(&split)).unwrap().batch));
             }
             parts.sort();
-            assert_eq!(parts, whole, "{:?}", one.entry);
+            assert_eq!(parts, whole, "{:?}", fixture.entry);
         }
         // A filter sees only live rows.
         let limit: ArrayRef = Arc::new(Int64Array::from(vec![9]));
         let few = rows(table.as_ref(), Some(Predicate::compare("id", Op::Le, limit)));
-        assert!(few.len() <= 10 && few.iter().all(|row| whole.contains(row)), "{:?}", one.entry);
+        assert!(few.len() <= 10 && few.iter().all(|row| whole.contains(row)), "{:?}", fixture.entry);
         let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
-        assert_eq!(report.damage, [], "{:?}", one.entry);
+        assert_eq!(report.damage, [], "{:?}", fixture.entry);
     }
 }
 
 #[test]
-fn without_a_list_what_is_there_counts() {
+fn without_a_list_all_writes_count() {
     let tables =
         [("changes", 60), ("originals", 41), ("converted", 31), ("overwritten", 10), ("insert_only", 16)];
     for (name, count) in tables {
-        let one = fixtures().into_iter().rfind(|one| one.entry["file"] == name).unwrap();
-        let table = open(&one, false);
+        let fixture = fixtures().into_iter().rfind(|f| f.entry["file"] == name).unwrap();
+        let table = open(&fixture, false);
         let outcome = read(table.as_ref(), OnError::Raise).unwrap();
         assert_eq!(outcome.batch.num_rows(), count, "{name}");
         assert!(matches!(table.metadata().unwrap(), Value::Map(_)));

@@ -1,4 +1,5 @@
-//! The laws of every format, on a table of two files: losses in one are reported, and no deleted row comes back.
+//! The laws of every format, on a table of two files: every loss in a file is reported, and no deleted row
+//! comes back.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -35,7 +36,7 @@ fn inserted(write: i64, bucket: i32, rows: impl Iterator<Item = i64> + Clone) ->
     stored_in(bucket, write, rows, |_| 0)
 }
 
-/// Rows with the operation of each; 2 is a delete, by write 2.
+/// Rows with an operation for each; 2 is a delete, by write 2.
 fn stored(original: i64, rows: impl Iterator<Item = i64> + Clone, operation: impl Fn(i64) -> i32) -> Bytes {
     stored_in(BUCKET, original, rows, operation)
 }
@@ -80,10 +81,10 @@ fn deletes() -> Bytes {
     events((0..400).filter(|n| n % 5 == 0), true)
 }
 
-/// ORC has no checksums: a bit flip in the identities of rows may undo a delete, undetectably. Detected damage is
-/// reported.
+/// ORC has no checksums: a bit flip in the identities of rows may undo a delete without a trace. Detected
+/// damage is reported.
 #[test]
-fn damage_of_a_base_is_told() {
+fn damage_of_a_base_is_reported() {
     let base = events(0..400, false);
     let whole = Node::new("file", 0..base.len() as u64);
     let (mut opened, mut lost) = (0, 0);
@@ -92,9 +93,9 @@ fn damage_of_a_base_is_told() {
         opened += 1;
         let raised = rows::read(table.as_ref(), OnError::Raise).unwrap();
         let [skipped, nulled] = [OnError::Skip, OnError::Null].map(|on_error| {
-            let found = rows::read(table.as_ref(), on_error).unwrap();
-            assert!(found.error.as_ref().is_none_or(|e| !e.is_damage()), "{damaged}: {:?}", found.error);
-            found
+            let outcome = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(outcome.error.as_ref().is_none_or(|e| !e.is_damage()), "{damaged}: {:?}", outcome.error);
+            outcome
         });
         assert!(nulled.batch.num_rows() >= skipped.batch.num_rows(), "{damaged}");
         let is_damage = raised.error.is_some_and(|e| e.is_damage());
@@ -104,7 +105,7 @@ fn damage_of_a_base_is_told() {
     assert!(opened > 20 && lost > 5, "{opened} {lost}");
 }
 
-/// Unreadable deletes leave the rows in doubt that they may concern: none of these is returned, and that is reported.
+/// Rows that unreadable deletes may concern are not returned, and are reported as lost.
 #[test]
 fn damage_of_deletes_uncovers_nothing() {
     let (base, deletes) = (events(0..400, false), deletes());
@@ -114,10 +115,10 @@ fn damage_of_deletes_uncovers_nothing() {
         let refused = refused.unwrap();
         assert!(refused.is_damage() && refused.path().unwrap().contains("delete_delta"), "{refused}");
         for on_error in [OnError::Skip, OnError::Null] {
-            let found = rows::read(table.as_ref(), on_error).unwrap();
-            assert!(found.error.is_none(), "{cut}: {:?}", found.error);
-            assert_eq!(found.batch.num_rows(), 0);
-            let lost: Vec<_> = found.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
+            let outcome = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(outcome.error.is_none(), "{cut}: {:?}", outcome.error);
+            assert_eq!(outcome.batch.num_rows(), 0);
+            let lost: Vec<_> = outcome.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
             assert!(
                 lost[0].0.starts_with("delete_delta_2_2/bucket_00000") && lost[0].1.is_none(),
                 "{lost:?}"
@@ -141,7 +142,7 @@ fn ids(batch: &RecordBatch) -> Vec<i64> {
     batch.column(0).as_primitive::<Int64Type>().iter().flatten().collect()
 }
 
-/// Only rows in the lost file's bucket, written before its last write, are in doubt.
+/// Only rows of the lost file's bucket that were written before its last write are in doubt.
 #[test]
 fn lost_deletes_cost_what_they_may_have_deleted() {
     let of = |write: i64, bucket: i32, numbers: std::ops::Range<i64>| {
@@ -160,15 +161,15 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     let got = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(got.error.is_none());
     assert_eq!(ids(&got.batch), (10..30).collect::<Vec<_>>());
-    let told: Vec<_> = got.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
+    let lost_rows: Vec<_> = got.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
     assert_eq!(
-        told,
+        lost_rows,
         [("delete_delta_2_2/bucket_00000: postscript", None), ("base_1/bucket_00000: stripe 0", Some(10))]
     );
-    let found = table.metadata().unwrap();
-    assert!(format!("{found:?}").contains("lost_files"), "{found:?}");
+    let metadata = table.metadata().unwrap();
+    assert!(format!("{metadata:?}").contains("lost_files"), "{metadata:?}");
 
-    // A lost file of rows costs only its own rows, as updates are deletes and inserts here.
+    // A lost file of rows costs only its own rows, since this table stores updates as deletes and inserts.
     let files =
         [files[0].clone(), ("delta_2_2/bucket_00000", lost.clone()), files[3].clone(), files[1].clone()];
     let with_deletes = [&files[..], &[("delete_delta_4_4/bucket_00001", events_of(1, 0..0))]].concat();
@@ -177,7 +178,7 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     assert_eq!(ids(&got.batch), (0..30).collect::<Vec<_>>());
     assert_eq!(got.damage.len(), 1, "{:?}", got.damage);
     assert!(table.inspect().unwrap().children.iter().any(|node| node.name.contains("cannot be opened")));
-    // Without that statement, the file may have held updates of earlier rows.
+    // Without a file of deletes, the lost file may have held updates of earlier rows.
     let table = opened(&files).unwrap();
     assert_eq!(ids(&rows::read(table.as_ref(), OnError::Skip).unwrap().batch), (10..30).collect::<Vec<_>>());
     assert!(opened(&[("base_1/bucket_00000", lost)]).is_err(), "nobody knows the columns");
@@ -204,7 +205,7 @@ fn identities_of_other_types_are_damage() {
 
 /// After a lost plain file the row numbers that deletes refer to are unknown.
 #[test]
-fn a_lost_plain_file_takes_the_numbers_of_those_behind_it() {
+fn after_a_lost_plain_file_row_numbers_are_unknown() {
     let plain = |numbers: std::ops::Range<i64>| {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
         written(&RecordBatch::try_from_iter_with_nullable([("id", numbers, true)]).unwrap(), &[])
@@ -228,17 +229,17 @@ fn a_lost_plain_file_takes_the_numbers_of_those_behind_it() {
 fn stripe_footers(file: &Bytes) -> Vec<std::ops::Range<usize>> {
     let orc = HiveFormat.open(&coldframe_testing::fixture::source(file.clone()), &OpenOptions::default());
     let tree = orc.unwrap().inspect().unwrap();
-    let mut found = Vec::new();
+    let mut footers = Vec::new();
     let mut open = vec![&tree];
     while let Some(node) = open.pop() {
         if node.name.contains("footer") && node.bytes.end < file.len() as u64 * 3 / 4 {
             let at = |place: u64| usize::try_from(place).unwrap();
-            found.push(at(node.bytes.start)..at(node.bytes.end));
+            footers.push(at(node.bytes.start)..at(node.bytes.end));
         }
         open.extend(&node.children);
     }
-    found.sort_by_key(|r| r.start);
-    found
+    footers.sort_by_key(|r| r.start);
+    footers
 }
 
 fn wiped(file: &Bytes, place: std::ops::Range<usize>) -> Bytes {
@@ -270,9 +271,9 @@ fn of_unknown_codec(file: &Bytes) -> Bytes {
     bytes.into()
 }
 
-/// An unsupported file costs its contents in a tolerant read, and is refused otherwise.
+/// An unsupported file costs only its contents in a tolerant read; a strict read refuses it.
 #[test]
-fn a_file_of_an_unknown_codec_costs_what_it_holds() {
+fn a_file_of_an_unknown_codec_costs_its_contents() {
     let (first, second) = (inserted(1, 0, 0..10), inserted(2, 0, 10..20));
     let deletes = events_of(1, 3..5);
     let files = |first: &Bytes, second: &Bytes, deletes: &Bytes| {
@@ -297,7 +298,8 @@ fn a_file_of_an_unknown_codec_costs_what_it_holds() {
     }
 }
 
-/// A base that may hold updates is first read for events: damage there costs one stripe, not the table.
+/// A base that may hold updates is first read for events: damage in this step costs one stripe, not the
+/// table.
 #[test]
 fn a_damaged_stripe_of_a_base_costs_that_stripe() {
     let base = stored(1, 0..400, |n| i32::from(n % 7 == 0));
@@ -321,9 +323,9 @@ fn a_damaged_stripe_of_a_base_costs_that_stripe() {
     }
 }
 
-/// `verify` reports lost deletes; a scan returns no row that they may concern.
+/// `verify` reports lost deletes; a scan returns no row that they may have deleted.
 #[test]
-fn lost_deletes_are_told_and_no_row_is_uncovered() {
+fn lost_deletes_are_reported_and_uncover_no_row() {
     let base = events(0..400, false);
     let deletes = events(0..400, true);
     for footer in stripe_footers(&deletes) {
@@ -388,8 +390,8 @@ fn damage_of_counted_rows_uncovers_nothing() {
     }
 }
 
-/// Bit flips in each file of a table that Hive 3 wrote: none ends a tolerant scan that can start, whatever ends a
-/// strict one is reported, and `verify` reports everything.
+/// Bit flips in each file of a table that Hive 3 wrote: none ends a tolerant scan that can start, a tolerant
+/// scan reports whatever ends a strict one, and so does `verify`.
 #[test]
 fn no_damage_ends_a_scan_or_verify() {
     let whole = MemoryFolder::load(&coldframe_testing::fixture::data().join("orc/files/acid_table"));

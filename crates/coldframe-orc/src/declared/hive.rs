@@ -1,4 +1,4 @@
-//! A file takes the names of its Hive table's columns, where Hive and Spark agree on how to read it.
+//! A file takes the column names of its Hive table, where Hive and Spark agree on how to read it.
 //!
 //! | file | table | |
 //! |---|---|---|
@@ -7,21 +7,21 @@
 //! | int, float, decimal(5,2), varchar(9) | bigint, double, decimal(9,3), string | every value stays the same: the reader of the table converts them |
 //! | anything else | | an error: text becomes numbers, char loses its blanks, and readers differ |
 //!
-//! Columns that only the file has, or only the table, are no mistake: tables change.
+//! A column that only the file or only the table has is no mistake: tables change.
 
 use coldframe_core::{Error, Result};
 
 use crate::layout::proto;
 use crate::layout::types::Kind;
 
-/// What Hive wrote before 2.0 in front of a column's number.
+/// The prefix of column names before Hive 2.0; the column's number follows.
 const PLACEHOLDER: &str = "_col";
 
 /// The columns of a file of a transactional table.
 const IDENTIFIED: [&str; 6] =
     ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"];
 
-/// Gives the columns of a file the names of the table's.
+/// Gives the columns of a file the table's names.
 pub(super) fn take_names(footer: &mut proto::Footer, declared: &[proto::Type]) -> Result<()> {
     let is_empty = footer.stripes.is_empty();
     let types = &mut footer.types;
@@ -65,7 +65,7 @@ fn take_columns(types: &mut [proto::Type], at: u32, declared: &[proto::Type]) ->
     Ok(())
 }
 
-/// For each column of a file its place in the table.
+/// The table's position for each column of a file.
 fn places(names: &[String], want: &proto::Type) -> Result<Vec<Option<usize>>> {
     let by_name = by_name(names, want)?;
     let numbers: Option<Vec<&str>> = names.iter().map(|name| name.strip_prefix(PLACEHOLDER)).collect();
@@ -79,7 +79,7 @@ fn places(names: &[String], want: &proto::Type) -> Result<Vec<Option<usize>>> {
     }
     let by_position: Vec<Option<usize>> = (0..names.len()).map(Some).collect();
     let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // Spark goes by the first letters, Hive by the digits, too.
+    // Spark looks at the prefix only, Hive also at the digits.
     if numbers.iter().all(is_number) || by_name == by_position {
         return Ok(by_position);
     }
@@ -89,7 +89,7 @@ fn places(names: &[String], want: &proto::Type) -> Result<Vec<Option<usize>>> {
 fn by_name(names: &[String], want: &proto::Type) -> Result<Vec<Option<usize>>> {
     let mut taken = vec![false; want.field_names.len()];
     let place = |name: &String| {
-        let place = want.field_names.iter().position(|one| one.eq_ignore_ascii_case(name));
+        let place = want.field_names.iter().position(|field| field.eq_ignore_ascii_case(name));
         if let Some(taken) = place.and_then(|place| taken.get_mut(place))
             && std::mem::replace(taken, true)
         {
@@ -111,7 +111,7 @@ fn take(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -
     if kind(own) == Some(Kind::Struct) {
         let pairs = own.field_names.iter().zip(&want.field_names);
         let is_same = own.field_names.len() == want.field_names.len()
-            && pairs.into_iter().all(|(one, other)| one.eq_ignore_ascii_case(other));
+            && pairs.into_iter().all(|(a, b)| a.eq_ignore_ascii_case(b));
         if !is_same {
             return Err(unlike("a struct with other fields than in its table"));
         }
@@ -128,10 +128,11 @@ fn kind(of: &proto::Type) -> Option<Kind> {
     of.kind.and_then(Kind::from_number)
 }
 
-/// Whether Hive, Spark and this reader make the same of a value.
+/// Whether Hive, Spark and this reader return the same value.
 fn is_read_alike(own: &proto::Type, want: &proto::Type) -> bool {
     let (Some(from), Some(to)) = (kind(own), kind(want)) else { return false };
-    let width = |kind| [Kind::Byte, Kind::Short, Kind::Int, Kind::Long].iter().position(|one| *one == kind);
+    let width =
+        |kind| [Kind::Byte, Kind::Short, Kind::Int, Kind::Long].iter().position(|integer| *integer == kind);
     match (from, to) {
         (Kind::Decimal, Kind::Decimal) => {
             let before_point = |of: &proto::Type| of.precision().checked_sub(of.scale());
@@ -145,7 +146,7 @@ fn is_read_alike(own: &proto::Type, want: &proto::Type) -> bool {
     }
 }
 
-/// A type as Hive writes it, without the types within.
+/// A type in Hive's notation, without its nested types.
 fn shown(of: &proto::Type) -> String {
     let name = kind(of).map_or("an unknown type", Kind::name);
     match kind(of) {
@@ -155,7 +156,7 @@ fn shown(of: &proto::Type) -> String {
     }
 }
 
-/// What Hive and Spark may read otherwise.
+/// The error for a file that Hive and Spark may read differently.
 fn unlike(what: impl std::fmt::Display) -> Error {
     Error::unsupported(format!("a file that its table's columns do not describe: {what}"))
 }
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_take_differently_is_refused() {
+    fn columns_that_readers_disagree_on_are_refused() {
         for (file, table, reason) in [
             (
                 "v bigint",

@@ -1,5 +1,5 @@
-//! The types of a file from the schema that the user gives: [the language of `CREATE TABLE`](coldframe_core::types::ddl),
-//! in which ORC prints its types too, or Arrow's types.
+//! The types of a file from the user's schema: [the language of `CREATE TABLE`](coldframe_core::types::ddl),
+//! which ORC also uses to print its types, or Arrow's types.
 
 use coldframe_core::types::ddl;
 use coldframe_core::{Error, ErrorContext as _, Limits, Result, SchemaSpec};
@@ -45,7 +45,7 @@ fn add_fields(
     Ok(())
 }
 
-/// Adds a type, and those below it, to `parent`.
+/// Adds a type and its nested types to `parent`.
 fn add(types: &mut Vec<proto::Type>, parent: usize, of: ddl::Type, text: &str) -> Result<()> {
     let id = types.len();
     let number = u32::try_from(id).map_err(|_| Error::schema("expected at most 2^32 types, found more"))?;
@@ -88,7 +88,7 @@ fn add(types: &mut Vec<proto::Type>, parent: usize, of: ddl::Type, text: &str) -
             return add_fields(types, id, fields, text);
         }
         ddl::Kind::IntervalYearMonth | ddl::Kind::IntervalDayTime => {
-            return Err(ddl::error_at(text, of.at, "expected a type of ORC's, found an interval"));
+            return Err(ddl::error_at(text, of.at, "expected an ORC type, found an interval"));
         }
     };
     types.push(typed(kind));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_was_expected() {
+    fn errors_name_the_expected_text() {
         for (text, expected) in [
             ("", "schema: Hive schema, character 1: expected a column, found the end"),
             ("a", "character 2: expected a Hive type, found the end"),
@@ -129,7 +129,7 @@ mod tests {
             ("a array<int", "character 12: expected `>`, found the end"),
             ("a number", "character 3: expected a Hive type, found `number`"),
             ("a char(x)", "character 8: expected a length, found `x)`"),
-            ("a int, b interval_day_time", "character 10: expected a type of ORC's, found an interval"),
+            ("a int, b interval_day_time", "character 10: expected an ORC type, found an interval"),
         ] {
             let e = parse(text).unwrap_err().to_string();
             assert!(e.contains(expected), "{text}: {e}");

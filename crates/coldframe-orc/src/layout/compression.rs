@@ -1,12 +1,12 @@
-//! Chunks: how everything but the postscript is stored in a file with a codec.
+//! Chunks: a file with a codec stores everything except the postscript in them.
 //!
 //! ```text
 //! none       | the bytes |
 //! otherwise  | header u24 LE = length << 1 | original | length bytes | header | ..
 //! ```
 //!
-//! ORC specification v1, "Compression". A chunk holds at most `compressionBlockSize` bytes, whatever its length; if the
-//! lowest bit of the header is set, they are stored uncompressed.
+//! ORC specification v1, "Compression". A chunk decompresses to at most `compressionBlockSize` bytes; if the
+//! lowest bit of the header is set, its bytes are stored uncompressed.
 
 use coldframe_encoding::codec::{Algorithm, Decompressor, check_end, with_decompressor};
 use coldframe_encoding::{Cursor, Error, Limits, Result};
@@ -25,8 +25,8 @@ pub(crate) struct Compression {
     pub(crate) algorithm: Algorithm,
     /// Maximum bytes of a chunk after decompression.
     pub(crate) block_size: usize,
-    /// Whether chunks must end where they should and be full unless they are last: required after damage, where a short
-    /// chunk would shift all values.
+    /// Whether each chunk must end at the end of its compressed data, and be full unless it is the last.
+    /// Required after damage, where a short chunk would shift all values.
     pub(crate) strict: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Chunk<'a> {
     pub(crate) bytes: &'a [u8],
     /// Their offset in the file.
     pub(crate) start: u64,
-    /// Whether they are the content itself.
+    /// Whether they are the content itself, uncompressed.
     pub(crate) original: bool,
 }
 
@@ -71,10 +71,10 @@ impl Compression {
             6 => Algorithm::Brotli,
             other => return Err(Error::unsupported(format!("ORC compression kind {other}"))),
         };
-        let stated = postscript.compression_block_size.filter(|n| *n > 0).unwrap_or(DEFAULT_BLOCK);
+        let size = postscript.compression_block_size.filter(|n| *n > 0).unwrap_or(DEFAULT_BLOCK);
         let block_size = match algorithm {
             Algorithm::None => 0,
-            _ => limits.block("the compression block size", stated)?,
+            _ => limits.block("the compression block size", size)?,
         };
         Ok(Self { algorithm, block_size, strict: false })
     }
@@ -125,10 +125,10 @@ impl Compression {
         out: &mut Vec<u8>,
         at: usize,
     ) -> Result<usize> {
-        let found = codec.decompress_over(self.algorithm, chunk.bytes, self.block_size, out, at);
-        let found = found.map_err(|e| e.at(chunk.start))?;
+        let len = codec.decompress_over(self.algorithm, chunk.bytes, self.block_size, out, at);
+        let len = len.map_err(|e| e.at(chunk.start))?;
         self.check_end(chunk)?;
-        Ok(found)
+        Ok(len)
     }
 
     fn check_end(self, chunk: &Chunk<'_>) -> Result<()> {
@@ -156,7 +156,7 @@ impl Compression {
             let chunk = self.stored(&mut chunks)?;
             with_decompressor(|codec| self.decompress(codec, &chunk, &mut out))?;
             limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
-            // Twice: the message itself, and its decoded form.
+            // Counted twice: the message itself, and its decoded form.
             limits.decoded("a message", 2 * out.len() as u64, file_len).map_err(|e| e.at(offset))?;
         }
         Ok(out)

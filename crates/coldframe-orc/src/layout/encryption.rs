@@ -7,13 +7,13 @@
 //! iv         = column (3 bytes) kind (2) stripe (3) counter (8), big-endian
 //! ```
 //!
-//! ORC specification v1, "Column Encryption". A stripe's footer lists for each variant its streams and encodings; a
-//! stripe without keys of its own uses those of the stripe before. The stripe's number in the initialisation vector is
-//! `encryptStripeId`, or counts from 1; statistics of the file use the number after the last stripe. Local keys are
-//! wrapped as in ORC's own in-memory key store; if a key server wrapped them, it must unwrap them, and the result is
-//! given as the key.
+//! ORC specification v1, "Column Encryption". A stripe's footer lists the streams and encodings of each
+//! variant; a stripe without keys uses those of the stripe before. The stripe's number in the initialisation
+//! vector is `encryptStripeId`, or counts from 1; statistics of the file use the number after the last
+//! stripe. Local keys are wrapped as in ORC's in-memory key store; if a key server wrapped them, it must
+//! unwrap them, and the user gives the result as the key.
 //!
-//! Columns without a given key are read from the plain streams, which hold what the writer's mask left.
+//! Columns without a given key are read from the plain streams, which hold the masked values.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use super::compression::Compression;
 use super::proto;
 
 /// Largest column and stripe number that fit into the vector.
-const MOST: u64 = 0xff_ffff;
+const MAX_NUMBER: u64 = 0xff_ffff;
 
 /// `Stream.Kind` of a variant's file statistics.
 const FILE_STATISTICS: u32 = 101;
@@ -38,7 +38,7 @@ pub(crate) struct Encryption {
     variants: Vec<Variant>,
     /// For each column the variant that is read; `None` for plain columns and those without a key.
     readable: Vec<Option<usize>>,
-    /// For each column the name of a key that would open it.
+    /// For each column, the name of a key that would decrypt it.
     locked: Vec<Option<String>>,
 }
 
@@ -51,9 +51,9 @@ struct Variant {
     columns: usize,
     /// Name of the key.
     key_name: String,
-    /// Its key for statistics of the file, if the master key is given.
+    /// Its key for the statistics of the file, if the master key is given.
     footer_key: Option<Vec<u8>>,
-    /// The local key of each stripe, likewise.
+    /// The local key of each stripe, if the master key is given.
     stripe_keys: Vec<Vec<u8>>,
 }
 
@@ -85,19 +85,19 @@ impl Encryption {
     /// From the footer. `ends[c]` is the column after the last one inside column `c`; `key_named` returns the user's
     /// keys.
     pub(crate) fn new(footer: &proto::Footer, ends: &[usize], key_named: KeyNamed<'_>) -> Result<Self> {
-        let Some(stated) = &footer.encryption else { return Ok(Self::default()) };
-        let mut found = Self {
-            variants: Vec::with_capacity(stated.variants.len()),
+        let Some(stored) = &footer.encryption else { return Ok(Self::default()) };
+        let mut encryption = Self {
+            variants: Vec::with_capacity(stored.variants.len()),
             readable: vec![None; ends.len()],
             locked: vec![None; ends.len()],
         };
-        let mut keys = MasterKeys { key_named, asked: BTreeMap::new() };
-        for (number, variant) in stated.variants.iter().enumerate() {
+        let mut keys = MasterKeys { key_named, requested: BTreeMap::new() };
+        for (number, variant) in stored.variants.iter().enumerate() {
             let key =
-                usize::try_from(variant.key()).ok().and_then(|k| stated.key.get(k)).ok_or_else(|| {
+                usize::try_from(variant.key()).ok().and_then(|k| stored.key.get(k)).ok_or_else(|| {
                     Error::corrupt(format!(
                         "expected one of {} keys, found number {}",
-                        stated.key.len(),
+                        stored.key.len(),
                         variant.key()
                     ))
                     .within(format!("encryption variant {number}"))
@@ -113,7 +113,7 @@ impl Encryption {
             let opens = opened.footer_key.is_some();
             for column in root..end {
                 let (Some(readable), Some(locked)) =
-                    (found.readable.get_mut(column), found.locked.get_mut(column))
+                    (encryption.readable.get_mut(column), encryption.locked.get_mut(column))
                 else {
                     continue;
                 };
@@ -123,9 +123,9 @@ impl Encryption {
                     *locked = Some(opened.key_name.clone());
                 }
             }
-            found.variants.push(opened);
+            encryption.variants.push(opened);
         }
-        Ok(found)
+        Ok(encryption)
     }
 
     /// The first column of a variant.
@@ -138,8 +138,8 @@ impl Encryption {
         self.readable.get(column).copied().flatten()
     }
 
-    /// The file's statistics for the columns of each variant whose key is given, with the first of those columns. A key
-    /// that does not decrypt them is not the one they were encrypted with.
+    /// For each variant whose key is given: its first column, and the file's statistics of its columns. If a
+    /// key does not decrypt them, it is the wrong key.
     pub(crate) fn file_statistics(
         &self,
         footer: &proto::Footer,
@@ -147,12 +147,12 @@ impl Encryption {
         limits: &Limits,
         file_len: u64,
     ) -> Result<Vec<(usize, proto::FileStatistics)>> {
-        let mut found = Vec::new();
-        let stated = footer.encryption.iter().flat_map(|e| &e.variants);
-        for (number, (variant, stated)) in self.variants.iter().zip(stated).enumerate() {
+        let mut all = Vec::new();
+        let stored_variants = footer.encryption.iter().flat_map(|e| &e.variants);
+        for (number, (variant, stored_variant)) in self.variants.iter().zip(stored_variants).enumerate() {
             let stripes = footer.stripes.len();
             let key = self.footer_stream_key(number, stripes, variant.root, FILE_STATISTICS)?;
-            let (Some(key), Some(stored)) = (key, &stated.file_statistics) else { continue };
+            let (Some(key), Some(stored)) = (key, &stored_variant.file_statistics) else { continue };
             let mut plain = stored.clone();
             key.decrypt(0, &mut plain)?;
             let read = compression.message(&plain, 0, limits, file_len).and_then(|message| {
@@ -161,15 +161,15 @@ impl Encryption {
             let statistics = read.ok().filter(|s| s.column.len() == variant.columns).ok_or_else(|| {
                 let (name, root) = (&variant.key_name, variant.root);
                 let message =
-                    format!("the key `{name}` is not the one that column {root} was encrypted with");
+                    format!("the key `{name}` is wrong: column {root} was encrypted with another key");
                 Error::new(ErrorKind::KeyUnavailable(message))
             })?;
-            found.push((variant.root, statistics));
+            all.push((variant.root, statistics));
         }
-        Ok(found)
+        Ok(all)
     }
 
-    /// The name of the key that a column needs, if it is available only masked.
+    /// The name of the key that a column needs, if only its masked values can be read.
     pub(crate) fn missing_key(&self, column: usize) -> Option<&str> {
         if self.variant_of(column).is_some() {
             return None;
@@ -210,25 +210,25 @@ impl Encryption {
     }
 }
 
-/// The user's keys, each requested once.
+/// The user's keys; each is requested once.
 struct MasterKeys<'a> {
     key_named: KeyNamed<'a>,
-    asked: BTreeMap<(String, u32), Option<Vec<u8>>>,
+    requested: BTreeMap<(String, u32), Option<Vec<u8>>>,
 }
 
 impl MasterKeys<'_> {
     /// By name, or by name and version in ORC's form.
     fn get(&mut self, key: &proto::EncryptionKey) -> Result<Option<Vec<u8>>> {
         let id = (key.key_name().to_owned(), key.key_version());
-        if let Some(found) = self.asked.get(&id) {
-            return Ok(found.clone());
+        if let Some(key_bytes) = self.requested.get(&id) {
+            return Ok(key_bytes.clone());
         }
-        let found = match (self.key_named)(&id.0)? {
-            Some(found) => Some(found),
+        let key_bytes = match (self.key_named)(&id.0)? {
+            Some(key_bytes) => Some(key_bytes),
             None => (self.key_named)(&format!("{}@{}", id.0, id.1))?,
         };
-        self.asked.insert(id, found.clone());
-        Ok(found)
+        self.requested.insert(id, key_bytes.clone());
+        Ok(key_bytes)
     }
 }
 
@@ -294,7 +294,7 @@ fn unwrap(master: &[u8], length: usize, stored: &[u8]) -> Result<Vec<u8>> {
 fn vector(column: usize, kind: u32, stripe: u64) -> Result<[u8; BLOCK]> {
     let column = column as u64;
     let kind = u16::try_from(kind).ok();
-    let (Some(kind), true, true) = (kind, column <= MOST, (1..=MOST).contains(&stripe)) else {
+    let (Some(kind), true, true) = (kind, column <= MAX_NUMBER, (1..=MAX_NUMBER).contains(&stripe)) else {
         let message = format!("expected a column and a stripe of 24 bits, found {column} and {stripe}");
         return Err(Error::corrupt(message).within("encryption"));
     };
@@ -304,7 +304,7 @@ fn vector(column: usize, kind: u32, stripe: u64) -> Result<[u8; BLOCK]> {
     Ok([c0, c1, c2, k0, k1, s0, s1, s2, 0, 0, 0, 0, 0, 0, 0, 0])
 }
 
-/// The error for a column that is available only masked, or not at all.
+/// The error for an encrypted column whose key is missing.
 pub(crate) fn key_unavailable(column: &str, key: &str) -> Error {
     Error::new(ErrorKind::KeyUnavailable(format!("column `{column}` is encrypted; it needs the key `{key}`")))
 }

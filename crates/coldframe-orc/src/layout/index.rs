@@ -5,9 +5,9 @@
 //! positions        = of each stream of the column in turn: [chunk] byte [value in the run] [bit]
 //! ```
 //!
-//! ORC specification v1, "Row Index". The number for the chunk's position exists only in files with a codec; streams of
-//! plain bytes have no position in a run, and only bits have one in a byte. A stream that the stripe does not have has
-//! no numbers.
+//! ORC specification v1, "Row Index". Only files with a codec have the number for the chunk; streams of plain
+//! bytes have no position in a run, and only bits have a position in a byte. A stream that the stripe lacks
+//! has no numbers.
 
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
@@ -19,7 +19,7 @@ use super::types::{Column, Kind};
 
 /// Where a row group begins in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StreamPosition {
+pub(crate) struct IndexPosition {
     /// Stored bytes before its chunk; without a codec, before the row group.
     pub(crate) chunk: u64,
     /// Bytes before it in the chunk.
@@ -32,24 +32,24 @@ pub(crate) struct StreamPosition {
 
 /// Where a row group begins in the streams of all columns that are read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Positions(Vec<((usize, StreamKind), StreamPosition)>);
+pub(crate) struct Positions(Vec<((usize, StreamKind), IndexPosition)>);
 
 impl Positions {
     /// From streams that each occur once.
-    pub(crate) fn new(mut all: Vec<((usize, StreamKind), StreamPosition)>) -> Self {
+    pub(crate) fn new(mut all: Vec<((usize, StreamKind), IndexPosition)>) -> Self {
         all.sort_unstable_by_key(|(stream, _)| *stream);
         Self(all)
     }
 
-    /// Where it begins in a stream; at the start of an unknown one.
-    pub(crate) fn of(&self, column: usize, kind: StreamKind) -> StreamPosition {
-        let found = self.0.binary_search_by_key(&(column, kind), |(stream, _)| *stream);
-        found.ok().and_then(|at| self.0.get(at)).map(|(_, position)| *position).unwrap_or_default()
+    /// Where the row group begins in a stream; the start if the stream is unknown.
+    pub(crate) fn of(&self, column: usize, kind: StreamKind) -> IndexPosition {
+        let index = self.0.binary_search_by_key(&(column, kind), |(stream, _)| *stream);
+        index.ok().and_then(|at| self.0.get(at)).map(|(_, position)| *position).unwrap_or_default()
     }
 }
 
-/// The streams of a column that have positions, in the order of the numbers; for each, whether there is a number for
-/// the run and one for the bit.
+/// The streams of a column that have positions, in the order of the numbers. The flags: whether a number for
+/// the run exists, and one for the bit.
 fn order(column: &Column, dictionary: bool, short_decimals: bool) -> &'static [(StreamKind, bool, bool)] {
     use StreamKind::{Data, Length, Secondary};
     match column.kind {
@@ -82,7 +82,7 @@ pub(crate) fn positions(
     compression: Compression,
     short_decimals: bool,
     numbers: &[u64],
-) -> Result<Vec<(StreamKind, StreamPosition)>> {
+) -> Result<Vec<(StreamKind, IndexPosition)>> {
     let plain = compression.algorithm == Algorithm::None;
     let dictionary = is_dictionary(&layout.encoding(column.id));
     let present = layout.stream(column.id, StreamKind::Present).map(|_| (StreamKind::Present, true, true));
@@ -94,9 +94,9 @@ pub(crate) fn positions(
             Error::corrupt(message).within("row index")
         })
     };
-    let mut found = Vec::with_capacity(3);
+    let mut positions = Vec::with_capacity(3);
     for (kind, run, bit) in streams {
-        let mut position = StreamPosition { chunk: next()?, ..StreamPosition::default() };
+        let mut position = IndexPosition { chunk: next()?, ..IndexPosition::default() };
         if !plain {
             position.byte = next()?;
         }
@@ -106,7 +106,7 @@ pub(crate) fn positions(
         if *bit {
             position.bit = next()?;
         }
-        found.push((*kind, position));
+        positions.push((*kind, position));
     }
-    Ok(found)
+    Ok(positions)
 }

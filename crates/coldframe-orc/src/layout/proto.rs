@@ -1,10 +1,10 @@
-//! The messages of `orc_proto.proto`, derived by hand so that a build needs no protobuf compiler.
+//! The messages of `orc_proto.proto`, written by hand so that a build needs no protobuf compiler.
 //!
-//! ORC specification v1, "File Tail", "Stripes", "Indexes", "Column Encryption"; the fields that the page lacks are as
-//! in the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version), `Type` 7 to 9,
-//! `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations are plain numbers, so
-//! that an unknown value does not make the message unreadable. Optional numbers have a getter of the same name that
-//! returns 0 for none.
+//! ORC specification v1, "File Tail", "Stripes", "Indexes", "Column Encryption"; fields that the page lacks
+//! follow the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version),
+//! `Type` 7 to 9, `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations
+//! are plain numbers, so that messages with unknown values stay readable. Optional numbers have a getter of
+//! the same name that returns 0 for none.
 
 mod decode;
 
@@ -31,7 +31,7 @@ pub struct PostScript {
     /// Stored bytes of the metadata.
     #[prost(uint64, optional, tag = "5")]
     pub metadata_length: Option<u64>,
-    /// Which bugs of the writer are fixed.
+    /// The writer's version: which of its bugs are fixed.
     #[prost(uint32, optional, tag = "6")]
     pub writer_version: Option<u32>,
     /// Bytes of the encrypted stripe statistics before the metadata.
@@ -42,7 +42,7 @@ pub struct PostScript {
     pub magic: Option<String>,
 }
 
-/// What the file states about itself.
+/// Types, stripes, statistics and user metadata of the file.
 #[derive(Clone, PartialEq, Message)]
 pub struct Footer {
     /// Bytes of the magic at the start.
@@ -104,7 +104,7 @@ pub struct StripeInformation {
     /// The stripe's number for encryption, where it was merged from another file.
     #[prost(uint64, optional, tag = "6")]
     pub encrypt_stripe_id: Option<u64>,
-    /// A key for each variant; if absent, that of the stripe before.
+    /// A key for each variant; if absent, the keys of the stripe before apply.
     #[prost(bytes = "vec", repeated, tag = "7")]
     pub encrypted_local_keys: Vec<Vec<u8>>,
 }
@@ -179,7 +179,7 @@ pub struct StripeStatistics {
     pub col_stats: Vec<Bytes>,
 }
 
-/// Statistics of one encrypted column, one for each stripe.
+/// Statistics of an encrypted column, one entry for each stripe.
 #[derive(Clone, PartialEq, Message)]
 pub struct ColumnarStripeStatistics {
     /// [`ColumnStatistics`] of each stripe, encoded.
@@ -187,7 +187,7 @@ pub struct ColumnarStripeStatistics {
     pub col_stats: Vec<Bytes>,
 }
 
-/// Statistics of the file, of the columns of an encryption variant.
+/// Statistics of the file for the columns of an encryption variant.
 #[derive(Clone, PartialEq, Message)]
 pub struct FileStatistics {
     /// [`ColumnStatistics`] of each column from the variant's root on, encoded.
@@ -267,7 +267,7 @@ pub struct DoubleStatistics {
     pub sum: Option<f64>,
 }
 
-/// Of strings. Some writers truncate them, or use other character sets: they stay bytes until they are used.
+/// Of strings. Some writers truncate them, or use other character sets, so they stay bytes until used.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct StringStatistics {
     /// Least value.
@@ -282,7 +282,7 @@ pub struct StringStatistics {
     /// A lower bound, if the least value is too long to store.
     #[prost(bytes = "vec", optional, tag = "4")]
     pub lower_bound: Option<Vec<u8>>,
-    /// An upper bound, likewise.
+    /// An upper bound, if the greatest value is too long to store.
     #[prost(bytes = "vec", optional, tag = "5")]
     pub upper_bound: Option<Vec<u8>>,
 }
@@ -405,7 +405,7 @@ pub struct BoundingBox {
     pub mmax: Option<f64>,
 }
 
-/// What a stripe holds.
+/// The streams and encodings of a stripe.
 #[derive(Clone, PartialEq, Message)]
 pub struct StripeFooter {
     /// In file order.
@@ -422,7 +422,7 @@ pub struct StripeFooter {
     pub encryption: Vec<StripeEncryptionVariant>,
 }
 
-/// What a stripe holds under one key.
+/// The streams and encodings of a stripe under one key.
 #[derive(Clone, PartialEq, Message)]
 pub struct StripeEncryptionVariant {
     /// In file order.
@@ -522,13 +522,13 @@ pub struct BloomFilter {
 /// Column encryption.
 #[derive(Clone, PartialEq, Message)]
 pub struct Encryption {
-    /// The masks: what readers without a key see.
+    /// The masks, which produce the values that readers without a key see.
     #[prost(message, repeated, tag = "1")]
     pub mask: Vec<DataMask>,
     /// Names of keys.
     #[prost(message, repeated, tag = "2")]
     pub key: Vec<EncryptionKey>,
-    /// What is encrypted.
+    /// The encrypted columns by key.
     #[prost(message, repeated, tag = "3")]
     pub variants: Vec<EncryptionVariant>,
     /// 0 unknown, 1 Hadoop, 2 AWS, 3 GCP, 4 Azure.
@@ -573,7 +573,7 @@ pub struct EncryptionVariant {
     /// Number of the key.
     #[prost(uint32, optional, tag = "2")]
     pub key: Option<u32>,
-    /// The key of the footer's statistics, under the named one.
+    /// The key of the footer's statistics, encrypted with the named key.
     #[prost(bytes = "vec", optional, tag = "3")]
     pub encrypted_key: Option<Vec<u8>>,
     /// Where the stripes' statistics of each column are.
@@ -584,7 +584,7 @@ pub struct EncryptionVariant {
     pub file_statistics: Option<Vec<u8>>,
 }
 
-/// Encoded length of a message.
+/// The bytes of a message.
 pub fn encode<M: Message>(message: &M) -> Vec<u8> {
     message.encode_to_vec()
 }

@@ -1,12 +1,11 @@
-//! Where a file's writer deviates from the specification, judging by the writer's name and version in the
-//! file.
+//! Where a file's writer deviates from the specification, by the writer's name and version in the file.
 //!
 //! ```text
 //! Footer.writer            0 Java, 1 C++, 2 Presto, 3 Go, 4 Trino, 5 CUDF       softwareVersion: its release, sometimes
-//! PostScript.writerVersion which bugs of it are mended                          Footer.calendar: 1 hybrid, 2 proleptic
+//! PostScript.writerVersion which of its bugs are fixed                          Footer.calendar: 1 hybrid, 2 proleptic
 //! ```
 //!
-//! Everything that depends on the writer for reading or pruning is decided here, and nowhere else.
+//! Only this module decides what depends on the writer in reading and pruning.
 
 use super::proto::{Footer, PostScript};
 
@@ -15,8 +14,8 @@ const JAVA: u32 = 0;
 /// `Footer.writer` of the C++ writer.
 const CPP: u32 = 1;
 
-/// The versions of the C++ writer whose bloom filters miss existing values, for files that state one. Files that state
-/// none are equally wrong: the version is stated since 1.6.11 and 1.7.0, filters are written since 1.6.0.
+/// The versions of the C++ writer whose bloom filters miss existing values. Files without a version are
+/// equally wrong: the writer states it since 1.6.11 and 1.7.0, and writes filters since 1.6.0.
 const WRONG_CPP_BLOOMS: [&str; 13] = [
     "1.6.0", "1.6.1", "1.6.2", "1.6.3", "1.6.4", "1.6.5", "1.6.6", "1.6.7", "1.6.8", "1.6.9", "1.6.10",
     "1.6.11", "1.7.0",
@@ -33,14 +32,15 @@ pub(crate) struct Quirks {
     pub(crate) merged_statistics: bool,
     /// Statistics of strings are correct. Java's first writer compares in UTF-16 order.
     pub(crate) string_statistics: bool,
-    /// Statistics of timestamps are milliseconds in UTC: those of Java and C++ since ORC-135. Other writers stored
-    /// seconds, microseconds or nanoseconds (cuDF: in the column's own unit).
+    /// Statistics of timestamps are milliseconds in UTC, as in Java and C++ since ORC-135. Other writers
+    /// stored seconds, microseconds or nanoseconds (cuDF: the column's unit).
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
     /// Bloom filters contain all existing values.
     pub(crate) blooms: bool,
-    /// So do those of tinyint. The C++ writer overwrites the numbers with their bytes before it hashes them.
+    /// Bloom filters of tinyint columns contain all existing values. The C++ writer overwrites the numbers
+    /// with their bytes before it hashes them.
     pub(crate) byte_blooms: bool,
 }
 
@@ -51,10 +51,10 @@ impl Quirks {
         let java = writer == JAVA;
         Self {
             hybrid: match footer.calendar() {
-                // Iceberg stores proleptic days with Java's writer, which states its own default.
+                // Iceberg stores proleptic days with Java's writer, which states Java's default.
                 1 => !is_of_iceberg(footer),
                 2 => false,
-                // Without it Java's files are hybrid, those of other writers proleptic.
+                // Without the field, Java's files are hybrid and those of other writers proleptic.
                 _ => java && !is_of_iceberg(footer),
             },
             short_decimals: matches!(postscript.version.as_slice(), [1, 9999, ..]),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writers_do_otherwise_is_not_relied_on() {
+    fn deviations_of_writers_are_not_relied_on() {
         let of = |writer| {
             let postscript = PostScript { writer_version: Some(6), ..PostScript::default() };
             Quirks::new(&Footer { writer: Some(writer), ..Footer::default() }, &postscript)
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn calendars_are_stated_or_the_writers() {
+    fn calendar_defaults_to_the_writers() {
         let hybrid = |writer, calendar| {
             let footer = Footer { writer: Some(writer), calendar, ..Footer::default() };
             Quirks::new(&footer, &PostScript::default()).hybrid
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_iceberg_are_proleptic_whatever_the_footer_says() {
+    fn iceberg_days_are_proleptic_despite_the_footer() {
         let pair = StringPair { key: Some("iceberg.id".to_owned()), value: Some("1".to_owned()) };
         let day = Type { attributes: vec![pair], ..Type::default() };
         let footer = Footer { calendar: Some(1), types: vec![day], ..Footer::default() };

@@ -84,24 +84,24 @@ pub(crate) struct Stripe {
     pub(crate) encryption_number: u64,
     /// Rows of the stripes before it.
     pub(crate) first_row: u64,
-    /// Bytes of the stripes before it: more than the file has if stripes share bytes.
+    /// Bytes of the stripes before it; more than the file has if stripes share bytes.
     pub(crate) bytes_before: u64,
 }
 
 impl Stripe {
     /// From the file's footer, after `previous`; stripes must be inside the file.
-    pub(crate) fn new(previous: Option<&Self>, stated: &StripeInformation, file_len: u64) -> Result<Self> {
+    pub(crate) fn new(previous: Option<&Self>, info: &StripeInformation, file_len: u64) -> Result<Self> {
         let number = previous.map_or(0, |p| p.number + 1);
-        let start = stated.offset();
+        let start = info.offset();
         let footer_start =
-            start.checked_add(stated.index_length()).and_then(|at| at.checked_add(stated.data_length()));
-        let end = footer_start.and_then(|at| at.checked_add(stated.footer_length()));
+            start.checked_add(info.index_length()).and_then(|at| at.checked_add(info.data_length()));
+        let end = footer_start.and_then(|at| at.checked_add(info.footer_length()));
         let (Some(footer_start), Some(end)) = (footer_start, end.filter(|end| *end <= file_len)) else {
             return Err(Error::corrupt(format!(
                 "expected a stripe inside the file of {file_len} bytes, found one of {} + {} + {} bytes at {start}",
-                stated.index_length(),
-                stated.data_length(),
-                stated.footer_length()
+                info.index_length(),
+                info.data_length(),
+                info.footer_length()
             ))
             .within(format!("stripe {number}")));
         };
@@ -109,25 +109,25 @@ impl Stripe {
             number,
             bytes: start..end,
             footer: footer_start..end,
-            index_length: stated.index_length(),
-            rows: stated.number_of_rows(),
-            encryption_number: stated.encrypt_stripe_id.unwrap_or(number as u64 + 1),
+            index_length: info.index_length(),
+            rows: info.number_of_rows(),
+            encryption_number: info.encrypt_stripe_id.unwrap_or(number as u64 + 1),
             first_row: previous.map_or(0, |p| p.first_row.saturating_add(p.rows)),
             bytes_before: previous
                 .map_or(0, |p| p.bytes_before.saturating_add(p.bytes.end.saturating_sub(p.bytes.start))),
         })
     }
 
-    /// An error if stripes share so many bytes that reading all of them would mean reading the file over and over. A
-    /// few may overlap: which of two is wrong is left to their contents.
+    /// An error if stripes share so many bytes that reading all of them would read the file over and over. A
+    /// few may overlap: their contents show which is wrong.
     pub(crate) fn check_budget(&self, file_len: u64) -> Result<()> {
-        let most = file_len.saturating_mul(2);
-        if self.bytes_before <= most {
+        let max = file_len.saturating_mul(2);
+        if self.bytes_before <= max {
             return Ok(());
         }
-        let found = self.bytes_before;
         Err(Error::corrupt(format!(
-            "expected stripes of at most {most} bytes before it, found {found} bytes"
+            "expected stripes of at most {max} bytes before it, found {} bytes",
+            self.bytes_before
         )))
     }
 
@@ -176,14 +176,14 @@ impl StripeLayout {
                 format!("expected the encodings of {columns} columns, found {}", footer.columns.len());
             return Err(Error::corrupt(message));
         }
-        let mut found = Self {
+        let mut layout = Self {
             streams: Vec::with_capacity(footer.streams.len()),
             encodings: footer.columns,
             writer_timezone: footer.writer_timezone,
             index: HashMap::with_capacity(footer.streams.len()),
         };
         let mut at = stripe.bytes.start;
-        let mut held = [false; 2];
+        let mut has_placeholder = [false; 2];
         for stream in &footer.streams {
             let kind = StreamKind::from_number(stream.kind());
             let start = at;
@@ -192,15 +192,15 @@ impl StripeLayout {
                 Some(StreamKind::EncryptedIndex) => true,
                 Some(StreamKind::EncryptedData) => false,
                 _ => {
-                    found.add(stream, start..at, None, columns)?;
+                    layout.add(stream, start..at, None, columns)?;
                     continue;
                 }
             };
-            // One for each area; more would add all streams of all variants again.
-            if let Some(held) = held.get_mut(usize::from(index))
-                && std::mem::replace(held, true)
+            // One placeholder for each area; another would add all streams of all variants again.
+            if let Some(has_placeholder) = has_placeholder.get_mut(usize::from(index))
+                && std::mem::replace(has_placeholder, true)
             {
-                return Err(Error::corrupt("expected one place holder of encrypted streams, found another"));
+                return Err(Error::corrupt("expected one placeholder of encrypted streams, found another"));
             }
             let mut inside = start;
             for (variant, streams) in footer.encryption.iter().enumerate() {
@@ -209,7 +209,7 @@ impl StripeLayout {
                     if is_index == index {
                         let begin = inside;
                         inside = advance(inside, stream, stripe)?;
-                        found.add(stream, begin..inside, Some(variant), columns)?;
+                        layout.add(stream, begin..inside, Some(variant), columns)?;
                     }
                 }
             }
@@ -218,8 +218,8 @@ impl StripeLayout {
                 return Err(Error::corrupt(message));
             }
         }
-        found.select(&footer.encryption, encryption);
-        Ok(found)
+        layout.select(&footer.encryption, encryption);
+        Ok(layout)
     }
 
     fn add(
@@ -239,14 +239,14 @@ impl StripeLayout {
         Ok(())
     }
 
-    /// Chooses for each column its plain streams, or those that its key decrypts.
+    /// Chooses for each column its plain streams, or the streams that its key decrypts.
     fn select(&mut self, variants: &[proto::StripeEncryptionVariant], encryption: &Encryption) {
         for (column, encoding) in self.encodings.iter_mut().enumerate() {
             let Some(number) = encryption.variant_of(column) else { continue };
             let root = encryption.root_of(number);
-            let stated = variants.get(number).and_then(|v| v.encoding.get(column.checked_sub(root)?));
-            if let Some(stated) = stated {
-                *encoding = *stated;
+            let selected = variants.get(number).and_then(|v| v.encoding.get(column.checked_sub(root)?));
+            if let Some(selected) = selected {
+                *encoding = *selected;
             }
         }
         for (place, stream) in self.streams.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The end of a file, from which everything else is found.
+//! The end of a file, which locates everything else.
 //!
 //! ```text
 //! | "ORC" | stripe .. | encrypted stripe statistics | metadata | footer | postscript | length of the postscript u8 |
@@ -18,7 +18,7 @@ use super::types::Kind;
 
 /// The first bytes of a file, and the last of its postscript.
 pub(crate) const MAGIC: &[u8] = b"ORC";
-/// How much is read first.
+/// Bytes of the first read from the file's end.
 pub(crate) const GUESS: u64 = 16 << 10;
 
 /// The tail of a file.
@@ -42,7 +42,7 @@ pub(crate) struct Tail {
     pub(crate) file_len: u64,
 }
 
-/// What the end of a file states before its footer is read.
+/// The postscript of a file and the positions it states, before the footer is read.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     /// The postscript.
@@ -113,7 +113,7 @@ impl End {
 }
 
 impl Tail {
-    /// With the footer as `stored` in a file of `len` bytes.
+    /// With the footer's stored bytes, in a file of `len` bytes.
     pub(crate) fn new(end: End, stored: &[u8], len: u64, limits: &Limits) -> Result<Self> {
         let start = end.footer_bytes.start;
         let footer = end.compression.message(stored, start, limits, len).within(|| "footer")?;

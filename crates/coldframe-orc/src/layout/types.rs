@@ -13,6 +13,7 @@ use super::proto;
 /// `Type.Kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the specification's")]
+#[non_exhaustive]
 pub enum Kind {
     Boolean,
     Byte,
@@ -73,7 +74,7 @@ impl Kind {
         KINDS.iter().position(|k| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
     }
 
-    /// Minimum memory of a value, approximately: its offset if it has no fixed length, a bit for a struct.
+    /// Approximate minimum memory of a value in bytes: an offset if it has no fixed length.
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Boolean | Self::Byte | Self::Struct | Self::Union => 1,
@@ -123,7 +124,7 @@ pub(crate) struct Column {
     pub(crate) children: Vec<usize>,
     /// Their names, for a struct.
     pub(crate) field_names: Vec<String>,
-    /// Whether an enclosing list or map gives it a number of values other than the number of rows.
+    /// Whether it is inside a list or map, so that its number of values may differ from the number of rows.
     pub(crate) repeated: bool,
     /// The column after the last one inside it.
     pub(crate) end: usize,
@@ -155,14 +156,14 @@ impl TypeTree {
         // The root of a table is not one of its columns.
         limits.columns("the footer's list of types", types.len().saturating_sub(1) as u64)?;
         let mut columns = Vec::with_capacity(types.len());
-        for (id, stated) in types.iter().enumerate() {
-            let found = column(id, stated).map_err(|e| e.within(format!("type {id}")))?;
-            if found.children.iter().any(|c| *c <= id || *c >= types.len()) {
+        for (id, stored) in types.iter().enumerate() {
+            let column = to_column(id, stored).map_err(|e| e.within(format!("type {id}")))?;
+            if column.children.iter().any(|c| *c <= id || *c >= types.len()) {
                 let message =
-                    format!("expected children in {}..{}, found {:?}", id + 1, types.len(), found.children);
+                    format!("expected children in {}..{}, found {:?}", id + 1, types.len(), column.children);
                 return Err(Error::corrupt(message).within(format!("type {id}")));
             }
-            columns.push(found);
+            columns.push(column);
         }
         let mut tree = Self { columns };
         if !tree.columns.is_empty() {
@@ -239,7 +240,8 @@ impl TypeTree {
         self.columns.first()
     }
 
-    /// Approximate memory of a row of a column, including nested columns but without the elements of lists and maps.
+    /// Approximate memory of one row of a column in bytes, with nested columns but without the elements of
+    /// lists and maps.
     pub(crate) fn row_bytes(&self, id: usize) -> u64 {
         let Some(column) = self.get(id) else { return 0 };
         let own = column.kind.bytes();
@@ -255,7 +257,8 @@ impl TypeTree {
     }
 }
 
-/// Longest path of a column: it is repeated in each nested column, so that a long name would be stored many times.
+/// Longest path of a column in bytes: each nested column repeats its parent's path, so a long name would be
+/// stored many times.
 const LONGEST_PATH: usize = 256;
 
 /// The path of a child, cut in the middle if it is too long: it is only for display.
@@ -271,16 +274,16 @@ fn path_below(path: &str, step: String) -> String {
     format!("{}\u{2026}{}", whole.get(..front).unwrap_or_default(), whole.get(back..).unwrap_or_default())
 }
 
-fn column(id: usize, stated: &proto::Type) -> Result<Column> {
-    let number = stated.kind.unwrap_or(0);
+fn to_column(id: usize, stored: &proto::Type) -> Result<Column> {
+    let number = stored.kind.unwrap_or(0);
     let kind = Kind::from_number(number).ok_or_else(|| Error::unsupported(format!("ORC type {number}")))?;
     let children: Vec<usize> =
-        stated.subtypes.iter().map(|c| usize::try_from(*c).unwrap_or(usize::MAX)).collect();
+        stored.subtypes.iter().map(|c| usize::try_from(*c).unwrap_or(usize::MAX)).collect();
     let fits = match kind {
-        Kind::Struct => children.len() == stated.field_names.len(),
+        Kind::Struct => children.len() == stored.field_names.len(),
         Kind::List => children.len() == 1,
         Kind::Map => children.len() == 2,
-        // Tags are bytes, and Arrow's are signed. A union without types could have no value.
+        // Tags are bytes, and signed in Arrow. A union without types could have no value.
         Kind::Union => (1..=127).contains(&children.len()),
         _ => children.is_empty(),
     };
@@ -289,7 +292,7 @@ fn column(id: usize, stated: &proto::Type) -> Result<Column> {
             "expected the children of a {}, found {} with {} names",
             kind.name(),
             children.len(),
-            stated.field_names.len()
+            stored.field_names.len()
         )));
     }
     let pair = |p: &proto::StringPair| (p.key().to_owned(), p.value().to_owned());
@@ -297,15 +300,15 @@ fn column(id: usize, stated: &proto::Type) -> Result<Column> {
         id,
         kind,
         children,
-        field_names: stated.field_names.clone(),
+        field_names: stored.field_names.clone(),
         repeated: false,
         end: id + 1,
         path: String::new(),
-        maximum_length: stated.maximum_length,
-        precision: stated.precision.unwrap_or(0),
-        scale: stated.scale.unwrap_or(0),
-        attributes: stated.attributes.iter().map(pair).collect(),
-        crs: stated.crs.clone(),
-        algorithm: stated.algorithm,
+        maximum_length: stored.maximum_length,
+        precision: stored.precision.unwrap_or(0),
+        scale: stored.scale.unwrap_or(0),
+        attributes: stored.attributes.iter().map(pair).collect(),
+        crs: stored.crs.clone(),
+        algorithm: stored.algorithm,
     })
 }

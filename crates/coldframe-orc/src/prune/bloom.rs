@@ -1,4 +1,4 @@
-//! Bloom filters: whether a row group can contain a value that a filter asks for.
+//! Bloom filters: whether a row group can contain a value of the scan's filter.
 //!
 //! ```text
 //! BLOOM_FILTER, BLOOM_FILTER_UTF8 stream = BloomFilterIndex { one BloomFilter a row group }
@@ -16,8 +16,8 @@
 //! | string, varchar, char, binary | Murmur3 of the bytes; a char is padded |
 //! | decimal | Murmur3 of its text, without trailing zeros (Java) or with them (early C++); in format 1.9999 the mix of the unscaled number |
 //!
-//! The original kind hashes strings in the character set of the writer's machine, decimals likewise, and timestamps in
-//! its time zone: in it only ASCII strings and numbers can be looked up.
+//! The original kind hashes strings and decimals in the character set of the writer's machine, and timestamps
+//! in its time zone, so only ASCII strings and numbers can be looked up.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -45,12 +45,12 @@ pub(crate) enum Hashing {
 /// One filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filter<'a> {
-    words: Words<'a>,
+    bitset: Bitset<'a>,
     hashes: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Words<'a> {
+enum Bitset<'a> {
     Numbers(&'a [u64]),
     Bytes(&'a [u8]),
 }
@@ -58,25 +58,25 @@ enum Words<'a> {
 impl<'a> Filter<'a> {
     /// Of the kind `BLOOM_FILTER`.
     pub(crate) fn original(bitset: &'a [u64], hashes: u32) -> Self {
-        Self { words: Words::Numbers(bitset), hashes }
+        Self { bitset: Bitset::Numbers(bitset), hashes }
     }
 
     /// Of the kind `BLOOM_FILTER_UTF8`.
     pub(crate) fn utf8(bitset: &'a [u8], hashes: u32) -> Self {
-        Self { words: Words::Bytes(bitset), hashes }
+        Self { bitset: Bitset::Bytes(bitset), hashes }
     }
 
-    fn words(&self) -> usize {
-        match self.words {
-            Words::Numbers(all) => all.len(),
-            Words::Bytes(all) => all.len() / 8,
+    fn word_count(&self) -> usize {
+        match self.bitset {
+            Bitset::Numbers(all) => all.len(),
+            Bitset::Bytes(all) => all.len() / 8,
         }
     }
 
     fn word(&self, index: usize) -> u64 {
-        match self.words {
-            Words::Numbers(all) => all.get(index).copied().unwrap_or(u64::MAX),
-            Words::Bytes(all) => {
+        match self.bitset {
+            Bitset::Numbers(all) => all.get(index).copied().unwrap_or(u64::MAX),
+            Bitset::Bytes(all) => {
                 let word = all.get(8 * index..).and_then(|rest| rest.first_chunk());
                 word.map_or(u64::MAX, |w| u64::from_le_bytes(*w))
             }
@@ -84,9 +84,9 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether a value with this hash may be present. A filter without bits or with an absurd number of hash
-    /// functions always says yes.
+    /// functions rules out nothing.
     fn has_hash(&self, hash: u64) -> bool {
-        let Ok(bits) = i32::try_from(self.words().saturating_mul(64)) else { return true };
+        let Ok(bits) = i32::try_from(self.word_count().saturating_mul(64)) else { return true };
         if bits == 0 || self.hashes == 0 || self.hashes > 1 << 10 {
             return true;
         }
@@ -137,7 +137,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Zero is stored with either sign, and equals both.
+    /// Zero is stored with either sign, and equals zero of both signs.
     fn has_double(&self, value: f64) -> bool {
         let has = |v: f64| self.has_number(v.to_bits().cast_signed());
         // There are many NaNs.
@@ -169,8 +169,8 @@ impl<'a> Filter<'a> {
         self.has_bytes(trimmed.as_bytes()) || self.has_bytes(full.as_bytes())
     }
 
-    /// Milliseconds are rounded down (Java) or to zero (C++). Around 1970 the second itself is uncertain, and
-    /// before 1900 offsets and calendars are: no pruning there.
+    /// Milliseconds are rounded down (Java) or towards zero (C++). The second itself is uncertain around
+    /// 1970, and offsets and calendars are before 1900: no pruning there.
     fn has_instant(&self, ns: i128) -> bool {
         const DAY: i128 = 86_400_000_000_000;
         if ns.abs() < DAY || ns < -25_568 * DAY {
@@ -189,14 +189,14 @@ mod tests {
     use std::sync::Arc;
 
     /// A filter with the bits that a writer sets for `hashes`, computed in wider integers than the reader's.
-    fn filter_of(hashes: &[u64], k: i64, words: usize) -> Vec<u64> {
-        let mut bits = vec![0u64; words];
+    fn filter_of(hashes: &[u64], k: i64, word_count: usize) -> Vec<u64> {
+        let mut bits = vec![0u64; word_count];
         let half = |n: u64| i64::from(u32::try_from(n & 0xffff_ffff).unwrap().cast_signed());
         for h in hashes {
             let (low, high) = (half(*h), half(*h >> 32));
             for i in 1..=k {
                 let c = half((low + i * high).cast_unsigned());
-                let at = usize::try_from(if c < 0 { !c } else { c }).unwrap() % (words * 64);
+                let at = usize::try_from(if c < 0 { !c } else { c }).unwrap() % (word_count * 64);
                 bits[at / 64] |= 1 << (at % 64);
             }
         }
@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_found_and_most_else_is_not() {
+    fn added_values_match_and_most_others_do_not() {
         let added: Vec<i64> = (0..100).map(|i| i * 7919 - 300_000).collect();
         let hashes: Vec<u64> = added.iter().map(|v| mix(*v)).collect();
-        let words = filter_of(&hashes, 4, 20);
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let bitset = filter_of(&hashes, 4, 20);
+        let bytes: Vec<u8> = bitset.iter().flat_map(|w| w.to_le_bytes()).collect();
         let values: ArrayRef = Arc::new(Int64Array::from(added));
         let others: ArrayRef = Arc::new((1_000_000..1_001_000i64).collect::<Int64Array>());
-        for filter in [Filter::original(&words, 4), Filter::utf8(&bytes, 4)] {
+        for filter in [Filter::original(&bitset, 4), Filter::utf8(&bytes, 4)] {
             let utf8 = Hashing::Utf8 { utc: true };
             assert!((0..100).all(|i| filter.may_hold(&values, i, utf8, Stored::Plain)));
             let wrong = (0..1000).filter(|i| filter.may_hold(&others, *i, utf8, Stored::Plain)).count();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_that_make_no_sense_say_yes() {
+    fn invalid_filters_rule_out_nothing() {
         assert!(Filter::utf8(&[], 3).has_number(1));
         assert!(Filter::utf8(&[0; 8], 0).has_number(1));
         assert!(Filter::utf8(&[0; 8], u32::MAX).has_number(1));

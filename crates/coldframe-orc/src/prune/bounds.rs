@@ -7,9 +7,10 @@
 //! ColumnStatistics = { numberOfValues, hasNull, one of: int, double, string, bucket, decimal, date, timestamp, .. }
 //! ```
 //!
-//! ORC specification v1, "Column Statistics". A bound that cannot be trusted is ignored, which only costs time:
+//! ORC specification v1, "Column Statistics". Bounds that cannot be trusted are ignored, which only costs
+//! time:
 //!
-//! | statistics | trap | what is done |
+//! | statistics | trap | treatment |
 //! |---|---|---|
 //! | all of the first Java writer (version 0) | maxima of stripes and files are wrong, strings compare in UTF-16 order | neither merged statistics nor strings are used |
 //! | double | NaN may be the minimum, or be missing; zero has two signs | NaN in any field: no bounds; zeros are widened |
@@ -42,11 +43,11 @@ const REFORM: i32 = -141_427;
 const YEAR_1900: i128 = -2_208_988_800;
 const SECOND: i128 = 1_000_000_000;
 
-/// The local and UTC times of one instant differ at most by this, in milliseconds.
+/// Maximum difference of local and UTC time of an instant, in milliseconds.
 const ZONES: i64 = 26 * 3_600_000;
 
-/// Whether the statistics are impossible: the type has no such value, or the minimum is above the maximum. Then the
-/// writer counted something other than the values, and the other bound is equally wrong.
+/// Whether the statistics are impossible: a bound outside the type, or a minimum above the maximum. Then the
+/// writer did not count the column's values, and the other bound is equally wrong.
 pub(crate) fn impossible(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks) -> bool {
     if stats.number_of_values == Some(0) {
         return false;
@@ -98,8 +99,8 @@ fn is_above<T: PartialOrd>(low: Option<T>, high: Option<T>) -> bool {
 fn impossible_strings(stats: &ColumnStatistics, stored: Stored) -> bool {
     let Some(s) = &stats.string_statistics else { return false };
     let all = [&s.minimum, &s.maximum, &s.lower_bound, &s.upper_bound];
-    // Bytes that are not text have an order of their own.
-    if all.iter().any(|stated| stated.is_some() && as_text(stated).is_none()) {
+    // Bytes that are not UTF-8 sort differently.
+    if all.iter().any(|bound| bound.is_some() && as_text(bound).is_none()) {
         return true;
     }
     let trimmed = |t| if matches!(stored, Stored::Char(_)) { str::trim_end_matches(t, ' ') } else { t };
@@ -119,17 +120,17 @@ pub(crate) fn bounds(
     let counted = stats.number_of_values.is_some_and(|n| n > 0) || stats.has_null == Some(true);
     let has_value = stats.number_of_values.map(|n| n > 0).filter(|_| counted);
     let has_null = stats.has_null.filter(|_| counted);
-    let mut found = ColumnBounds { min: None, max: None, has_null, has_value };
+    let mut bounds = ColumnBounds { min: None, max: None, has_null, has_value };
     if impossible(stats, to, stored, quirks) {
-        return ColumnBounds { has_null: None, has_value: None, ..found };
+        return ColumnBounds { has_null: None, has_value: None, ..bounds };
     }
-    // If nothing was counted, minima are the writer's initial values.
+    // If no value was counted, the bounds are the writer's initial values.
     if stats.number_of_values != Some(0)
         && let Some((min, max)) = ends(stats, to, stored, quirks)
     {
-        (found.min, found.max) = (min, max);
+        (bounds.min, bounds.max) = (min, max);
     }
-    found
+    bounds
 }
 
 type Ends = (Option<ArrayRef>, Option<ArrayRef>);
@@ -174,8 +175,8 @@ fn ends(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks)
 fn booleans(stats: &ColumnStatistics) -> Option<Ends> {
     let trues = *stats.bucket_statistics.as_ref()?.count.first()?;
     let falses = stats.number_of_values?.checked_sub(trues)?;
-    let one = |value: bool| Some(Arc::new(BooleanArray::from(vec![value])) as ArrayRef);
-    Some((one(falses == 0), one(trues != 0)))
+    let bound = |value: bool| Some(Arc::new(BooleanArray::from(vec![value])) as ArrayRef);
+    Some((bound(falses == 0), bound(trues != 0)))
 }
 
 fn integer(value: Option<i64>, to: &DataType) -> Option<ArrayRef> {
@@ -193,16 +194,16 @@ fn doubles(stats: &ColumnStatistics, to: &DataType) -> Option<Ends> {
     if [s.minimum, s.maximum, s.sum].iter().any(|v| v.is_some_and(f64::is_nan)) {
         return None;
     }
-    let one = |value: Option<f64>, zero: f64| -> Option<ArrayRef> {
+    let bound = |value: Option<f64>, zero: f64| -> Option<ArrayRef> {
         let value = value.map(|v| if v == 0.0 { zero } else { v })?;
         if *to == DataType::Float64 {
             return Some(Arc::new(Float64Array::from(vec![value])));
         }
-        // A float's statistics are doubles with float values; others belong to something else.
+        // A float's statistics are doubles with float values; other values cannot be its bounds.
         let short = narrow(value)?;
         Some(Arc::new(Float32Array::from(vec![short])))
     };
-    Some((one(s.minimum, -0.0), one(s.maximum, 0.0)))
+    Some((bound(s.minimum, -0.0), bound(s.maximum, 0.0)))
 }
 
 /// The float that equals `value`.
@@ -212,7 +213,7 @@ fn narrow(value: f64) -> Option<f32> {
     (f64::from(short) == value).then_some(short)
 }
 
-/// UTF-8 text only: other bytes have an order of their own, and guarantee nothing.
+/// UTF-8 text only: other bytes sort differently, and guarantee nothing.
 fn as_text(stored: &Option<Vec<u8>>) -> Option<&str> {
     std::str::from_utf8(stored.as_deref()?).ok()
 }
@@ -221,19 +222,19 @@ fn strings(stats: &ColumnStatistics, stored: Stored) -> Option<Ends> {
     let s = stats.string_statistics.as_ref()?;
     let low = as_text(&s.minimum).or(as_text(&s.lower_bound));
     let high = as_text(&s.maximum).or(as_text(&s.upper_bound));
-    let one = |text: String| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+    let bound = |text: String| Arc::new(StringArray::from(vec![text])) as ArrayRef;
     let Stored::Char(width) = stored else {
-        return Some((low.map(|t| one(t.to_owned())), high.map(|t| one(t.to_owned()))));
+        return Some((low.map(|t| bound(t.to_owned())), high.map(|t| bound(t.to_owned()))));
     };
-    let low = low.map(|t| one(t.trim_end_matches(' ').to_owned()));
+    let low = low.map(|t| bound(t.trim_end_matches(' ').to_owned()));
     let high = high.map(|t| {
         let blanks = width.saturating_sub(t.chars().count()).min(1 << 16);
-        one(format!("{t}{:blanks$}", ""))
+        bound(format!("{t}{:blanks$}", ""))
     });
     Some((low, high))
 }
 
-/// Nanoseconds of the wall clock (of the instant, with a zone); the last six digits are stored one higher.
+/// Nanoseconds of the wall clock (of the instant, with a zone). The last six digits are stored plus one.
 pub(crate) fn instant(millis: Option<i64>, nanos: Option<i32>, default: i32) -> Option<i128> {
     let nanos = nanos.map_or(default, |n| n.saturating_sub(1));
     Some(i128::from(millis?) * 1_000_000 + i128::from(nanos))
@@ -256,7 +257,7 @@ fn timestamp(ns: i128, unit: TimeUnit, zone: Option<Arc<str>>) -> Option<ArrayRe
     }
 }
 
-/// A decimal text at `scale`; further digits are rounded down or up.
+/// Parses a decimal at `scale`; further digits are rounded down or up.
 fn parse_decimal(text: &str, scale: i8, up: bool) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -311,8 +312,8 @@ mod tests {
     }
 
     fn may(stats: &ColumnStatistics, to: &DataType, stored: Stored, op: Op, value: ArrayRef) -> bool {
-        let found = bounds(stats, to, stored, quirks(1, 6));
-        Predicate::compare("x", op, value).may_match(&|_| Some(found.clone()))
+        let column = bounds(stats, to, stored, quirks(1, 6));
+        Predicate::compare("x", op, value).may_match(&|_| Some(column.clone()))
     }
 
     #[test]
@@ -357,9 +358,9 @@ mod tests {
         assert!(may(&short, utf8, Stored::Char(4), Op::Eq, text("b   ")));
         assert!(may(&short, utf8, Stored::Char(4), Op::Eq, text("b")));
         assert!(!may(&short, utf8, Stored::Char(4), Op::Eq, text("c")));
-        // The first Java writer compared strings in another order.
-        let found = bounds(&cut, utf8, Stored::Plain, quirks(JAVA, 0));
-        assert!(found.min.is_none() && found.max.is_none());
+        // The first Java writer compared strings in UTF-16 order.
+        let unknown = bounds(&cut, utf8, Stored::Plain, quirks(JAVA, 0));
+        assert!(unknown.min.is_none() && unknown.max.is_none());
     }
 
     #[test]
@@ -397,16 +398,16 @@ mod tests {
                 ..Default::default()
             });
         });
-        let found = bounds(&latin, &DataType::Utf8, Stored::Plain, quirks(1, 6));
-        assert!(found.min.is_none() && found.max.is_none());
+        let unknown = bounds(&latin, &DataType::Utf8, Stored::Plain, quirks(1, 6));
+        assert!(unknown.min.is_none() && unknown.max.is_none());
     }
 
     #[test]
     fn dates_and_timestamps() {
         let days =
             with(|s| s.date_statistics = Some(DateStatistics { minimum: Some(-150_000), maximum: Some(5) }));
-        let found = bounds(&days, &DataType::Date32, Stored::HybridDate, quirks(JAVA, 9));
-        assert!(found.min.is_none() && found.max.is_some());
+        let range = bounds(&days, &DataType::Date32, Stored::HybridDate, quirks(JAVA, 9));
+        assert!(range.min.is_none() && range.max.is_some());
         assert!(bounds(&days, &DataType::Date32, Stored::Plain, quirks(JAVA, 9)).min.is_some());
         let time = with(|s| {
             s.timestamp_statistics = Some(TimestampStatistics {
@@ -418,9 +419,9 @@ mod tests {
             });
         });
         let ns = DataType::Timestamp(TimeUnit::Nanosecond, None);
-        let found = bounds(&time, &ns, Stored::Plain, quirks(JAVA, 9));
+        let range = bounds(&time, &ns, Stored::Plain, quirks(JAVA, 9));
         let value = |a: &Option<ArrayRef>| nanoseconds(a.as_ref().unwrap(), TimeUnit::Nanosecond, 0).unwrap();
-        assert_eq!((value(&found.min), value(&found.max)), (-1_500_000_000, 3_000_000_007));
+        assert_eq!((value(&range.min), value(&range.max)), (-1_500_000_000, 3_000_000_007));
         assert!(bounds(&time, &ns, Stored::Plain, quirks(JAVA, 5)).min.is_none());
         let local = with(|s| {
             s.timestamp_statistics = Some(TimestampStatistics { minimum: Some(1), ..Default::default() });
@@ -429,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_cannot_be_are_noticed() {
+    fn impossible_bounds_are_detected() {
         let cannot = |to: &DataType, fill: &dyn Fn(&mut ColumnStatistics)| {
             impossible(&with(fill), to, Stored::Plain, quirks(JAVA, 9))
         };
@@ -465,14 +466,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stated_promises_nothing() {
+    fn absent_statistics_promise_nothing() {
         let none = ColumnStatistics::default();
-        let found = bounds(&none, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
-        assert!(found.has_null.is_none() && found.has_value.is_none() && found.min.is_none());
+        let unknown = bounds(&none, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
+        assert!(unknown.has_null.is_none() && unknown.has_value.is_none() && unknown.min.is_none());
         let masked =
             ColumnStatistics { number_of_values: Some(0), has_null: Some(false), ..Default::default() };
-        let found = bounds(&masked, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
-        assert!(found.has_value.is_none() && found.has_null.is_none());
+        let unknown = bounds(&masked, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
+        assert!(unknown.has_value.is_none() && unknown.has_null.is_none());
         let nulls =
             ColumnStatistics { number_of_values: Some(0), has_null: Some(true), ..Default::default() };
         assert_eq!(bounds(&nulls, &DataType::Int64, Stored::Plain, quirks(JAVA, 9)).has_value, Some(false));
@@ -480,17 +481,17 @@ mod tests {
 
     #[test]
     fn counts_of_booleans_and_narrow_integers() {
-        let one = |v: bool| Arc::new(BooleanArray::from(vec![v])) as ArrayRef;
+        let array = |v: bool| Arc::new(BooleanArray::from(vec![v])) as ArrayRef;
         let trues = with(|s| s.bucket_statistics = Some(BucketStatistics { count: vec![9] }));
-        assert!(!may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, one(false)));
-        assert!(may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, one(true)));
+        assert!(!may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, array(false)));
+        assert!(may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, array(true)));
         let wrong = with(|s| s.bucket_statistics = Some(BucketStatistics { count: vec![10] }));
-        assert!(may(&wrong, &DataType::Boolean, Stored::Plain, Op::Eq, one(false)));
+        assert!(may(&wrong, &DataType::Boolean, Stored::Plain, Op::Eq, array(false)));
         let ints = with(|s| {
             s.int_statistics = Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None });
         });
-        // A maximum outside the type belongs to something other than the column's values, and so does the minimum.
-        let found = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
-        assert!(found.max.is_none() && found.min.is_none() && found.has_null.is_none());
+        // A maximum outside the type is not from the column's values, and neither is the minimum.
+        let unknown = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
+        assert!(unknown.max.is_none() && unknown.min.is_none() && unknown.has_null.is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! Which stripes and row groups a filter excludes.
+//! Evaluates a filter on statistics and bloom filters.
 //!
-//! The filter's columns are looked up in the type tree once per scan; then each stripe and row group is tested by
-//! its statistics and bloom filters. If the result is unknown, it is read.
+//! The filter's columns are looked up in the type tree once per scan; then each stripe and row group is
+//! tested by its statistics and bloom filters. If the result is unknown, the stripe or row group is read.
 
 use std::collections::BTreeSet;
 
@@ -27,19 +27,19 @@ pub(crate) struct Pruner {
 struct Filtered {
     path: String,
     id: usize,
-    /// The structs around it, without the root.
+    /// The structs that contain it, without the root.
     around: Vec<usize>,
     data_type: DataType,
     stored: Stored,
-    /// Whether the file's statements about it are trusted.
+    /// Whether the file's statistics and bloom filters of it are trusted.
     trusted: bool,
 }
 
 impl Filtered {
-    /// Its type; for a dictionary the type of its values.
+    /// Its type; for a dictionary, the type of the values.
     fn plain(&self) -> &DataType {
         match &self.data_type {
-            DataType::Dictionary(_, words) => words,
+            DataType::Dictionary(_, values) => values,
             other => other,
         }
     }
@@ -66,10 +66,9 @@ impl Pruner {
         self.quirks.merged_statistics
     }
 
-    /// Checks statistics of all columns. An impossible one revokes the trust in everything that the file states about
-    /// the column: its writer counted something other than the values, which need not show in other stripes and row
-    /// groups.
-    pub(crate) fn weigh<'a>(&mut self, statistics: StatisticsOf<'a>) {
+    /// Distrusts columns with impossible statistics, in all stripes and row groups: their writer did not
+    /// count the column's values, and other stripes and row groups may hide the mistake.
+    pub(crate) fn distrust_impossible<'a>(&mut self, statistics: StatisticsOf<'a>) {
         for column in &mut self.columns {
             let cannot = |stats| impossible(stats, column.plain(), column.stored, self.quirks);
             if statistics(column.id).is_some_and(cannot) {
@@ -85,14 +84,14 @@ impl Pruner {
         ids.into_iter().collect()
     }
 
-    /// The columns whose bloom filters are useful: those that the filter compares for equality.
+    /// The columns whose bloom filters are useful: the filter compares them for equality.
     pub(crate) fn bloom_columns(&self, predicate: &Predicate) -> Vec<usize> {
         let mut paths = BTreeSet::new();
         if self.quirks.blooms {
             equalities(predicate, &mut paths);
         }
-        let asked = |c: &&Filtered| paths.contains(c.path.as_str()) && self.trusts_blooms(c);
-        self.columns.iter().filter(asked).map(|c| c.id).collect()
+        let is_useful = |c: &&Filtered| paths.contains(c.path.as_str()) && self.trusts_blooms(c);
+        self.columns.iter().filter(is_useful).map(|c| c.id).collect()
     }
 
     /// `false` only if no row with these statistics and bloom filters passes.
@@ -107,7 +106,7 @@ impl Pruner {
             Predicate::Or(any) => any.iter().any(|p| self.may_match(p, statistics, bloom)),
             leaf => {
                 leaf.may_match(&|path| self.bounds(path, statistics))
-                    && self.may_be_in(leaf, statistics, bloom)
+                    && self.may_contain(leaf, statistics, bloom)
             }
         }
     }
@@ -124,23 +123,25 @@ impl Pruner {
 
     fn bounds<'a>(&self, path: &str, statistics: StatisticsOf<'a>) -> Option<ColumnBounds> {
         let column = self.column(path).filter(|c| c.trusted)?;
-        let mut found = bounds(statistics(column.id)?, column.plain(), column.stored, self.quirks);
+        let mut column_bounds = bounds(statistics(column.id)?, column.plain(), column.stored, self.quirks);
         if column.plain() != &column.data_type {
             let cast = |a: Option<ArrayRef>| arrow_cast::cast(&a?, &column.data_type).ok();
-            (found.min, found.max) = (cast(found.min), cast(found.max));
+            (column_bounds.min, column_bounds.max) = (cast(column_bounds.min), cast(column_bounds.max));
         }
-        // A row whose struct is null has a null here, which the child's own statistics do not count.
+        // A row whose struct is null has a null in this column, too, which the child's statistics do not
+        // count.
         for outer in &column.around {
-            found.has_null = match (found.has_null, statistics(*outer).and_then(|s| s.has_null)) {
-                (Some(false), Some(false)) => Some(false),
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                _ => None,
-            };
+            column_bounds.has_null =
+                match (column_bounds.has_null, statistics(*outer).and_then(|s| s.has_null)) {
+                    (Some(false), Some(false)) => Some(false),
+                    (Some(true), _) | (_, Some(true)) => Some(true),
+                    _ => None,
+                };
         }
-        Some(found)
+        Some(column_bounds)
     }
 
-    fn may_be_in<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
+    fn may_contain<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
         let (path, values): (_, &ArrayRef) = match leaf {
             Predicate::Compare { column, op: Op::Eq, value, negated: false } => (column, value),
             Predicate::In { column, values, negated: false } => (column, values),
@@ -156,7 +157,7 @@ impl Pruner {
             return true;
         }
         let plain = match &column.data_type {
-            DataType::Dictionary(_, words) => match arrow_cast::cast(values, words) {
+            DataType::Dictionary(_, value_type) => match arrow_cast::cast(values, value_type) {
                 Ok(plain) => plain,
                 Err(_) => return true,
             },
@@ -178,15 +179,15 @@ fn equalities<'a>(predicate: &'a Predicate, paths: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// A column at the top of the rows: its number, its type, and how it is stored.
-pub(crate) fn top(
+/// A top-level column: its number, its type, and how it is stored.
+pub(crate) fn top_level_column(
     name: &str,
     schema: &Schema,
     tree: &TypeTree,
     quirks: Quirks,
 ) -> Option<(usize, DataType, Stored)> {
-    let found = find(name, schema, tree, quirks).filter(|found| found.around.is_empty())?;
-    Some((found.id, found.data_type, found.stored))
+    let column = find(name, schema, tree, quirks).filter(|column| column.around.is_empty())?;
+    Some((column.id, column.data_type, column.stored))
 }
 
 /// The column that a filter's path names: a column of the file, or a child of structs.

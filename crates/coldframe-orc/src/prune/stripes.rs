@@ -1,12 +1,12 @@
 //! Which stripes and row groups a filter must read, by their statistics and bloom filters.
 //!
 //! ```text
-//! Metadata.stripeStats[stripe]             leaves out a stripe without reading its footer
-//! ROW_INDEX, BLOOM_FILTER of a column      leave out row groups of `rowIndexStride` rows
+//! Metadata.stripeStats[stripe]             excludes a stripe without a read of its footer
+//! ROW_INDEX, BLOOM_FILTER of a column      exclude row groups of `rowIndexStride` rows
 //! ```
 //!
-//! Only the indexes of the filter's columns are read for that. An index that is damaged or does not fit the stripe is
-//! ignored: it only saves work.
+//! Pruning reads only the indexes of the filter's columns. An index that is damaged or does not fit the
+//! stripe is ignored: it only saves work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,31 +35,31 @@ impl StripePruner {
     pub(crate) fn new(shape: Arc<Shape>, predicate: &Predicate) -> Self {
         let mut pruner = Pruner::new(predicate, &shape.schema, &shape.tree, shape.quirks);
         if pruner.trusts_stripes() {
-            let stated = of_columns(&shape, &pruner, &shape.tail.footer.statistics);
-            pruner.weigh(&|column| stated.get(&column));
+            let of_file = of_columns(&shape, &pruner, &shape.tail.footer.statistics);
+            pruner.distrust_impossible(&|column| of_file.get(&column));
         }
         Self { shape, predicate: predicate.clone(), pruner, metadata: None }
     }
 
-    /// The statistics of stripes, if there are as many as stripes.
+    /// The statistics of stripes; empty if their number differs from that of the stripes.
     fn metadata(&mut self) -> Result<&Metadata> {
         if self.metadata.is_none() {
             let shape = &self.shape;
             let stripes = shape.tail.footer.stripes.len();
             let read = shape.metadata();
-            let found = match read {
-                Ok(metadata) if metadata.stripe_stats.len() == stripes => metadata,
+            let metadata = match read {
+                Ok(read) if read.stripe_stats.len() == stripes => read,
                 Ok(_) => Metadata::default(),
                 Err(e) if e.is_damage() => Metadata::default(),
                 Err(e) => return Err(e),
             };
             if self.pruner.trusts_stripes() {
-                for stripe in &found.stripe_stats {
-                    let stated = of_columns(&self.shape, &self.pruner, &stripe.col_stats);
-                    self.pruner.weigh(&|column| stated.get(&column));
+                for stripe in &metadata.stripe_stats {
+                    let of_stripe = of_columns(&self.shape, &self.pruner, &stripe.col_stats);
+                    self.pruner.distrust_impossible(&|column| of_stripe.get(&column));
                 }
             }
-            self.metadata = Some(found);
+            self.metadata = Some(metadata);
         }
         Ok(self.metadata.get_or_insert_default())
     }
@@ -72,14 +72,14 @@ impl StripePruner {
             return Ok(true);
         }
         self.metadata()?;
-        let stated = self.metadata.as_ref().and_then(|m| m.stripe_stats.get(stripe.number));
-        let Some(stated) = stated else { return Ok(true) };
-        let found = of_columns(&self.shape, &self.pruner, &stated.col_stats);
-        let statistics = |column: usize| found.get(&column);
+        let of_stripe = self.metadata.as_ref().and_then(|m| m.stripe_stats.get(stripe.number));
+        let Some(of_stripe) = of_stripe else { return Ok(true) };
+        let columns = of_columns(&self.shape, &self.pruner, &of_stripe.col_stats);
+        let statistics = |column: usize| columns.get(&column);
         Ok(self.pruner.may_match(&self.predicate, &statistics, &|_| None))
     }
 
-    /// Which row groups of a stripe may; `None` if unknown.
+    /// Which row groups of a stripe may hold matching rows; `None` if unknown.
     pub(crate) fn row_groups(&mut self, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Vec<bool>>> {
         let shape = &self.shape;
         let Some(count) = shape.stride().and_then(|s| usize::try_from(stripe.rows.div_ceil(s)).ok()) else {
@@ -96,7 +96,7 @@ impl StripePruner {
             Err(e) => return Err(e),
         };
         for group in 0..count {
-            self.pruner.weigh(&|column| index.statistics(column, group));
+            self.pruner.distrust_impossible(&|column| index.statistics(column, group));
         }
         let matches = |group: usize| {
             let statistics = |column| index.statistics(column, group);
@@ -106,15 +106,15 @@ impl StripePruner {
     }
 }
 
-/// Statistics of the pruner's columns, from a list that has one for each column of the file. Those of an encrypted
-/// column describe what its mask left, and say nothing about its values.
-fn of_columns(shape: &Shape, pruner: &Pruner, stated: &[Bytes]) -> HashMap<usize, ColumnStatistics> {
+/// Statistics of the pruner's columns, from a list with an entry for each column of the file. Encrypted
+/// columns are left out: their plain statistics describe masked values.
+fn of_columns(shape: &Shape, pruner: &Pruner, encoded: &[Bytes]) -> HashMap<usize, ColumnStatistics> {
     let encryption = &shape.encryption;
     let plain = |column: &usize| {
         encryption.variant_of(*column).is_none() && encryption.missing_key(*column).is_none()
     };
     let columns = pruner.columns().into_iter().filter(plain);
-    columns.filter_map(|column| Some((column, proto::statistics(stated.get(column)?)?))).collect()
+    columns.filter_map(|column| Some((column, proto::statistics(encoded.get(column)?)?))).collect()
 }
 
 /// Index streams of some columns of a stripe.
@@ -125,8 +125,8 @@ struct StripeIndex {
 }
 
 impl StripeIndex {
-    /// Reads the row indexes of `columns` and the bloom filters of `filtered`; those that do not have `count` entries
-    /// are ignored.
+    /// Reads the row indexes of `columns` and the bloom filters of `filtered`. An index without `count`
+    /// entries is ignored.
     fn read(
         shape: &Shape,
         stripe: &Stripe,
@@ -138,8 +138,8 @@ impl StripeIndex {
         let rows = columns.iter().copied().zip(shape.row_indexes::<RowIndex>(stripe, layout, columns)?);
         let rows =
             rows.filter_map(|(column, index)| Some((column, index.filter(|i| i.entry.len() == count)?)));
-        // Text that is declared as binary was hashed as text: a char without its padding, an old filter in another
-        // charset.
+        // Text that is declared as binary was hashed as text: a char without its padding, or in another
+        // charset in an old filter.
         let declared = shape.options.declared.is_some();
         let is_bytes = |id: usize| shape.tree.get(id).is_some_and(|column| column.kind == Kind::Binary);
         let is_hashed = |column: &&usize| !declared || !is_bytes(**column);
@@ -167,7 +167,8 @@ impl StripeIndex {
     }
 }
 
-/// The bloom filters of a column, of the better kind. An encoding newer than the known ones hashes in an unknown way.
+/// The bloom filters of a column, preferably UTF-8 ones. `None` if the encoding is newer than the known ones,
+/// since its hashes are unknown.
 fn filters_of(layout: &StripeLayout, column: usize) -> Option<(&StreamPlace, Hashing)> {
     if let Some(place) = layout.stream(column, StreamKind::BloomFilterUtf8) {
         let utc = match layout.encoding(column).bloom_encoding() {

@@ -1,4 +1,4 @@
-//! How to recognise a stripe footer by its first bytes, and where it ends without a codec.
+//! Recognises a stripe footer by its first bytes, and finds its end in a file without a codec.
 
 use coldframe_encoding::Cursor;
 use prost::Message;
@@ -6,8 +6,8 @@ use prost::Message;
 use super::STREAMS;
 use crate::layout::proto;
 
-/// Whether a snappy block may begin with a literal whose first byte is `first`: the tag after the content's length says
-/// so.
+/// Whether a snappy block may begin with a literal whose first byte is `first`, by the tag after the
+/// content's length.
 pub(super) fn begins_with_literal(block: &[u8], first: u8) -> bool {
     let length = block.iter().take(5).take_while(|byte| **byte >= 0x80).count() + 1;
     let Some([tag, rest @ ..]) = block.get(length..) else { return false };
@@ -15,7 +15,7 @@ pub(super) fn begins_with_literal(block: &[u8], first: u8) -> bool {
     tag & 3 == 0 && rest.get(more) == Some(&first)
 }
 
-/// Whether deflated bytes may begin with `first`, judging by the header of the first block.
+/// Whether deflated bytes may begin with `first`, by the header of the first block.
 pub(super) fn may_inflate_to(stored: &[u8], first: u8) -> bool {
     let [head, next, ..] = *stored else { return false };
     match head >> 1 & 3 {
@@ -28,7 +28,7 @@ pub(super) fn may_inflate_to(stored: &[u8], first: u8) -> bool {
             let code = first.wrapping_add(0x30).reverse_bits();
             (u16::from(head) | u16::from(next) << 8) >> 3 & 0xff == u16::from(code)
         }
-        // Dynamic codes: this many for literals and lengths, this many for distances.
+        // Dynamic codes: at most 286 for literals and lengths, 30 for distances.
         2 => head >> 3 <= 29 && next & 31 <= 29,
         _ => false,
     }

@@ -1,12 +1,13 @@
-//! What remains of a tail whose end is lost: the statistics of stripes, the footer. Either proves which stripes there
-//! were.
+//! The remains of a tail whose end is lost: the statistics of stripes, and the footer. Either proves which
+//! stripes the file had.
 //!
 //! ```text
 //! .. last stripe | metadata: field 1 for each stripe | footer: fields 1, 2, .. | postscript |
 //!                | 0a ..  0a ..                      | 08 ..                   |     where the file may end at any byte
 //! ```
 //!
-//! Only the lost postscript states their lengths. Their fields delimit them: both are written in order.
+//! Only the lost postscript states their lengths. Both are written in field order, so their fields delimit
+//! them.
 
 use coldframe_core::{Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
@@ -27,20 +28,20 @@ const METADATA: &[u8] = &[BYTES];
 const FOOTER: &[u8] =
     &[NUMBER, NUMBER, BYTES, BYTES, BYTES, NUMBER, BYTES, NUMBER, NUMBER, BYTES, NUMBER, BYTES];
 
-/// What remains.
+/// The decoded remains of a tail.
 #[derive(Debug, Default)]
 pub(super) struct Remains {
-    /// The rows of each stripe according to its statistics, as far as those remain.
+    /// The rows of each stripe by its statistics, as far as these remain.
     pub(super) rows: Vec<u64>,
-    /// Whether these are all statistics: the footer begins after them, or they are chunks, which end with them. Without
-    /// a codec, a file that is cut between two of them looks like one that has no more.
+    /// Whether `rows` has all stripes: the footer begins after the statistics, or they are whole chunks.
+    /// Without a codec, a file cut between the statistics of two stripes looks as if it had no more stripes.
     pub(super) ended: bool,
-    /// The stripes that the footer lists and the row count it states, if it remains up to there.
+    /// The stripes and the row count in the footer, if these fields remain.
     pub(super) listed: Option<(Vec<StripeInformation>, u64)>,
 }
 
-/// What remains of the tail that begins at `at` after the last stripe of a file with `columns` columns; `rows` are
-/// those that the root's statistics count. Whatever does not decode is treated as lost.
+/// Reads the remains of the tail, which begins at `at`, in a file with `columns` columns. `rows` returns the
+/// row count in the root's statistics. Parts that do not decode count as lost.
 pub(super) fn remains(
     source: &dyn ReadAt,
     at: u64,
@@ -74,7 +75,7 @@ fn chunks(stored: &[u8], at: u64, compression: Compression, limits: &Limits, fil
     content
 }
 
-/// Empty if what looks like a message is not one.
+/// Parses the content of a tail; `None` if a message does not decode.
 fn parse(
     content: &[u8],
     columns: usize,
@@ -92,7 +93,7 @@ fn parse(
     let footer = behind.get(..whole_fields(behind, FOOTER)).unwrap_or_default();
     let footer: Footer = proto::decode("footer", footer.to_vec(), limits, file_len).ok()?;
     let ended = footer.header_length.is_some() && footer.content_length.is_some();
-    // The types come after the stripes, and the number of rows after the types: no stripe is missing in between.
+    // The order is stripes, types, number of rows: with the number of rows, no stripe is missing.
     let listed = footer.number_of_rows.filter(|_| ended && footer.types.len() == columns);
     Some(Remains { rows, ended, listed: listed.map(|rows| (footer.stripes, rows)) })
 }

@@ -9,8 +9,8 @@
 //! | [`text`], [`dictionary`] | strings and binary, direct and by dictionary |
 //! | [`nested`] | struct, list, map, union |
 //!
-//! A stream has values only for rows that are there: not for nulls, and not for rows whose parent is null. A reader decodes
-//! such a dense run into the front of an array's memory and spreads it over the rows.
+//! A stream has no values for nulls, nor for rows whose parent is null. A reader decodes the dense values
+//! into the front of an array's memory and spreads them over the rows.
 
 mod decimal;
 pub(crate) mod dictionary;
@@ -37,7 +37,7 @@ use crate::scan::stream::StreamPosition;
 
 /// Decodes one column of a stripe.
 pub(crate) trait ColumnReader: Send + Sync {
-    /// The next `rows` rows. With `parent`, only its valid rows are stored; the others come out as null.
+    /// The next `rows` rows. With `parent`, only its valid rows are stored; the others become null.
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef>;
 
     /// Skips `rows` rows; by default they are decoded and dropped.
@@ -45,28 +45,28 @@ pub(crate) trait ColumnReader: Send + Sync {
         self.read(rows, parent).map(drop)
     }
 
-    /// Where it is in its streams and those of the columns inside it.
-    fn stands(&self, into: &mut Vec<StreamPosition>);
+    /// Adds its positions in its streams and those of nested columns.
+    fn positions(&self, into: &mut Vec<StreamPosition>);
 
-    /// Which values of the rows that were read last are not what their column's type can hold, here or inside.
-    fn misread(&self, into: &mut Vec<Misread>) {
+    /// Adds the values of the last read, including nested ones, that the column's type cannot hold.
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
         let _ = into;
     }
 }
 
-/// A value that stands where it should and cannot be handed out: of text, bytes that are not UTF-8. It is null, or what holds it
-/// is where that cannot be.
+/// A value that the column's type cannot hold: text that is not UTF-8. The reader returns null for it, or for
+/// its parent if it cannot be null.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Misread {
-    /// Its row among those that were read last.
+pub(crate) struct MalformedValue {
+    /// Its row in the last read.
     pub(crate) row: usize,
     /// Its column.
     pub(crate) column: Option<usize>,
 }
 
-/// A reader of `column`, with those children that `field` has.
+/// A reader of `column` with the children that `field` has.
 pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
-    let built: Result<Box<dyn ColumnReader>> = match column.kind {
+    let reader: Result<Box<dyn ColumnReader>> = match column.kind {
         Kind::Boolean | Kind::Byte | Kind::Short | Kind::Int | Kind::Long | Kind::Float | Kind::Double => {
             number::reader(input, column)
         }
@@ -80,16 +80,16 @@ pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         Kind::Map => nested::maps(input, column, field),
         Kind::Union => nested::unions(input, column, field),
     };
-    let reader = built.map_err(|e| e.within(name(column)))?;
+    let reader = reader.map_err(|e| e.within(name(column)))?;
     Ok(Box::new(Named { reader, id: column.id, name: name(column) }))
 }
 
-/// A column in errors.
+/// The name of a column in errors.
 pub(crate) fn name(column: &Column) -> String {
     format!("column {} `{}`", column.id, column.path)
 }
 
-/// Puts its column's name to errors.
+/// Adds its column's name to errors.
 struct Named {
     reader: Box<dyn ColumnReader>,
     id: usize,
@@ -105,19 +105,19 @@ impl ColumnReader for Named {
         self.reader.skip(rows, parent).map_err(|e| e.within(self.name.clone()))
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
         let first = into.len();
-        self.reader.stands(into);
-        for stand in into.iter_mut().skip(first).filter(|stand| stand.column.is_none()) {
-            stand.column = Some(self.id);
+        self.reader.positions(into);
+        for position in into.iter_mut().skip(first).filter(|position| position.column.is_none()) {
+            position.column = Some(self.id);
         }
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
         let first = into.len();
-        self.reader.misread(into);
-        for misread in into.iter_mut().skip(first).filter(|misread| misread.column.is_none()) {
-            misread.column = Some(self.id);
+        self.reader.malformed(into);
+        for malformed in into.iter_mut().skip(first).filter(|malformed| malformed.column.is_none()) {
+            malformed.column = Some(self.id);
         }
     }
 }
@@ -132,8 +132,8 @@ struct Validity {
 }
 
 impl Present {
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        into.extend(self.0.as_ref().map(|bits| bits.stand(StreamKind::Present)));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        into.extend(self.0.as_ref().map(|bits| bits.position(StreamKind::Present)));
     }
 
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<Validity> {
@@ -153,7 +153,7 @@ impl Present {
     }
 }
 
-/// Bits of the rows that `parent` has, at their rows; the others are zero.
+/// Spreads bits over the valid rows of `parent`; the others are zero.
 fn expand(bits: &[u8], parent: &NullBuffer) -> BooleanBuffer {
     let mut out = vec![0u8; parent.len().div_ceil(8)];
     for (place, row) in parent.inner().set_indices().enumerate() {
@@ -165,7 +165,7 @@ fn expand(bits: &[u8], parent: &NullBuffer) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(out), 0, parent.len())
 }
 
-/// `values` of those rows that have some, moved to their rows.
+/// Dense `values`, moved to their rows.
 fn placed<T: Copy + Default>(mut values: Vec<T>, rows: usize, validity: &Validity) -> Result<Vec<T>> {
     if validity.nulls.is_some() {
         values.resize(rows, T::default());
@@ -182,7 +182,7 @@ fn to_rows<T: Copy + Default>(values: &mut [T], validity: &Validity) -> Result<(
     Ok(())
 }
 
-/// An array whose memory is `values`, read as the type's own.
+/// An array with `values` as its memory.
 fn primitive<A: ArrowPrimitiveType, W: ArrowNativeType>(
     values: Vec<W>,
     nulls: Option<NullBuffer>,
@@ -191,7 +191,7 @@ fn primitive<A: ArrowPrimitiveType, W: ArrowNativeType>(
     PrimitiveArray::new(ScalarBuffer::new(Buffer::from_vec(values), 0, rows), nulls)
 }
 
-/// The front of `values` that the validity's dense values take.
+/// The front of `values` for the dense values.
 fn dense<'a, T>(values: &'a mut [T], validity: &Validity) -> &'a mut [T] {
     values.get_mut(..validity.valid).unwrap_or_default()
 }

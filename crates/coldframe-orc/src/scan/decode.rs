@@ -1,9 +1,10 @@
 //! Decodes a stripe: its columns side by side, a batch at a time.
 //!
-//! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and [`threads`] finds idle. Damage is confined in
-//! steps: the batch that failed is read again row group by row group from where the index says they begin; of those that fail
-//! again fewer and fewer rows are read at once, down to the first that cannot be; from there to the end of its row group the rows
-//! are lost, or with [`OnError::Null`] the values of the columns that fail.
+//! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and
+//! [`threads`] finds idle. Damage is confined in steps. The failed batch is read again by row groups, from
+//! their positions in the index. In a row group that fails again, fewer and fewer rows are read at once, down
+//! to the first damaged row. From there to the end of the row group the rows are lost, or with
+//! [`OnError::Null`] the values of the columns that fail.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +16,8 @@ use coldframe_core::salvage::{MAX_BATCH_BYTES, without_rows};
 use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_error, threads};
 
 use super::column::dictionary::Dictionaries;
-use super::column::input::{Held, Input, StoredStreams};
-use super::column::{self, ColumnReader, Misread};
+use super::column::input::{BatchBytes, Input, StoredStreams};
+use super::column::{self, ColumnReader, MalformedValue};
 use super::fetched;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::rle::bytes::BitRle;
@@ -35,24 +36,24 @@ pub(crate) struct Task {
     run: Run,
     /// Whether columns that fail become null.
     lenient: bool,
-    /// Most rows at once: fewer and fewer where damage is, so that the rows in front of it stay.
-    most: usize,
-    /// The places of columns that are null in all of it.
+    /// Maximum rows at once: fewer and fewer near damage, to keep the rows before it.
+    max_rows: usize,
+    /// Indexes of columns that are null in the whole run.
     null: Vec<usize>,
 }
 
 impl Task {
     pub(crate) fn new(run: Run) -> Self {
-        Self { run, lenient: false, most: usize::MAX, null: Vec::new() }
+        Self { run, lenient: false, max_rows: usize::MAX, null: Vec::new() }
     }
 
-    /// The same from row `done` on, which is not in front of the first that is handed out.
+    /// The task from row `done` on, which is at or after the first row to return.
     fn from(&self, done: u64) -> Self {
         Self { run: Run { skip: done - self.run.rows.start, ..self.run.clone() }, ..self.clone() }
     }
 
-    /// The first row from `row` on that is handed out.
-    fn first_out(&self, row: u64) -> u64 {
+    /// The first row to return from `row` on.
+    fn first_returned(&self, row: u64) -> u64 {
         row.max(self.run.rows.start + self.run.skip)
     }
 }
@@ -63,18 +64,18 @@ struct Current {
     /// Its next row.
     row: u64,
     root: Option<BitRle>,
-    /// A reader for each column; nothing where one has failed and its values are null.
+    /// A reader for each column; `None` for a failed column, whose values are null.
     readers: Vec<Option<Box<dyn ColumnReader>>>,
 }
 
 impl Current {
-    fn left(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         self.task.run.rows.end - self.row
     }
 
-    /// Remembers which columns have become null, for when the run is read again: what one column costs, the next does not pay
-    /// for, and each time that it is read again there is less to do.
-    fn note_nulls(&mut self) {
+    /// Keeps the columns that became null in the task, for the case that the run is read again: the loss of a
+    /// column does not cost values of the next, and each repetition has less to do.
+    fn keep_null_columns(&mut self) {
         let null = &mut self.task.null;
         let before = null.len();
         let failed = self.readers.iter().enumerate().filter(|(_, reader)| reader.is_none());
@@ -82,11 +83,11 @@ impl Current {
             failed.map(|(place, _)| place).filter(|place| !null.contains(place)).collect();
         null.extend(failed);
         if null.len() > before {
-            self.task.most = usize::MAX;
+            self.task.max_rows = usize::MAX;
         }
     }
 
-    /// Rows that are still to be passed over.
+    /// Rows still to skip.
     fn skipping(&self) -> u64 {
         (self.task.run.rows.start + self.task.run.skip).saturating_sub(self.row)
     }
@@ -98,20 +99,20 @@ pub(crate) struct StripeBatches {
     job: StripeJob,
     streams: StoredStreams,
     dictionaries: Dictionaries,
-    held: Held,
+    batch_bytes: BatchBytes,
     /// Stored bytes of each column to decode.
     pub(crate) stored: Vec<u64>,
-    /// What is left to do.
+    /// The remaining tasks.
     tasks: VecDeque<Task>,
     run: Option<Current>,
     batch_rows: usize,
-    /// Whether it goes by row groups, since something failed.
+    /// Whether it reads single row groups, after a failure.
     careful: bool,
     failed: bool,
-    /// The failure since which it goes by row groups.
+    /// The failure that started the reading of single row groups.
     unexplained: Option<Error>,
-    /// What was recorded as lost: where a run begins, and the column; nothing for whole rows. A run that is read again, in
-    /// fewer rows at once, is not recorded twice.
+    /// The recorded losses: start of the run, and the column (`None` for whole rows). A run that is read
+    /// again, with fewer rows at once, is not recorded twice.
     recorded: Mutex<BTreeSet<(u64, Option<usize>)>>,
 }
 
@@ -122,9 +123,9 @@ impl Iterator for StripeBatches {
         while !self.failed {
             match self.advance() {
                 Ok(Step::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Step::Again) => {}
+                Ok(Step::Pending) => {}
                 Ok(Step::Done) => {
-                    self.explain();
+                    self.log_unexplained();
                     return None;
                 }
                 Err(e) => {
@@ -137,21 +138,21 @@ impl Iterator for StripeBatches {
     }
 }
 
-/// What came of a step.
+/// The result of a step.
 enum Step {
     Batch(RecordBatch),
     /// Nothing yet.
-    Again,
+    Pending,
     Done,
 }
 
 impl StripeBatches {
-    /// Of a stripe whose streams are there; what is to be read is told by [`Self::read_instead`].
+    /// For a stripe whose streams were fetched; [`Self::set_tasks`] sets what to read.
     pub(crate) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
         Self {
             stored: stored_bytes(&scan, &job),
             tasks: VecDeque::new(),
-            held: Held::default(),
+            batch_bytes: BatchBytes::default(),
             batch_rows: scan.batch_rows,
             scan,
             job,
@@ -165,21 +166,23 @@ impl StripeBatches {
         }
     }
 
-    /// Sets what is to be read next.
-    pub(crate) fn read_instead(&mut self, tasks: impl Iterator<Item = Task>) {
+    /// Sets the tasks to read next.
+    pub(crate) fn set_tasks(&mut self, tasks: impl Iterator<Item = Task>) {
         self.tasks = tasks.collect();
     }
 
-    /// Reads what `runs` take of the streams that did not come with the unit.
-    pub(crate) fn read_others(&mut self, runs: &[Run]) -> Result<()> {
-        match &self.job.others {
-            Some(others) => fetched::read_others(&self.scan, &self.job, others, runs, &mut self.streams),
+    /// Reads the parts of the deferred streams that `runs` need.
+    pub(crate) fn read_deferred(&mut self, runs: &[Run]) -> Result<()> {
+        match &self.job.deferred {
+            Some(deferred) => {
+                fetched::read_deferred(&self.scan, &self.job, deferred, runs, &mut self.streams)
+            }
             None => Ok(()),
         }
     }
 
-    /// Decodes a batch, or opens the next run. Each failure leaves less to do: single row groups, fewer rows at once, nulls for
-    /// columns that fail, at last a run less.
+    /// Decodes a batch, or opens the next run. Each failure narrows the work: to single row groups, to fewer
+    /// rows at once, to nulls for columns that fail, and finally to the other runs.
     fn advance(&mut self) -> Result<Step> {
         let mut current = match self.run.take() {
             Some(current) => current,
@@ -189,7 +192,7 @@ impl StripeBatches {
                     Ok(current) => current,
                     Err(e) => {
                         let row = task.run.rows.start;
-                        return self.confine(self.as_loss(e), row, 1, task).map(|()| Step::Again);
+                        return self.confine(self.as_damage(e), row, 1, task).map(|()| Step::Pending);
                     }
                 }
             }
@@ -199,34 +202,35 @@ impl StripeBatches {
         match self.batch(&mut current, rows) {
             Ok(batch) => {
                 if let Err((column, e)) = self.check_end(&current) {
-                    return self.misplaced(e, column, row, &current.task).map(|()| Step::Again);
+                    return self.confine_misplaced(e, column, row, &current.task).map(|()| Step::Pending);
                 }
                 let batch = batch.map(|batch| self.readable(batch, &current, row)).transpose()?;
-                if current.left() > 0 {
+                if current.remaining() > 0 {
                     self.run = Some(current);
                 }
-                Ok(batch.map_or(Step::Again, Step::Batch))
+                Ok(batch.map_or(Step::Pending, Step::Batch))
             }
-            Err(e) => self.confine(e, row, most, current.task).map(|()| Step::Again),
+            Err(e) => self.confine(e, row, most, current.task).map(|()| Step::Pending),
         }
     }
 
-    /// A batch that begins at row `first` without the rows of values that are no text, or with nulls for them.
+    /// A batch that begins at row `first`, without the rows of values that are not UTF-8, or with nulls for
+    /// these values.
     fn readable(&self, batch: RecordBatch, current: &Current, first: u64) -> Result<RecordBatch> {
-        let mut found = Vec::new();
-        current.readers.iter().flatten().for_each(|reader| reader.misread(&mut found));
-        found.sort_by_key(|misread| misread.row);
-        self.scan.damage.changes().add(Change::Text, found.len() as u64);
+        let mut malformed = Vec::new();
+        current.readers.iter().flatten().for_each(|reader| reader.malformed(&mut malformed));
+        malformed.sort_by_key(|value| value.row);
+        self.scan.damage.changes().add(Change::Text, malformed.len() as u64);
         let mut left_out: Vec<usize> = Vec::new();
-        for misread in found {
-            let e = self.no_text(misread, first);
+        for value in malformed {
+            let e = self.not_utf8_error(value, first);
             if self.scan.on_error == OnError::Raise {
                 return Err(e);
             }
-            // A row is lost once, however many of its values are no text.
-            let lost = self.scan.on_error == OnError::Skip && left_out.last() != Some(&misread.row);
+            // A row is lost once, however many of its values are malformed.
+            let lost = self.scan.on_error == OnError::Skip && left_out.last() != Some(&value.row);
             if lost {
-                left_out.push(misread.row);
+                left_out.push(value.row);
             }
             self.log(e, Some(lost.into()));
         }
@@ -234,12 +238,13 @@ impl StripeBatches {
     }
 
     /// The error of a value that is not UTF-8.
-    fn no_text(&self, misread: Misread, first: u64) -> Error {
-        let row = self.job.stripe.first_row.saturating_add(first).saturating_add(misread.row as u64);
+    fn not_utf8_error(&self, value: MalformedValue, first: u64) -> Error {
+        let row = self.job.stripe.first_row.saturating_add(first).saturating_add(value.row as u64);
         let e = Error::corrupt(format!(
-            "expected UTF-8, found other bytes in row {row}; a schema that declares the column as binary hands them out as they are"
+            "expected UTF-8, found other bytes in row {row}; declare the column as binary in `schema` to read \
+             its bytes unchanged"
         ));
-        let Some(column) = misread.column.and_then(|id| self.scan.shape.tree.get(id)) else { return e };
+        let Some(column) = value.column.and_then(|id| self.scan.shape.tree.get(id)) else { return e };
         let stored = |kind| self.job.layout.stream(column.id, kind).filter(|s| !s.bytes.is_empty());
         let stream = stored(StreamKind::DictionaryData).or_else(|| stored(StreamKind::Data));
         match stream {
@@ -248,11 +253,11 @@ impl StripeBatches {
         }
     }
 
-    /// How many rows to read next. Where damage is passed over, rows of which nothing shows that they are damaged but the place
-    /// where they end must not be handed out before: batches end with row groups, if these are no longer.
+    /// How many rows to read next. If damage is skipped, batches end with row groups where possible: some
+    /// damage shows only at the end of a row group, and its rows must not be returned before that check.
     fn rows(&self, current: &Current) -> usize {
         let most = match current.skipping() {
-            0 => current.left().min(current.task.most as u64),
+            0 => current.remaining().min(current.task.max_rows as u64),
             skipping => skipping,
         };
         let rows = usize::try_from(most).unwrap_or(usize::MAX).min(self.batch_rows);
@@ -260,69 +265,73 @@ impl StripeBatches {
             return rows;
         }
         let end = current.row + rows as u64;
-        let before = self.job.begins.partition_point(|(begin, _)| *begin <= end);
-        let begin = self.job.begins.get(before.wrapping_sub(1)).map(|(begin, _)| *begin);
+        let before = self.job.group_starts.partition_point(|(begin, _)| *begin <= end);
+        let begin = self.job.group_starts.get(before.wrapping_sub(1)).map(|(begin, _)| *begin);
         let aligned = begin.filter(|begin| *begin > current.row && end < current.task.run.rows.end);
         aligned.and_then(|begin| usize::try_from(begin - current.row).ok()).unwrap_or(rows)
     }
 
-    /// Whether the values that were read end where their rows do: with the stripe, or where the index says that the next row
-    /// group begins. Writers have left values of rows that are not there (C++: of a struct that is null in one that is not);
-    /// all values behind such a one stand at wrong rows. An error, and the place of the column that it is in.
+    /// Checks that the values read so far end with their rows: at the end of the stripe, or where the next
+    /// row group begins by the index. Some writers store values of absent rows (C++: of a null struct inside
+    /// one that is not null), which moves all later values to wrong rows. Returns the index of the column,
+    /// and the error.
     fn check_end(&self, current: &Current) -> Result<(), (usize, Error)> {
         let row = current.row;
         if row == self.job.stripe.rows {
-            return self.each_reader(current, |stands, _, _| Ok(stands.iter().position(|s| !s.is_at_end())));
+            return self
+                .each_reader(current, |positions, _, _| Ok(positions.iter().position(|s| !s.is_at_end())));
         }
         let ends = self.scan.on_error != OnError::Raise || row == current.task.run.rows.end;
-        let Ok(place) = self.job.begins.binary_search_by_key(&row, |(begin, _)| *begin) else {
+        let Ok(place) = self.job.group_starts.binary_search_by_key(&row, |(begin, _)| *begin) else {
             return Ok(());
         };
-        let Some((_, positions)) = self.job.begins.get(place).filter(|_| ends) else { return Ok(()) };
-        let input = self.input(Some(positions));
-        self.each_reader(current, |stands, of, field| {
+        let Some((_, begin)) = self.job.group_starts.get(place).filter(|_| ends) else { return Ok(()) };
+        let input = self.input(Some(begin));
+        self.each_reader(current, |positions, of, field| {
             if of.children.is_empty() {
                 return Ok(None);
             }
-            // If it cannot be opened there, the read of that row group reports it.
+            // If the column cannot be opened there, the read of that row group reports it.
             let Ok(next) = column::reader(&input, of, field) else { return Ok(None) };
-            let mut begins = Vec::with_capacity(stands.len());
-            next.stands(&mut begins);
-            Ok(stands.iter().zip(&begins).position(|(end, begin)| !end.is_with(begin)))
+            let mut begins = Vec::with_capacity(positions.len());
+            next.positions(&mut begins);
+            Ok(positions.iter().zip(&begins).position(|(end, begin)| !end.matches(begin)))
         })
     }
 
-    /// Asks `wrong` of each column which of its streams is at a wrong place.
+    /// Fails for the first column with a stream at a wrong position; `wrong` returns the index of that
+    /// stream.
     fn each_reader(
         &self,
         current: &Current,
         wrong: impl Fn(&[StreamPosition], &Column, &Field) -> Result<Option<usize>>,
     ) -> Result<(), (usize, Error)> {
-        let mut stands = Vec::new();
+        let mut positions = Vec::new();
         let columns = current.readers.iter().zip(&self.scan.columns).enumerate();
         for (place, (reader, (id, field))) in columns {
             let (Some(reader), Some(of)) = (reader, self.scan.shape.tree.get(*id)) else { continue };
-            stands.clear();
-            reader.stands(&mut stands);
-            let found = wrong(&stands, of, field).map_err(|e| (place, e))?;
-            let Some(stand) = found.and_then(|at| stands.get(at)) else { continue };
-            let inside = stand.column.and_then(|id| self.scan.shape.tree.get(id)).unwrap_or(of);
-            let message = format!("expected the values of the rows before row {}, found others", current.row);
-            let bytes = self.job.layout.stream(inside.id, stand.kind).map(|s| s.bytes.start);
-            let e = Error::corrupt(message).within(stand.kind.name()).within(column::name(inside));
+            positions.clear();
+            reader.positions(&mut positions);
+            let misplaced = wrong(&positions, of, field).map_err(|e| (place, e))?;
+            let Some(position) = misplaced.and_then(|at| positions.get(at)) else { continue };
+            let inside = position.column.and_then(|id| self.scan.shape.tree.get(id)).unwrap_or(of);
+            let message =
+                format!("expected the stream's position at row {}, found another position", current.row);
+            let bytes = self.job.layout.stream(inside.id, position.kind).map(|s| s.bytes.start);
+            let e = Error::corrupt(message).within(position.kind.name()).within(column::name(inside));
             let e = e.at(bytes.unwrap_or(self.job.stripe.bytes.start));
             return Err((place, e));
         }
         Ok(())
     }
 
-    /// Goes on behind values of a column that stand at wrong rows, or hands the error on: of what was not handed out, nothing of
-    /// that column is right.
-    fn misplaced(&mut self, e: Error, column: usize, row: u64, task: &Task) -> Result<()> {
+    /// Continues after values of a column at wrong rows, or returns the error. None of the column's values
+    /// that were not returned yet can be trusted.
+    fn confine_misplaced(&mut self, e: Error, column: usize, row: u64, task: &Task) -> Result<()> {
         if self.scan.on_error == OnError::Raise {
             return Err(e);
         }
-        let done = task.first_out(row);
+        let done = task.first_returned(row);
         if !self.careful {
             self.careful = true;
             self.unexplained = Some(e);
@@ -338,16 +347,16 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// An unknown encoding or time zone in a stripe's footer counts as damage if damage is tolerated: other stripes can still be
-    /// read.
-    fn as_loss(&self, e: Error) -> Error {
+    /// If damage is tolerated, an unknown encoding or time zone in a stripe's footer counts as damage: other
+    /// stripes can still be read.
+    fn as_damage(&self, e: Error) -> Error {
         match e.kind() {
             ErrorKind::Unsupported(_) if self.scan.on_error != OnError::Raise => e.as_damage(),
             _ => e,
         }
     }
 
-    /// What readers are made from, at the stripe's start or where a row group begins.
+    /// The input of column readers, at the stripe's start or where a row group begins.
     fn input<'a>(&'a self, positions: Option<&'a Positions>) -> Input<'a> {
         let shape = &self.scan.shape;
         Input {
@@ -363,8 +372,8 @@ impl StripeBatches {
             limits: shape.options.limits,
             rows: self.job.stripe.rows,
             file_len: shape.tail.file_len,
-            one_row: self.batch_rows == 1,
-            held: &self.held,
+            single_row: self.batch_rows == 1,
+            batch_bytes: &self.batch_bytes,
         }
     }
 
@@ -385,7 +394,7 @@ impl StripeBatches {
                 .tree
                 .get(*id)
                 .ok_or_else(|| Error::corrupt(format!("expected a type {id}, found none")))?;
-            match column::reader(&input, of, field).map_err(|e| self.as_loss(e)) {
+            match column::reader(&input, of, field).map_err(|e| self.as_damage(e)) {
                 Ok(reader) => readers.push(Some(reader)),
                 Err(e) if task.lenient && e.is_damage() => {
                     self.record(e, &task.run, Some(place), 0);
@@ -395,14 +404,14 @@ impl StripeBatches {
             }
         }
         let mut current = Current { row: task.run.rows.start, task, root, readers };
-        current.note_nulls();
+        current.keep_null_columns();
         Ok(current)
     }
 
-    /// The next `rows` rows of a run as a batch; nothing where they are passed over.
+    /// The next `rows` rows of a run as a batch; `None` if they are skipped.
     fn batch(&self, current: &mut Current, rows: usize) -> Result<Option<RecordBatch>> {
         let skipping = current.skipping() > 0;
-        self.held.clear();
+        self.batch_bytes.clear();
         let nulls = match &mut current.root {
             None => None,
             Some(bits) => {
@@ -417,7 +426,7 @@ impl StripeBatches {
             return Ok(None);
         }
         let mut columns = self.columns(current, rows, nulls.as_ref())?;
-        // Behind those that are stored: the numbers of the rows.
+        // After the stored columns: the row numbers.
         let unstored = self.scan.schema.fields().len().saturating_sub(columns.len());
         if unstored > 0 {
             let first = self.job.stripe.first_row.saturating_add(current.row);
@@ -441,7 +450,7 @@ impl StripeBatches {
         nulls: Option<&NullBuffer>,
     ) -> Result<Vec<ArrayRef>> {
         let threads = self.scan.threads;
-        // In fewer rows, those in front of the damage keep their values.
+        // Row by row, the rows before the damage keep their values.
         let lenient = current.task.lenient && (rows == 1 || current.skipping() > 0);
         let run = current.task.run.clone();
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
@@ -450,7 +459,8 @@ impl StripeBatches {
                 None => new_null_array(&arrow_schema::DataType::Null, rows),
             };
             let Some(open) = reader else { return Ok(null()) };
-            // So is a value that the type of its column cannot hold: an instant that nanoseconds do not reach, a map's null key.
+            // A value that its column's type cannot hold may count as damage, too: an instant outside the
+            // range of nanoseconds, a map's null key.
             match open.read(rows, nulls).map_err(|e| self.scan.on_error.weigh(e)) {
                 Err(e) if lenient && e.is_damage() => {
                     self.record(e, &run, Some(place), 0);
@@ -462,23 +472,23 @@ impl StripeBatches {
         };
         if threads.min(current.readers.len()) < 2 || rows < PARALLEL_ROWS {
             let columns = current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
-            current.note_nulls();
+            current.keep_null_columns();
             return columns;
         }
         let count = current.readers.len();
-        let mut found: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
-        let mut all: Vec<_> = current.readers.iter_mut().enumerate().zip(&mut found).collect();
-        // The one that takes longest must not be left for the end, when the others have nothing to do.
+        let mut decoded: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
+        let mut all: Vec<_> = current.readers.iter_mut().enumerate().zip(&mut decoded).collect();
+        // Start with the largest column: at the end, it would keep a single thread busy.
         all.sort_by_key(|((place, _), _)| std::cmp::Reverse(self.stored.get(*place).copied()));
         threads::share(all.into_iter(), threads, |((place, reader), slot)| *slot = Some(read(reader, place)));
-        current.note_nulls();
+        current.keep_null_columns();
         let missing = || Err(Error::invalid("a column was not decoded"));
-        found.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
+        decoded.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
     }
 
-    /// Goes on behind a failure of `rows` rows from row `row` on, or hands the error on.
+    /// Continues after a failure of `rows` rows from row `row` on, or returns the error.
     fn confine(&mut self, e: Error, row: u64, rows: usize, task: Task) -> Result<()> {
-        let done = task.first_out(row);
+        let done = task.first_returned(row);
         // Values that are too long for one batch fit in fewer rows.
         if e.is_batch_too_long() && self.batch_rows > 1 {
             self.batch_rows = fewer_rows(&e, self.batch_rows);
@@ -494,18 +504,18 @@ impl StripeBatches {
             self.unexplained = Some(e);
             self.by_groups(done, &task);
         } else if rows > 1 {
-            // Each time the run is read from its start: not too often.
-            self.tasks.push_front(Task { most: rows.div_ceil(16), ..task.from(done) });
+            // Each repetition reads the run from its start, so the number of rows falls quickly.
+            self.tasks.push_front(Task { max_rows: rows.div_ceil(16), ..task.from(done) });
         } else if self.scan.on_error == OnError::Null && !task.lenient {
-            self.tasks.push_front(Task { lenient: true, most: usize::MAX, ..task.from(done) });
+            self.tasks.push_front(Task { lenient: true, max_rows: usize::MAX, ..task.from(done) });
         } else {
-            // Damage in the nulls of the root, which is not a column: all rows after it are lost.
+            // Also for damage in the nulls of the root, which is not a column: all later rows are lost.
             self.record(e, &task.run, None, task.run.rows.end - done);
         }
         Ok(())
     }
 
-    /// Replaces what is left, from row `done` of a task on, by single row groups.
+    /// Replaces the remaining tasks by single row groups, from row `done` of a task on.
     fn by_groups(&mut self, done: u64, task: &Task) {
         if self.job.groups.is_empty() {
             self.tasks.push_front(task.from(done));
@@ -518,16 +528,16 @@ impl StripeBatches {
         self.tasks = groups.collect();
     }
 
-    /// Row groups that decode one by one but not in a row: one of them is damaged in a way that does not show. Which rows
-    /// that costs cannot be told, but that there is damage is.
-    fn explain(&mut self) {
+    /// Records the first failure if the row groups decode one by one but not together. One of them has hidden
+    /// damage: which rows that costs is unknown, so the record names none.
+    fn log_unexplained(&mut self) {
         let recorded = !self.recorded.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if let Some(e) = self.unexplained.take().filter(|_| !recorded) {
             self.log(e, None);
         }
     }
 
-    /// Records that `rows` rows of a run are lost, or that values of a column are.
+    /// Records the loss of `rows` rows of a run, or of values of a column.
     fn record(&self, e: Error, run: &Run, column: Option<usize>, rows: u64) {
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if recorded.insert((run.rows.start, column)) {
@@ -538,21 +548,21 @@ impl StripeBatches {
     fn log(&self, e: Error, rows: Option<u64>) {
         let at = e.offset();
         let e = e.within(self.job.stripe.name());
-        // Where the stream that failed is, if that is known.
+        // The stream that failed, if known.
         let stream = at.and_then(|at| self.job.layout.streams.iter().find(|s| s.bytes.contains(&at)));
         let bytes = stream.map_or_else(|| self.job.stripe.bytes.clone(), |s| s.bytes.clone());
         self.scan.damage.push(Damage::from_error(&e, bytes, rows));
     }
 }
 
-/// How many rows to read at once where `rows` took too much: as many as should fit, and no more than half.
+/// How many rows to read at once after `rows` took too much memory: as many as should fit, and at most half.
 fn fewer_rows(e: &Error, rows: usize) -> usize {
     let ErrorKind::BatchTooLong { asked, .. } = e.kind() else { return (rows / 2).max(1) };
     let fit = (rows as u64).saturating_mul(MAX_BATCH_BYTES) / (*asked).max(1);
     usize::try_from(fit).unwrap_or(usize::MAX).min(rows / 2).max(1)
 }
 
-/// What one row holds that no array can.
+/// The error for a single row whose values no array can hold.
 fn too_long_for_all(e: Error) -> Error {
     let ErrorKind::BatchTooLong { what, asked } = *e.kind() else { return e };
     let limit = i32::MAX.unsigned_abs().into();

@@ -1,12 +1,12 @@
-//! The bytes of a stripe's streams: those that came with the unit, and those that are read once a row group needs them.
+//! The bytes of a stripe's streams: fetched with the unit, or read once a row group needs them.
 //!
-//! A scout looks at the filter's columns first. Where a request costs little, the streams of the other columns are read only for
-//! row groups in which a row passes:
+//! A scout decodes the filter's columns first. If requests are cheap, the streams of the other columns are
+//! read only for row groups with a row that passes:
 //!
 //! ```text
 //! row group           | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 //! with the unit       | f | f | f | f | f | f | f | f |     the filter's streams
-//! later                     o               o   o           of the other streams, what these row groups take
+//! later                     o               o   o           the other streams, for these row groups only
 //! ```
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use coldframe_core::Result;
 use coldframe_core::io::read_coalesced;
 
 use super::column::input::{StoredPart, StoredStreams};
-use super::job::{Others, PartPlan, Run, ScanShared, StripeJob};
+use super::job::{DeferredStreams, PartPlan, Run, ScanShared, StripeJob};
 use super::ranges;
 
 /// Adds the `bytes` of `parts` to `streams`, decrypted.
@@ -28,17 +28,17 @@ pub(crate) fn add(
     for (part, stored) in parts.iter().zip(bytes) {
         let Some(place) = job.layout.stream(part.column, part.kind) else { continue };
         let bytes = scan.shape.decrypted(stored, place, part.start, &job.stripe)?;
-        let part_of = StoredPart { start: part.start, offset: part.bytes.start, bytes };
-        streams.entry((part.column, part.kind)).or_default().push(part_of);
+        let stored_part = StoredPart { start: part.start, offset: part.bytes.start, bytes };
+        streams.entry((part.column, part.kind)).or_default().push(stored_part);
     }
     Ok(())
 }
 
-/// Reads what `runs` take of the streams that did not come with the unit, in place of what earlier runs took.
-pub(crate) fn read_others(
+/// Reads the parts of the deferred streams that `runs` need, in place of those of earlier runs.
+pub(crate) fn read_deferred(
     scan: &ScanShared,
     job: &StripeJob,
-    others: &Others,
+    deferred: &DeferredStreams,
     runs: &[Run],
     streams: &mut StoredStreams,
 ) -> Result<()> {
@@ -46,8 +46,8 @@ pub(crate) fn read_others(
         return Ok(());
     }
     let is_wanted = |group: &Run| runs.iter().any(|run| run.rows.contains(&group.rows.start));
-    let wanted: Vec<bool> = others.groups.iter().map(is_wanted).collect();
-    let mut parts = ranges::of_runs(scan, &others.columns, &job.layout, &others.groups, &wanted);
+    let wanted: Vec<bool> = deferred.groups.iter().map(is_wanted).collect();
+    let mut parts = ranges::of_runs(scan, &deferred.columns, &job.layout, &deferred.groups, &wanted);
     // Dictionaries are read once.
     parts.retain(|part| !part.whole || !streams.contains_key(&(part.column, part.kind)));
     for part in &parts {

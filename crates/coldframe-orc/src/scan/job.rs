@@ -1,4 +1,5 @@
-//! What plan hands to decode: the columns of a scan; of a stripe its runs of rows and the parts of streams that they take.
+//! The input of decode: the columns of a scan, and for each stripe its runs of rows and the parts of streams
+//! that they need.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,26 +14,26 @@ use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::Kind;
 use crate::open::Shape;
 
-/// What all stripes of a scan share.
+/// State shared by all stripes of a scan.
 #[derive(Clone)]
 pub(crate) struct ScanShared {
     /// The file.
     pub(crate) shape: Arc<Shape>,
-    /// What is decoded: columns with their fields.
+    /// The columns to decode, with their fields.
     pub(crate) columns: Vec<(usize, FieldRef)>,
-    /// The same as a schema. Those behind them are not stored: the numbers of the rows.
+    /// The same as a schema, followed by the row numbers, if requested, which are not stored.
     pub(crate) schema: SchemaRef,
     /// All columns whose streams are needed.
     pub(crate) needed: Vec<usize>,
     /// Whether a column has others inside it.
     pub(crate) nested: bool,
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     pub(crate) batch_rows: usize,
-    /// Most threads at work.
+    /// Maximum number of threads.
     pub(crate) threads: usize,
     /// What to do about damage.
     pub(crate) on_error: OnError,
-    /// Where it is recorded.
+    /// Records damage.
     pub(crate) damage: DamageLog,
 }
 
@@ -49,9 +50,9 @@ impl ScanShared {
                 needed.push(root.id);
                 let mut rest = root.children.iter().zip(&root.field_names);
                 for field in stored.filter(|_| !root.children.is_empty()) {
-                    let found = rest.find(|(_, name)| *name == field.name());
+                    let child = rest.find(|(_, name)| *name == field.name());
                     let (id, _) =
-                        found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
+                        child.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
                     columns.push((*id, field.clone()));
                 }
             } else {
@@ -59,7 +60,7 @@ impl ScanShared {
             }
         }
         for (id, field) in &columns {
-            need(&shape, *id, field.data_type(), &mut needed)?;
+            add_needed(&shape, *id, field.data_type(), &mut needed)?;
         }
         let tree = &shape.tree;
         let row = |id: &usize| tree.get(*id).filter(|c| !c.repeated).map_or(0, |c| c.kind.bytes());
@@ -72,7 +73,7 @@ impl ScanShared {
             schema: request.decode.clone(),
             needed,
             nested,
-            // Of so many columns that their numbers alone are more than a batch should hold, fewer rows.
+            // Fewer rows for so many columns that the fixed-width values alone would exceed a batch's size.
             batch_rows: request.scan.batch_rows.min(most).max(1),
             threads: request.scan.threads,
             on_error: request.scan.on_error,
@@ -82,13 +83,14 @@ impl ScanShared {
     }
 }
 
-/// It pays to test a dictionary's entries instead of rows if there is at most one entry for this many rows that are tested together:
-/// each batch tests all entries.
+/// Testing a dictionary's entries instead of rows pays off with at most one entry for this many rows of a
+/// batch: each batch tests all entries.
 const ROWS_OF_ENTRY: usize = 8;
 
 impl ScanShared {
-    /// The same for a stripe whose strings are only tested, about `rows` rows together: those that it stores by a small dictionary
-    /// are decoded as one, without the values of the rows. `None` if there are no such columns.
+    /// The scan for a stripe whose strings are only tested, about `rows` rows together: strings stored with a
+    /// small dictionary are decoded to an Arrow dictionary, without the values of the rows. `None` if there
+    /// are no such columns.
     pub(crate) fn keyed(&self, layout: &StripeLayout, rows: usize) -> Option<Self> {
         let most = self.batch_rows.min(rows) / ROWS_OF_ENTRY;
         let is_keyed = |(id, field): &(usize, FieldRef)| {
@@ -110,8 +112,8 @@ impl ScanShared {
     }
 }
 
-/// Adds `id` and those columns inside it that `data_type` has.
-fn need(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>) -> Result<()> {
+/// Adds `id` and the nested columns that `data_type` has.
+fn add_needed(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>) -> Result<()> {
     let Some(column) = shape.tree.get(id) else {
         return Err(Error::corrupt(format!("expected a type {id}, found none")));
     };
@@ -121,38 +123,40 @@ fn need(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>)
         DataType::Struct(fields) => {
             let mut rest = column.children.iter().zip(&column.field_names);
             for field in fields {
-                let found = rest.find(|(_, name)| *name == field.name());
-                let (id, _) = found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
-                need(shape, *id, field.data_type(), needed)?;
+                let child = rest.find(|(_, name)| *name == field.name());
+                let (id, _) = child.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
+                add_needed(shape, *id, field.data_type(), needed)?;
             }
             Ok(())
         }
-        DataType::List(item) => need(shape, child(0), item.data_type(), needed),
+        DataType::List(item) => add_needed(shape, child(0), item.data_type(), needed),
         DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) => {
-                fields.iter().enumerate().try_for_each(|(i, f)| need(shape, child(i), f.data_type(), needed))
-            }
+            DataType::Struct(fields) => fields
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, f)| add_needed(shape, child(i), f.data_type(), needed)),
             _ => Ok(()),
         },
-        DataType::Union(fields, _) => {
-            fields.iter().enumerate().try_for_each(|(i, (_, f))| need(shape, child(i), f.data_type(), needed))
-        }
+        DataType::Union(fields, _) => fields
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, (_, f))| add_needed(shape, child(i), f.data_type(), needed)),
         _ => Ok(()),
     }
 }
 
-/// Rows of a stripe that are decoded one behind the other.
+/// Consecutive rows of a stripe.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     /// Which rows of the stripe.
     pub(crate) rows: Range<u64>,
-    /// Where they begin; nothing at the stripe's start.
+    /// Where they begin; `None` for the stripe's start.
     pub(crate) positions: Option<Arc<Positions>>,
-    /// How many of them are not handed out.
+    /// How many of the first rows are skipped.
     pub(crate) skip: u64,
 }
 
-/// A stripe and what is read of it.
+/// A stripe, and the parts of it to read.
 #[derive(Clone)]
 pub(crate) struct StripeJob {
     /// The stripe.
@@ -161,26 +165,26 @@ pub(crate) struct StripeJob {
     pub(crate) layout: StripeLayout,
     /// Rows to decode.
     pub(crate) runs: VecDeque<Run>,
-    /// The same, one by one, where the filter's columns may leave out more of them before the others are decoded.
-    pub(crate) unseen: VecDeque<Run>,
-    /// The row groups one by one, for going on behind damage; empty where the index does not say.
+    /// The same as single row groups, if a scout may exclude some of them before all columns are decoded.
+    pub(crate) candidates: VecDeque<Run>,
+    /// The wanted row groups one by one, to continue after damage; empty if the index does not locate them.
     pub(crate) groups: Vec<Run>,
-    /// Where row groups begin, wanted or not: to see that what is in front of one ends there. In order.
-    pub(crate) begins: Vec<(u64, Arc<Positions>)>,
-    /// What is fetched.
+    /// The start of each row group, wanted or not, in order: to check that the values before it end there.
+    pub(crate) group_starts: Vec<(u64, Arc<Positions>)>,
+    /// Parts of streams to fetch with the unit.
     pub(crate) parts: Vec<PartPlan>,
-    /// What is read once a row group needs it; nothing where all is fetched.
-    pub(crate) others: Option<Others>,
+    /// Streams to read once a row group needs them; `None` if all are fetched.
+    pub(crate) deferred: Option<DeferredStreams>,
 }
 
-/// Streams that are read where a row of a row group passes the filter.
+/// Streams that are read only for row groups with a row that passes the filter.
 #[derive(Clone)]
-pub(crate) struct Others {
+pub(crate) struct DeferredStreams {
     /// Their columns.
     pub(crate) columns: Vec<usize>,
-    /// All row groups, wanted or not: where one ends is where the next begins.
+    /// All row groups, wanted or not: each ends where the next begins.
     pub(crate) groups: Vec<Run>,
-    /// What there may be to read at most.
+    /// The largest parts that may be read.
     pub(crate) parts: Vec<PartPlan>,
 }
 
@@ -191,20 +195,20 @@ pub(crate) struct PartPlan {
     pub(crate) column: usize,
     /// Its kind.
     pub(crate) kind: StreamKind,
-    /// Where in the stream it begins.
+    /// Its offset in the stream.
     pub(crate) start: u64,
-    /// Whether it is all of the stream, whatever the row groups.
+    /// Whether it is the whole stream, needed by every row group.
     pub(crate) whole: bool,
     /// Its bytes in the file.
     pub(crate) bytes: Range<u64>,
 }
 
-/// Stored bytes of each column to decode, with those inside it.
+/// Stored bytes of each column to decode, including nested columns.
 pub(crate) fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
     let tree = &scan.shape.tree;
-    // Of all columns in front of each: a column's own are a difference.
+    // Prefix sums over the columns: a column's own bytes are a difference.
     let mut sums = vec![0u64; tree.columns().len() + 1];
-    for part in job.parts.iter().chain(job.others.iter().flat_map(|others| &others.parts)) {
+    for part in job.parts.iter().chain(job.deferred.iter().flat_map(|deferred| &deferred.parts)) {
         if let Some(sum) = sums.get_mut(part.column + 1) {
             *sum += part.bytes.end - part.bytes.start;
         }

@@ -1,9 +1,9 @@
-//! The stripes of a split, and of each the streams to fetch.
+//! The stripes of a split, and the streams to fetch for each.
 //!
 //! ```text
-//! stripe   -- statistics of the stripe --> left out, or its footer is read
+//! stripe   -- statistics of the stripe --> excluded, or its footer is read
 //! footer   -- statistics and bloom filters of row groups --> which row groups may match
-//! streams of the columns asked for: all of them, or what the row groups take of them
+//! streams of the requested columns: whole, or the parts for these row groups
 //! ```
 //!
 //! A unit is a stripe.
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
 
-use super::job::{Others, Run, ScanShared, StripeJob};
+use super::job::{DeferredStreams, Run, ScanShared, StripeJob};
 use super::ranges::{self, VALUES};
 use super::scout::ScoutShared;
 use super::unit::DecodeStripe;
@@ -24,28 +24,29 @@ use crate::layout::stripe::{Stripe, StripeLayout};
 use crate::layout::types::Column;
 use crate::prune::stripes::StripePruner;
 
-/// Beyond this gap between reads a source is taken as one whose requests are dear.
+/// A source with a larger worthwhile gap between reads has expensive requests.
 const CHEAP_GAP: u64 = 4096;
 
-/// Hands out stripes.
+/// Plans the stripes of a split.
 pub(crate) struct StripePlan {
     scan: Arc<ScanShared>,
     scout: Option<Arc<ScoutShared>>,
     stripes: VecDeque<Stripe>,
     prune: Option<StripePruner>,
-    /// Rows that are still wanted, if nothing is filtered. If damage is tolerated, the number of rows that a stripe yields is
-    /// unknown; then this stays the requested limit, and the consumer stops when it has enough.
+    /// Rows still wanted, in a scan without a filter. If damage is tolerated, the number of rows that a
+    /// stripe yields is unknown; then this stays the requested limit, and the consumer stops once it has
+    /// enough.
     limit: Option<u64>,
-    /// A stripe of which only the first row groups were handed out, for a limit: and how many.
+    /// A stripe that was planned only up to a row group, for a limit; and the number of that row group.
     rest: Option<(Stripe, u64)>,
     /// Stripes that statistics, indexes and bloom filters exclude.
     pruned: u64,
-    /// With what it ends, behind all stripes: rows that stand in none of them.
+    /// The error to return after all stripes, for lost rows outside of them.
     lost: Option<Error>,
 }
 
 impl StripePlan {
-    /// A plan over `stripes`. With a filter, `limit` says nothing about what to decode.
+    /// A plan over `stripes`. With a filter, `limit` must be `None`.
     pub(crate) fn new(
         scan: ScanShared,
         scout: Option<ScoutShared>,
@@ -58,7 +59,7 @@ impl StripePlan {
         Self { scan, scout, stripes, prune, limit, rest: None, pruned: 0, lost }
     }
 
-    /// The stripe's unit, from a row group on; `None` if no row of it is wanted.
+    /// The stripe's unit from row group `from` on; `None` if no row is wanted.
     fn unit(&mut self, stripe: &Stripe, from: u64) -> Result<Option<Unit>> {
         let shape = self.scan.shape.clone();
         let limits = &shape.options.limits;
@@ -80,11 +81,11 @@ impl StripePlan {
             stripe: stripe.clone(),
             layout,
             runs: VecDeque::new(),
-            unseen: VecDeque::new(),
+            candidates: VecDeque::new(),
             groups: Vec::new(),
-            begins: Vec::new(),
+            group_starts: Vec::new(),
             parts: Vec::new(),
-            others: None,
+            deferred: None,
         };
         let careful = self.scan.on_error != OnError::Raise;
         let scout = self.scout.as_ref().filter(|scout| scout.is_useful());
@@ -97,12 +98,12 @@ impl StripePlan {
         if let Some(scout) = scout {
             let mut keep = wanted.iter().flatten();
             let keep = groups.iter().flatten().filter(|_| keep.next().is_none_or(|wanted| *wanted));
-            job.unseen = keep.cloned().collect();
-            self.read_later(scout, &mut job, groups.as_deref().unwrap_or_default());
+            job.candidates = keep.cloned().collect();
+            self.defer_others(scout, &mut job, groups.as_deref().unwrap_or_default());
         }
         if self.scan.nested {
             let begin = |group: &Run| Some((group.rows.start, group.positions.clone()?));
-            job.begins = groups.iter().flatten().filter_map(begin).collect();
+            job.group_starts = groups.iter().flatten().filter_map(begin).collect();
         }
         if careful {
             job.groups = groups.unwrap_or_default();
@@ -114,7 +115,7 @@ impl StripePlan {
         Ok(Some(self.make(job)))
     }
 
-    /// What is read and decoded of a stripe: the runs of the wanted row groups, or all of it.
+    /// Sets the runs and parts of a stripe: for the wanted row groups, or for the whole stripe.
     fn take_runs(&self, job: &mut StripeJob, wanted: Option<&[bool]>, groups: Option<&[Run]>) {
         match (wanted, groups) {
             (Some(wanted), Some(groups)) if wanted.iter().any(|w| !w) => {
@@ -128,10 +129,10 @@ impl StripePlan {
         }
     }
 
-    /// Leaves the streams that are not the filter's to be read where a row passes, if that is worth more requests.
-    fn read_later(&self, scout: &ScoutShared, job: &mut StripeJob, groups: &[Run]) {
+    /// Defers the streams outside the filter until a row passes, if that is worth the additional requests.
+    fn defer_others(&self, scout: &ScoutShared, job: &mut StripeJob, groups: &[Run]) {
         let cheap = self.scan.shape.source.worthwhile_gap() <= CHEAP_GAP;
-        if !cheap || job.unseen.is_empty() || !scout.is_worth_it(&self.scan, job) {
+        if !cheap || job.candidates.is_empty() || !scout.saves_bytes(&self.scan, job) {
             return;
         }
         let of_filter = |id: &usize| scout.scan.needed.contains(id);
@@ -139,7 +140,7 @@ impl StripePlan {
             std::mem::take(&mut job.parts).into_iter().partition(|part| of_filter(&part.column));
         let columns = self.scan.needed.iter().copied().filter(|id| !of_filter(id)).collect();
         job.parts = now;
-        job.others = Some(Others { columns, groups: groups.to_vec(), parts: later });
+        job.deferred = Some(DeferredStreams { columns, groups: groups.to_vec(), parts: later });
     }
 
     fn make(&self, job: StripeJob) -> Unit {
@@ -156,7 +157,7 @@ impl StripePlan {
         }
     }
 
-    /// The row groups from `from` on that the next `limit` rows are in.
+    /// The row groups from `from` on that hold the next `limit` rows.
     fn first_rows(&mut self, stripe: &Stripe, from: u64) -> Option<Vec<bool>> {
         let limit = self.limit.as_mut()?;
         let wanted = *limit;
@@ -177,7 +178,7 @@ impl StripePlan {
         Some((0..count as u64).map(|group| (from..end).contains(&group)).collect())
     }
 
-    /// Where the row groups begin; nothing if the indexes of the columns needed do not say.
+    /// The row groups with their positions; `None` if the indexes of the needed columns lack them.
     fn groups(&self, job: &StripeJob) -> Result<Option<Vec<Run>>> {
         let shape = &self.scan.shape;
         let Some(stride) = shape.stride() else { return Ok(None) };
@@ -187,13 +188,19 @@ impl StripePlan {
             Err(e) if e.is_damage() => return Ok(None),
             Err(e) => return Err(e),
         };
-        Ok(self.groups_by(job, &indexes, stride))
+        Ok(self.groups_of_indexes(job, &indexes, stride))
     }
 
-    fn groups_by(&self, job: &StripeJob, indexes: &[Option<PositionIndex>], stride: u64) -> Option<Vec<Run>> {
+    fn groups_of_indexes(
+        &self,
+        job: &StripeJob,
+        indexes: &[Option<PositionIndex>],
+        stride: u64,
+    ) -> Option<Vec<Run>> {
         let shape = &self.scan.shape;
         let count = usize::try_from(job.stripe.rows.div_ceil(stride)).ok()?;
-        // An index that has them says that there are so many row groups; a number in the footer alone does not.
+        // Only an index with as many entries confirms the number of row groups; the stride in the footer may
+        // be false.
         if !indexes.iter().flatten().any(|index| index.entry.len() >= count) {
             return None;
         }
@@ -207,9 +214,9 @@ impl StripePlan {
                 }
                 let numbers = &index.as_ref()?.entry.get(group)?.positions;
                 let short = shape.quirks.short_decimals;
-                let found =
+                let positions =
                     index::positions(column, &job.layout, shape.tail.compression, short, numbers).ok()?;
-                all.extend(found.into_iter().map(|(kind, position)| ((*id, kind), position)));
+                all.extend(positions.into_iter().map(|(kind, position)| ((*id, kind), position)));
             }
             let start = group as u64 * stride;
             let rows = start..(start + stride).min(job.stripe.rows);
@@ -219,7 +226,7 @@ impl StripePlan {
     }
 }
 
-/// Whether a column has nothing in a stripe that an index could say more about.
+/// Whether a column has no stored values in a stripe, and so needs no positions.
 fn has_no_streams(column: &Column, layout: &StripeLayout) -> bool {
     VALUES.iter().all(|kind| layout.stream(column.id, *kind).is_none_or(|p| p.bytes.is_empty()))
 }

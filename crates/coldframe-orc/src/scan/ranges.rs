@@ -1,7 +1,7 @@
-//! What row groups take of a stream.
+//! The bytes of row groups in a stream.
 //!
-//! What a run of row groups takes of a stream begins where the index says and ends where the next group begins, plus the chunks
-//! that a run of values may reach into.
+//! The bytes of adjacent row groups begin at the position in the index and end where the next group begins,
+//! plus the chunks that a run of values may reach into.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use coldframe_encoding::codec::Algorithm;
 
 use super::job::{PartPlan, Run, ScanShared};
 use crate::layout::compression::{Compression, HEADER};
-use crate::layout::index::{StreamPosition, is_dictionary};
+use crate::layout::index::{IndexPosition, is_dictionary};
 use crate::layout::stripe::{StreamKind, StripeLayout};
 
 /// The streams that hold values.
@@ -21,10 +21,10 @@ pub(crate) const VALUES: [StreamKind; 5] = [
     StreamKind::DictionaryData,
 ];
 
-/// More bytes than any run of integers has: 512 values of 8 bytes, a header, a base and patches.
+/// Upper bound of a run of integers in bytes: 512 values of 8 bytes, a header, a base and patches.
 const LONGEST_RUN: u64 = 4400;
 
-/// All streams of the columns needed.
+/// All streams of the needed columns.
 pub(crate) fn whole(scan: &ScanShared, layout: &StripeLayout) -> Vec<PartPlan> {
     let mut parts = Vec::new();
     for id in &scan.needed {
@@ -37,7 +37,7 @@ pub(crate) fn whole(scan: &ScanShared, layout: &StripeLayout) -> Vec<PartPlan> {
     parts
 }
 
-/// What the wanted row groups take of the streams of `columns`.
+/// The parts of the streams of `columns` that the wanted row groups need.
 pub(crate) fn of_runs(
     scan: &ScanShared,
     columns: &[usize],
@@ -73,7 +73,7 @@ pub(crate) fn of_runs(
     parts
 }
 
-/// The places of chunks in order, each once.
+/// The distinct offsets of chunks, sorted.
 fn chunks_of(places: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut chunks: Vec<u64> = places.collect();
     chunks.sort_unstable();
@@ -81,7 +81,7 @@ fn chunks_of(places: impl Iterator<Item = u64>) -> Vec<u64> {
     chunks
 }
 
-/// The runs of wanted groups whose rows meet, with which groups they are.
+/// The runs of adjacent wanted groups, with the range of their group numbers.
 pub(crate) fn runs<'a>(
     groups: &'a [Run],
     wanted: &'a [bool],
@@ -106,15 +106,16 @@ pub(crate) fn runs<'a>(
     })
 }
 
-/// Where in its stream the bytes of a row group end at the latest, if the next one begins at `next`: behind the run of values that
-/// `next` is in, which may reach from its chunk into later ones. `chunks` are the places of chunks that the index knows, in order.
+/// The largest end offset of a row group in its stream, if the next one begins at `next`: the end of the run
+/// of values at `next`, which may reach into later chunks. `chunks` are the sorted offsets of chunks in the
+/// index.
 ///
 /// ```text
 /// stored stream   | chunk | chunk | chunk | chunk | chunk |
 /// row group 7             ^ position           ^ position of row group 8, in a run that begins here
 /// bytes of it             |--------------------------|    to the end of that run, in whole chunks
 /// ```
-fn end_before(next: StreamPosition, chunks: &[u64], compression: Compression) -> u64 {
+fn end_before(next: IndexPosition, chunks: &[u64], compression: Compression) -> u64 {
     let in_run = next.run > 0 || next.bit > 0;
     if compression.algorithm == Algorithm::None {
         return next.chunk.saturating_add(if in_run { LONGEST_RUN } else { 0 });
@@ -122,7 +123,7 @@ fn end_before(next: StreamPosition, chunks: &[u64], compression: Compression) ->
     if next.byte == 0 && !in_run {
         return next.chunk;
     }
-    // A chunk ends at the latest where the next one begins that is known of, and is no longer than the block size.
+    // A chunk ends at the next known chunk at the latest, and is no longer than the block size.
     let block = compression.block_size as u64;
     let needed = if in_run { 1 + LONGEST_RUN.div_ceil(block.max(1)) } else { 1 };
     let most = next.chunk.saturating_add(needed.saturating_mul(HEADER as u64 + block));
@@ -135,9 +136,10 @@ fn end_before(next: StreamPosition, chunks: &[u64], compression: Compression) ->
 mod tests {
     use super::*;
 
-    /// Ends of the row groups in front of the `next`-th of positions (chunk, byte, value in the run).
+    /// The ends of the row groups before each position in `next`; positions are (chunk, byte, value in the
+    /// run).
     fn ends<const N: usize>(all: &[(u64, u64, u64)], next: [usize; N], compression: Compression) -> [u64; N] {
-        let position = |(chunk, byte, run): &(u64, u64, u64)| StreamPosition {
+        let position = |(chunk, byte, run): &(u64, u64, u64)| IndexPosition {
             chunk: *chunk,
             byte: *byte,
             run: *run,
@@ -153,9 +155,10 @@ mod tests {
         let all =
             [(0, 0, 0), (0, 900, 0), (700, 0, 0), (700, 80, 3), (1500, 7, 0), (1500, 9, 5), (2100, 0, 0)];
         assert_eq!(ends(&all, [1, 2, 4], codec(1 << 16)), [700, 700, 2100]);
-        // The group's last run begins in the chunk of the next group's first value, and may end in the one behind.
+        // The group's last run begins in the chunk of the next group's first value, and may end in the chunk
+        // after it.
         assert_eq!(ends(&all, [3], codec(1 << 16)), [2100]);
-        // Without a next chunk that is known of, the block size is the limit; short blocks may hold a part of a run only.
+        // Without a known next chunk, the block size is the limit; short blocks may hold only part of a run.
         assert_eq!(ends(&[(10, 10, 0)], [0], codec(1 << 16)), [10 + (1 << 16) + 3]);
         assert_eq!(ends(&[(10, 10, 1)], [0], codec(1024)), [10 + 6 * 1027]);
     }

@@ -1,14 +1,16 @@
-//! Row groups that have a row which passes the filter, found by its columns alone, before the others are decoded.
+//! Finds the row groups with rows that pass the filter by its columns alone, before the other columns are
+//! decoded.
 //!
 //! ```text
-//! row group      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |     those that statistics and bloom filters leave
+//! row group      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |     those that statistics and bloom filters keep
 //! filter's       | v | v | v | v | v | v | v | v |     decoded by the scout, some row groups at a time
 //! a row passes         x               x   x
-//! all columns         |v|            |vvv|v|           decoded from the first row that passes to the last, filtered once more by
-//! ```                                                  whoever asked
+//! all columns         |v|            |vvv|v|           decoded from the first row that passes to the last;
+//!                                                      the consumer filters once more
+//! ```
 //!
-//! Of the row groups that are left, nothing else is decompressed or decoded. Where a scout finds that most of them stay, it saves
-//! nothing, and the scan goes on without.
+//! Of the other row groups, only the filter's columns are decompressed and decoded. If most row groups have
+//! rows that pass, a scout saves nothing, and the scan continues without it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,21 +26,21 @@ use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use crate::open::Shape;
 
-/// Row groups that are looked at together: few at first, since the scout may be of no use.
+/// Row groups examined together: few at first, since the scout may save nothing.
 const FIRST: usize = 4;
 const NEXT: usize = 16;
 
-/// What all scouts of a scan share.
+/// State shared by all scouts of a scan.
 pub(crate) struct ScoutShared {
     /// The filter's columns, as a scan of their own.
     pub(crate) scan: Arc<ScanShared>,
     scouting: Scouting,
-    /// Whether one was of no use.
+    /// Whether a scout saved nothing.
     futile: AtomicBool,
 }
 
 impl ScoutShared {
-    /// For a filtered scan; nothing where the filter takes all of its columns.
+    /// For a filtered scan; `None` if the filter uses all columns of the scan.
     pub(crate) fn new(shape: &Arc<Shape>, request: &PlanRequest) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let decode = Projection::resolve(&shape.schema, Some(&[]), &scouting.paths())?.decode;
@@ -50,13 +52,14 @@ impl ScoutShared {
         Ok(Some(Self { scan, scouting, futile: AtomicBool::new(false) }))
     }
 
-    /// Whether it is worth it to look.
+    /// Whether scouts save work so far.
     pub(crate) fn is_useful(&self) -> bool {
         !self.futile.load(Ordering::Relaxed)
     }
 
-    /// Whether the filter's columns are the smaller part of what is read: else they are read but once.
-    pub(crate) fn is_worth_it(&self, all: &ScanShared, job: &StripeJob) -> bool {
+    /// Whether the filter's columns are at most half of the bytes to read; otherwise decoding them twice
+    /// costs too much.
+    pub(crate) fn saves_bytes(&self, all: &ScanShared, job: &StripeJob) -> bool {
         let of = |scan| stored_bytes(scan, job).iter().sum::<u64>();
         of(&self.scan) <= of(all) / 2
     }
@@ -66,26 +69,26 @@ impl ScoutShared {
 pub(crate) struct Scout {
     shared: Arc<ScoutShared>,
     batches: StripeBatches,
-    /// Row groups that it has not looked at.
+    /// Row groups not examined yet.
     left: VecDeque<Run>,
     most: usize,
-    /// Whether rows in front of the first that passes, and behind the last, are left out.
-    cuts: bool,
+    /// Whether rows before the first and after the last row that passes are left out.
+    trims: bool,
 }
 
 impl Scout {
-    /// Looks at `groups`; `batches` are those of the filter's columns. Of columns that have others inside them the last row of a row
-    /// group is read, too, to see that its values end with it.
+    /// Examines `groups`; `batches` have the filter's columns. With `nested` columns, row groups are read to
+    /// their last row, to check that the values end there.
     pub(crate) fn new(
         shared: Arc<ScoutShared>,
         batches: StripeBatches,
         groups: VecDeque<Run>,
         nested: bool,
     ) -> Self {
-        Self { shared, batches, left: groups, most: FIRST, cuts: !nested }
+        Self { shared, batches, left: groups, most: FIRST, trims: !nested }
     }
 
-    /// The next runs of row groups to decode; `None` behind the last one. There may be none among those that were looked at.
+    /// The next runs of row groups to decode, possibly an empty list; `None` after the last row group.
     fn next_runs(&mut self) -> Result<Option<Vec<Run>>> {
         if self.left.is_empty() {
             return Ok(None);
@@ -96,10 +99,11 @@ impl Scout {
             let wanted = vec![true; groups.len()];
             return Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| run).collect()));
         }
-        let passing = self.look(&groups)?;
+        let passing = self.examine(&groups)?;
         let wanted: Vec<bool> = passing.iter().map(Option::is_some).collect();
-        let rows = |at: usize| passing.get(at).cloned().flatten().filter(|_| self.cuts);
-        let cut = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1))) {
+        let rows = |at: usize| passing.get(at).cloned().flatten().filter(|_| self.trims);
+        let trimmed = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1)))
+        {
             (Some(first), Some(last)) => Run {
                 rows: run.rows.start..last.end,
                 skip: first.start.saturating_sub(run.rows.start),
@@ -107,14 +111,14 @@ impl Scout {
             },
             _ => run,
         };
-        Ok(Some(ranges::runs(&groups, &wanted).map(cut).collect()))
+        Ok(Some(ranges::runs(&groups, &wanted).map(trimmed).collect()))
     }
 
-    /// From which row to which one rows pass, for each row group that has any.
-    fn look(&mut self, groups: &[Run]) -> Result<Vec<Option<Range<u64>>>> {
+    /// For each row group, the range from the first row that passes to the last; `None` if no row passes.
+    fn examine(&mut self, groups: &[Run]) -> Result<Vec<Option<Range<u64>>>> {
         self.most = NEXT;
         let all = vec![true; groups.len()];
-        self.batches.read_instead(ranges::runs(groups, &all).map(|(run, _)| Task::new(run)));
+        self.batches.set_tasks(ranges::runs(groups, &all).map(|(run, _)| Task::new(run)));
         let mut passing: Vec<Option<Range<u64>>> = vec![None; groups.len()];
         let (mut group, mut row) = (0, groups.first().map_or(0, |g| g.rows.start));
         for batch in self.batches.by_ref() {
@@ -123,16 +127,17 @@ impl Scout {
             let mut at = 0;
             while at < mask.len() {
                 let Some(rows) = groups.get(group).map(|g| g.rows.clone()) else {
-                    return Err(Error::invalid("a scout was given more rows than it asked for"));
+                    return Err(Error::invalid("a scout received more rows than it requested"));
                 };
                 row = row.max(rows.start);
-                let here = usize::try_from(rows.end - row).unwrap_or(usize::MAX).min(mask.len() - at);
-                if let (Some(passes), Some(found)) = (passing.get_mut(group), extent(&mask.slice(at, here))) {
-                    let start = passes.as_ref().map_or(row + found.start as u64, |before| before.start);
-                    *passes = Some(start..row + found.end as u64);
+                let count = usize::try_from(rows.end - row).unwrap_or(usize::MAX).min(mask.len() - at);
+                if let (Some(passes), Some(range)) = (passing.get_mut(group), extent(&mask.slice(at, count)))
+                {
+                    let start = passes.as_ref().map_or(row + range.start as u64, |before| before.start);
+                    *passes = Some(start..row + range.end as u64);
                 }
-                at += here;
-                row += here as u64;
+                at += count;
+                row += count as u64;
                 group += usize::from(row == rows.end);
             }
         }
@@ -144,24 +149,24 @@ impl Scout {
     }
 }
 
-/// How many rows of `groups` are tested together, on average: a batch ends with the groups that are looked at together, and where
-/// the next group is not adjacent.
+/// How many rows of `groups` are tested together, on average: a batch ends with the groups examined together,
+/// and where the next group is not adjacent.
 pub(crate) fn rows_tested_together(groups: &VecDeque<Run>) -> usize {
     let rows = groups.iter().map(|group| group.rows.end.saturating_sub(group.rows.start));
     let rows = usize::try_from(rows.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
     let pairs = groups.iter().zip(groups.iter().skip(1));
-    let gaps = pairs.filter(|(one, next)| one.rows.end != next.rows.start).count();
+    let gaps = pairs.filter(|(group, next)| group.rows.end != next.rows.start).count();
     rows / (groups.len().div_ceil(NEXT) + gaps).max(1)
 }
 
-/// From the first bit that is set to the last.
+/// The range from the first set bit to the last.
 fn extent(bits: &BooleanBuffer) -> Option<Range<usize>> {
     let mut slices = bits.set_slices();
     let (start, end) = slices.next()?;
     Some(start..slices.last().map_or(end, |(_, end)| end))
 }
 
-/// The batches of a stripe's row groups that its scout leaves.
+/// The batches of the row groups that a stripe's scout keeps.
 pub(crate) struct Scouted {
     scout: Scout,
     batches: StripeBatches,
@@ -169,7 +174,7 @@ pub(crate) struct Scouted {
 }
 
 impl Scouted {
-    /// `batches` are those of all columns; the scout says which of them are read.
+    /// `batches` have all columns; the scout selects the runs to read.
     pub(crate) fn new(scout: Scout, batches: StripeBatches) -> Self {
         Self { scout, batches, failed: false }
     }
@@ -186,11 +191,11 @@ impl Iterator for Scouted {
             }
             match self.scout.next_runs() {
                 Ok(Some(runs)) => {
-                    if let Err(e) = self.batches.read_others(&runs) {
+                    if let Err(e) = self.batches.read_deferred(&runs) {
                         self.failed = true;
                         return Some(Err(e));
                     }
-                    self.batches.read_instead(runs.into_iter().map(Task::new));
+                    self.batches.set_tasks(runs.into_iter().map(Task::new));
                 }
                 Ok(None) => return None,
                 Err(e) => {

@@ -1,9 +1,9 @@
 //! The bytes of one stream, decompressed chunk by chunk on demand.
 //!
 //! ```text
-//! stored    | chunk | chunk | original chunk | chunk |     of the file, all at hand
-//! window            [ rest | chunk ]                       decompressed, one chunk and what was left of the one before
-//! plain                       [ original chunk ]           where it lies in the stored bytes, without a copy
+//! stored    | chunk | chunk | original chunk | chunk |     bytes of the file, all in memory
+//! window            [ rest | chunk ]                       decompressed: one chunk, and the rest of the previous one
+//! plain                       [ original chunk ]           a range of the stored bytes, without a copy
 //! seam      [ rest of a chunk | first bytes of plain ]     a run that reaches from a window into plain
 //! ```
 //!
@@ -22,39 +22,38 @@ use coldframe_encoding::{Cursor, Error, Result};
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::stripe::StreamKind;
 
-/// Shared values keep at most this many times their own bytes in memory.
+/// Shared values keep at most this many times their length in memory.
 const FEW: u64 = 16;
 
-/// The position of a reader in a stream, in a form that two readers opened at different positions can
-/// compare.
+/// The position of a reader in a stream, comparable between readers that were opened at different positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
     /// The column; its reader fills it in.
     pub(crate) column: Option<usize>,
     /// Which stream.
     pub(crate) kind: StreamKind,
-    /// The chunk's offset in the file, and a byte of its content. The position after its last byte is that of the
-    /// next chunk's first.
+    /// The chunk's offset in the file, and an offset in its content. The position after a chunk's last byte
+    /// is the start of the next chunk.
     pub(crate) place: (u64, u64),
-    /// What is left of the current run: values, and bits of a byte.
+    /// The rest of the current run: values, and bits of a byte.
     pub(crate) left: (usize, u32),
     /// Whether more bytes follow.
     pub(crate) more: bool,
 }
 
 impl StreamPosition {
-    /// Whether both read the same value next.
-    pub(crate) fn is_with(&self, other: &Self) -> bool {
+    /// Whether both readers return the same value next.
+    pub(crate) fn matches(&self, other: &Self) -> bool {
         (self.kind, self.place, self.left) == (other.kind, other.place, other.left)
     }
 
-    /// Whether no value is left; leftover bits of a byte do not count.
+    /// Whether no value remains; the remaining bits of a byte do not count.
     pub(crate) fn is_at_end(&self) -> bool {
         !self.more && self.left.0 == 0
     }
 }
 
-/// Decompressed bytes. The memory keeps its largest size, so that it is cleared once and not for each chunk.
+/// Decompressed bytes. The memory keeps its largest size, so it is zeroed only once.
 #[derive(Debug, Default)]
 struct Window {
     memory: Vec<u8>,
@@ -104,13 +103,14 @@ pub(crate) struct ByteStream {
     offset: u64,
     compression: Compression,
     window: Window,
-    /// What is left in `stored` of an uncompressed chunk.
+    /// The rest of an uncompressed chunk, in `stored`.
     plain: Range<usize>,
-    /// How many bytes at the window's end are copies of those before `plain`.
+    /// How many bytes at the window's end are copies of the bytes before `plain`.
     seam: usize,
-    /// How many bytes of content were opened.
+    /// Bytes of content opened so far.
     opened: u64,
-    /// The chunks whose content is in memory: where they begin in the file, and how much content precedes them.
+    /// The chunks whose content is in memory: their offsets in the file, and the bytes of content before
+    /// them.
     chunks: VecDeque<(u64, u64)>,
 }
 
@@ -134,7 +134,7 @@ impl ByteStream {
         }
     }
 
-    /// Its offset in the file: of the chunk, or of the byte in a plain one.
+    /// Its offset in the file: of the next chunk, or of the next byte in a plain one.
     pub(crate) fn offset(&self) -> u64 {
         let at = if self.plain.is_empty() { self.next } else { self.plain.start };
         self.offset + at as u64
@@ -150,7 +150,7 @@ impl ByteStream {
         }
     }
 
-    /// Makes `want` bytes available; there are fewer only at the stream's end.
+    /// Makes `want` bytes available; fewer only at the stream's end.
     #[inline]
     pub(crate) fn fill(&mut self, want: usize) -> Result<&[u8]> {
         if self.buffered().len() < want {
@@ -162,9 +162,9 @@ impl ByteStream {
     fn refill(&mut self, want: usize) -> Result<()> {
         loop {
             let rest = self.window.len();
-            let found = if rest > 0 { rest } else { self.plain.len() };
+            let available = if rest > 0 { rest } else { self.plain.len() };
             let nothing_behind = self.next >= self.stored.len() && (rest == 0 || self.plain.is_empty());
-            if found >= want || nothing_behind {
+            if available >= want || nothing_behind {
                 return Ok(());
             }
             self.window.compact();
@@ -183,13 +183,13 @@ impl ByteStream {
     }
 
     /// Bytes in memory, decompressed.
-    fn at_hand(&self) -> usize {
+    fn buffered_len(&self) -> usize {
         self.window.len() + self.plain.len()
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
-        let left = self.at_hand() as u64;
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
+        let left = self.buffered_len() as u64;
         let place = match self.compression.algorithm {
             Algorithm::None => (self.offset + (self.stored.len() as u64).saturating_sub(left), 0),
             _ => {
@@ -202,9 +202,9 @@ impl ByteStream {
         StreamPosition { column: None, kind, place, left: (0, 0), more }
     }
 
-    /// Notes that the chunk at [`Self::next`], with `length` bytes, is opened.
-    fn note(&mut self, length: usize) {
-        let at = self.opened.saturating_sub(self.at_hand().saturating_sub(length) as u64);
+    /// Records that the chunk at [`Self::next`] is opened, with `length` bytes of content.
+    fn note_chunk(&mut self, length: usize) {
+        let at = self.opened.saturating_sub(self.buffered_len().saturating_sub(length) as u64);
         while self.chunks.get(1).is_some_and(|(_, before)| *before <= at) {
             self.chunks.pop_front();
         }
@@ -220,14 +220,14 @@ impl ByteStream {
             self.check_full(chunk.bytes.len(), end)?;
             let length = chunk.bytes.len();
             self.plain = end - length..end;
-            self.note(length);
+            self.note_chunk(length);
         } else {
             let (compression, at) = (self.compression, self.window.left.end);
             let memory = &mut self.window.memory;
-            let found = with_decompressor(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
-            self.window.left.end += found;
-            self.check_full(found, end)?;
-            self.note(found);
+            let length = with_decompressor(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
+            self.window.left.end += length;
+            self.check_full(length, end)?;
+            self.note_chunk(length);
         }
         self.next = end;
         Ok(())
@@ -241,9 +241,10 @@ impl ByteStream {
     }
 
     /// Writers fill every chunk except the last.
-    fn check_full(&self, found: usize, end: usize) -> Result<()> {
-        if self.compression.strict && end < self.stored.len() && found < self.compression.block_size {
-            let message = format!("expected a chunk of {} bytes, found {found}", self.compression.block_size);
+    fn check_full(&self, length: usize, end: usize) -> Result<()> {
+        if self.compression.strict && end < self.stored.len() && length < self.compression.block_size {
+            let message =
+                format!("expected a chunk of {} bytes, found {length}", self.compression.block_size);
             return Err(Error::corrupt(message).at(self.offset + end as u64));
         }
         Ok(())
@@ -262,7 +263,7 @@ impl ByteStream {
         }
     }
 
-    /// What is left of the window comes before `plain`.
+    /// Returns the rest of the window to `plain`, which it precedes.
     fn leave_window(&mut self) {
         self.plain.start -= self.window.len();
         self.seam = 0;
@@ -272,7 +273,7 @@ impl ByteStream {
         }
     }
 
-    /// An error that says the stream is too short.
+    /// The error for a stream that is too short.
     #[cold]
     #[inline(never)]
     pub(crate) fn ended(&self, what: &str) -> Error {
@@ -318,7 +319,7 @@ impl ByteStream {
 
     /// The next `n` bytes, which must exist.
     pub(crate) fn take(&mut self, n: u64) -> Result<Vec<u8>> {
-        let most = self.most_left();
+        let most = self.max_remaining();
         let Some(n) = usize::try_from(n).ok().filter(|n| *n <= most) else {
             return Err(Error::corrupt(format!("expected {n} bytes, found at most {most}")).at(self.offset()));
         };
@@ -327,7 +328,7 @@ impl ByteStream {
         Ok(out)
     }
 
-    /// The next `n` bytes, which must exist: where they lie, if nothing is to be decompressed, or copied together.
+    /// The next `n` bytes, which must exist: shared if they are in one plain chunk, or copied.
     pub(crate) fn share(&mut self, n: u64) -> Result<Bytes> {
         let plain = self.plain.clone();
         match usize::try_from(n).ok().filter(|n| self.window.len() == 0 && *n <= plain.len()) {
@@ -339,7 +340,7 @@ impl ByteStream {
         }
     }
 
-    /// Like [`Self::share`] for a large part of a stream that was read alone; other values are copied, since few of them would
+    /// Like [`Self::share`] for a large part of a long stream. Other values are copied: a short value would
     /// keep many other bytes in memory.
     pub(crate) fn share_much(&mut self, n: u64) -> Result<Bytes> {
         let all = self.stored.len() as u64;
@@ -359,7 +360,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Skips whole chunks up to `stored` bytes from the current position; used before anything was read.
+    /// Skips whole chunks, `stored` bytes in total. Call it before any read.
     pub(crate) fn seek_chunk(&mut self, stored: usize) -> Result<()> {
         if stored > self.stored.len() {
             let message = format!("expected a position of at most {}, found {stored}", self.stored.len());
@@ -372,20 +373,20 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Skips `n` bytes of the chunk that [`Self::seek_chunk`] led to; it must have them.
+    /// Skips `n` bytes of content in the chunk after [`Self::seek_chunk`]; it must have them.
     pub(crate) fn seek_byte(&mut self, n: usize) -> Result<()> {
-        let found = if n == 0 { 0 } else { self.fill(1)?.len() };
-        if n > found {
-            let message = format!("expected a chunk of at least {n} bytes, found {found}");
+        let length = if n == 0 { 0 } else { self.fill(1)?.len() };
+        if n > length {
+            let message = format!("expected a chunk of at least {n} bytes, found {length}");
             return Err(Error::corrupt(message).at(self.offset()));
         }
         self.consume(n);
         Ok(())
     }
 
-    /// The maximum number of remaining bytes, to decide whether a count is plausible.
-    pub(crate) fn most_left(&self) -> usize {
-        let mut most = self.at_hand();
+    /// The maximum number of remaining bytes, to check whether a count is plausible.
+    pub(crate) fn max_remaining(&self) -> usize {
+        let mut most = self.buffered_len();
         let mut rest = self.stored.get(self.next..).unwrap_or_default();
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
             let header = ChunkHeader::new(*header);
@@ -406,7 +407,7 @@ mod tests {
     use coldframe_encoding::codec::Compressor;
     use proptest::prelude::*;
 
-    /// `content` in chunks of `block` bytes; `compressed` says which are compressed.
+    /// `content` in chunks of `block` bytes; `compressed` selects the compressed ones.
     fn stored(content: &[u8], block: usize, compressed: &[bool]) -> Vec<u8> {
         let mut out = Vec::new();
         for (i, chunk) in content.chunks(block).enumerate() {
@@ -432,15 +433,15 @@ mod tests {
             [(long.clone(), much, true), (long.clone(), 9, false), (long.slice(1..), much, false)]
         {
             let mut stream = ByteStream::new(stored.clone(), 0, compression);
-            let found = stream.share_much(n).unwrap();
-            assert_eq!((found.len() as u64, found.as_ptr() == stored.as_ptr()), (n, stays));
+            let shared = stream.share_much(n).unwrap();
+            assert_eq!((shared.len() as u64, shared.as_ptr() == stored.as_ptr()), (n, stays));
             assert!(stream.share_much(LONG).is_err());
             assert_eq!(stream.share_much(1).unwrap(), [7][..]);
         }
     }
 
     proptest! {
-        /// Whatever the chunks and the steps, each byte comes out once and in order.
+        /// With any chunks and steps, each byte is returned once and in order.
         #[test]
         fn steps_of_any_size_over_chunks_of_any_kind(
             content in proptest::collection::vec(any::<u8>(), 0..600),
@@ -454,22 +455,22 @@ mod tests {
             let compression = Compression { algorithm, block_size, strict: true };
             let bytes = if plain { content.clone() } else { stored(&content, block, &compressed) };
             let mut stream = ByteStream::new(bytes.into(), 0, compression);
-            let mut found = Vec::new();
+            let mut read = Vec::new();
             for (want, take, append) in steps {
-                let left = content.len() - found.len();
-                prop_assert!(stream.most_left() >= left);
+                let left = content.len() - read.len();
+                prop_assert!(stream.max_remaining() >= left);
                 if append {
-                    stream.append(take.min(left), &mut found).unwrap();
+                    stream.append(take.min(left), &mut read).unwrap();
                     continue;
                 }
                 let bytes = stream.fill(want).unwrap();
                 prop_assert!(bytes.len() >= want.min(left));
                 let n = take.min(bytes.len());
-                found.extend_from_slice(&bytes[..n]);
+                read.extend_from_slice(&bytes[..n]);
                 stream.consume(n);
             }
-            stream.append(content.len() - found.len(), &mut found).unwrap();
-            prop_assert_eq!(found, content);
+            stream.append(content.len() - read.len(), &mut read).unwrap();
+            prop_assert_eq!(read, content);
             prop_assert!(stream.fill(1).unwrap().is_empty());
         }
     }

@@ -1,4 +1,4 @@
-//! A stripe as its reader gets it: the bytes of its streams, where the plan says they lie, and who decodes them.
+//! The unit of a stripe: passes the fetched bytes of its streams to the decoder.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::scout::{Scout, ScoutShared, Scouted, rows_tested_together};
 
 /// Decodes one stripe.
 pub(crate) struct DecodeStripe {
-    /// What all stripes share.
+    /// State shared by all stripes.
     pub(crate) scan: Arc<ScanShared>,
     /// The stripe.
     pub(crate) job: StripeJob,
-    /// Who looks at the filter's columns first.
+    /// Decodes the filter's columns first.
     pub(crate) scout: Option<Arc<ScoutShared>>,
 }
 
@@ -27,22 +27,22 @@ impl DecodeUnit for DecodeStripe {
         let mut streams = StoredStreams::new();
         fetched::add(&scan, &job, &job.parts, bytes, &mut streams)?;
         let runs = std::mem::take(&mut job.runs);
-        let unseen = std::mem::take(&mut job.unseen);
-        // What was not fetched is asked for by the scout, of use or not.
-        let is_asked = |scout: &Arc<ScoutShared>| !unseen.is_empty() && scout.is_useful();
-        let scout = scout.filter(|scout| job.others.is_some() || is_asked(scout));
+        let candidates = std::mem::take(&mut job.candidates);
+        // Deferred streams need the scout, useful or not.
+        let is_useful = |scout: &Arc<ScoutShared>| !candidates.is_empty() && scout.is_useful();
+        let scout = scout.filter(|scout| job.deferred.is_some() || is_useful(scout));
         let scout = scout.and_then(|shared| {
-            let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&unseen));
+            let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&candidates));
             let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
             let batches = StripeBatches::new(tested, job.clone(), streams.clone());
-            let worth = job.others.is_some() || shared.is_worth_it(&scan, &job);
-            worth.then(|| Scout::new(shared, batches, unseen, scan.nested))
+            let worth = job.deferred.is_some() || shared.saves_bytes(&scan, &job);
+            worth.then(|| Scout::new(shared, batches, candidates, scan.nested))
         });
         let mut batches = StripeBatches::new(scan, job, streams);
         if let Some(scout) = scout {
             return Ok(Box::new(Scouted::new(scout, batches)));
         }
-        batches.read_instead(runs.into_iter().map(Task::new));
+        batches.set_tasks(runs.into_iter().map(Task::new));
         Ok(Box::new(batches))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! value      7 bits a byte, low first, top bit = more bytes follow; signed ones as zigzag (ORC specification v1, "Base 128 Varint")
-//! 64 bytes   -> 64 bits, one for each byte that ends a value: where values lie is known before any is decoded
-//! 8 bytes    -> one word, whose groups of seven bits are pushed together pair by pair
+//! 64 bytes   -> 64 bits, one for each byte that ends a value: all ends are known before any value is decoded
+//! 8 bytes    -> one word; its groups of seven bits are joined pair by pair
 //! ```
 
 /// Maximum bytes of a 128-bit varint.
@@ -12,7 +12,7 @@ pub(crate) const LONGEST: usize = 19;
 /// The top bits of the bytes of a word.
 const TOP: u64 = 0x8080_8080_8080_8080;
 
-/// The groups of seven bits of a word's bytes, as one number.
+/// Joins the groups of seven bits of a word's bytes to one number.
 #[inline(always)]
 fn push_together(word: u64) -> u64 {
     let x = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
@@ -45,10 +45,10 @@ pub(crate) fn long(bytes: &[u8]) -> Option<(u128, usize)> {
     None
 }
 
-/// How many bytes the first `count` varints of `bytes` take, and how many varints these are; fewer where `bytes` ends, or where
-/// one is longer than any may be.
+/// The length of the first `count` varints of `bytes`, and their number: fewer if `bytes` ends, or before a
+/// varint longer than [`LONGEST`].
 pub(crate) fn skip(bytes: &[u8], count: usize) -> (usize, usize) {
-    // `open`: how many bytes behind the last varint were examined.
+    // `open`: how many bytes after the last varint were examined.
     let (mut at, mut passed, mut open) = (0, 0, 0);
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>) {
         let ends = ends(window);
@@ -71,8 +71,8 @@ pub(crate) fn skip(bytes: &[u8], count: usize) -> (usize, usize) {
     (at - open, passed)
 }
 
-/// Whether as many bytes as the longest varint has are followed by another of it, if `open` of them stand in front of the 64 that
-/// have a bit each.
+/// Whether a varint is longer than [`LONGEST`]. `followed` has a bit for each of 64 bytes that does not end a
+/// varint; `open` such bytes come before them.
 fn has_long(followed: u64, open: usize) -> bool {
     let twos = followed & followed >> 1;
     let fours = twos & twos >> 2;
@@ -83,12 +83,12 @@ fn has_long(followed: u64, open: usize) -> bool {
 
 /// Bytes examined together.
 const BLOCK: usize = 64;
-/// The same, plus those that the word of the last one extends into.
+/// A block, plus the bytes that the word of its last value extends into.
 const WINDOW: usize = BLOCK + 8;
 
-/// Decodes varints of at most eight bytes from the front of `bytes` into the front of `values`, as many as are followed
-/// by enough bytes to work in blocks. Returns their bytes and their number; none if a long varint is first, or the
-/// bytes end soon.
+/// Decodes varints of at most eight bytes from the front of `bytes` into the front of `values`, as long as
+/// whole blocks remain. Returns the number of bytes and of values; zeros if a longer varint is first, or if
+/// the bytes end soon.
 pub(crate) fn many(bytes: &[u8], values: &mut [u64]) -> (usize, usize) {
     let (mut at, mut done) = (0, 0);
     // At most 64 values end in a block.
@@ -109,7 +109,7 @@ pub(crate) fn many(bytes: &[u8], values: &mut [u64]) -> (usize, usize) {
 /// [`ends`] of a block of values of two bytes each.
 const PAIRS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
-/// The values that end in a block, up to the first that is longer than a word.
+/// Decodes the values that end in a block, up to the first that is longer than a word.
 #[inline(always)]
 fn block(window: &[u8; WINDOW], out: &mut [u64; BLOCK]) -> (usize, usize) {
     let mut ends = ends(window);
@@ -139,7 +139,7 @@ fn block(window: &[u8; WINDOW], out: &mut [u64; BLOCK]) -> (usize, usize) {
         start = next;
         count += 1;
     }
-    // A loop of its own: the compiler does it for two or more values at once.
+    // A separate loop, which the compiler vectorises.
     out.iter_mut().take(count).for_each(|word| *word = push_together(*word));
     (start, count)
 }
@@ -162,9 +162,9 @@ const MASKS: [u64; 9] = [
 fn ends(window: &[u8; WINDOW]) -> u64 {
     /// Gathers the top bits of eight bytes in the top byte.
     const GATHER: u64 = 0x0102_0408_1020_4080;
-    let (words, _) = window.as_chunks::<8>();
-    words.iter().take(BLOCK / 8).enumerate().fold(0, |ends, (i, word)| {
-        let top = !u64::from_le_bytes(*word) & TOP;
+    let (chunks, _) = window.as_chunks::<8>();
+    chunks.iter().take(BLOCK / 8).enumerate().fold(0, |ends, (i, chunk)| {
+        let top = !u64::from_le_bytes(*chunk) & TOP;
         ends | ((top >> 7).wrapping_mul(GATHER) >> 56) << (8 * i)
     })
 }
@@ -189,32 +189,32 @@ mod tests {
                 values.into_iter().map(|(v, wide, narrow)| v >> if wide == 0 { 0 } else { 68 + narrow }).collect();
             let mut bytes = Vec::new();
             values.iter().for_each(|v| put(&mut bytes, *v));
-            let mut found = Vec::new();
+            let mut decoded = Vec::new();
             let mut at = 0;
-            while found.len() < values.len() {
+            while decoded.len() < values.len() {
                 let rest = &bytes[at..];
                 let mut room = vec![0; 100];
                 let (used, count) = many(rest, &mut room);
                 at += used;
-                found.extend(room[..count].iter().map(|v| u128::from(*v)));
+                decoded.extend(room[..count].iter().map(|v| u128::from(*v)));
                 if count == 0 {
                     let (value, used) = long(rest).unwrap();
-                    if let Some(found) = short(rest) {
-                        prop_assert_eq!((u128::from(found.0), found.1), (value, used));
+                    if let Some((short, length)) = short(rest) {
+                        prop_assert_eq!((u128::from(short), length), (value, used));
                     } else {
                         prop_assert!(used > 8 || rest.len() < 8);
                     }
-                    found.push(value);
+                    decoded.push(value);
                     at += used;
                 }
             }
-            prop_assert_eq!(found, values);
+            prop_assert_eq!(decoded, values);
             prop_assert_eq!(at, bytes.len());
         }
     }
 
     #[test]
-    fn values_of_one_length() {
+    fn values_of_equal_length() {
         for bits in (7..70).step_by(7) {
             let values: Vec<u128> =
                 (0..200).map(|n| (1u128 << bits) - 1 - n % (1 << (bits.min(8) - 1))).collect();
@@ -224,16 +224,18 @@ mod tests {
             let mut room = vec![0; 256];
             let (used, count) = many(&bytes, &mut room);
             assert_eq!(used, count * (bits / 7));
-            // The last ones are left because too few bytes follow them.
+            // The last values remain because too few bytes follow them.
             assert!(if bits > 56 { count == 0 } else { count > 100 }, "{bits}: {count}");
-            assert!(room.iter().zip(&values).take(count).all(|(found, value)| u128::from(*found) == *value));
+            assert!(
+                room.iter().zip(&values).take(count).all(|(decoded, value)| u128::from(*decoded) == *value)
+            );
         }
     }
 
     #[test]
-    fn as_many_are_skipped_as_are_decoded() {
+    fn skip_agrees_with_decoding() {
         for length in 1..=LONGEST + 2 {
-            // Short ones in front, so that a long one lies anywhere between two blocks.
+            // Short values first, so that the long one begins anywhere in two blocks.
             for front in 0..2 * BLOCK {
                 let long = [&vec![0x80; length - 1][..], &[1]].concat();
                 let bytes = [&vec![1; front][..], &long, &[1; WINDOW]].concat();
@@ -245,7 +247,7 @@ mod tests {
                     assert_eq!((used, passed), (front + length + 8, front + 9), "{length} {front}");
                 }
                 assert_eq!(skip(&bytes, front), (front, front));
-                // What is cut off is not counted.
+                // A cut value is not counted.
                 assert_eq!(skip(&bytes[..front + length - 1], front + 1), (front, front), "{length} {front}");
             }
         }

@@ -1,12 +1,12 @@
-//! What the statistics of a file say exactly of its values: what `count`, `min` and `max` over the decoded rows would find.
+//! The exact part of a file's statistics: results equal to `count`, `min` and `max` over the decoded rows.
 //!
 //! | | exact where |
 //! |---|---|
-//! | number of values | the writer has counted all rows, and says of nulls what fits |
+//! | number of values | the writer has counted all rows, and `hasNull` fits the count |
 //! | ends of integers, dates, truth values | [`bounds`] trusts them; dates of the hybrid calendar from 1582-10-15 on |
-//! | other ends | never: they are cut (text), rounded (instants), wrong in one version (decimals), or leave out NaN |
+//! | other ends | never: they are truncated (text), rounded (instants), wrong in one version (decimals), or ignore NaN |
 //!
-//! A file whose statistics of stripes are known to be wrong, or whose stripes may not be all, says nothing.
+//! A file with wrong statistics of stripes, or with possibly missing stripes, has no exact statistics.
 
 use std::ops::Range;
 
@@ -15,22 +15,23 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use coldframe_core::{ColumnExtremes, Extremes, Result};
 
-use super::{Unit, of_stripes, units};
+use super::{UnitStatistics, of_stripes, units};
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::open::Shape;
 use crate::prune::Stored;
 use crate::prune::bounds::bounds;
-use crate::prune::filter::top;
+use crate::prune::filter::top_level_column;
 
-/// A column that is asked for.
-struct Asked {
+/// A requested column.
+struct Requested {
     id: usize,
     data_type: DataType,
     stored: Stored,
 }
 
-/// Those of the stripes that begin in `range`, or of all together if that is the file and they are not wanted by unit.
+/// The extremes of each stripe that begins in `range`, or of the file if `range` has all stripes and
+/// `by_unit` is false.
 pub(crate) fn extremes(
     shape: &Shape,
     range: &Range<u64>,
@@ -40,11 +41,11 @@ pub(crate) fn extremes(
     if !shape.lost.is_empty() || shape.recovered.is_some() || !shape.quirks.merged_statistics {
         return Ok(None);
     }
-    let asked = |name: &String| {
-        let (id, data_type, stored) = top(name, &shape.schema, &shape.tree, shape.quirks)?;
-        Some(Asked { id, data_type, stored })
+    let requested = |name: &String| {
+        let (id, data_type, stored) = top_level_column(name, &shape.schema, &shape.tree, shape.quirks)?;
+        Some(Requested { id, data_type, stored })
     };
-    let Some(columns) = columns.iter().map(asked).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let Some(columns) = columns.iter().map(requested).collect::<Option<Vec<_>>>() else { return Ok(None) };
     let of_stripes = if by_unit { of_stripes(shape, range)? } else { None };
     let Some(units) = of_stripes.map_or_else(|| units(shape, range), |known| Ok(Some(known)))? else {
         return Ok(None);
@@ -58,44 +59,49 @@ pub(crate) fn extremes(
     Ok(known.collect())
 }
 
-/// `None` where the rows have to be decoded.
-fn of_unit(unit: &Unit, rows: u64, columns: &[Asked], quirks: Quirks) -> Option<Extremes> {
+/// `None` if the rows must be decoded.
+fn of_unit(unit: &UnitStatistics, rows: u64, columns: &[Requested], quirks: Quirks) -> Option<Extremes> {
     let of = |id: usize| unit.get(id).and_then(Option::as_ref);
-    // Java's writer counts nothing without indexes, and says so by zeros.
+    // Without indexes, Java's writer counts nothing and writes zeros.
     if rows > 0 && of(0)?.number_of_values != Some(rows) {
         return None;
     }
-    let columns = columns.iter().map(|asked| of_column(of(asked.id)?, rows, asked, quirks));
+    let columns = columns.iter().map(|requested| of_column(of(requested.id)?, rows, requested, quirks));
     Some(Extremes { rows, columns: columns.collect::<Option<_>>()? })
 }
 
-fn of_column(stats: &ColumnStatistics, rows: u64, asked: &Asked, quirks: Quirks) -> Option<ColumnExtremes> {
+fn of_column(
+    stats: &ColumnStatistics,
+    rows: u64,
+    requested: &Requested,
+    quirks: Quirks,
+) -> Option<ColumnExtremes> {
     if rows == 0 {
-        return Some(ColumnExtremes { values: 0, ends: Some(new_null_array(&asked.data_type, 2)) });
+        return Some(ColumnExtremes { values: 0, ends: Some(new_null_array(&requested.data_type, 2)) });
     }
     let values = stats.number_of_values?;
     let fits = match stats.has_null {
         Some(has_null) => values <= rows && has_null == (values < rows),
-        // Not stated by every writer: zero values may then be a column that was not counted.
+        // Not every writer states it: zero values may then mean that the column was not counted.
         None => (1..=rows).contains(&values),
     };
     if !fits {
         return None;
     }
     if values == 0 {
-        return Some(ColumnExtremes { values, ends: Some(new_null_array(&asked.data_type, 2)) });
+        return Some(ColumnExtremes { values, ends: Some(new_null_array(&requested.data_type, 2)) });
     }
-    Some(ColumnExtremes { values, ends: ends(stats, asked, quirks) })
+    Some(ColumnExtremes { values, ends: ends(stats, requested, quirks) })
 }
 
-fn ends(stats: &ColumnStatistics, asked: &Asked, quirks: Quirks) -> Option<ArrayRef> {
-    if !(asked.data_type.is_signed_integer()
-        || matches!(asked.data_type, DataType::Date32 | DataType::Boolean))
+fn ends(stats: &ColumnStatistics, requested: &Requested, quirks: Quirks) -> Option<ArrayRef> {
+    if !(requested.data_type.is_signed_integer()
+        || matches!(requested.data_type, DataType::Date32 | DataType::Boolean))
     {
         return None;
     }
-    let found = bounds(stats, &asked.data_type, asked.stored, quirks);
-    let (min, max): (ArrayRef, ArrayRef) = (found.min?, found.max?);
+    let exact = bounds(stats, &requested.data_type, requested.stored, quirks);
+    let (min, max): (ArrayRef, ArrayRef) = (exact.min?, exact.max?);
     let both = concat(&[min.as_ref(), max.as_ref()]).ok()?;
     (both.len() == 2 && both.null_count() == 0).then_some(both)
 }
@@ -114,15 +120,19 @@ mod tests {
         Quirks::new(&Footer::default(), &PostScript { writer_version: Some(9), ..PostScript::default() })
     }
 
-    fn asked(data_type: DataType, stored: Stored) -> Asked {
-        Asked { id: 1, data_type, stored }
+    fn requested(data_type: DataType, stored: Stored) -> Requested {
+        Requested { id: 1, data_type, stored }
     }
 
     fn root(rows: u64) -> Option<ColumnStatistics> {
         Some(ColumnStatistics { number_of_values: Some(rows), ..ColumnStatistics::default() })
     }
 
-    fn found(root: Option<ColumnStatistics>, stats: ColumnStatistics, column: Asked) -> Option<Extremes> {
+    fn extremes_of(
+        root: Option<ColumnStatistics>,
+        stats: ColumnStatistics,
+        column: Requested,
+    ) -> Option<Extremes> {
         of_unit(&vec![root, Some(stats)], 10, &[column], quirks())
     }
 
@@ -141,31 +151,31 @@ mod tests {
 
     #[test]
     fn integers_have_ends() {
-        let unit = found(root(10), bytes(-3, 40), asked(DataType::Int8, Stored::Plain)).unwrap();
+        let unit = extremes_of(root(10), bytes(-3, 40), requested(DataType::Int8, Stored::Plain)).unwrap();
         assert_eq!((unit.rows, unit.columns[0].values), (10, 7));
         let ends = unit.columns[0].ends.clone().unwrap();
         assert_eq!(ends.as_primitive::<Int8Type>().values(), &[-3, 40]);
     }
 
     #[test]
-    fn nothing_is_said_where_the_writer_did_not_count() {
-        let column = || asked(DataType::Int8, Stored::Plain);
-        assert!(found(None, bytes(-3, 40), column()).is_none());
-        assert!(found(root(0), bytes(-3, 40), column()).is_none());
-        assert!(found(root(11), bytes(-3, 40), column()).is_none());
+    fn no_extremes_where_the_writer_did_not_count() {
+        let column = || requested(DataType::Int8, Stored::Plain);
+        assert!(extremes_of(None, bytes(-3, 40), column()).is_none());
+        assert!(extremes_of(root(0), bytes(-3, 40), column()).is_none());
+        assert!(extremes_of(root(11), bytes(-3, 40), column()).is_none());
         let no_null = ColumnStatistics { has_null: Some(false), ..bytes(-3, 40) };
-        assert!(found(root(10), no_null, column()).is_none(), "seven of ten rows, and no null");
+        assert!(extremes_of(root(10), no_null, column()).is_none(), "seven values of ten rows, and no null");
         let unknown = ColumnStatistics { number_of_values: Some(0), has_null: None, ..bytes(0, 0) };
-        assert!(found(root(10), unknown, column()).is_none());
+        assert!(extremes_of(root(10), unknown, column()).is_none());
         let all_null = ColumnStatistics { number_of_values: Some(0), ..bytes(0, 0) };
-        let unit = found(root(10), all_null, column()).unwrap();
+        let unit = extremes_of(root(10), all_null, column()).unwrap();
         assert_eq!(unit.columns[0].ends.as_ref().unwrap().null_count(), 2);
     }
 
     #[test]
     fn ends_that_are_not_exact_are_left_out() {
-        let ends = |stats, column| found(root(10), stats, column).unwrap().columns[0].ends.clone();
-        assert!(ends(bytes(0, 255), asked(DataType::Int8, Stored::Plain)).is_none(), "no such value");
+        let ends = |stats, column| extremes_of(root(10), stats, column).unwrap().columns[0].ends.clone();
+        assert!(ends(bytes(0, 255), requested(DataType::Int8, Stored::Plain)).is_none(), "255 is no tinyint");
         let texts = ColumnStatistics {
             string_statistics: Some(StringStatistics {
                 minimum: Some(b"a".to_vec()),
@@ -174,21 +184,21 @@ mod tests {
             }),
             ..bytes(0, 0)
         };
-        assert!(ends(texts, asked(DataType::Utf8, Stored::Plain)).is_none());
+        assert!(ends(texts, requested(DataType::Utf8, Stored::Plain)).is_none());
         let days = |minimum| ColumnStatistics {
             int_statistics: None,
             date_statistics: Some(DateStatistics { minimum: Some(minimum), maximum: Some(5) }),
             ..bytes(0, 0)
         };
-        assert!(ends(days(-150_000), asked(DataType::Date32, Stored::HybridDate)).is_none());
-        let new = ends(days(-3), asked(DataType::Date32, Stored::HybridDate)).unwrap();
+        assert!(ends(days(-150_000), requested(DataType::Date32, Stored::HybridDate)).is_none());
+        let new = ends(days(-3), requested(DataType::Date32, Stored::HybridDate)).unwrap();
         assert_eq!(new.as_primitive::<Date32Type>().values(), &[-3, 5]);
         let truths = ColumnStatistics {
             int_statistics: None,
             bucket_statistics: Some(BucketStatistics { count: vec![7] }),
             ..bytes(0, 0)
         };
-        let truths = ends(truths, asked(DataType::Boolean, Stored::Plain)).unwrap();
+        let truths = ends(truths, requested(DataType::Boolean, Stored::Plain)).unwrap();
         assert_eq!(truths.as_boolean().iter().collect::<Vec<_>>(), [Some(true), Some(true)]);
     }
 }

@@ -1,13 +1,13 @@
 //! Bloom filters of the kind `BLOOM_FILTER_UTF8`, one per row group, with the size of Java's `BloomFilter`.
 //!
-//! [`crate::prune::bloom`] says what is hashed and how.
+//! [`crate::prune::bloom`] describes the hashes.
 
 use coldframe_encoding::hash::{ORC_SEED, murmur3_64};
 
 use crate::layout::proto;
 use crate::layout::values::mix;
 
-/// The filter of the current row group, and those of the stripe's others.
+/// The filter of the current row group, and those of the stripe's finished row groups.
 #[derive(Clone, Debug)]
 pub(super) struct Bloom {
     words: Vec<u64>,
@@ -66,7 +66,7 @@ impl Bloom {
         self.words.fill(0);
     }
 
-    /// Those of the stripe.
+    /// Takes the filters of the stripe.
     pub(super) fn take(&mut self) -> proto::BloomFilterIndex {
         proto::BloomFilterIndex { bloom_filter: std::mem::take(&mut self.done) }
     }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_found() {
+    fn added_values_match() {
         let mut bloom = Bloom::new(100, 0.01);
         (0..100).for_each(|i| bloom.add_number(i * 3));
         bloom.add_bytes("\u{e4}".as_bytes());
@@ -96,9 +96,9 @@ mod tests {
         let stored = bloom.take().bloom_filter.remove(0);
         let filter = Filter::utf8(stored.utf8bitset.as_deref().unwrap(), stored.num_hash_functions.unwrap());
         let numbers: ArrayRef = Arc::new((0..3000).collect::<Int64Array>());
-        let found = |i| filter.may_hold(&numbers, i, Hashing::Utf8 { utc: true }, Stored::Plain);
-        assert!((0..100).all(|i| found(i * 3)));
-        assert!((300..3000).filter(|i| found(*i)).count() < 100);
+        let may_hold = |i| filter.may_hold(&numbers, i, Hashing::Utf8 { utc: true }, Stored::Plain);
+        assert!((0..100).all(|i| may_hold(i * 3)));
+        assert!((300..3000).filter(|i| may_hold(*i)).count() < 100);
         let text: ArrayRef = Arc::new(StringArray::from(vec!["\u{e4}"]));
         assert!(filter.may_hold(&text, 0, Hashing::Utf8 { utc: true }, Stored::Plain));
     }

@@ -6,8 +6,8 @@
 //! booleans  a byte is eight of them, the highest bit first
 //! ```
 //!
-//! ORC specification v1, "Byte Run Length Encoding", "Boolean Run Length Encoding". Runs begin and end where they
-//! do in Java's `RunLengthByteWriter`.
+//! ORC specification v1, "Byte Run Length Encoding", "Boolean Run Length Encoding". Runs begin and end as in
+//! Java's `RunLengthByteWriter`.
 
 const MIN_REPEAT: usize = 3;
 const MAX_LITERALS: usize = 128;
@@ -216,7 +216,7 @@ mod tests {
         }
 
         #[test]
-        fn repeating_is_writing_often(before in runs(), count in 0usize..1000, after in runs()) {
+        fn repeat_equals_repeated_writes(before in runs(), count in 0usize..1000, after in runs()) {
             let (mut rle, mut out) = (ByteRle::default(), vec![]);
             before.iter().for_each(|v| rle.write(*v, &mut out));
             rle.repeat(1, count, &mut out);
@@ -235,8 +235,8 @@ mod tests {
             }
             rle.flush(&mut out);
             let bytes = decode(&out);
-            let found: Vec<bool> = (0..expected.len()).map(|i| bytes[i / 8] >> (7 - i % 8) & 1 == 1).collect();
-            prop_assert_eq!(found, expected);
+            let decoded: Vec<bool> = (0..expected.len()).map(|i| bytes[i / 8] >> (7 - i % 8) & 1 == 1).collect();
+            prop_assert_eq!(decoded, expected);
         }
     }
 }

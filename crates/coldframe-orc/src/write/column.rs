@@ -1,13 +1,13 @@
-//! One column of the tree: its validity, its own streams, its row index, and its child columns.
+//! One column of the tree: its validity, streams, row index, and child columns.
 //!
 //! ```text
-//! PRESENT            a bit for each value of the parent: is it not null; not written where the stripe has no null
-//! ROW_INDEX          a row group each: positions in PRESENT, then in the other streams; statistics
-//! BLOOM_FILTER_UTF8  a row group each
+//! PRESENT            a bit for each value of the parent: 1 for not null; omitted if the stripe has no null
+//! ROW_INDEX          for each row group: positions in PRESENT, then in the other streams; statistics
+//! BLOOM_FILTER_UTF8  a filter for each row group
 //! ```
 //!
-//! A column in a list, map, struct or union has values only where its parent has them, so arrays are stripped of all
-//! others before they are written.
+//! A column in a list, map, struct or union has values only where its parent has values, so all other rows
+//! are filtered out of arrays before they are written.
 
 use std::sync::Arc;
 
@@ -223,7 +223,7 @@ impl Column {
         let full = self.write_lengths(list.value_offsets(), list.nulls(), context)?;
         let array = if full { array.clone() } else { without_nulls(array)? };
         let list = array.as_list::<i32>();
-        let (start, length) = span(list.value_offsets());
+        let (start, length) = offset_range(list.value_offsets());
         let values = list.values().slice(start, length);
         self.children.iter_mut().try_for_each(|c| c.write(&values, context))
     }
@@ -233,13 +233,13 @@ impl Column {
         let full = self.write_lengths(map.value_offsets(), map.nulls(), context)?;
         let array = if full { array.clone() } else { without_nulls(array)? };
         let map = array.as_map();
-        let (start, length) = span(map.value_offsets());
+        let (start, length) = offset_range(map.value_offsets());
         let columns = map.entries().columns();
         let mut columns = self.children.iter_mut().zip(columns);
         columns.try_for_each(|(child, values)| child.write(&values.slice(start, length), context))
     }
 
-    /// Writes the lengths of the non-null lists or maps. Returns whether the null ones are empty.
+    /// Writes the lengths of the lists or maps that are not null. Returns whether all null ones are empty.
     fn write_lengths(
         &mut self,
         offsets: &[i32],
@@ -262,7 +262,7 @@ impl Column {
                 *sum += length;
             }
         }
-        Ok(usize::try_from(total).is_ok_and(|total| total == span(offsets).1))
+        Ok(usize::try_from(total).is_ok_and(|total| total == offset_range(offsets).1))
     }
 
     fn write_union(&mut self, array: &UnionArray, context: &mut Shared) -> Result<()> {
@@ -378,16 +378,16 @@ fn without_nulls(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// Start and length of the range that offsets enclose.
-fn span(offsets: &[i32]) -> (usize, usize) {
+fn offset_range(offsets: &[i32]) -> (usize, usize) {
     let at = |offset: Option<&i32>| offset.and_then(|o| usize::try_from(*o).ok()).unwrap_or_default();
     let (start, end) = (at(offsets.first()), at(offsets.last()));
     (start, end.saturating_sub(start))
 }
 
-/// How many rows become plain arrays at once: a value that a dictionary or run stores once is repeated as often as it
-/// occurs, and large layouts can hold more than a plain one.
+/// How many rows are converted to plain arrays at once: a plain array repeats the values that a dictionary or
+/// run stores once, and it holds less than the large layouts.
 fn rows_at_once(array: &ArrayRef) -> usize {
-    const MOST: usize = 64 << 20;
+    const MAX_BYTES: usize = 64 << 20;
     let longest = match array.data_type() {
         DataType::Dictionary(..) => longest(array.as_any_dictionary().values()),
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
@@ -400,10 +400,10 @@ fn rows_at_once(array: &ArrayRef) -> usize {
         }
         _ => 0,
     };
-    (MOST / longest.max(1)).max(1)
+    (MAX_BYTES / longest.max(1)).max(1)
 }
 
-/// The longest of some texts; 0 for fixed-size values.
+/// The length of the longest text; 0 for fixed-size values.
 fn longest(values: &ArrayRef) -> usize {
     fn of<'v, V: AsRef<[u8]> + 'v>(values: impl Iterator<Item = Option<V>>) -> usize {
         values.flatten().map(|v| v.as_ref().len()).max().unwrap_or(0)
@@ -419,7 +419,7 @@ fn longest(values: &ArrayRef) -> usize {
     }
 }
 
-/// The array in the one layout of its type that is written; its children are not converted.
+/// The array in the layout that the writer uses for its type; its children are not converted.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let target = match array.data_type() {
         DataType::Dictionary(_, values) => values.as_ref().clone(),

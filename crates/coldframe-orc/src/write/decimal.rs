@@ -1,13 +1,14 @@
-//! Decimals as varints of the digits, and the scale of each.
+//! Decimals as varints of the digits, each with a scale.
 //!
 //! ```text
 //! DATA       zigzag varints of up to 128 bits
 //! SECONDARY  the scale of each value
 //! ```
 //!
-//! ORC specification v1, "Decimal Columns". Java drops the trailing zeros of each value, so that scales differ. Equal
-//! scales cost nothing and are faster to read: here the trailing zeros that all values of a batch share are dropped,
-//! and those of a single value only if that saves more bytes than the differing scales take.
+//! ORC specification v1, "Decimal Columns". Java drops the trailing zeros of each value, so that scales
+//! differ. Equal scales cost nothing and are faster to read: this writer drops the trailing zeros that all
+//! values of a batch share, and those of a single value only if that saves more bytes than the differing
+//! scales take.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 
@@ -26,9 +27,9 @@ pub(super) fn put(values: &[i128], scale: i8, data: &mut Vec<u8>, scales: &mut V
     }
 }
 
-/// How many zeros a value ends with, at most `most`.
+/// The number of trailing zeros of a value, at most `most`.
 fn zeros_at_end(value: i128, most: u32) -> u32 {
-    // No more than its trailing zeros in binary: 10 is even.
+    // A value has at least as many trailing zeros in binary: 10 is even.
     let most = value.trailing_zeros().min(most);
     let mut zeros = 0;
     if let Ok(mut value) = i64::try_from(value) {
@@ -76,16 +77,16 @@ mod tests {
         put(values, scale, &mut data, &mut scales);
         let mut left = data.as_slice();
         for (value, stored) in values.iter().zip(&scales) {
-            let (mut found, mut shift) = (0u128, 0);
+            let (mut zigzag, mut shift) = (0u128, 0);
             while let Some((byte, rest)) = left.split_first() {
                 left = rest;
-                found |= u128::from(byte & 0x7f) << shift;
+                zigzag |= u128::from(byte & 0x7f) << shift;
                 shift += 7;
                 if *byte < 0x80 {
                     break;
                 }
             }
-            let digits = (found >> 1).cast_signed() ^ -(found & 1).cast_signed();
+            let digits = (zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed();
             assert_eq!(digits * 10i128.pow(u32::try_from(i64::from(scale) - stored).unwrap()), *value);
         }
         assert!(left.is_empty());
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_that_all_have_are_dropped() {
+    fn common_zeros_are_dropped() {
         assert_eq!(scales(&[1200, -3_400, 0, 56_000], 4), [2; 4]);
         assert_eq!(scales(&[1201, 1200], 2), [2; 2]);
         assert_eq!(scales(&[0, 0], 2), [0; 2]);
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn each_loses_its_own_where_that_saves_bytes() {
+    fn zeros_of_each_value_are_dropped_where_that_saves_bytes() {
         assert_eq!(scales(&[1_000_000, 1, 20_000, -300], 6), [0, 6, 2, 4]);
     }
 }

@@ -7,15 +7,15 @@
 //! DELTA        | 11 width:5 length-1:9 | base varint | first delta varint | deltas |    width 0: all deltas are the first
 //! ```
 //!
-//! ORC specification v1, "Integer Run Length Encoding, version 2". The encoding of a run and its end are chosen as in
-//! Java's `RunLengthIntegerWriterV2`, so a file is as large as Java's:
+//! ORC specification v1, "Integer Run Length Encoding, version 2". The encoding and the end of a run are
+//! chosen as in Java's `RunLengthIntegerWriterV2`, so a file is as large as Java's:
 //!
 //! 1. Three equal values end a run and begin a run of equal values: SHORT_REPEAT up to 10, DELTA with delta 0
 //!    above.
 //! 2. Other runs end at 512 values. Up to 3 values are DIRECT.
 //! 3. Equal deltas, and monotonic values whose first two differ: DELTA.
-//! 4. PATCHED_BASE, if all but a tenth need at least two bits less than the widest, and all but a twentieth do so
-//!    above the minimum.
+//! 4. PATCHED_BASE, if nine tenths of the values need at least two bits less than the widest, and nineteen
+//!    twentieths do so above the minimum.
 //! 5. DIRECT.
 
 mod patched;
@@ -38,11 +38,11 @@ const DELTA: u8 = 3;
 #[derive(Debug)]
 pub(super) struct IntRle {
     signed: bool,
-    /// Whether widths are rounded up to those that unpack fastest.
+    /// Whether widths are rounded up to widths that unpack fastest.
     aligned: bool,
     literals: Box<[i64; MAX_RUN]>,
     pending: usize,
-    /// The single value of all pending ones, if there are at least three.
+    /// The value of all pending values, if they are equal and at least three.
     repeat: Option<i64>,
 }
 
@@ -71,7 +71,7 @@ impl IntRle {
         Ok(())
     }
 
-    /// Takes equal values from the front, and ends the run at the first different one.
+    /// Takes equal values from the front, and ends the run at the first different value.
     fn extend_repeat<'v>(&mut self, value: i64, values: &'v [i64], out: &mut Vec<u8>) -> &'v [i64] {
         let room = MAX_RUN - self.pending;
         let equal = values.iter().take(room).take_while(|v| **v == value).count();
@@ -83,7 +83,7 @@ impl IntRle {
         rest
     }
 
-    /// Takes values from the front up to the third of three equal ones, or as many as a run may have.
+    /// Takes values from the front, up to the third of three equal values or to the maximum length of a run.
     fn extend<'v>(&mut self, values: &'v [i64], out: &mut Vec<u8>) -> Result<&'v [i64]> {
         let literals = self.literals.get(..self.pending).unwrap_or_default();
         let (mut before, mut last) = match literals {
@@ -157,13 +157,13 @@ impl IntRle {
         if values.len() <= MIN_REPEAT {
             return self.put_direct(&self.stored(values), values.len(), out);
         }
-        let look = Look::at(values);
-        // From here on the difference of any two values is in range.
-        let Some(range) = look.max.checked_sub(look.min) else {
+        let shape = RunShape::of(values);
+        // From here on, the difference of any two values fits 64 bits.
+        let Some(range) = shape.max.checked_sub(shape.min) else {
             return self.put_direct(&self.stored(values), values.len(), out);
         };
-        if look.fixed_delta || (look.delta != 0 && (look.rising || look.falling)) {
-            return self.put_delta(values, &look, out);
+        if shape.fixed_delta || (shape.delta != 0 && (shape.rising || shape.falling)) {
+            return self.put_delta(values, &shape, out);
         }
         let stored = self.stored(values);
         let used = stored.get(..values.len()).unwrap_or_default();
@@ -172,14 +172,14 @@ impl IntRle {
             let wide = used.iter().filter(|v| **v > bound).count();
             // Java's (int) (length * (1.0 - 0.9)).
             let is_patchable = wide <= (values.len() - 1) / 10;
-            if is_patchable && patched::put(values, look.min, range, out)? {
+            if is_patchable && patched::put(values, shape.min, range, out)? {
                 return Ok(());
             }
         }
         self.put_direct(&stored, values.len(), out)
     }
 
-    /// The values as unsigned ones.
+    /// The values as stored, unsigned.
     fn stored(&self, values: &[i64]) -> [u64; MAX_RUN] {
         let mut stored = [0; MAX_RUN];
         if self.signed {
@@ -197,19 +197,19 @@ impl IntRle {
         pack(BitOrder::Msb, width, stored, out)
     }
 
-    fn put_delta(&self, values: &[i64], look: &Look, out: &mut Vec<u8>) -> Result<()> {
+    fn put_delta(&self, values: &[i64], shape: &RunShape, out: &mut Vec<u8>) -> Result<()> {
         let Some((first, rest)) = values.split_first() else { return Ok(()) };
-        if look.fixed_delta {
+        if shape.fixed_delta {
             put_header(DELTA, 0, values.len(), out);
             self.put_base(*first, out);
-            put_zigzag(out, look.delta);
+            put_zigzag(out, shape.delta);
             return Ok(());
         }
         // Width 0 means that all deltas are equal; its code is that of width 1.
-        let width = self.width(closest_width(bits_of(look.max_delta.cast_unsigned()))).max(2);
+        let width = self.width(closest_width(bits_of(shape.max_delta.cast_unsigned()))).max(2);
         put_header(DELTA, width_code(width), values.len(), out);
         self.put_base(*first, out);
-        put_zigzag(out, look.delta);
+        put_zigzag(out, shape.delta);
         let mut deltas = [0; MAX_RUN];
         for (to, pair) in deltas.iter_mut().zip(rest.windows(2)) {
             if let [a, b] = pair {
@@ -231,7 +231,7 @@ impl IntRle {
 }
 
 /// The properties of a run that decide its encoding.
-struct Look {
+struct RunShape {
     min: i64,
     max: i64,
     rising: bool,
@@ -243,14 +243,14 @@ struct Look {
     max_delta: i64,
 }
 
-impl Look {
-    fn at(values: &[i64]) -> Self {
+impl RunShape {
+    fn of(values: &[i64]) -> Self {
         let (first, second) = match values {
             [a, b, ..] => (*a, *b),
             _ => (0, 0),
         };
         let delta = second.wrapping_sub(first);
-        let mut look = Self {
+        let mut shape = Self {
             min: first,
             max: first,
             rising: true,
@@ -261,24 +261,24 @@ impl Look {
         };
         let mut last = first;
         for value in values {
-            look.min = look.min.min(*value);
-            look.max = look.max.max(*value);
-            look.rising &= last <= *value;
-            look.falling &= last >= *value;
+            shape.min = shape.min.min(*value);
+            shape.max = shape.max.max(*value);
+            shape.rising &= last <= *value;
+            shape.falling &= last >= *value;
             last = *value;
         }
-        if !(look.rising || look.falling) {
-            look.fixed_delta = false;
-            return look;
+        if !(shape.rising || shape.falling) {
+            shape.fixed_delta = false;
+            return shape;
         }
         last = second;
         for value in values.iter().skip(2) {
             let delta = value.wrapping_sub(last);
-            look.fixed_delta &= delta == look.delta;
-            look.max_delta = look.max_delta.max(delta.wrapping_abs());
+            shape.fixed_delta &= delta == shape.delta;
+            shape.max_delta = shape.max_delta.max(delta.wrapping_abs());
             last = *value;
         }
-        look
+        shape
     }
 }
 
@@ -295,13 +295,13 @@ fn bits_of(value: u64) -> u32 {
     64 - value.leading_zeros()
 }
 
-/// The widths that can be stored, by their codes.
+/// The storable widths, by code.
 const WIDTHS: [u32; 32] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 32,
     40, 48, 56, 64,
 ];
 
-/// The smallest storable width with that many bits.
+/// The smallest storable width of at least `bits` bits.
 fn closest_width(bits: u32) -> u32 {
     match bits {
         0..=24 => bits.max(1),
@@ -315,7 +315,7 @@ fn width_code(width: u32) -> u8 {
     low_byte(code as u64)
 }
 
-/// The largest value of a width that has at least two bits less than `width`.
+/// The largest value of the widest width with at least two bits less than `width`.
 fn bound_below(width: u32) -> Option<u64> {
     WIDTHS.iter().rev().find(|w| **w + 2 <= width).map(|w| (1u64 << w) - 1)
 }

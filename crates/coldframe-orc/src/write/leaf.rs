@@ -35,7 +35,7 @@ use super::text::Text;
 use super::timestamp;
 use crate::layout::stripe::StreamKind;
 
-/// The streams of a column but for PRESENT.
+/// The streams of a column except PRESENT.
 #[derive(Debug)]
 pub(super) enum Data {
     Nothing,
@@ -50,7 +50,7 @@ pub(super) enum Data {
     Lengths(IntStream),
 }
 
-/// Where values are written to, and what collects facts about them.
+/// Where values are written: the codec, and the statistics and bloom filter that count them.
 pub(super) struct Sinks<'a> {
     pub(super) codec: &'a mut Codec,
     pub(super) statistics: &'a mut Statistics,
@@ -89,7 +89,7 @@ impl Data {
         }
     }
 
-    /// Where the next value will be.
+    /// Appends the position of the next value.
     pub(super) fn position(&self, codec: &Codec, to: &mut Vec<u64>) {
         match self {
             Self::Nothing => {}
@@ -261,13 +261,13 @@ fn write_bits(rle: &mut BitRle, stream: &mut Stream, array: &ArrayRef, sinks: Si
 }
 
 fn count_integers(values: &[i64], statistics: &mut Statistics, bloom: Option<&mut Bloom>) {
-    let found = range_of(values);
+    let own_range = range_of(values);
     match &mut statistics.of_type {
         OfType::Integer(range, sum) => {
-            widen(range, found.as_ref());
-            *sum += sum_of(values, found);
+            widen(range, own_range.as_ref());
+            *sum += sum_of(values, own_range);
         }
-        OfType::Date(range) => widen(range, found.as_ref()),
+        OfType::Date(range) => widen(range, own_range.as_ref()),
         _ => {}
     }
     if let Some(bloom) = bloom {
@@ -278,12 +278,12 @@ fn count_integers(values: &[i64], statistics: &mut Statistics, bloom: Option<&mu
 fn count_floats(values: &[f64], statistics: &mut Statistics, bloom: Option<&mut Bloom>) {
     if let OfType::Double(range, sum) = &mut statistics.of_type {
         let added: f64 = values.iter().sum();
-        let found = if added.is_nan() {
+        let own_range = if added.is_nan() {
             range_of(&values.iter().copied().filter(|v| !v.is_nan()).collect::<Vec<_>>())
         } else {
             range_of(values)
         };
-        widen(range, found.as_ref());
+        widen(range, own_range.as_ref());
         *sum += added;
     }
     if let Some(bloom) = bloom {
@@ -302,21 +302,21 @@ fn count_texts<'v>(
     mut bloom: Option<&mut Bloom>,
 ) {
     let OfType::Text(range, sum) = &mut statistics.of_type else { return };
-    let mut found: Option<(&[u8], &[u8])> = None;
+    let mut own_range: Option<(&[u8], &[u8])> = None;
     for value in values {
         *sum += value.len() as u64;
         if let Some(bloom) = bloom.as_mut() {
             bloom.add_bytes(value);
         }
-        found = Some(match found {
+        own_range = Some(match own_range {
             None => (value, value),
             Some((min, max)) if value < min => (value, max),
             Some((min, max)) if value > max => (min, value),
             Some(same) => same,
         });
     }
-    let found = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
-    widen(range, found.as_ref());
+    let own_range = own_range.map(|(min, max)| (min.to_vec(), max.to_vec()));
+    widen(range, own_range.as_ref());
 }
 
 fn write_binary(
@@ -379,9 +379,9 @@ fn write_timestamps(
         TimeUnit::Nanosecond => gather(array.as_primitive::<TimestampNanosecondType>(), &mut values, |v| v),
     }
     if let OfType::Timestamp(range) = &mut sinks.statistics.of_type {
-        let found = range_of(&values)
+        let own_range = range_of(&values)
             .map(|(min, max)| (timestamp::milliseconds(min, unit), timestamp::milliseconds(max, unit)));
-        widen(range, found.as_ref());
+        widen(range, own_range.as_ref());
     }
     if let Some(bloom) = sinks.bloom.as_mut() {
         values.iter().for_each(|v| bloom.add_number(timestamp::milliseconds(*v, unit).0));

@@ -10,6 +10,7 @@ use super::stream::MAX_BLOCK;
 coldframe_core::choices! {
     /// Compression of streams and footers.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Codec {
         /// Zstandard.
         #[default]
@@ -60,6 +61,7 @@ impl Codec {
 coldframe_core::choices! {
     /// How bit widths of integers are chosen.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum EncodingStrategy {
         /// Round up to widths that decode fastest.
         #[default]
@@ -72,6 +74,7 @@ coldframe_core::choices! {
 coldframe_core::choices! {
     /// How to treat values in the last second before 1970 with a fraction of a millisecond or more.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum LastSecond {
         /// Refuse them.
         #[default]
@@ -133,7 +136,7 @@ impl WriteOptions {
         self.encoding_strategy == EncodingStrategy::Speed
     }
 
-    /// The columns written as varchar or char, by path.
+    /// The columns to write as varchar or char, by path.
     pub(super) fn lengths(&self) -> Result<Vec<(String, Length)>> {
         self.types.iter().map(|(path, of)| Ok((path.clone(), of.parse()?))).collect()
     }
@@ -190,12 +193,12 @@ mod tests {
         let none: Vec<_> = WriteOptions::specs().iter().map(|o| (o.name, Value::Null)).collect();
         assert_eq!(parse(&none).unwrap(), WriteOptions::default());
         let list = Value::List(vec![Value::from("a"), Value::from("b.c")]);
-        let found = parse(&[("bloom_filter_columns", list)]).unwrap().bloom_filter_columns;
-        assert_eq!(found, expected.bloom_filter_columns);
+        let columns = parse(&[("bloom_filter_columns", list)]).unwrap().bloom_filter_columns;
+        assert_eq!(columns, expected.bloom_filter_columns);
     }
 
     #[test]
-    fn what_is_not_an_option_s_value_is_refused() {
+    fn values_that_do_not_fit_an_option_are_refused() {
         for (name, value, message) in [
             (
                 "codec",

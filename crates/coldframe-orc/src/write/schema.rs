@@ -12,8 +12,8 @@
 //! | map, struct, union | map, struct, uniontype |
 //! | dictionary, run-end encoded | the types of their values |
 //!
-//! ORC has no unsigned integers, no times of day, no intervals: those are refused. Metadata of fields becomes
-//! attributes of types.
+//! ORC has no unsigned integers, times of day or intervals: the writer refuses them. Metadata of fields
+//! becomes attributes of types.
 
 use arrow_schema::{DataType, Field, Schema, UnionMode};
 use coldframe_encoding::{Error, Limits, Result};
@@ -125,7 +125,7 @@ impl Kind {
 }
 
 impl ColumnType {
-    /// The root. `lengths` are those of text columns, by path.
+    /// The root. `lengths` are the lengths of text columns, by path.
     pub(super) fn of(schema: &Schema, lengths: &[(String, Length)]) -> Result<Self> {
         let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
         let mut types = Types { next: 0, limits: Limits::default() };
@@ -133,7 +133,8 @@ impl ColumnType {
         let columns = types.next.saturating_sub(1);
         if u64::from(columns) > types.limits.max_columns {
             return Err(Error::schema(format!(
-                "expected at most {} columns with those inside them, which is what is read back by default; found {columns}",
+                "expected at most {} columns including nested ones, the reader's default limit; \
+                 found {columns}",
                 types.limits.max_columns
             )));
         }
@@ -142,7 +143,7 @@ impl ColumnType {
                 return Err(Error::not_found(format!("column {path:?} of `types`")));
             };
             if !matches!(column.kind, Kind::String(_)) {
-                return Err(Error::invalid(format!("option `types`: column {path:?} is no text")));
+                return Err(Error::invalid(format!("option `types`: column {path:?} has no text")));
             }
             column.kind = Kind::String(*length);
         }
@@ -224,7 +225,8 @@ impl Types {
             }
             DataType::Map(entries, _) => {
                 let DataType::Struct(entries) = entries.data_type() else {
-                    return Err(Error::schema(format!("a map of {entries}")).within(path));
+                    return Err(Error::schema(format!("expected a map of structs, found one of {entries}"))
+                        .within(path));
                 };
                 entries.iter().try_for_each(|f| child(self, f))?;
                 // A null key could not be read back.
@@ -265,14 +267,16 @@ fn short(path: &str) -> &str {
 /// Arrow's name of an extension type, in a field's metadata.
 const EXTENSION: &str = "ARROW:extension:name";
 
-/// An extension type over a type that ORC returns as another one: it would mislead every reader of the file.
+/// Refuses an extension type whose storage type ORC reads back as another type: it would mislead every reader
+/// of the file.
 fn check_extension(field: &Field) -> Result<()> {
     let Some(name) = field.metadata().get(EXTENSION) else { return Ok(()) };
     if is_read_back(field.data_type()) {
         return Ok(());
     }
     Err(Error::schema(format!(
-        "the extension type {name} is stored as {}, which ORC gives back as another type: cast the column to its storage first",
+        "the extension type {name} is stored as {}, which ORC reads back as another type: cast the column to its \
+         storage type first",
         field.data_type()
     )))
 }
@@ -330,7 +334,7 @@ fn leaf_kind(data_type: &DataType) -> Result<Kind> {
             let digits = i8::try_from(*precision).unwrap_or(i8::MAX);
             if digits > 38 || *scale < 0 || *scale > digits {
                 return Err(Error::schema(format!(
-                    "ORC's decimals have 1 to 38 digits, 0 to all of them behind the point; found {data_type}"
+                    "ORC decimals have 1 to 38 digits, and a scale of at most as many; found {data_type}"
                 )));
             }
             Kind::Decimal(*precision, *scale)
@@ -360,9 +364,9 @@ mod tests {
             Field::new("b", unit, true).with_metadata([("k".to_owned(), "v".to_owned())]),
         ]);
         let root = ColumnType::of(&schema, &[]).unwrap();
-        let found: Vec<(u32, &str, u32)> =
+        let columns: Vec<(u32, &str, u32)> =
             root.all().iter().map(|t| (t.id, t.path.as_str(), t.kind.code())).collect();
-        assert_eq!(found, [(0, "", 12), (1, "a", 12), (2, "a.x", 10), (3, "a.x.item", 1), (4, "b", 18)]);
+        assert_eq!(columns, [(0, "", 12), (1, "a", 12), (2, "a.x", 10), (3, "a.x.item", 1), (4, "b", 18)]);
         let stored: Vec<proto::Type> = root.all().iter().map(|t| t.to_proto()).collect();
         assert_eq!(stored[0].subtypes, [1, 4]);
         assert_eq!(stored[0].field_names, ["a", "b"]);
@@ -385,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_orc_has_not_is_refused_by_name() {
+    fn types_without_an_orc_type_are_refused_by_name() {
         let of =
             |t| ColumnType::of(&Schema::new(vec![Field::new("a", t, true)]), &[]).unwrap_err().to_string();
         assert_eq!(

@@ -1,8 +1,8 @@
 //! Statistics of a row group, merged into those of the stripe and of the file.
 //!
-//! ORC specification v1, "Column Statistics". As in Java, with these differences: a sum of integers is left out only
-//! if the final sum overflows, not if an intermediate one does; NaN enters the sum, which tells readers not to trust
-//! the bounds, but is not a bound; children of lists and maps are counted by list, not by batch.
+//! ORC specification v1, "Column Statistics". As in Java, with these differences: a sum of integers is left
+//! out only if the final sum overflows, not if an intermediate one does; NaN is no bound, but enters the sum,
+//! so that readers do not trust the bounds; children of lists and maps are counted by list, not by batch.
 
 use std::cmp::Ordering;
 
@@ -25,10 +25,10 @@ pub(super) struct Statistics {
     pub(super) of_type: OfType,
 }
 
-/// Statistics of the columns of certain types.
+/// The part of the statistics that depends on the column's type.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum OfType {
-    /// Nothing: struct, union.
+    /// struct, union
     Nothing,
     /// How many values are true.
     Boolean(u64),
@@ -40,11 +40,11 @@ pub(super) enum OfType {
     Text(Range<Vec<u8>>, u64),
     /// The sum of the lengths.
     Binary(u64),
-    /// Of the unscaled numbers; the sum, if it does not overflow.
+    /// Range and sum of the unscaled numbers, and the scale; the sum is `None` if it overflows.
     Decimal(Range<i128>, Option<i128>, i8),
     /// Of the days.
     Date(Range<i64>),
-    /// Of the milliseconds, and of the nanoseconds within them.
+    /// Milliseconds, and nanoseconds within them.
     Timestamp(Range<(i64, i32)>),
     /// list, map: of the numbers of children.
     Collection(Range<u64>, u64),
@@ -76,7 +76,7 @@ impl Statistics {
         *self = Self::new(of_type);
     }
 
-    /// Adds those of another part of the column.
+    /// Adds the statistics of another part of the column.
     pub(super) fn add(&mut self, other: &Self) {
         self.values += other.values;
         self.has_null |= other.has_null;
@@ -168,7 +168,7 @@ impl Statistics {
     }
 }
 
-/// Nanoseconds of 0 in the minimum and of 999,999 in the maximum are not stored; others are stored plus one.
+/// Nanoseconds are stored plus one, and omitted if they are 0 in the minimum or 999,999 in the maximum.
 fn timestamp(range: Range<(i64, i32)>) -> proto::TimestampStatistics {
     proto::TimestampStatistics {
         minimum_utc: range.map(|r| r.0.0),
@@ -194,7 +194,7 @@ fn text(range: Option<&(Vec<u8>, Vec<u8>)>, sum: u64) -> proto::StringStatistics
     to
 }
 
-/// The front of a text that is too long for statistics.
+/// The front of a text that is too long for statistics; `None` for a shorter text.
 fn cut(text: &[u8]) -> Option<&str> {
     let front = text.get(..MAX_TEXT).filter(|_| text.len() > MAX_TEXT)?;
     match std::str::from_utf8(front) {
@@ -203,7 +203,7 @@ fn cut(text: &[u8]) -> Option<&str> {
     }
 }
 
-/// The smallest text of at most as many characters that is greater than any that begins with `front`.
+/// The smallest text, of at most as many characters, that is greater than all texts that begin with `front`.
 fn successor(front: &str) -> Option<String> {
     let mut chars: Vec<char> = front.chars().collect();
     while let Some(last) = chars.pop() {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_in_the_middle_are_stored_with_one_more() {
+    fn nanoseconds_are_stored_plus_one() {
         let stored = timestamp(Some(((-1, 0), (5, 999_999))));
         assert_eq!((stored.minimum_utc, stored.maximum_utc), (Some(-1), Some(5)));
         assert_eq!((stored.minimum_nanos, stored.maximum_nanos), (None, None));

@@ -1,13 +1,13 @@
-//! One stream of a column: bytes collected, cut into chunks, compressed.
+//! One stream of a column: collects bytes, cuts them into blocks, and compresses these to chunks.
 //!
 //! ```text
 //! none       | the bytes |
-//! otherwise  | header u24 LE = length << 1 | original | length bytes | header | ..      a block of the stream each
+//! otherwise  | header u24 LE = length << 1 | original | length bytes | header | ..      each a block of the stream
 //! ```
 //!
-//! ORC specification v1, "Compression". A block that compression would not make smaller is stored uncompressed. As in
-//! Java's `OutStream`, a block that is exactly full is not compressed until another byte follows, so that positions
-//! are the same as Java's.
+//! ORC specification v1, "Compression". A block that compression would not make smaller is stored
+//! uncompressed. As in Java's `OutStream`, a block that is exactly full is not compressed until another byte
+//! follows, so that positions equal Java's.
 
 use coldframe_encoding::Result;
 use coldframe_encoding::codec::{Algorithm, Compressor};
@@ -20,7 +20,7 @@ pub(super) const MAX_BLOCK: usize = (1 << 23) - 1;
 pub(super) struct Codec {
     /// The algorithm; [`Algorithm::None`] for files without chunks.
     pub(super) algorithm: Algorithm,
-    /// Its level; `None` for the usual one.
+    /// Its level; `None` for the default.
     pub(super) level: Option<i32>,
     /// Bytes of a block before compression.
     pub(super) block: usize,
@@ -73,7 +73,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Compresses the blocks that are full and followed by a byte.
+    /// Compresses all full blocks that are followed by another byte.
     pub(super) fn spill(&mut self, codec: &mut Codec) -> Result<()> {
         if codec.algorithm == Algorithm::None || self.open.len() <= codec.block {
             return Ok(());
@@ -95,7 +95,7 @@ impl Stream {
         to.push(self.open.len() as u64);
     }
 
-    /// The whole stream; starts another one.
+    /// The whole stream; begins a new one.
     pub(super) fn take(&mut self, codec: &mut Codec) -> Result<Vec<u8>> {
         if codec.algorithm == Algorithm::None {
             return Ok(std::mem::take(&mut self.open));

@@ -5,10 +5,10 @@
 //! DICTIONARY_V2  DATA the number of each value | LENGTH of each entry | DICTIONARY_DATA the entries, in order
 //! ```
 //!
-//! As in Java's writer, the choice is made for the whole file after the first row group (or the first stripe, without
-//! row groups): if there are more entries than `dictionary_threshold` times the number of values, there is no
-//! dictionary. A stripe's entries are sorted, so the indexes of its values, and with them the positions, are known only
-//! when all entries are.
+//! As in Java's writer, the choice is made for the whole file after the first row group (or the first stripe,
+//! without row groups): no dictionary if there are more entries than `dictionary_threshold` times the number
+//! of values. A stripe's entries are sorted, so the indexes of its values, and with them the positions, are
+//! known only at the end of the stripe.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) fn fitted(values: ArrayRef, length: Length) -> ArrayRef {
 #[derive(Debug)]
 pub(super) struct Text {
     threshold: f64,
-    /// Whether there is a dictionary, once that is decided.
+    /// Whether there is a dictionary; `None` until decided.
     decided: Option<bool>,
     dictionary: Dictionary,
     /// The entry of each value.
@@ -97,7 +97,7 @@ impl Text {
         self.data.spill(codec)
     }
 
-    /// Whether a dictionary is, or may be, written.
+    /// Whether a dictionary is written, or may still be.
     pub(super) fn has_dictionary(&self) -> bool {
         self.decided != Some(false)
     }
@@ -151,7 +151,7 @@ impl Text {
         let mut rows = IntStream::new(false, self.lengths.is_aligned());
         let mut positions = Vec::with_capacity(self.groups.len());
         let mut start = 0;
-        // After the last row group there may be values that belong to none.
+        // Values after the last row group belong to none.
         for end in self.groups.drain(..).chain([self.numbers.len()]) {
             let mut position = Vec::new();
             rows.position(codec, &mut position);
@@ -199,7 +199,7 @@ impl Text {
     }
 }
 
-/// Distinct values, numbered as they come; an open-addressing table finds them.
+/// Distinct values, numbered in order of arrival, with an open-addressing hash table.
 #[derive(Debug)]
 struct Dictionary {
     bytes: Vec<u8>,
@@ -212,7 +212,7 @@ struct Dictionary {
 
 impl Dictionary {
     fn new() -> Self {
-        // The hasher's keys come from the operating system, so the author of the values cannot predict them.
+        // The seed comes from the operating system, so the author of the values cannot predict collisions.
         let seed = RandomState::new().hash_one(0) & 0xffff_ffff;
         let seed = u32::try_from(seed).unwrap_or_default();
         Self { bytes: Vec::new(), ends: Vec::new(), table: Vec::new(), seed }
@@ -246,7 +246,7 @@ impl Dictionary {
         loop {
             match self.table.get(at) {
                 Some((0, _)) | None => break,
-                Some((next, found)) if *found == check && self.entry(next - 1) == value => return next - 1,
+                Some((next, stored)) if *stored == check && self.entry(next - 1) == value => return next - 1,
                 Some(_) => at = (at + 1) & mask,
             }
         }
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_has_one_number() {
+    fn each_value_has_a_number_of_its_own() {
         let mut dictionary = Dictionary::new();
         let values: Vec<String> = (0..5000).map(|i| format!("{}", i % 1700)).collect();
         let numbers: Vec<u32> = values.iter().map(|v| dictionary.number(v.as_bytes())).collect();

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! seconds      since 2015-01-01 00:00:00 in the writer's zone, which is UTC here
-//! nanoseconds  n << 3 | 0, or with at least two zeros at the end  n / 10^(z + 1) << 3 | z
+//! nanoseconds  n << 3 | 0, or with at least two trailing zeros  n / 10^(z + 1) << 3 | z
 //! ```
 //!
-//! ORC specification v1, "Timestamp Columns". Before 1970, if the fraction is a millisecond or more, Java's writer
-//! rounds the second towards zero, and readers take one off again. They cannot for the last second before 1970: its rounded
-//! second is that of the epoch, which is not before it, so Java's own writer moves such values by one second. There is no way
-//! to store them that Java reads right, so they are refused. The C++ way, a fraction below zero, is an option
-//! ([`LastSecond::Cpp`]): C++ and this reader read it back, while Java, and Spark with it, fails for the whole file.
+//! ORC specification v1, "Timestamp Columns". Before 1970, if the fraction is a millisecond or more, Java's
+//! writer rounds the second towards zero, and readers subtract one again. For the last second before 1970
+//! this fails: its rounded second is that of the epoch, which is not before 1970, so readers do not subtract,
+//! and the value is one second late. Java reads no stored form of such values correctly, so they are refused.
+//! The C++ form, a negative fraction, is an option ([`LastSecond::Cpp`]): C++ and this reader read it back,
+//! but Java, and with it Spark, fails on the whole file.
 
 use arrow_schema::TimeUnit;
 use coldframe_encoding::{Error, Result};
@@ -32,7 +33,7 @@ fn parts(value: i64, unit: TimeUnit) -> (i64, i64) {
     (value.div_euclid(in_second), value.rem_euclid(in_second) * (SECOND / in_second))
 }
 
-/// What is stored for a value.
+/// The stored seconds and nanoseconds of a value.
 pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i64, i64)> {
     let (mut second, mut nanos) = parts(value, unit);
     // The reader's coarsest unit is microseconds.
@@ -43,15 +44,17 @@ pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i6
     };
     if micros.is_none() {
         return Err(Error::schema(format!(
-            "expected timestamps that 64 bits of microseconds can count, found second {second} from 1970, which no reader gives back"
+            "expected timestamps within 64 bits of microseconds, found second {second} since 1970, which no \
+             reader returns"
         )));
     }
     if second < 0 && nanos >= MILLISECOND {
         second += 1;
         if second == 0 && last == LastSecond::Refuse {
             return Err(Error::invalid(format!(
-                "1969-12-31 23:59:59.{nanos:09} cannot be stored so that Java reads it: nothing between 23:59:59.001 and 1970 can; \
-                 the option `last_second=\"cpp\"` stores it for readers in C++, and Java fails for the file"
+                "1969-12-31 23:59:59.{nanos:09} cannot be stored so that Java reads it, like all times from \
+                 23:59:59.001 up to 1970; \
+                 the option `last_second=\"cpp\"` stores it for C++ readers, but Java then fails on the file"
             )));
         }
         if second == 0 {
@@ -108,7 +111,7 @@ mod tests {
             }
         }
         for (unit, per_second) in [(TimeUnit::Microsecond, 1_000_000), (TimeUnit::Nanosecond, SECOND)] {
-            // A fraction beyond a millisecond: one second later.
+            // With a fraction of a millisecond or more, the stored second is one later.
             let first = stored(i64::MIN, unit, LastSecond::Refuse).unwrap().0 + EPOCH;
             assert_eq!(first, i64::MIN.div_euclid(per_second) + 1);
             assert_eq!(stored(i64::MAX, unit, LastSecond::Refuse).unwrap().0 + EPOCH, i64::MAX / per_second);
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_java_cannot_read_is_refused_by_name() {
+    fn timestamps_that_java_misreads_are_refused() {
         for value in [-1i64, -500, -999] {
             let e = stored(value, TimeUnit::Millisecond, LastSecond::Refuse).unwrap_err();
             assert!(e.to_string().contains("1969-12-31 23:59:59."), "{e}");
@@ -124,7 +127,7 @@ mod tests {
         for value in [-1000i64, -1001, -1999, 0, 1] {
             stored(value, TimeUnit::Millisecond, LastSecond::Refuse).unwrap();
         }
-        // Java distinguishes fractions below a millisecond.
+        // Java reads fractions below a millisecond correctly.
         stored(-999_999_500, TimeUnit::Nanosecond, LastSecond::Refuse).unwrap();
     }
 

@@ -1,5 +1,5 @@
-//! Accidental damage (cuts, changed bytes) and single false fields: errors that say what is wrong, never a panic, a
-//! hang or invalid Arrow.
+//! Accidental damage (cuts, changed bytes) and single false fields: helpful errors, never a panic, a hang or
+//! invalid Arrow.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -18,15 +18,15 @@ use coldframe_testing::{Dice, Fixture, mutate, rows};
 use support::crafted::{Crafted, tailed};
 use support::{open, open_source, written};
 
-/// The small files under `tests/data`, and one of each codec of our writer.
+/// The small files under `tests/data`, and files of our writer with different codecs.
 fn samples() -> Vec<(String, Bytes)> {
     let small = |f: &Fixture| f.bytes().len() <= 16 << 10;
     let committed =
         support::fixtures().into_iter().filter(|f| f.path.starts_with(coldframe_testing::fixture::data()));
     let mut all: Vec<_> = committed.filter(small).map(|f| (f.name(), f.bytes())).collect();
     let ids: ArrayRef = Arc::new((0..3000).map(|i| (i % 5 > 0).then_some(i * i)).collect::<Int64Array>());
-    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..3000).map(|i| format!("w{}", i % 900))));
-    let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", words, true)]).unwrap();
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..3000).map(|i| format!("w{}", i % 900))));
+    let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", texts, true)]).unwrap();
     for codec in ["none", "zlib"] {
         let options = [
             ("codec", Value::from(codec)),
@@ -38,7 +38,7 @@ fn samples() -> Vec<(String, Bytes)> {
     all
 }
 
-/// How many mutants of a file.
+/// The number of mutants of a file.
 fn budget(all: usize, len: usize) -> usize {
     if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() {
         all
@@ -47,7 +47,7 @@ fn budget(all: usize, len: usize) -> usize {
     }
 }
 
-/// Reads `bytes` in every way, with a source that ends endless reads; returns the rows that skipping recovers.
+/// Reads `bytes` in every way, with a source that stops endless reads; returns the rows of a read with skip.
 fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
     let mut options = OpenOptions::default();
     options.extra.insert("timestamp_unit".into(), Value::from("us"));
@@ -67,10 +67,10 @@ fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
         assert!(error.is_none(), "{what}: damage that is not skipped: {error:?}");
     }
     if let Some(e) = raised.error.as_ref().filter(|e| e.is_damage()) {
-        assert!(!skipped.damage.is_empty(), "{what}: nothing reported of {e}");
+        assert!(!skipped.damage.is_empty(), "{what}: no damage reported for {e}");
     }
     assert!(nulled.batch.num_rows() >= skipped.batch.num_rows(), "{what}");
-    // A filter reads statistics, bloom filters and positions besides.
+    // A filter also reads statistics, bloom filters and positions.
     if let Ok(field) = file.schema().field_with_name("id")
         && field.data_type() == &arrow_schema::DataType::Int64
     {
@@ -85,7 +85,7 @@ fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
     assert_tiled(&file.inspect().unwrap());
     file.metadata().unwrap();
     file.verify_structure().unwrap();
-    // Statistics may be damaged, which is an error or nothing.
+    // Damaged statistics may be an error.
     drop(file.statistics());
     Some(skipped.batch)
 }
@@ -150,7 +150,7 @@ fn assert_limit(e: &coldframe_core::Error, name: &str) {
 }
 
 #[test]
-fn claims_beyond_the_bytes_are_refused() {
+fn counts_beyond_the_bytes_are_refused() {
     // Rows beyond the limit, and rows that the streams do not have.
     assert_limit(&first_error(&Crafted::new(Kind::Long, u64::MAX, vec![]).bytes()), "max_unit_rows");
     assert!(first_error(&Crafted::new(Kind::Long, 1 << 24, vec![]).bytes()).is_damage());
@@ -163,19 +163,19 @@ fn claims_beyond_the_bytes_are_refused() {
         assert!(first_error(&Crafted::new(Kind::String, 3, streams).bytes()).is_damage());
     }
     // A dictionary of 2^32 - 1 entries.
-    let mut words =
+    let mut dictionary =
         Crafted::new(Kind::String, 1, vec![(1, 1, vec![0x02, 0, 0]), (2, 1, vec![0; 4]), (3, 1, vec![])]);
-    words.encodings[1] =
+    dictionary.encodings[1] =
         proto::ColumnEncoding { kind: Some(3), dictionary_size: Some(u32::MAX), bloom_encoding: None };
-    assert!(first_error(&words.bytes()).is_damage());
-    // A list of 512 times 2^30 elements, which have no stream.
+    assert!(first_error(&dictionary.bytes()).is_damage());
+    // A list of 512 times 2^30 elements without a stream.
     let lengths = vec![0xc1, 0xff, 0x80, 0x80, 0x80, 0x80, 0x04, 0x00];
     let mut list = Crafted::new(Kind::List, 512, vec![(2, 1, lengths)]);
     list.types[1].subtypes = vec![2];
     list.types.push(Type { kind: Some(Kind::Long.number()), ..Type::default() });
     list.encodings.push(list.encodings[1]);
     assert_limit(&first_error(&list.bytes()), "max_block_bytes");
-    // A decimal's varint without an end.
+    // A varint of a decimal without an end.
     let streams = vec![(1, 1, vec![0xff; 100]), (5, 1, vec![0x02, 0, 0])];
     assert!(first_error(&Crafted::new(Kind::Decimal, 1, streams).bytes()).is_damage());
 }
@@ -258,13 +258,13 @@ fn invalid_text_is_refused() {
     }
 }
 
-/// An index with wild positions and statistics costs only its benefit.
+/// An index with wild positions and statistics only loses its benefit.
 #[test]
 fn wild_indexes_do_not_mislead() {
-    let entry = |position: u64, stated: u64| proto::RowIndexEntry {
+    let entry = |position: u64, values: u64| proto::RowIndexEntry {
         positions: vec![position; 3],
         statistics: Some(proto::ColumnStatistics {
-            number_of_values: Some(stated),
+            number_of_values: Some(values),
             has_null: Some(false),
             ..Default::default()
         }),

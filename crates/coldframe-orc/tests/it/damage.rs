@@ -1,6 +1,6 @@
-//! What damage at a known place costs: the rows that are lost, and those that stay. The place of every byte.
+//! Damage at a known place: which rows are lost, and which stay. The structure of every byte.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test names its place")]
 
 use crate::support;
 
@@ -19,7 +19,7 @@ use coldframe_testing::mutate::flipped;
 use coldframe_testing::{Fixture, fixture, layout, rows};
 use support::crafted::tailed;
 
-/// A low limit, so that excessive requests of a mutant are soon refused.
+/// Low limits, so that excessive requests of a mutant are refused early.
 fn limits() -> Limits {
     Limits {
         max_block_bytes: 64 << 20,
@@ -43,13 +43,13 @@ fn files() -> Vec<Fixture> {
     fixture::distinct(fixture::files("orc")).into_iter().filter(|f| f.path.is_file()).collect()
 }
 
-/// The committed files: small ones.
+/// The committed files, which are small.
 fn small() -> Vec<Fixture> {
     files().into_iter().filter(|f| f.path.starts_with(fixture::data())).collect()
 }
 
 #[test]
-fn each_byte_belongs_to_one_leaf() {
+fn leaves_tile_the_file() {
     for file in files() {
         let Ok(table) = open(file.bytes()) else { continue };
         let node = table.inspect().unwrap();
@@ -89,16 +89,16 @@ fn data_of(bytes: &[u8], column: usize) -> std::ops::Range<usize> {
     let file = OrcFile::open(Arc::new(Bytes::copy_from_slice(bytes)), default_options());
     let node = file.unwrap().inspect().unwrap();
     let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
-    let is = |n: &&coldframe_core::Node| {
+    let is_data = |n: &&coldframe_core::Node| {
         n.name == "DATA" && n.detail.contains(&("column".to_owned(), Value::from(column)))
     };
-    let found = stripe.children.iter().find(is).unwrap().bytes.clone();
-    usize::try_from(found.start).unwrap()..usize::try_from(found.end).unwrap()
+    let data = stripe.children.iter().find(is_data).unwrap().bytes.clone();
+    usize::try_from(data.start).unwrap()..usize::try_from(data.end).unwrap()
 }
 
 #[test]
 fn a_broken_chunk_costs_its_row_groups() {
-    // Deflate may take the damage for its last block: the chunk becomes too short, without an error there.
+    // Deflate may read the damage as its last block: the chunk becomes too short, without an error.
     for codec in ["snappy", "zlib"] {
         broken_chunk(codec);
     }
@@ -117,7 +117,7 @@ fn broken_chunk(codec: &str) {
     let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(skipped.error.is_none());
     let lost: u64 = skipped.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
-    // Of a row group, the rows before the damage stay.
+    // The rows of a row group before the damage stay.
     assert!((1..=2000).contains(&lost), "{:?}", skipped.damage);
     assert_eq!(skipped.batch.num_rows() as u64 + lost, ROWS.unsigned_abs());
     let (ids, texts) =
@@ -164,7 +164,7 @@ fn a_limit_reads_the_first_row_groups_only() {
     assert!(some * 2 < everything, "{some} of {everything}");
 }
 
-/// What no array can hold is refused by a plain read, and recorded by one with skip or null.
+/// A plain read refuses a value that no array can hold; a read with skip or null records it as damage.
 #[test]
 fn a_map_with_a_null_key_is_refused_or_lost() {
     let file = small().into_iter().find(|f| f.name().contains("nested_v011")).unwrap();
@@ -183,9 +183,9 @@ fn a_map_with_a_null_key_is_refused_or_lost() {
     }
 }
 
-/// A footer that counts more rows than its stripes have: some are missing, or it is wrong.
+/// A footer that counts more rows than its stripes have: rows are missing, or the count is wrong.
 #[test]
-fn a_number_of_rows_that_stripes_contradict_is_damage() {
+fn different_row_counts_of_footer_and_stripes_are_damage() {
     let info = proto::StripeInformation { offset: Some(3), number_of_rows: Some(0), ..Default::default() };
     let root = proto::Type { kind: Some(Kind::Struct.number()), ..Default::default() };
     let footer = proto::Footer {
@@ -206,10 +206,9 @@ fn a_number_of_rows_that_stripes_contradict_is_damage() {
     assert_eq!(report.damage.len(), 1);
 }
 
-/// A limit counts the rows that are returned, not those of stripes and row groups that turn out to be
-/// damaged.
+/// A limit counts returned rows, not the rows of damaged stripes and row groups.
 #[test]
-fn a_limit_is_of_rows_that_are_read() {
+fn a_limit_counts_returned_rows() {
     let bytes = {
         let id: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
         let text: ArrayRef = Arc::new(StringArray::from_iter_values(
@@ -235,11 +234,11 @@ fn a_limit_is_of_rows_that_are_read() {
     // The footer of the first stripe: its rows are lost, and those of the next are read.
     let at = usize::try_from(footer).unwrap() + 5;
     assert_eq!(limited(flipped(&bytes, at, 0xff).to_vec()), (5000..5010).collect::<Vec<i64>>());
-    // The first row group of the first stripe: the next row groups of it are read.
+    // The first row group of the first stripe: the next row groups are read.
     let mut first = bytes;
     let place = data_of(&first, 2);
     first.get_mut(place.start..place.start + 40).unwrap().fill(0xff);
-    let found = limited(first);
-    assert_eq!(found.len(), 10);
-    assert!(found.iter().all(|id| *id >= 1000), "{found:?}");
+    let ids = limited(first);
+    assert_eq!(ids.len(), 10);
+    assert!(ids.iter().all(|id| *id >= 1000), "{ids:?}");
 }

@@ -1,5 +1,4 @@
-//! Decimals of Hive 0.11, whose type states no precision: each value has a scale of its own, and keeps all its
-//! digits.
+//! Decimals of Hive 0.11, whose type states no precision: values have different scales, and keep all digits.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -38,17 +37,17 @@ fn read(crafted: &Crafted, options: &OpenOptions) -> Result<(DataType, Vec<i128>
 }
 
 #[test]
-fn no_digit_behind_the_point_is_lost() {
+fn no_digit_after_the_point_is_lost() {
     let (kind, values) = read(&file(&[(15, 1), (7, 16), (3, 0)]), &OpenOptions::default()).unwrap();
     assert_eq!(kind, DataType::Decimal128(38, 16));
     assert_eq!(values, [15 * 10i128.pow(15), 7, 3 * 10i128.pow(16)]);
-    // Java's default type if that is enough, for tables with many files.
+    // Java's default scale if it is enough, so that the files of a table have the same type.
     let (kind, values) = read(&file(&[(15, 1), (7, 4)]), &OpenOptions::default()).unwrap();
     assert_eq!((kind, values), (DataType::Decimal128(38, 10), vec![15 * 10i128.pow(9), 7 * 10i128.pow(6)]));
 }
 
 #[test]
-fn digits_may_be_declared() {
+fn precision_and_scale_may_be_declared() {
     let declared =
         |ddl: &str| OpenOptions { schema: Some(SchemaSpec::Ddl(ddl.to_owned())), ..OpenOptions::default() };
     let (kind, values) = read(&file(&[(15, 1), (7, 3)]), &declared("id decimal(20,3)")).unwrap();
@@ -60,7 +59,7 @@ fn digits_may_be_declared() {
 
 /// A value that would need more than 38 digits at the scale of another is not truncated.
 #[test]
-fn what_has_no_room_is_an_error() {
+fn values_beyond_38_digits_are_an_error() {
     let e = read(&file(&[(63, 0), (1, 38)]), &OpenOptions::default()).unwrap_err();
     assert!(e.contains("room for scale 38"), "{e}");
 }

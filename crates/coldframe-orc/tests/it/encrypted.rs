@@ -15,50 +15,56 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// The encrypted fixtures with their keys: those of the manifest, or of the notes beside it.
+/// The encrypted fixtures with their keys, from the manifest or from `keys.json` beside the file.
 fn encrypted() -> Vec<(Fixture, BTreeMap<String, Vec<u8>>)> {
-    let mut found = Vec::new();
-    for one in support::fixtures() {
-        let beside = one.path.with_file_name("keys.json");
-        let stated = match one.entry.get("open").and_then(|open| open.get("keys")) {
+    let mut all = Vec::new();
+    for fixture in support::fixtures() {
+        let beside = fixture.path.with_file_name("keys.json");
+        let keys = match fixture.entry.get("open").and_then(|open| open.get("keys")) {
             Some(keys) => Some(keys.clone()),
             None if beside.is_file() => {
-                coldframe_testing::fixture::json(&beside)["keys"].get(one.name()).cloned()
+                coldframe_testing::fixture::json(&beside)["keys"].get(fixture.name()).cloned()
             }
             None => None,
         };
-        let Some(stated) = stated else { continue };
-        let keys = stated.as_object().unwrap().iter().map(|(name, key)| {
+        let Some(keys) = keys else { continue };
+        let keys = keys.as_object().unwrap().iter().map(|(name, key)| {
             let hex = key.as_str().unwrap_or_else(|| key["hex"].as_str().unwrap());
             (name.clone(), unhex(hex))
         });
         let keys = keys.collect();
-        found.push((one, keys));
+        all.push((fixture, keys));
     }
-    assert!(!found.is_empty());
-    found
+    assert!(!all.is_empty());
+    all
 }
 
 #[test]
-fn keys_open_what_masks_hide() {
-    for (one, keys) in encrypted() {
-        let bytes = one.bytes();
+fn keys_reveal_masked_values() {
+    for (fixture, keys) in encrypted() {
+        let bytes = fixture.bytes();
         let with = OpenOptions { keys: keys.clone(), ..OpenOptions::default() };
         let read = |options: &OpenOptions| {
-            let outcome =
-                rows::read(open(&one.name(), bytes.clone(), options).unwrap().file.as_ref(), OnError::Raise);
+            let outcome = rows::read(
+                open(&fixture.name(), bytes.clone(), options).unwrap().file.as_ref(),
+                OnError::Raise,
+            );
             let outcome = outcome.unwrap();
-            assert!(outcome.error.is_none(), "{}: {:?}", one.name(), outcome.error);
+            assert!(outcome.error.is_none(), "{}: {:?}", fixture.name(), outcome.error);
             outcome.batch
         };
         let (plain, masked) = (read(&with), read(&OpenOptions::default()));
         assert_eq!(plain.num_rows(), masked.num_rows());
-        assert!(plain != masked, "{}: the mask left everything", one.name());
-        // Versions are part of a key's name as ORC prints it.
+        assert!(plain != masked, "{}: the mask hides nothing", fixture.name());
+        // ORC prints a key's name with its version.
         let versions = keys.iter().map(|(name, key)| (format!("{name}@0"), key.clone())).collect();
-        assert!(read(&OpenOptions { keys: versions, ..OpenOptions::default() }) == plain, "{}", one.name());
-        // A row group in the middle is decrypted from its own position on.
-        let opened = open(&one.name(), bytes.clone(), &with).unwrap();
+        assert!(
+            read(&OpenOptions { keys: versions, ..OpenOptions::default() }) == plain,
+            "{}",
+            fixture.name()
+        );
+        // Decryption can begin at a row group in the middle.
+        let opened = open(&fixture.name(), bytes.clone(), &with).unwrap();
         let last = plain.num_rows() - 1;
         let column = plain.schema().fields().iter().position(|f| !f.data_type().is_nested()).unwrap();
         let filter = coldframe_core::Predicate::compare(
@@ -72,18 +78,18 @@ fn keys_open_what_masks_hide() {
         );
         let got =
             rows::scan(opened.file.as_ref(), &Scan { predicate: Some(filter), ..Scan::default() }, None);
-        assert!(got.unwrap().batch == want.unwrap(), "{}", one.name());
+        assert!(got.unwrap().batch == want.unwrap(), "{}", fixture.name());
     }
 }
 
-/// Returns keys, and records the names it was asked for.
+/// Returns keys, and records the requested names.
 #[derive(Debug)]
-struct Asked {
+struct RecordingKeys {
     keys: BTreeMap<String, Vec<u8>>,
     names: Mutex<Vec<String>>,
 }
 
-impl KeySource for Asked {
+impl KeySource for RecordingKeys {
     fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.names.lock().unwrap().push(name.to_owned());
         Ok(self.keys.get(name).cloned())
@@ -91,74 +97,75 @@ impl KeySource for Asked {
 }
 
 #[test]
-fn keys_are_asked_for_once() {
-    for (one, keys) in encrypted() {
+fn each_key_is_requested_once() {
+    for (fixture, keys) in encrypted() {
         let given = OpenOptions { keys: keys.clone(), ..OpenOptions::default() };
         let read = |options: &OpenOptions| {
-            let file = open(&one.name(), one.bytes(), options).unwrap().file;
+            let file = open(&fixture.name(), fixture.bytes(), options).unwrap().file;
             rows::read(file.as_ref(), OnError::Raise).unwrap().batch
         };
-        let asked = Arc::new(Asked { keys: keys.clone(), names: Mutex::default() });
-        let source = OpenOptions { key_source: Some(asked.clone()), ..OpenOptions::default() };
-        assert!(read(&source) == read(&given), "{}", one.name());
-        let mut names = asked.names.lock().unwrap().clone();
+        let recording = Arc::new(RecordingKeys { keys: keys.clone(), names: Mutex::default() });
+        let source = OpenOptions { key_source: Some(recording.clone()), ..OpenOptions::default() };
+        assert!(read(&source) == read(&given), "{}", fixture.name());
+        let mut names = recording.names.lock().unwrap().clone();
         let all = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(all, names.len(), "{}: {names:?}", one.name());
+        assert_eq!(all, names.len(), "{}: {names:?}", fixture.name());
         // Without keys, the masked values remain.
-        let none = Arc::new(Asked { keys: BTreeMap::new(), names: Mutex::default() });
+        let none = Arc::new(RecordingKeys { keys: BTreeMap::new(), names: Mutex::default() });
         let source = OpenOptions { key_source: Some(none), ..OpenOptions::default() };
-        assert!(read(&source) == read(&OpenOptions::default()), "{}", one.name());
+        assert!(read(&source) == read(&OpenOptions::default()), "{}", fixture.name());
     }
 }
 
 #[test]
 fn masked_columns_can_be_refused() {
-    for (one, keys) in encrypted() {
+    for (fixture, keys) in encrypted() {
         let mut refuse = OpenOptions::default();
         refuse.extra.insert("masked".into(), Value::from("error"));
-        let file = open(&one.name(), one.bytes(), &refuse).unwrap().file;
+        let file = open(&fixture.name(), fixture.bytes(), &refuse).unwrap().file;
         let e = rows::read(file.as_ref(), OnError::Raise).unwrap_err();
-        assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{}: {e}", one.name());
-        assert!(keys.keys().any(|name| e.to_string().contains(name.as_str())), "{}: {e}", one.name());
+        assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{}: {e}", fixture.name());
+        assert!(keys.keys().any(|name| e.to_string().contains(name.as_str())), "{}: {e}", fixture.name());
         refuse.keys = keys;
-        let file = open(&one.name(), one.bytes(), &refuse).unwrap().file;
-        assert!(rows::read(file.as_ref(), OnError::Raise).unwrap().error.is_none(), "{}", one.name());
+        let file = open(&fixture.name(), fixture.bytes(), &refuse).unwrap().file;
+        assert!(rows::read(file.as_ref(), OnError::Raise).unwrap().error.is_none(), "{}", fixture.name());
     }
 }
 
 #[test]
 fn wrong_keys_give_errors() {
-    for (one, keys) in encrypted() {
+    for (fixture, keys) in encrypted() {
         let short = keys.iter().map(|(name, key)| (name.clone(), key[1..].to_vec())).collect();
         let options = OpenOptions { keys: short, ..OpenOptions::default() };
-        let e = open(&one.name(), one.bytes(), &options).map(|_| ()).unwrap_err();
-        assert!(e.to_string().contains("bytes, found"), "{}: {e}", one.name());
+        let e = open(&fixture.name(), fixture.bytes(), &options).map(|_| ()).unwrap_err();
+        assert!(e.to_string().contains("bytes, found"), "{}: {e}", fixture.name());
         let other = keys.iter().map(|(name, key)| (name.clone(), vec![7; key.len()])).collect();
         let options = OpenOptions { keys: other, ..OpenOptions::default() };
-        let e = open(&one.name(), one.bytes(), &options).map(|_| ()).unwrap_err();
-        assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{}: {e}", one.name());
+        let e = open(&fixture.name(), fixture.bytes(), &options).map(|_| ()).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{}: {e}", fixture.name());
     }
 }
 
-/// Statistics are those of the values if a key is given, and of the masked values otherwise; each level agrees.
+/// With a key, statistics are those of the values, otherwise of the masked values; counts of all levels
+/// agree.
 #[test]
 fn statistics_follow_the_keys() {
-    for (one, keys) in encrypted() {
+    for (fixture, keys) in encrypted() {
         let read = |keys: BTreeMap<String, Vec<u8>>| {
             let options = OpenOptions { keys, ..OpenOptions::default() };
-            open(&one.name(), one.bytes(), &options).unwrap().file.statistics().unwrap()
+            open(&fixture.name(), fixture.bytes(), &options).unwrap().file.statistics().unwrap()
         };
         let (with, without) = (read(keys.clone()), read(BTreeMap::new()));
-        assert!(with.get("file") != without.get("file"), "{}", one.name());
+        assert!(with.get("file") != without.get("file"), "{}", fixture.name());
         let list = |value: &Value| match value {
             Value::List(all) => all.clone(),
-            other => panic!("{}: {other:?}", one.name()),
+            other => panic!("{}: {other:?}", fixture.name()),
         };
         let count = |columns: &Value, column: usize| match list(columns)[column].get("number_of_values") {
             Some(Value::Int(n)) => *n,
-            other => panic!("{}: {other:?}", one.name()),
+            other => panic!("{}: {other:?}", fixture.name()),
         };
         for column in 0..list(with.get("file").unwrap()).len() {
             let whole = count(with.get("file").unwrap(), column);
@@ -168,7 +175,7 @@ fn statistics_follow_the_keys() {
                 groups +=
                     list(stripe.get("row_groups").unwrap()).iter().map(|g| count(g, column)).sum::<i64>();
             }
-            assert_eq!((stripes, groups), (whole, whole), "{} column {column}", one.name());
+            assert_eq!((stripes, groups), (whole, whole), "{} column {column}", fixture.name());
         }
     }
 }

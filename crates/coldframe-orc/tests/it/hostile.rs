@@ -1,5 +1,5 @@
-//! Small files with large claims, and healthy files that are wide or long: work and memory in proportion to the
-//! file.
+//! Small files that claim much data, and healthy files that are wide or long: work and memory stay in
+//! proportion to the file.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -23,7 +23,7 @@ use coldframe_testing::rows;
 use support::crafted::{Crafted, compressed, tailed};
 use support::{open, written};
 
-/// The count covers the whole process: one test at a time.
+/// Allocations are counted for the whole process, so these tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -47,9 +47,9 @@ fn int() -> Type {
     Type { kind: Some(Kind::Int.number()), ..Type::default() }
 }
 
-/// Two bytes of the footer each, hundreds in memory.
+/// Each empty message takes two bytes in the footer and hundreds in memory.
 #[test]
-fn empty_messages_in_a_footer_are_counted_before_they_are_made() {
+fn empty_messages_are_counted_before_they_are_decoded() {
     let _alone = alone();
     let types = proto::encode(&Footer { types: vec![root(1, "c"), int()], ..Footer::default() });
     for tag in [0x3a, 0x22, 0x1a, 0x2a] {
@@ -71,7 +71,7 @@ fn a_long_name_is_not_repeated_for_each_child() {
     types.push(inner);
     types.extend(std::iter::repeat_with(int).take(children as usize));
     let file = tailed(b"ORC".to_vec(), &Footer { types, ..Footer::default() });
-    // Twice as many children with a name of twice the length must not take four times the memory.
+    // Doubling both the children and the name's length must not take four times the memory.
     assert!(file.len() < 4 << 20);
     let opened = open("long name", file, &OpenOptions::default()).unwrap();
     let Some(Value::List(all)) = opened.file.metadata().unwrap().get("types").cloned() else { panic!() };
@@ -84,8 +84,8 @@ fn a_long_name_is_not_repeated_for_each_child() {
     assert!(last.starts_with("nnn") && last.ends_with(".c99000"), "{last}");
 }
 
-fn words(rows: u64, entries: u32) -> Crafted {
-    // All entries empty: runs of 512 zeros in four bytes.
+fn empty_words(rows: u64, entries: u32) -> Crafted {
+    // Empty entries: runs of 512 zeros in four bytes.
     let lengths = [0xc1, 0xff, 0, 0].repeat(entries.div_ceil(512) as usize);
     let streams = vec![(1, 1, vec![0x02, 0, 0]), (2, 1, lengths), (3, 1, vec![])];
     let mut file = Crafted::new(Kind::String, rows, streams);
@@ -97,12 +97,12 @@ fn words(rows: u64, entries: u32) -> Crafted {
 #[test]
 fn a_dictionary_has_no_more_entries_than_values() {
     let _alone = alone();
-    let file = words(1, 1 << 24).bytes();
+    let file = empty_words(1, 1 << 24).bytes();
     assert_bounded("empty words", &file, &orc());
     let opened = open("empty words", file, &OpenOptions::default()).unwrap();
-    let found = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
-    assert_eq!((found.batch.num_rows(), found.damage.len()), (0, 1));
-    assert!(found.damage[0].reason.contains("at most 1 entries"), "{:?}", found.damage);
+    let outcome = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
+    assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (0, 1));
+    assert!(outcome.damage[0].reason.contains("at most 1 entries"), "{:?}", outcome.damage);
 }
 
 /// A footer may list one stripe any number of times, in a dozen bytes each.
@@ -117,13 +117,13 @@ fn stripes_that_share_their_bytes_are_not_all_read() {
     });
     assert_bounded("one stripe", &files[1], &orc());
     let opened = open("one stripe", files[0].clone(), &OpenOptions::default()).unwrap();
-    let found = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
-    assert!(found.error.is_none() && found.batch.num_rows() as u64 >= rows);
-    assert!(found.damage.iter().all(|d| d.rows_lost == Some(rows)), "{:?}", found.damage);
-    assert_eq!(found.batch.num_rows() as u64 + found.damage.len() as u64 * rows, rows * 5_000);
+    let outcome = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
+    assert!(outcome.error.is_none() && outcome.batch.num_rows() as u64 >= rows);
+    assert!(outcome.damage.iter().all(|d| d.rows_lost == Some(rows)), "{:?}", outcome.damage);
+    assert_eq!(outcome.batch.num_rows() as u64 + outcome.damage.len() as u64 * rows, rows * 5_000);
 }
 
-/// Not even a null can be made of it.
+/// Such a union can hold no value, not even a null.
 #[test]
 fn a_union_of_no_types_is_damage() {
     let _alone = alone();
@@ -135,23 +135,23 @@ fn a_union_of_no_types_is_damage() {
 
 /// The root's nulls belong to no column: their rows are lost, and the scan continues.
 #[test]
-fn damaged_nulls_of_the_root_end_no_scan_and_last_no_eternity() {
+fn damaged_nulls_of_the_root_end_no_scan() {
     let _alone = alone();
     for present in [vec![], vec![0xff], vec![0x7f]] {
         let streams = vec![(0, 0, present), (1, 1, vec![0xc0, 9, 0, 2])];
         let opened =
             open("root", Crafted::new(Kind::Long, 10, streams).bytes(), &OpenOptions::default()).unwrap();
         for on_error in [OnError::Skip, OnError::Null] {
-            let found = rows::read(opened.file.as_ref(), on_error).unwrap();
-            assert!(found.error.is_none(), "{:?}", found.error);
-            assert_eq!(found.batch.num_rows(), 0);
-            assert_eq!(found.damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(10)]);
+            let outcome = rows::read(opened.file.as_ref(), on_error).unwrap();
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+            assert_eq!(outcome.batch.num_rows(), 0);
+            assert_eq!(outcome.damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(10)]);
         }
     }
 }
 
 #[test]
-fn encrypted_streams_have_one_place_each() {
+fn repeated_placeholders_of_encrypted_streams_are_refused() {
     let _alone = alone();
     let variant = StripeEncryptionVariant {
         streams: vec![proto::Stream { kind: Some(1), column: Some(1), length: Some(0) }; 20_000],
@@ -164,7 +164,7 @@ fn encrypted_streams_have_one_place_each() {
 }
 
 #[test]
-fn row_groups_that_only_a_number_claims_take_no_memory() {
+fn row_groups_without_index_entries_take_no_memory() {
     let _alone = alone();
     let mut file = Crafted::new(Kind::Long, 1 << 24, vec![(1, 1, vec![0xc1, 0xff, 0, 0])]);
     file.stride = Some(1);
@@ -180,15 +180,15 @@ fn row_groups_that_only_a_number_claims_take_no_memory() {
     assert!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().error.is_none());
 }
 
-/// One row of many columns: no work per pair of columns.
+/// One row of many columns: work is linear in the columns.
 #[test]
-fn wide_tables_take_work_by_their_columns() {
+fn work_is_linear_in_the_columns() {
     let _alone = alone();
     let wide = |columns: usize| {
         let fields: Vec<Field> =
             (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
-        let one: ArrayRef = Arc::new(Int32Array::from(vec![7]));
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![one; columns]).unwrap();
+        let column: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![column; columns]).unwrap();
         written(&batch, &[("codec", Value::from("none"))])
     };
     assert_linear("wide", &[wide(10_000), wide(20_000)], &orc());
@@ -205,9 +205,9 @@ fn recovering(ddl: &'static str) -> Opener {
     })
 }
 
-/// A file that lost its tail is searched once, whatever the codec.
+/// A file without its tail is searched once, with any codec.
 #[test]
-fn what_lost_its_tail_is_searched_in_proportion_to_its_length() {
+fn recovery_is_linear_in_the_file() {
     let _alone = alone();
     let cut = |rows: i64, codec: &str| {
         let mixed = |i: i64| i.wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(17);
@@ -226,7 +226,7 @@ fn what_lost_its_tail_is_searched_in_proportion_to_its_length() {
     }
 }
 
-/// How a scan ended whose batches are dropped.
+/// Runs a scan and drops its batches: returns rows, size of the largest batch, and number of damage records.
 fn drained(file: &dyn TableFile, on_error: OnError) -> (usize, usize, usize) {
     let log = DamageLog::default();
     let (mut rows, mut largest) = (0, 0);
@@ -241,7 +241,7 @@ fn drained(file: &dyn TableFile, on_error: OnError) -> (usize, usize, usize) {
     (rows, largest, log.len())
 }
 
-/// Long values are not damage: batches are cut. The same for values written from an Arrow dictionary.
+/// Long values are not damage: batches get shorter, also for values written from an Arrow dictionary.
 #[test]
 fn dictionaries_of_long_words_are_read_in_short_batches() {
     let _alone = alone();
@@ -273,15 +273,15 @@ fn long_lists_are_read_in_short_batches() {
     file.encodings = vec![file.encodings[0]; 3];
     let opened = open("lists", file.bytes(), &OpenOptions::default()).unwrap();
     for on_error in [OnError::Raise, OnError::Skip] {
-        let (found, largest, damage) = drained(opened.file.as_ref(), on_error);
-        assert_eq!((found, damage), (65_536, 0));
+        let (count, largest, damage) = drained(opened.file.as_ref(), on_error);
+        assert_eq!((count, damage), (65_536, 0));
         assert!(largest < 160 << 20, "{largest}");
     }
 }
 
-/// With skip and null, an unknown name or number is damage of its stripe.
+/// With skip and null, an unknown zone or encoding is damage of its stripe.
 #[test]
-fn unknown_zones_and_encodings_end_no_salvage() {
+fn unknown_zones_and_encodings_end_no_tolerant_scan() {
     let _alone = alone();
     let mut zoned = Crafted::new(Kind::Timestamp, 1, vec![(1, 1, vec![0, 1, 2]), (5, 1, vec![0, 1, 0])]);
     zoned.timezone = Some("Mars/Olympus".to_owned());
@@ -302,9 +302,9 @@ fn unknown_zones_and_encodings_end_no_salvage() {
     }
 }
 
-/// The C++ tools write the bytes they find, which may be Latin-1.
+/// The C++ tools write bytes unchecked, which may be Latin-1.
 #[test]
-fn statistics_that_are_not_text_cost_nothing() {
+fn statistics_that_are_not_utf8_are_returned_as_bytes() {
     let _alone = alone();
     let stats = |minimum: &[u8]| {
         let strings = proto::StringStatistics { minimum: Some(minimum.to_vec()), ..Default::default() };
@@ -322,7 +322,7 @@ fn statistics_that_are_not_text_cost_nothing() {
     assert_eq!(file[1].get("min"), Some(&Value::Bytes(b"\xfcber".to_vec())));
 }
 
-/// A stripe without a footer has no node for it.
+/// A stripe without a footer has no node for a footer.
 #[test]
 fn damaged_stripes_have_no_empty_nodes() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! The laws of every format, for ORC: damage costs rows of its stripe, and all of it is recorded.
+//! The laws of every format, for ORC: damage costs only rows of its stripe, and all of it is recorded.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -24,7 +24,8 @@ fn orc() -> Opener {
 fn table(rows: i64) -> RecordBatch {
     let ids: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
     let some: ArrayRef = Arc::new((0..rows).map(|i| (i % 7 > 0).then_some(i * i)).collect::<Int64Array>());
-    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("w{}", i % 40))));
+    let dictionary_texts: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("w{}", i % 40))));
     let texts: ArrayRef =
         Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("text {i} {}", i * 7919))));
     let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..rows).map(|_| 0.5)));
@@ -39,7 +40,7 @@ fn table(rows: i64) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([
         ("id", ids, true),
         ("some", some, true),
-        ("word", words, true),
+        ("word", dictionary_texts, true),
         ("text", texts, true),
         ("float", floats, true),
         ("truth", truths, true),
@@ -72,8 +73,8 @@ fn stripes(tree: &Node) -> Units {
     Units::new(tree.children.iter().filter_map(stripe))
 }
 
-/// An ORC file has no checksums. Its smallest unit is a stripe's row group; if the footer of the stripe or an index
-/// is damaged, the stripe. Everything is located by the tail.
+/// An ORC file has no checksums. Its smallest unit is a row group; damage of an index or of a stripe's footer
+/// costs the stripe. The tail locates everything.
 fn obey(codec: &str) {
     let subject = Subject::new(format!("written {codec}"), file(1000, codec), |source| {
         OrcFormat.open(&source, &OpenOptions::default())
@@ -84,7 +85,7 @@ fn obey(codec: &str) {
         .unsummed()
         .damages(600)
         .unit(move |damaged| match damaged.moves() {
-            // The tail says where everything begins, and its own place differs.
+            // The tail locates everything, and it has moved itself.
             true => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost).and(AllowedLoss::file()),
             false => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost),
         })

@@ -1,4 +1,4 @@
-//! Filters: the same rows whatever is left out, and little read for few rows.
+//! Filters: pruning changes no rows, and few rows cost few bytes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -42,7 +42,7 @@ fn leaves(schema: &Schema) -> Vec<String> {
 
 const OPS: [Op; 6] = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
 
-/// One test of a column against values that it holds.
+/// One test of a column against its values.
 fn leaf(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicate {
     let path = paths[dice.below(paths.len())].clone();
     let column = coldframe_core::projection::column(batch, &path).unwrap();
@@ -69,10 +69,10 @@ fn predicate(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicat
     }
 }
 
-/// A filtered scan gives the rows that pass the filter in a scan of everything.
-fn assert_same(one: &Opened, rounds: usize, seed: u64) -> usize {
-    let outcome = rows::read(one.file.as_ref(), OnError::Raise).unwrap();
-    assert!(outcome.error.is_none(), "{}: {:?}", one.name, outcome.error);
+/// A filtered scan returns the rows of a full scan that pass the filter.
+fn assert_same(opened: &Opened, rounds: usize, seed: u64) -> usize {
+    let outcome = rows::read(opened.file.as_ref(), OnError::Raise).unwrap();
+    assert!(outcome.error.is_none(), "{}: {:?}", opened.name, outcome.error);
     let all = outcome.batch;
     let paths = leaves(&all.schema());
     if all.num_rows() == 0 || paths.is_empty() {
@@ -84,10 +84,10 @@ fn assert_same(one: &Opened, rounds: usize, seed: u64) -> usize {
         let Ok(bound) = filter.clone().bind(&all.schema()) else { continue };
         let want = filter_record_batch(&all, &bound.evaluate(&all).unwrap()).unwrap();
         let scan = Scan { predicate: Some(filter.clone()), ..Scan::default() };
-        let got = rows::scan(one.file.as_ref(), &scan, None).unwrap();
-        assert!(got.error.is_none(), "{} round {round}: {:?} for {filter:?}", one.name, got.error);
-        assert_eq!(got.batch.num_rows(), want.num_rows(), "{} round {round}: {filter:?}", one.name);
-        assert!(got.batch == want, "{} round {round}: other rows for {filter:?}", one.name);
+        let got = rows::scan(opened.file.as_ref(), &scan, None).unwrap();
+        assert!(got.error.is_none(), "{} round {round}: {:?} for {filter:?}", opened.name, got.error);
+        assert_eq!(got.batch.num_rows(), want.num_rows(), "{} round {round}: {filter:?}", opened.name);
+        assert!(got.batch == want, "{} round {round}: other rows for {filter:?}", opened.name);
     }
     rounds
 }
@@ -96,8 +96,8 @@ fn assert_same(one: &Opened, rounds: usize, seed: u64) -> usize {
 fn pruning_changes_no_rows() {
     let rounds = if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() { 1000 } else { 40 };
     let mut checked = 0;
-    for (seed, one) in files().into_iter().enumerate() {
-        checked += assert_same(&one, rounds, seed as u64);
+    for (seed, opened) in files().into_iter().enumerate() {
+        checked += assert_same(&opened, rounds, seed as u64);
     }
     println!("{checked} filters");
     assert!(checked > 0);
@@ -112,7 +112,7 @@ fn table(n: i64) -> RecordBatch {
         Arc::new((0..n).map(|_| i64::try_from(random(1 << 20)).unwrap()).collect::<Int64Array>());
     let sparse: ArrayRef =
         Arc::new((0..n).map(|i| ((i / 500) % 3 == 0).then_some(i)).collect::<Int64Array>());
-    let words: ArrayRef =
+    let texts: ArrayRef =
         Arc::new(StringArray::from_iter_values((0..n).map(|i| format!("w{:05}", i / 7 % 5000))));
     let floats = (0..n).map(|i| match i % 1000 {
         0 => f64::NAN,
@@ -124,7 +124,7 @@ fn table(n: i64) -> RecordBatch {
         ("id", ids, true),
         ("random", random_ids, true),
         ("sparse", sparse, true),
-        ("word", words, true),
+        ("word", texts, true),
         ("f", floats, true),
     ])
     .unwrap()
@@ -153,7 +153,7 @@ fn between(column: &str, low: i64, high: i64) -> Predicate {
     ])
 }
 
-/// One row in a thousand of a sorted column: the row groups around them are read, of the columns asked for.
+/// One row in a thousand of a sorted column: only the row groups around these rows are read.
 #[test]
 fn few_rows_cost_few_bytes() {
     for compression in ["none", "zstd"] {
@@ -166,24 +166,24 @@ fn few_rows_cost_few_bytes() {
         let bytes = written(&table(n), &options);
         let len = bytes.len() as u64;
         let log = Arc::new(Logged::new(bytes));
-        let one = support::open_source(compression, log.clone(), &OpenOptions::default()).unwrap();
+        let opened = support::open_source(compression, log.clone(), &OpenOptions::default()).unwrap();
         log.take();
         let scan = Scan { predicate: Some(between("id", 200_100, 200_500)), ..Scan::default() };
-        let got = rows::scan(one.file.as_ref(), &scan, None).unwrap().batch;
+        let got = rows::scan(opened.file.as_ref(), &scan, None).unwrap().batch;
         assert_eq!(got.num_rows(), 400);
         assert_eq!(got.column_by_name("id").unwrap().as_primitive::<Int64Type>().value(399), 200_499);
         let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
         println!("{compression}: {read} of {len} bytes");
         assert!(read < len / 10, "{compression}: {read} of {len} bytes");
-        // Nothing but statistics is read where no row can be.
+        // Where no row can match, only statistics are read.
         let scan = Scan { predicate: Some(between("id", n, n + 10)), ..Scan::default() };
-        assert_eq!(rows::scan(one.file.as_ref(), &scan, None).unwrap().batch.num_rows(), 0);
+        assert_eq!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().batch.num_rows(), 0);
         let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
         assert!(read < len / 200, "{compression}: {read} of {len} bytes");
     }
 }
 
-/// A bloom filter answers where minima and maxima cannot.
+/// Bloom filters exclude row groups that minima and maxima cannot exclude.
 #[test]
 fn bloom_filters_leave_out_row_groups() {
     let read_of = |filters: Vec<Value>| {
@@ -193,28 +193,28 @@ fn bloom_filters_leave_out_row_groups() {
             ("bloom_filter_columns", Value::List(filters)),
         ];
         let log = Arc::new(Logged::new(written(&table(100_000), &options)));
-        let one = support::open_source("bloom", log.clone(), &OpenOptions::default()).unwrap();
+        let opened = support::open_source("bloom", log.clone(), &OpenOptions::default()).unwrap();
         log.take();
         let value: ArrayRef = Arc::new(Int64Array::from(vec![1 << 21]));
         let set: ArrayRef = Arc::new(Int64Array::from(vec![-1, 524_288, 77]));
-        let mut found = 0;
+        let mut rows = 0;
         for filter in [
             Predicate::compare("random", Op::Eq, value),
             Predicate::In { column: "random".into(), values: set.into(), negated: false },
         ] {
             let scan =
                 Scan { predicate: Some(filter), columns: Some(vec!["word".into()]), ..Scan::default() };
-            found += rows::scan(one.file.as_ref(), &scan, None).unwrap().batch.num_rows();
+            rows += rows::scan(opened.file.as_ref(), &scan, None).unwrap().batch.num_rows();
         }
         let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
-        (found, read)
+        (rows, read)
     };
     let (with, without) = (read_of(vec!["random".into()]), read_of(Vec::new()));
     assert_eq!(with.0, without.0);
     assert!(with.1 < without.1, "{} bytes with filters, {} without", with.1, without.1);
 }
 
-/// Filters of columns that come as dictionaries prune as well.
+/// Filters also prune by columns that are returned as dictionaries.
 #[test]
 fn dictionaries_are_compared_like_strings() {
     let options =
@@ -222,20 +222,21 @@ fn dictionaries_are_compared_like_strings() {
     let bytes = written(&table(20_000), &options);
     let mut open_options = OpenOptions::default();
     open_options.extra.insert("dictionary".into(), Value::Bool(true));
-    let one = open("dictionary", bytes, &open_options).unwrap();
+    let opened = open("dictionary", bytes, &open_options).unwrap();
     let value: ArrayRef = Arc::new(StringArray::from(vec!["w00042"]));
     let scan = Scan { predicate: Some(Predicate::compare("word", Op::Eq, value)), ..Scan::default() };
-    let got = rows::scan(one.file.as_ref(), &scan, None).unwrap();
+    let got = rows::scan(opened.file.as_ref(), &scan, None).unwrap();
     assert!(got.error.is_none(), "{:?}", got.error);
     assert_eq!(got.batch.num_rows(), 7);
-    assert!(matches!(one.file.schema().field(3).data_type(), DataType::Dictionary(..)));
+    assert!(matches!(opened.file.schema().field(3).data_type(), DataType::Dictionary(..)));
 }
 
-/// A stripe's dictionary is tested by its entries, one of another stripe's rows one by one: the same rows pass.
+/// Where a stripe has a small dictionary, a filter tests its entries; in other stripes it tests the rows. The
+/// same rows pass.
 #[test]
-fn few_words_are_tested_by_the_dictionary() {
+fn small_dictionaries_are_tested_by_entry() {
     let rows = 20_000;
-    // Most of the file, so that the words are looked at first.
+    // Most of the file, so that the scout decodes the words first.
     let long = |i: i64| format!("{:064x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
     let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(long)));
     // The first stripe has three words and nulls, the second as many words as rows.
@@ -246,7 +247,7 @@ fn few_words_are_tested_by_the_dictionary() {
     let word: ArrayRef = Arc::new((0..rows).map(word).collect::<StringArray>());
     let batch =
         RecordBatch::try_from_iter_with_nullable([("text", text, true), ("word", word, true)]).unwrap();
-    let one = open(
+    let opened = open(
         "words",
         written(
             &batch,
@@ -259,35 +260,36 @@ fn few_words_are_tested_by_the_dictionary() {
         &OpenOptions::default(),
     )
     .unwrap();
-    let words = |words: &[Option<&str>]| Arc::new(words.iter().copied().collect::<StringArray>()) as ArrayRef;
+    let texts = |texts: &[Option<&str>]| Arc::new(texts.iter().copied().collect::<StringArray>()) as ArrayRef;
     let column = || "word".to_owned();
     let like = |negated| Predicate::Like { column: column(), pattern: Pattern::new("%1_"), negated };
     let predicates = [
-        Predicate::compare("word", Op::Eq, words(&[Some("word 2")])),
-        Predicate::compare("word", Op::Gt, words(&[Some("word 19995")])),
-        Predicate::compare("word", Op::Eq, words(&[None])),
+        Predicate::compare("word", Op::Eq, texts(&[Some("word 2")])),
+        Predicate::compare("word", Op::Gt, texts(&[Some("word 19995")])),
+        Predicate::compare("word", Op::Eq, texts(&[None])),
         like(false),
         like(true),
         Predicate::In {
             column: column(),
-            values: words(&[Some("word 1"), Some("word 10001")]).into(),
+            values: texts(&[Some("word 1"), Some("word 10001")]).into(),
             negated: false,
         },
-        Predicate::In { column: column(), values: words(&[Some("word 1"), None]).into(), negated: true },
+        Predicate::In { column: column(), values: texts(&[Some("word 1"), None]).into(), negated: true },
         Predicate::Null { column: column(), negated: false },
     ];
     for predicate in predicates {
         let expected = filter_record_batch(&batch, &predicate.evaluate(&batch).unwrap()).unwrap();
         let scan = Scan { predicate: Some(predicate.clone()), ..Scan::default() };
-        let got = rows::scan(one.file.as_ref(), &scan, None).unwrap();
+        let got = rows::scan(opened.file.as_ref(), &scan, None).unwrap();
         assert_eq!(got.batch, expected, "{predicate:?}");
     }
 }
 
-/// Where statistics leave all row groups, the filter's column is read, and of the others what row groups take in which a row passes: in
-/// more requests, where these cost little. With a codec, the random numbers are most of the file, and all is read at once.
+/// If statistics exclude no row group and requests are cheap, the filter's column is read first, and the
+/// other columns only for row groups with a row that passes. With a codec, the random numbers are most of the
+/// file, and everything is read at once.
 #[test]
-fn other_columns_are_read_where_a_row_passes() {
+fn other_columns_are_read_only_where_a_row_passes() {
     for compression in ["none", "zstd"] {
         let options = [("codec", Value::from(compression)), ("row_index_stride", Value::Int(1000))];
         let bytes = written(&table(100_000), &options);
@@ -299,11 +301,11 @@ fn other_columns_are_read_where_a_row_passes() {
         let expected = filter_record_batch(&all, &passes).unwrap();
         let read_of = |gap: u64| {
             let log = Arc::new(Logged::with_gap(bytes.clone(), gap));
-            let one = support::open_source(compression, log.clone(), &OpenOptions::default()).unwrap();
+            let opened = support::open_source(compression, log.clone(), &OpenOptions::default()).unwrap();
             log.take();
             let predicate = Some(Predicate::compare("random", Op::Eq, value.clone()));
             let scan = Scan { predicate, ..Scan::default() };
-            assert_eq!(rows::scan(one.file.as_ref(), &scan, None).unwrap().batch, expected);
+            assert_eq!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().batch, expected);
             log.take().into_iter().flatten().map(|r| r.end - r.start).sum::<u64>()
         };
         let (few, whole) = (read_of(0), read_of(1 << 20));
@@ -312,13 +314,14 @@ fn other_columns_are_read_where_a_row_passes() {
     }
 }
 
-/// The statistics of stripes say which splits a filter needs; they hold the rows that pass.
+/// The statistics of stripes decide which splits a filter needs; these hold all rows that pass.
 #[test]
 fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1000).map(|i| i / 100 * 100 + i % 7)));
     let batch = RecordBatch::try_from_iter_with_nullable([("n", numbers, true)]).unwrap();
-    let one = open("stripes", written(&batch, &[("stripe_rows", Value::Int(100))]), &OpenOptions::default())
-        .unwrap();
+    let opened =
+        open("stripes", written(&batch, &[("stripe_rows", Value::Int(100))]), &OpenOptions::default())
+            .unwrap();
     let value = |n: i64| Arc::new(Int64Array::from(vec![n])) as ArrayRef;
     let among = |some: &[i64]| Predicate::In {
         column: "n".to_owned(),
@@ -333,15 +336,16 @@ fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
     ];
     for (predicate, most, least) in cases {
         let expected = filter_record_batch(&batch, &predicate.evaluate(&batch).unwrap()).unwrap();
-        let bound = predicate.bind(one.file.schema()).unwrap();
+        let bound = predicate.bind(opened.file.schema()).unwrap();
         let scan = Scan { predicate: Some(bound.clone()), ..Scan::default() };
         for (target, count) in [(1, most), (u64::MAX, least)] {
-            let Matching { splits, pruned } = one.file.matching_splits(target, &bound).unwrap().unwrap();
+            let Matching { splits, pruned } = opened.file.matching_splits(target, &bound).unwrap().unwrap();
             assert_eq!((splits.len(), pruned), (count, 10 - most as u64), "{bound:?} {target}");
-            let parts =
-                splits.iter().map(|split| rows::scan(one.file.as_ref(), &scan, Some(split)).unwrap().batch);
-            let found = concat_batches(&batch.schema(), &parts.collect::<Vec<_>>()).unwrap();
-            assert_eq!(found, expected, "{bound:?} {target}");
+            let parts = splits
+                .iter()
+                .map(|split| rows::scan(opened.file.as_ref(), &scan, Some(split)).unwrap().batch);
+            let matching = concat_batches(&batch.schema(), &parts.collect::<Vec<_>>()).unwrap();
+            assert_eq!(matching, expected, "{bound:?} {target}");
         }
     }
 }

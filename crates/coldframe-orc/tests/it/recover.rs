@@ -1,4 +1,4 @@
-//! Files that lost their tail: what can be recovered from their stripes.
+//! Files without their tail: the rows recovered from their stripes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -19,9 +19,9 @@ use support::{open, written};
 fn table(n: i64) -> RecordBatch {
     let mut dice = Dice::new(1);
     let ids: arrow_array::ArrayRef = Arc::new((0..n).collect::<arrow_array::Int64Array>());
-    let words = (0..n).map(|i| (i % 7 > 0).then(|| format!("word {:x}", dice.roll())));
-    let words: arrow_array::ArrayRef = Arc::new(words.collect::<arrow_array::StringArray>());
-    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", words, true)]).unwrap()
+    let texts = (0..n).map(|i| (i % 7 > 0).then(|| format!("word {:x}", dice.roll())));
+    let texts: arrow_array::ArrayRef = Arc::new(texts.collect::<arrow_array::StringArray>());
+    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", texts, true)]).unwrap()
 }
 
 const DDL: &str = "id bigint, word string";
@@ -75,7 +75,7 @@ fn a_lost_tail_costs_no_stripe() {
         let (bytes, want) = (stripes(codec), table(4000));
         let ends = ends(&bytes);
         assert_eq!(ends.len(), 4);
-        // The tail is cut off, or nothing but noise; a stripe is cut in two.
+        // The tail is cut off whole or in part, or a stripe is cut in two.
         for (cut, rows) in [(ends[3], 4000), (ends[3] + 9, 4000), (ends[3] - 1, 3000), (ends[1] + 50, 2000)] {
             let cut = bytes.slice(..cut);
             assert!(open(codec, cut.clone(), &OpenOptions::default()).is_err());
@@ -89,7 +89,7 @@ fn a_lost_tail_costs_no_stripe() {
     }
 }
 
-/// If a stripe's footer is damaged, that stripe is lost, not the following ones.
+/// If a stripe's footer is damaged, only that stripe is lost.
 #[test]
 fn a_lost_stripe_costs_itself() {
     for codec in CODECS {
@@ -113,10 +113,10 @@ fn a_lost_stripe_costs_itself() {
     }
 }
 
-/// A schema is for files that lost theirs, and for what a file's own leaves open: it must not contradict a
-/// file's own.
+/// A schema supplies the types of a file without its tail, and types that a file leaves open. It must not
+/// contradict the file's own types.
 #[test]
-fn a_schema_contradicts_no_file() {
+fn a_schema_must_not_contradict_the_file() {
     let mut options = recovering(Some(DDL));
     options.extra.clear();
     let file = open("whole", stripes("none"), &options).unwrap().file;
@@ -126,7 +126,7 @@ fn a_schema_contradicts_no_file() {
     assert!(matches!(e.kind(), coldframe_core::ErrorKind::Schema(_)), "{e}");
 }
 
-/// A filter works on what was found as on any file.
+/// A filter works on a recovered file as on any file.
 #[test]
 fn recovered_files_are_pruned() {
     let bytes = stripes("zlib");
@@ -152,7 +152,7 @@ fn open_in(folder: &Path, name: &str, options: &OpenOptions) -> coldframe_core::
 }
 
 #[test]
-fn a_whole_file_beside_it_tells_the_types_if_it_is_named() {
+fn a_named_neighbour_supplies_the_types() {
     let folder = tempfile::tempdir().unwrap();
     for codec in CODECS {
         let bytes = stripes(codec);
@@ -163,7 +163,7 @@ fn a_whole_file_beside_it_tells_the_types_if_it_is_named() {
         std::fs::write(folder.path().join("000002_0"), &bytes).unwrap();
         let mut named = recovering(None);
         named.extra.insert("schema_from".into(), Value::from("000002_0"));
-        // It may be of another table, and then its names and types are wrong for this one.
+        // A neighbour that is not named may be of another table, with other names and types.
         let e = open_in(folder.path(), "000001_0", &recovering(None)).unwrap_err();
         assert!(e.to_string().contains("schema_from") && e.to_string().contains("000002_0"), "{e}");
         let file = open_in(folder.path(), "000001_0", &named).unwrap();
@@ -172,9 +172,9 @@ fn a_whole_file_beside_it_tells_the_types_if_it_is_named() {
     }
 }
 
-/// A file with another one appended: the first tail is inside, and supplies types and stripes.
+/// A file with another one appended: the first tail is inside the file, and supplies types and stripes.
 #[test]
-fn a_tail_inside_is_found() {
+fn a_tail_inside_is_used() {
     for codec in CODECS {
         let bytes = stripes(codec);
         let longer = [bytes.as_ref(), &bytes[3..ends(&bytes)[0]]].concat();
@@ -186,17 +186,17 @@ fn a_tail_inside_is_found() {
     }
 }
 
-/// Every file of the corpus without its tail, with its own types: all rows, or a plain refusal.
+/// Every file of the corpus without its tail, with its own types: all rows, or an error.
 #[test]
 fn fixtures_without_their_tails() {
     let folder = tempfile::tempdir().unwrap();
     let (mut whole, mut refused) = (0, 0);
-    for one in support::fixtures() {
-        let bytes = one.bytes();
+    for fixture in support::fixtures() {
+        let bytes = fixture.bytes();
         let mut options = recovering(None);
         options.extra.insert("timestamp_unit".into(), Value::from("us"));
         options.extra.insert("schema_from".into(), Value::from("whole"));
-        let Ok(opened) = open(&one.name(), bytes.clone(), &options) else { continue };
+        let Ok(opened) = open(&fixture.name(), bytes.clone(), &options) else { continue };
         let Some(end) = stripe_ends(opened.file.as_ref()).into_iter().max() else { continue };
         let encrypted = opened.file.metadata().unwrap().get("encryption").is_some();
         if bytes.len() > 300_000 {
@@ -208,18 +208,23 @@ fn fixtures_without_their_tails() {
         match open_in(folder.path(), "cut", &options) {
             Ok(cut) => {
                 let got = read(cut.as_ref());
-                assert!(got.batch.num_rows() <= truth.batch.num_rows(), "{}", one.name());
+                assert!(got.batch.num_rows() <= truth.batch.num_rows(), "{}", fixture.name());
                 let same = got.batch.num_rows() == truth.batch.num_rows();
-                assert!(same || !got.damage.is_empty(), "{}: rows lost without a word", one.name());
+                assert!(same || !got.damage.is_empty(), "{}: rows lost without a record", fixture.name());
                 if same && truth.damage.is_empty() && !encrypted {
-                    assert!(got.batch.columns() == truth.batch.columns(), "{}", one.name());
+                    assert!(got.batch.columns() == truth.batch.columns(), "{}", fixture.name());
                     whole += 1;
                 } else {
-                    println!("{}: {} of {} rows", one.name(), got.batch.num_rows(), truth.batch.num_rows());
+                    println!(
+                        "{}: {} of {} rows",
+                        fixture.name(),
+                        got.batch.num_rows(),
+                        truth.batch.num_rows()
+                    );
                 }
             }
             Err(e) => {
-                println!("{}: {e}", one.name());
+                println!("{}: {e}", fixture.name());
                 refused += 1;
             }
         }
@@ -228,7 +233,7 @@ fn fixtures_without_their_tails() {
     assert!(whole > refused);
 }
 
-/// Damage in the middle of what is recovered: errors and damage, never a panic.
+/// Damage in the middle of a recovered file: errors and damage records, never a panic.
 #[test]
 fn shaken_files_are_survived() {
     for (seed, codec) in CODECS.into_iter().enumerate() {
@@ -245,9 +250,10 @@ fn shaken_files_are_survived() {
     }
 }
 
-/// What is left of the tail shows whether these were all stripes: if it does, nothing is lost, and nothing is raised.
+/// If the remains of the tail prove that no stripe is missing, no damage is recorded, and a plain read
+/// succeeds.
 #[test]
-fn nothing_is_lost_where_the_rest_of_the_tail_proves_it() {
+fn no_damage_where_the_rest_of_the_tail_proves_all_stripes() {
     for codec in CODECS {
         let (bytes, want) = (stripes(codec), table(4000));
         let (ends, mut proofs) = (ends(&bytes), Vec::new());
@@ -264,7 +270,7 @@ fn nothing_is_lost_where_the_rest_of_the_tail_proves_it() {
                 proofs.push(proof);
             }
         }
-        // The longer the file, the more of its tail is left.
+        // The longer the file, the more of its tail remains.
         let [nothing, statistics, footer] = proofs.as_slice() else { panic!("{codec}: {proofs:?}") };
         assert_eq!(nothing, &Value::Null, "{codec}");
         assert_eq!(statistics, &Value::from("the statistics of stripes"), "{codec}");
@@ -272,9 +278,9 @@ fn nothing_is_lost_where_the_rest_of_the_tail_proves_it() {
     }
 }
 
-/// With the footer's list, a damaged stripe is lost with its rows, wherever it is.
+/// With the footer's list, the record of a damaged stripe has its number of rows.
 #[test]
-fn a_footers_list_says_how_many_rows_a_lost_stripe_had() {
+fn a_footers_list_counts_the_rows_of_a_lost_stripe() {
     for codec in CODECS {
         let bytes = stripes(codec);
         let ends = ends(&bytes);
@@ -288,7 +294,7 @@ fn a_footers_list_says_how_many_rows_a_lost_stripe_had() {
     }
 }
 
-/// A file that lost its end, with further damage: noise in stripe footers, a missing stripe.
+/// A file without its end, with further damage: noise in stripe footers, a missing stripe.
 fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     let cut = dice.below(bytes.len());
     let mut left = bytes[..cut.max(1)].to_vec();
@@ -302,10 +308,10 @@ fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     left.into()
 }
 
-/// The laws of recovery: rows that are returned are rows of the file, in order and none twice; if rows are missing,
-/// there is a record with skip and null and an error in a plain read; without a record, nothing is missing.
+/// The laws of recovery: returned rows are rows of the file, in order and none twice. If rows are missing,
+/// reads with skip and null record damage, and a plain read fails. Without a record, no row is missing.
 #[test]
-fn what_is_recovered_is_the_files_own_and_every_loss_is_a_record() {
+fn only_rows_of_the_file_are_recovered_and_every_loss_is_recorded() {
     let want = rows::as_text(&table(4000));
     for (seed, codec) in ["none", "zlib", "zstd"].into_iter().enumerate() {
         let bytes = stripes(codec);
@@ -318,21 +324,21 @@ fn what_is_recovered_is_the_files_own_and_every_loss_is_a_record() {
                 let got = rows::read(opened.file.as_ref(), mode).unwrap();
                 assert!(got.error.is_none(), "{codec}: {:?}", got.error);
                 let mut rest = want.iter();
-                let found = rows::as_text(&got.batch);
+                let recovered = rows::as_text(&got.batch);
                 assert!(
-                    found.iter().all(|row| rest.any(|of| of == row)),
+                    recovered.iter().all(|row| rest.any(|of| of == row)),
                     "{codec}: other rows, or some twice"
                 );
-                let missing = want.len() - found.len();
+                let missing = want.len() - recovered.len();
                 assert!(
                     missing == 0 || !got.damage.is_empty(),
                     "{codec}: {missing} rows lost without a record"
                 );
                 assert_eq!(got.damage.is_empty(), raised.error.is_none(), "{codec}: {:?}", got.damage);
-                let told = got.damage.iter().map(|d| d.rows_lost).sum::<Option<u64>>();
+                let recorded = got.damage.iter().map(|d| d.rows_lost).sum::<Option<u64>>();
                 assert!(
-                    told.is_none_or(|told| told == missing as u64),
-                    "{codec}: {missing} lost, {told:?} told"
+                    recorded.is_none_or(|recorded| recorded == missing as u64),
+                    "{codec}: {missing} lost, {recorded:?} recorded"
                 );
             }
         }

@@ -18,47 +18,47 @@ use coldframe_testing::rows;
 fn write(schema: Schema, columns: Vec<ArrayRef>) -> Result<u64> {
     let schema = Arc::new(schema);
     let mut writer = OrcFormat.create(Box::new(std::io::sink()), &schema, &WriteOptions::default())?;
-    // As it arrives over the C interface: nobody has checked whether the nulls fit the fields.
+    // As over the C interface, where nothing checks whether the nulls fit the fields.
     let batch = unsafe_batch(&schema, columns);
     writer.write(&batch)?;
     writer.finish()
 }
 
-/// A batch whose fields are all nullable, for arrays of a schema that says otherwise.
+/// A batch with nullable fields, for arrays of a schema whose fields are not nullable.
 fn unsafe_batch(schema: &Arc<Schema>, columns: Vec<ArrayRef>) -> RecordBatch {
     let fields: Vec<Field> = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
 }
 
-fn refused(schema: Schema, columns: Vec<ArrayRef>, words: &[&str]) -> Error {
+fn refused(schema: Schema, columns: Vec<ArrayRef>, texts: &[&str]) -> Error {
     let e = write(schema, columns).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::InvalidArgument(_) | ErrorKind::Schema(_)), "{:?}", e.kind());
-    for word in words {
-        assert!(e.to_string().contains(word), "{e}");
+    for text in texts {
+        assert!(e.to_string().contains(text), "{e}");
     }
     e
 }
 
-fn one(name: &str, data_type: DataType, nullable: bool) -> Schema {
+fn single_column(name: &str, data_type: DataType, nullable: bool) -> Schema {
     Schema::new(vec![Field::new(name, data_type, nullable)])
 }
 
 #[test]
 fn values_that_do_not_fit_are_named() {
     let nulls: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
-    refused(one("n", DataType::Int64, false), vec![nulls], &["column \"n\"", "1 nulls"]);
+    refused(single_column("n", DataType::Int64, false), vec![nulls], &["column \"n\"", "1 nulls"]);
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MIN]));
     let of = DataType::Timestamp(TimeUnit::Second, None);
-    refused(one("t", of, true), vec![seconds], &["column \"t\"", "-9223372036854775808"]);
+    refused(single_column("t", of, true), vec![seconds], &["column \"t\"", "-9223372036854775808"]);
     for far in [i64::MIN, i64::MAX / 1000 + 1] {
         let millis: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![far]));
         let of = DataType::Timestamp(TimeUnit::Millisecond, None);
-        refused(one("t", of, true), vec![millis], &["column \"t\"", "64 bits of microseconds"]);
+        refused(single_column("t", of, true), vec![millis], &["column \"t\"", "64 bits of microseconds"]);
     }
     let last: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![-500]));
     let of = DataType::Timestamp(TimeUnit::Millisecond, None);
     refused(
-        one("t", of, true),
+        single_column("t", of, true),
         vec![last],
         &["column \"t\"", "1969-12-31 23:59:59.500000000", "last_second"],
     );
@@ -77,7 +77,7 @@ fn types_that_are_not_read_back_are_named() {
     let json: ArrayRef = Arc::new(StringArray::from(vec!["{}"]));
     write(Schema::new(vec![extension("arrow.json", DataType::Utf8)]), vec![json]).unwrap();
     let deep = (0..64).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
-    refused(one("deep", deep, true), vec![], &["63 levels", "deep"]);
+    refused(single_column("deep", deep, true), vec![], &["63 levels", "deep"]);
     let wide = Schema::new(
         (0..100_001).map(|i| Field::new(format!("c{i}"), DataType::Int8, true)).collect::<Vec<_>>(),
     );
@@ -86,18 +86,18 @@ fn types_that_are_not_read_back_are_named() {
 
 /// The deepest accepted type is read back.
 #[test]
-fn what_is_not_refused_is_read_back() {
+fn the_deepest_accepted_type_is_read_back() {
     let deep = (0..62).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
     let array = arrow_array::new_null_array(&deep, 2);
-    let batch = RecordBatch::try_new(Arc::new(one("deep", deep, true)), vec![array]).unwrap();
+    let batch = RecordBatch::try_new(Arc::new(single_column("deep", deep, true)), vec![array]).unwrap();
     let file = support::open("deep", support::written(&batch, &[]), &OpenOptions::default()).unwrap().file;
-    let found = rows::read(file.as_ref(), OnError::Raise).unwrap();
-    assert!(found.error.is_none(), "{:?}", found.error);
-    assert_eq!(found.batch.num_rows(), 2);
+    let outcome = rows::read(file.as_ref(), OnError::Raise).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    assert_eq!(outcome.batch.num_rows(), 2);
 }
 
 #[test]
-fn the_first_and_last_values_of_a_unit_come_back() {
+fn the_first_and_last_values_of_a_unit_are_read_back() {
     let all = vec![Some(i64::MIN), None, Some(i64::MIN + 1), Some(i64::MAX), Some(0)];
     let micros: ArrayRef = Arc::new(TimestampMicrosecondArray::from(all.clone()));
     let nanos: ArrayRef = Arc::new(TimestampNanosecondArray::from(all));
@@ -112,9 +112,9 @@ fn the_first_and_last_values_of_a_unit_come_back() {
     }
 }
 
-/// The loss of the first column is settled before the second fails later: the row group is not read for ever.
+/// Columns that fail at different rows are each lost once: the row group is not read endlessly.
 #[test]
-fn columns_that_fail_at_different_rows_end() {
+fn columns_may_fail_at_different_rows() {
     let column = |bad: usize| -> ArrayRef {
         let mut all: Vec<i64> = (0..30).collect();
         all[bad] = 10_000_000_000 * 1_000_000;
@@ -133,8 +133,8 @@ fn columns_that_fail_at_different_rows_end() {
     assert_eq!((nulls, got.damage.len()), (vec![8, 5, 3], 3));
 }
 
-/// A timestamp outside the range of nanoseconds may be damage: it ends a plain scan with a helpful error; a scan with
-/// skip or null keeps the rows before it.
+/// A timestamp outside the range of nanoseconds may be damage: a plain scan ends with a helpful error; a scan
+/// with skip or null keeps the rows before it.
 #[test]
 fn values_beyond_the_unit_cost_the_rest_of_their_row_group() {
     let mut all: Vec<i64> = (0..30).collect();

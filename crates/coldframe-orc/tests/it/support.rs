@@ -1,4 +1,4 @@
-//! Files to test with: those under `tests/data`, those of a larger corpus where there is one, and written ones.
+//! Test files: from `tests/data`, from a larger corpus if present, and written ones.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -28,7 +28,7 @@ pub(crate) fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Op
     open_source(name, Arc::new(bytes), options)
 }
 
-/// The fixtures there are, small ones only.
+/// All small fixtures.
 pub(crate) fn fixtures() -> Vec<Fixture> {
     let mut manifests = vec![fixture::data().join("orc/files/MANIFEST.json")];
     if let Some(folder) = fixture::larger_corpus("orc") {
@@ -42,7 +42,7 @@ pub(crate) fn fixtures() -> Vec<Fixture> {
     all
 }
 
-/// The fixtures that open; without keys, and with timestamps that hold their years.
+/// The fixtures that open without keys, with timestamps in microseconds.
 pub(crate) fn files() -> Vec<Opened> {
     let mut options = OpenOptions::default();
     options.extra.insert("timestamp_unit".into(), Value::from("us"));

@@ -1,4 +1,5 @@
-//! Text that is not UTF-8, as Hive writes Latin-1: each value costs only itself, and as binary it costs nothing.
+//! Text that is not UTF-8, such as Latin-1 from Hive: each value costs only itself, and declared as binary it
+//! costs nothing.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -16,7 +17,7 @@ use coldframe_core::{
 use coldframe_testing::rows;
 use support::{open, written};
 
-/// Rows whose values are not text if they contain the mark.
+/// Rows; values with the mark become invalid UTF-8.
 const ROWS: i64 = 900;
 const MARKED: [i64; 4] = [3, 250, 251, 899];
 const MARK: &[u8] = b"caf#";
@@ -28,7 +29,8 @@ fn word(row: i64) -> String {
 
 fn table() -> RecordBatch {
     let ids: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
-    let words: ArrayRef = Arc::new((0..ROWS).map(|i| (i % 7 > 0).then(|| word(i))).collect::<StringArray>());
+    let dictionary_texts: ArrayRef =
+        Arc::new((0..ROWS).map(|i| (i % 7 > 0).then(|| word(i))).collect::<StringArray>());
     let texts: ArrayRef =
         Arc::new((0..ROWS).map(|i| Some(format!("{i} {}", word(i)))).collect::<StringArray>());
     let (mut lists, mut keys) = (
@@ -44,8 +46,14 @@ fn table() -> RecordBatch {
     let lists: ArrayRef = Arc::new(lists.finish());
     let keys: ArrayRef = Arc::new(keys.finish());
     let inside: ArrayRef = Arc::new(StructArray::try_from(vec![("text", texts.clone())]).unwrap());
-    let columns =
-        [("id", ids), ("word", words), ("text", texts), ("list", lists), ("map", keys), ("in", inside)];
+    let columns = [
+        ("id", ids),
+        ("word", dictionary_texts),
+        ("text", texts),
+        ("list", lists),
+        ("map", keys),
+        ("in", inside),
+    ];
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
 }
 
@@ -57,9 +65,9 @@ fn latin() -> Bytes {
         ("row_index_stride", Value::Int(100)),
     ];
     let mut bytes = written(&table(), &options).to_vec();
-    let found: Vec<usize> = marks(&bytes);
-    assert!(found.len() > MARKED.len());
-    for at in found {
+    let places: Vec<usize> = marks(&bytes);
+    assert!(places.len() > MARKED.len());
+    for at in places {
         bytes[at..at + LATIN.len()].copy_from_slice(LATIN);
     }
     bytes.into()
@@ -91,7 +99,7 @@ fn ids(batch: &RecordBatch) -> Vec<i64> {
 }
 
 #[test]
-fn an_error_names_column_row_and_the_way_out() {
+fn an_error_names_column_row_and_remedy() {
     for options in [OpenOptions::default(), dictionaries()] {
         for column in COLUMNS {
             let got = rows::scan(file(&options).as_ref(), &only(column, OnError::Raise), None).unwrap();
@@ -102,7 +110,7 @@ fn an_error_names_column_row_and_the_way_out() {
 }
 
 #[test]
-fn skip_costs_the_rows_of_such_values_alone() {
+fn skip_costs_only_the_rows_of_malformed_values() {
     for options in [OpenOptions::default(), dictionaries()] {
         for column in COLUMNS {
             let got = rows::scan(file(&options).as_ref(), &only(column, OnError::Skip), None).unwrap();
@@ -112,7 +120,7 @@ fn skip_costs_the_rows_of_such_values_alone() {
             assert_eq!(lost, [Some(1); 4], "{column}");
             assert!(got.damage[1].reason.contains("row 250;"), "{}", got.damage[1].reason);
         }
-        // A row is lost once, whatever columns lose it.
+        // A row is lost once, even if several columns lose it.
         let got = rows::read(file(&options).as_ref(), OnError::Skip).unwrap();
         let lost: u64 = got.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
         assert_eq!((got.batch.num_rows(), lost), (896, 4));
@@ -121,37 +129,38 @@ fn skip_costs_the_rows_of_such_values_alone() {
 }
 
 #[test]
-fn null_costs_the_values_alone() {
+fn null_costs_only_the_malformed_values() {
     let (whole, marked) = (table(), |row: usize| MARKED.contains(&i64::try_from(row).unwrap()));
     for column in COLUMNS {
         let got =
             rows::scan(file(&OpenOptions::default()).as_ref(), &only(column, OnError::Null), None).unwrap();
         assert_eq!(got.batch.num_rows(), whole.num_rows(), "{column}");
         assert_eq!(got.damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(0); 4], "{column}");
-        let (found, want) = (&got.batch.column(1).clone(), whole.column_by_name(column).unwrap());
+        let (actual, want) = (&got.batch.column(1).clone(), whole.column_by_name(column).unwrap());
         for row in 0..whole.num_rows() {
             if !marked(row) {
                 let text = |array: &ArrayRef| {
                     rows::as_text(&RecordBatch::try_from_iter([("x", array.slice(row, 1))]).unwrap())
                 };
-                assert_eq!(text(found), text(want), "{column}: {row}");
+                assert_eq!(text(actual), text(want), "{column}: {row}");
                 continue;
             }
             match column {
                 "list" => {
-                    let (found, want) = (found.as_list::<i32>().value(row), want.as_list::<i32>().value(row));
-                    assert_eq!((found.len(), found.null_count()), (want.len(), 1), "{row}");
+                    let (actual, want) =
+                        (actual.as_list::<i32>().value(row), want.as_list::<i32>().value(row));
+                    assert_eq!((actual.len(), actual.null_count()), (want.len(), 1), "{row}");
                 }
-                "in" => assert!(found.is_valid(row) && found.as_struct().column(0).is_null(row), "{row}"),
+                "in" => assert!(actual.is_valid(row) && actual.as_struct().column(0).is_null(row), "{row}"),
                 // A map whose key is malformed becomes null.
-                _ => assert!(found.is_null(row), "{column}: {row}"),
+                _ => assert!(actual.is_null(row), "{column}: {row}"),
             }
         }
     }
 }
 
 #[test]
-fn they_are_counted() {
+fn malformed_values_are_counted() {
     for on_error in [OnError::Skip, OnError::Null] {
         let (file, log) = (file(&OpenOptions::default()), DamageLog::default());
         let scan = Scan { on_error, ..Scan::default() };
@@ -163,7 +172,7 @@ fn they_are_counted() {
     }
 }
 
-/// The same values whatever the batches are: those before and after a malformed one stay.
+/// Any batch size gives the same values: those before and after a malformed value stay.
 #[test]
 fn batches_do_not_matter() {
     let whole = rows::read(file(&OpenOptions::default()).as_ref(), OnError::Skip).unwrap();
@@ -175,7 +184,7 @@ fn batches_do_not_matter() {
 }
 
 #[test]
-fn declared_as_binary_they_are_read_as_they_are() {
+fn text_declared_as_binary_is_read_unchanged() {
     let schema =
         "word binary, text binary, list array<binary>, map map<binary,string>, `in` struct<text:binary>";
     let options = OpenOptions { schema: Some(SchemaSpec::Ddl(schema.to_owned())), ..OpenOptions::default() };
@@ -194,8 +203,8 @@ fn declared_as_binary_they_are_read_as_they_are() {
             text
         );
         let word: Option<Vec<u8>> = (i % 7 > 0).then(|| bytes(&word(i)).collect());
-        let found = got.batch.column_by_name("word").unwrap().as_binary::<i32>();
-        assert_eq!(found.is_valid(row).then(|| found.value(row).to_vec()), word, "{row}");
+        let words = got.batch.column_by_name("word").unwrap().as_binary::<i32>();
+        assert_eq!(words.is_valid(row).then(|| words.value(row).to_vec()), word, "{row}");
     }
 }
 
@@ -217,20 +226,20 @@ fn only_text_may_be_declared_as_binary() {
     }
 }
 
-/// The schema of a table has more columns than a file, and other types: where they differ, the file's stay.
+/// A table's schema may have more columns than a file, and other types: where types differ, the file's stay.
 #[test]
-fn of_a_tables_schema_a_file_takes_binary() {
+fn a_file_takes_binary_from_its_tables_schema() {
     let of_table = |schema: &str| {
         let mut options = OpenOptions { schema: Some(SchemaSpec::Ddl(schema.into())), ..Default::default() };
         options.extra.insert("schema_of".into(), Value::from("table"));
         options
     };
     let schema = "later int, ID string, Word binary, list array<binary>, in struct<more:int,text:binary>";
-    let found = file(&of_table(schema));
-    let kinds: Vec<String> = found.schema().fields().iter().map(|f| f.data_type().to_string()).collect();
+    let table = file(&of_table(schema));
+    let kinds: Vec<String> = table.schema().fields().iter().map(|f| f.data_type().to_string()).collect();
     assert_eq!(kinds[..3], ["Int64", "Binary", "Utf8"], "{kinds:?}");
     assert!(kinds[3].contains("Binary") && kinds[5].contains("Binary"), "{kinds:?}");
-    let got = rows::scan(found.as_ref(), &only("word", OnError::Raise), None).unwrap();
+    let got = rows::scan(table.as_ref(), &only("word", OnError::Raise), None).unwrap();
     assert_eq!(got.batch.column(1).as_binary::<i32>().value(3), b"un caf\xe9");
     // For a single file, the same is a mistake.
     let mut options = of_table(schema);

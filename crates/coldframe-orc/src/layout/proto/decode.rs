@@ -1,7 +1,7 @@
-//! Decodes messages, after bounding the memory that they will take.
+//! Decodes messages, after a check of the memory that they will take.
 //!
-//! An empty message in a list is two bytes of a file and a struct of hundreds in memory; [`Shaped`] declares for each
-//! message of the parent module which of its fields are messages themselves (ORC specification v1, "File Tail",
+//! An empty message in a list takes two bytes in a file and hundreds in memory. [`Shaped`] declares for each
+//! message of the parent module which fields are messages themselves (ORC specification v1, "File Tail",
 //! `orc_proto.proto`).
 
 use coldframe_encoding::limits::message::{Shape, Shaped, check};
@@ -22,7 +22,7 @@ pub(crate) fn decode<M: Message + Default + Shaped>(
     decode_small(what, Bytes::from(bytes))
 }
 
-/// Decodes a message that is too short to take much memory.
+/// Decodes a short message, which cannot take much memory.
 pub(crate) fn decode_small<M: Message + Default>(what: &str, bytes: Bytes) -> Result<M> {
     M::decode(bytes).map_err(|e| Error::corrupt(format!("expected a message: {e}")).within(what))
 }

@@ -5,9 +5,9 @@
 //! SECONDARY  the scale of each, in runs
 //! ```
 //!
-//! ORC specification v1, "Decimal Columns"; files of the following version store those of at most 18 digits as integers
-//! in the column's scale. Nearly all values are shorter than 64 bits and have the column's scale: that costs one check
-//! of the runs of scales, and bounds are checked before values are widened to 128 bits.
+//! ORC specification v1, "Decimal Columns"; files of the next version store decimals of at most 18 digits as
+//! integers in the column's scale. Nearly all values are shorter than 64 bits and have the column's scale: a
+//! run of equal scales takes one check, and lengths are checked before values are widened to 128 bits.
 
 use arrow_array::types::Decimal128Type;
 use arrow_array::{ArrayRef, PrimitiveArray};
@@ -37,15 +37,15 @@ pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn Colum
         let scales = input.integers(column.id, StreamKind::Secondary, input.version(column.id)?, true)?;
         Unscaled::Varints(input.bytes(column.id, StreamKind::Data)?, scales)
     };
-    let most = 10i128.checked_pow(precision.into()).unwrap_or(i128::MAX).unsigned_abs();
-    boxed(Decimals { present, data, precision, scale, most, words: vec![0; BATCH] })
+    let limit = 10i128.checked_pow(precision.into()).unwrap_or(i128::MAX).unsigned_abs();
+    boxed(Decimals { present, data, precision, scale, limit, scratch: vec![0; BATCH] })
 }
 
 /// How the digits are stored.
 enum Unscaled {
     /// In 64 bits, in the column's scale.
     Integers(IntRle),
-    /// As varints, with a scale each.
+    /// As varints, each with a scale.
     Varints(ByteStream, IntRle),
 }
 
@@ -55,9 +55,9 @@ struct Decimals {
     precision: u8,
     scale: i8,
     /// Values must be less than ten to the precision.
-    most: u128,
+    limit: u128,
     /// Memory for 64-bit values.
-    words: Vec<u64>,
+    scratch: Vec<u64>,
 }
 
 impl ColumnReader for Decimals {
@@ -66,15 +66,15 @@ impl ColumnReader for Decimals {
         let mut values = Vec::with_capacity(rows);
         let is_short = match &mut self.data {
             Unscaled::Integers(data) => {
-                integers(data, validity.valid, &mut self.words, &mut values, self.most)
+                integers(data, validity.valid, &mut self.scratch, &mut values, self.limit)
             }
             Unscaled::Varints(data, scales) => {
-                let is_short = varints(data, validity.valid, &mut self.words, &mut values, self.most);
+                let is_short = varints(data, validity.valid, &mut self.scratch, &mut values, self.limit);
                 is_short.within(|| "DATA").and_then(|is_short| {
-                    let as_they_are = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
-                    let most = self.most;
-                    // Those that were rescaled have other digits than the ones checked.
-                    Ok(if as_they_are { is_short } else { values.iter().all(|v| v.unsigned_abs() < most) })
+                    let unchanged = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
+                    let limit = self.limit;
+                    // Rescaled values have other digits than those checked.
+                    Ok(if unchanged { is_short } else { values.iter().all(|v| v.unsigned_abs() < limit) })
                 })
             }
         };
@@ -101,55 +101,56 @@ impl ColumnReader for Decimals {
         }
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
         match &self.data {
-            Unscaled::Integers(data) => into.push(data.stand(StreamKind::Data)),
+            Unscaled::Integers(data) => into.push(data.position(StreamKind::Data)),
             Unscaled::Varints(data, scales) => {
-                into.extend([data.stand(StreamKind::Data), scales.stand(StreamKind::Secondary)]);
+                into.extend([data.position(StreamKind::Data), scales.position(StreamKind::Secondary)]);
             }
         }
     }
 }
 
-/// Appends `count` integers. Returns whether all are less than `most`, whatever their sign.
+/// Appends `count` integers. Returns whether all absolute values are less than `limit`.
 fn integers(
     data: &mut IntRle,
     count: usize,
-    words: &mut [u64],
+    scratch: &mut [u64],
     out: &mut Vec<i128>,
-    most: u128,
+    limit: u128,
 ) -> Result<bool> {
     let mut largest = 0;
     let end = out.len() + count;
     while out.len() < end {
-        let some = words.len().min(end - out.len());
-        let words = words.get_mut(..some).unwrap_or_default();
-        data.read(words).within(|| "DATA")?;
-        largest = words.iter().fold(largest, |l, word| word.cast_signed().unsigned_abs().max(l));
-        out.extend(words.iter().map(|word| i128::from(word.cast_signed())));
+        let some = scratch.len().min(end - out.len());
+        let scratch = scratch.get_mut(..some).unwrap_or_default();
+        data.read(scratch).within(|| "DATA")?;
+        largest = scratch.iter().fold(largest, |l, word| word.cast_signed().unsigned_abs().max(l));
+        out.extend(scratch.iter().map(|word| i128::from(word.cast_signed())));
     }
-    Ok(u128::from(largest) < most)
+    Ok(u128::from(largest) < limit)
 }
 
-/// Appends `count` zigzag varints of at most 128 bits. Returns whether all are less than `most`, whatever their sign.
+/// Appends `count` zigzag varints of at most 128 bits. Returns whether all absolute values are less than
+/// `limit`.
 fn varints(
     stream: &mut ByteStream,
-    count: usize,
-    words: &mut [u64],
+    rows: usize,
+    scratch: &mut [u64],
     out: &mut Vec<i128>,
-    most: u128,
+    limit: u128,
 ) -> Result<bool> {
     let (mut largest, mut is_short) = (0, true);
-    let end = out.len() + count;
+    let end = out.len() + rows;
     while out.len() < end {
         let bytes = stream.fill(varint::LONGEST)?;
-        let some = words.len().min(end - out.len());
-        let (used, found) = varint::many(bytes, words.get_mut(..some).unwrap_or_default());
-        if found > 0 {
-            let found = words.get(..found).unwrap_or_default();
-            largest = found.iter().fold(largest, |l, word| l.max(*word));
-            out.extend(found.iter().map(|word| i128::from(unzigzag(*word))));
+        let some = scratch.len().min(end - out.len());
+        let (used, count) = varint::many(bytes, scratch.get_mut(..some).unwrap_or_default());
+        if count > 0 {
+            let decoded = scratch.get(..count).unwrap_or_default();
+            largest = decoded.iter().fold(largest, |l, word| l.max(*word));
+            out.extend(decoded.iter().map(|word| i128::from(unzigzag(*word))));
             stream.consume(used);
             continue;
         }
@@ -160,11 +161,11 @@ fn varints(
                 None => return Err(stream.ended("a varint of at most 128 bits")),
             },
         };
-        is_short &= value.unsigned_abs() < most;
+        is_short &= value.unsigned_abs() < limit;
         out.push(value);
         stream.consume(used);
     }
-    Ok(is_short && unzigzag_bound(largest) < most)
+    Ok(is_short && unzigzag_bound(largest) < limit)
 }
 
 /// Passes over `count` varints of at most 128 bits.
@@ -185,52 +186,54 @@ fn unzigzag_bound(word: u64) -> u128 {
     u128::from(word).div_ceil(2)
 }
 
-/// Rescales values, whose scales come next, to `scale`. Returns whether all had it before.
+/// Reads the scales of `values` and rescales them to `scale`. Returns whether all had that scale.
 fn rescale(scales: &mut IntRle, values: &mut [i128], scale: i8) -> Result<bool> {
     let scale = i32::from(scale);
-    let mut stated = Vec::new();
-    let (mut at, mut as_they_are) = (0, true);
+    let mut own_scales = Vec::new();
+    let (mut at, mut unchanged) = (0, true);
     while at < values.len() {
         let rest = values.get_mut(at..).unwrap_or_default();
-        if let Some((one, n)) = scales.constant(rest.len())? {
+        if let Some((own, n)) = scales.constant(rest.len())? {
             at += n;
-            if one != i64::from(scale) {
-                as_they_are = false;
-                let one = i32::try_from(one).map_err(|_| wrong_scale(scale, one))?;
-                rest.iter_mut().take(n).try_for_each(|value| bring(value, one, scale))?;
+            if own != i64::from(scale) {
+                unchanged = false;
+                let own = i32::try_from(own).map_err(|_| wrong_scale(scale, own))?;
+                rest.iter_mut().take(n).try_for_each(|value| rescale_value(value, own, scale))?;
             }
             continue;
         }
-        stated.resize(rest.len().min(BATCH), 0u32);
-        scales.read(&mut stated)?;
-        at += stated.len();
-        if stated.iter().any(|one| one.cast_signed() != scale) {
-            as_they_are = false;
-            rest.iter_mut().zip(&stated).try_for_each(|(v, one)| bring(v, one.cast_signed(), scale))?;
+        own_scales.resize(rest.len().min(BATCH), 0u32);
+        scales.read(&mut own_scales)?;
+        at += own_scales.len();
+        if own_scales.iter().any(|own| own.cast_signed() != scale) {
+            unchanged = false;
+            rest.iter_mut()
+                .zip(&own_scales)
+                .try_for_each(|(v, own)| rescale_value(v, own.cast_signed(), scale))?;
         }
     }
-    Ok(as_they_are)
+    Ok(unchanged)
 }
 
 #[cold]
-fn wrong_scale(scale: i32, found: i64) -> Error {
-    Error::corrupt(format!("expected a decimal of scale {scale}, found one of scale {found}"))
+fn wrong_scale(scale: i32, actual: i64) -> Error {
+    Error::corrupt(format!("expected a decimal of scale {scale}, found one of scale {actual}"))
 }
 
-/// Rescales a value from scale `stated` to `scale`.
-fn bring(value: &mut i128, stated: i32, scale: i32) -> Result<()> {
-    let power = 10i128.checked_pow(scale.abs_diff(stated));
-    let scaled = if stated <= scale {
+/// Rescales a value from scale `own` to `scale`.
+fn rescale_value(value: &mut i128, own: i32, scale: i32) -> Result<()> {
+    let power = 10i128.checked_pow(scale.abs_diff(own));
+    let scaled = if own <= scale {
         power.and_then(|p| value.checked_mul(p))
     } else {
         power.filter(|p| *value % p == 0).map(|p| *value / p)
     };
     let scaled = scaled.or((*value == 0).then_some(0));
-    *value = scaled.ok_or_else(|| match stated <= scale {
+    *value = scaled.ok_or_else(|| match own <= scale {
         true => {
             Error::corrupt(format!("expected a decimal that has room for scale {scale}, found one too long"))
         }
-        false => wrong_scale(scale, stated.into()),
+        false => wrong_scale(scale, own.into()),
     })?;
     Ok(())
 }
@@ -248,36 +251,36 @@ mod tests {
     }
 
     #[test]
-    fn values_of_all_lengths_come_out_and_are_measured() {
+    fn values_of_all_lengths_are_decoded_and_checked() {
         let values: Vec<i64> = (0..3000)
             .map(|n| (0x1234_5678_9abc_def1i64 >> (n % 62)) * if n % 3 == 0 { -1 } else { 1 })
             .collect();
         let mut bytes = Vec::new();
         values.iter().for_each(|v| put_zigzag(&mut bytes, *v));
         let largest = values.iter().map(|v| v.unsigned_abs()).max().unwrap();
-        for (most, expected) in [(largest.into(), false), (u128::from(largest) + 1, true)] {
-            let mut found = Vec::new();
+        for (limit, expected) in [(largest.into(), false), (u128::from(largest) + 1, true)] {
+            let mut decoded = Vec::new();
             let mut stream = stream(bytes.clone());
-            let is_short = varints(&mut stream, values.len(), &mut [0; BATCH], &mut found, most).unwrap();
-            assert_eq!((is_short, found.len()), (expected, values.len()));
-            assert!(found.iter().zip(&values).all(|(found, value)| *found == i128::from(*value)));
-            assert!(varints(&mut stream, 1, &mut [0; BATCH], &mut found, most).is_err());
+            let is_short = varints(&mut stream, values.len(), &mut [0; BATCH], &mut decoded, limit).unwrap();
+            assert_eq!((is_short, decoded.len()), (expected, values.len()));
+            assert!(decoded.iter().zip(&values).all(|(actual, value)| *actual == i128::from(*value)));
+            assert!(varints(&mut stream, 1, &mut [0; BATCH], &mut decoded, limit).is_err());
         }
         for skipped in [0, 1, 7, 64, 1000, values.len() - 1] {
             let mut stream = stream(bytes.clone());
             skip_varints(&mut stream, skipped).unwrap();
-            let mut found = Vec::new();
-            varints(&mut stream, 1, &mut [0; BATCH], &mut found, u128::MAX).unwrap();
-            assert_eq!(found, [i128::from(values[skipped])]);
+            let mut decoded = Vec::new();
+            varints(&mut stream, 1, &mut [0; BATCH], &mut decoded, u128::MAX).unwrap();
+            assert_eq!(decoded, [i128::from(values[skipped])]);
             assert!(skip_varints(&mut stream, values.len() - skipped).is_err());
         }
-        // The bound for short values is exact to the digit, too.
-        for (value, most, expected) in
+        // The limit is exact for short values, too.
+        for (value, limit, expected) in
             [(99, 100, true), (-99, 100, true), (100, 100, false), (-100, 100, false)]
         {
             let mut bytes = Vec::new();
             (0..200).for_each(|_| put_zigzag(&mut bytes, value));
-            let is_short = varints(&mut stream(bytes), 128, &mut [0; BATCH], &mut Vec::new(), most).unwrap();
+            let is_short = varints(&mut stream(bytes), 128, &mut [0; BATCH], &mut Vec::new(), limit).unwrap();
             assert_eq!(is_short, expected, "{value}");
         }
     }
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_brought_to_the_columns() {
+    fn values_are_rescaled_to_the_columns_scale() {
         // DIRECT, 8 bits: 1, 3, 60; SHORT_REPEAT: 2 three times, 3 three times.
         let mut runs = scales(&[0x4e, 2, 2, 6, 120, 0x00, 4, 0x00, 6]);
         let mut values = [15, 1500, 0, 7, 8, 9, 10, 20, 30];

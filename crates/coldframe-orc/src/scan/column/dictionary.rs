@@ -16,20 +16,19 @@ pub(crate) type Dictionaries = Mutex<HashMap<usize, Arc<Dictionary>>>;
 /// The entries of a column.
 #[derive(Debug)]
 pub(crate) enum Dictionary {
-    /// Text, and the indexes of entries that are not UTF-8, which are empty.
+    /// Text, and the indexes of entries that are not UTF-8; these entries are empty.
     Text(TextDictionary, Vec<usize>),
-    /// Bytes: of text that the user declared as binary.
+    /// Bytes, of text that the user declared as binary.
     Bytes(BinaryArray),
 }
 
 /// Approximate memory of an entry: its position, its first bytes, its offset.
 const ENTRY: u64 = 32;
 
-/// The maximum number of entries of a dictionary, as far as a stripe limits it.
+/// Limits the number of entries of a stripe's dictionary.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Most {
-    /// Rows of the stripe: a column that is not repeated by a list has no more values, and so no more
-    /// entries.
+pub(super) struct EntryLimit {
+    /// Rows of the stripe: a column outside lists and maps has no more values, and so no more entries.
     pub(super) rows: u64,
     /// Whether a list or map repeats the column.
     pub(super) repeated: bool,
@@ -37,8 +36,8 @@ pub(super) struct Most {
     pub(super) file_len: u64,
 }
 
-impl Most {
-    /// An error for an impossible number of entries. Empty ones take no bytes in the file, so nothing else
+impl EntryLimit {
+    /// An error for an impossible number of entries. Empty entries take no bytes in the file, so nothing else
     /// bounds them.
     fn check(self, entries: u64, limits: &Limits) -> Result<usize> {
         if entries > self.rows && !self.repeated {
@@ -61,10 +60,10 @@ pub(super) fn read(
     mut lengths: IntRle,
     mut data: ByteStream,
     limits: &Limits,
-    most: Most,
+    limit: EntryLimit,
     is_text: bool,
 ) -> Result<Dictionary> {
-    let mut sizes = vec![0u32; most.check(entries, limits)?];
+    let mut sizes = vec![0u32; limit.check(entries, limits)?];
     lengths.read(&mut sizes).within(|| "LENGTH")?;
     let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
     let bytes = data.take(total).within(|| "DICTIONARY_DATA")?;

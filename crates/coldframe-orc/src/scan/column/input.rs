@@ -11,7 +11,7 @@ use coldframe_core::{Changes, Error, Limits, Result};
 use super::Present;
 use super::dictionary::Dictionaries;
 use crate::layout::compression::Compression;
-use crate::layout::index::{Positions, StreamPosition};
+use crate::layout::index::{IndexPosition, Positions};
 use crate::layout::proto::ColumnEncoding;
 use crate::layout::quirks::Quirks;
 use crate::layout::stripe::{StreamKind, StripeLayout};
@@ -34,37 +34,37 @@ pub(crate) struct StoredPart {
 /// The parts of streams that were fetched, by column and kind.
 pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
 
-/// The size limit of a batch: for all columns together, so that memory does not grow with their number.
+/// The size limit of a batch, for all columns together: memory does not grow with their number.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
-    one_row: bool,
+    single_row: bool,
     limits: Limits,
-    held: Held,
+    batch_bytes: BatchBytes,
 }
 
-/// How many bytes of variable-length values the current batch has.
+/// Bytes of variable-length values in the current batch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(Arc<AtomicU64>);
+pub(crate) struct BatchBytes(Arc<AtomicU64>);
 
-impl Held {
-    /// For the next batch.
+impl BatchBytes {
+    /// Starts the next batch.
     pub(crate) fn clear(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// With `bytes` more.
+    /// Adds `bytes`; returns the sum.
     fn add(&self, bytes: u64) -> u64 {
-        let add = |held: u64| Some(held.saturating_add(bytes));
+        let add = |bytes_so_far: u64| Some(bytes_so_far.saturating_add(bytes));
         let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         before.unwrap_or_default().saturating_add(bytes)
     }
 }
 
 impl Bound {
-    /// An error that makes the caller retry with fewer rows, if `values` of a batch take too many `bytes`.
+    /// If `values` of a batch take too many `bytes`: an error that makes the caller retry with fewer rows.
     pub(crate) fn check(&self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
-        let together = self.held.add(bytes);
-        if self.one_row {
+        let together = self.batch_bytes.add(bytes);
+        if self.single_row {
             // Fewer rows cannot be read.
             self.limits.block("a row", together)?;
             return check_batch(what, 1, bytes);
@@ -72,13 +72,14 @@ impl Bound {
         check_batch(what, self.rows(values), together)
     }
 
-    /// How many fewer rows to try: one if a batch cannot have less, however many values it has.
+    /// The number of rows to report in that error: one if the batch has a single row, however many values it
+    /// has.
     pub(crate) fn rows(&self, values: usize) -> usize {
-        if self.one_row { 1 } else { values.max(2) }
+        if self.single_row { 1 } else { values.max(2) }
     }
 }
 
-/// What readers are made from.
+/// The input of column readers.
 #[derive(Debug)]
 pub(crate) struct Input<'a> {
     /// The file's types.
@@ -105,10 +106,10 @@ pub(crate) struct Input<'a> {
     pub(crate) rows: u64,
     /// Length of the file.
     pub(crate) file_len: u64,
-    /// Whether batches have one row, which must be read however long its values are.
-    pub(crate) one_row: bool,
+    /// Whether batches have a single row, which is read however long its values are.
+    pub(crate) single_row: bool,
     /// The current size of the batch.
-    pub(crate) held: &'a Held,
+    pub(crate) batch_bytes: &'a BatchBytes,
 }
 
 impl Input<'_> {
@@ -117,12 +118,12 @@ impl Input<'_> {
         self.layout.encoding(column)
     }
 
-    /// How many rows are read for how many bytes: only a single row may exceed the limit.
+    /// The size limit of a batch; only a single row may exceed it.
     pub(crate) fn bound(&self) -> Bound {
-        Bound { one_row: self.one_row, limits: self.limits, held: self.held.clone() }
+        Bound { single_row: self.single_row, limits: self.limits, batch_bytes: self.batch_bytes.clone() }
     }
 
-    /// The version of integer RLE that a column's encoding means.
+    /// The version of integer RLE in a column's encoding.
     pub(crate) fn version(&self, column: usize) -> Result<Version> {
         match self.encoding(column).kind() {
             0 | 1 => Ok(Version::V1),
@@ -131,22 +132,22 @@ impl Input<'_> {
         }
     }
 
-    fn position(&self, column: usize, kind: StreamKind) -> StreamPosition {
+    fn position(&self, column: usize, kind: StreamKind) -> IndexPosition {
         self.positions.map(|p| p.of(column, kind)).unwrap_or_default()
     }
 
-    /// A stream from its start, whatever the row group; empty if the stripe has no such stream.
+    /// A stream from its start, for every row group; empty if the stripe has no such stream.
     pub(crate) fn whole(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
-        self.open_at(column, kind, StreamPosition::default())
+        self.open_at(column, kind, IndexPosition::default())
     }
 
-    fn open_at(&self, column: usize, kind: StreamKind, position: StreamPosition) -> Result<ByteStream> {
+    fn open_at(&self, column: usize, kind: StreamKind, position: IndexPosition) -> Result<ByteStream> {
         let parts = self.streams.get(&(column, kind)).map(Vec::as_slice).unwrap_or_default();
         // The last part that begins before the position: parts overlap at most by their slop.
         let behind = parts.partition_point(|p| p.start <= position.chunk);
         let part = parts.get(behind.wrapping_sub(1)).filter(|p| p.start <= position.chunk);
         let Some(part) = part else {
-            if position != StreamPosition::default() {
+            if position != IndexPosition::default() {
                 return Err(Error::corrupt(format!("expected a stream {}, found none", kind.name())));
             }
             return Ok(ByteStream::new(Bytes::new(), 0, self.compression));

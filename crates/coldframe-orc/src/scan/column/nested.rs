@@ -1,7 +1,7 @@
 //! Struct, list, map and union.
 //!
 //! ```text
-//! struct     PRESENT, children with a value for each row that is there
+//! struct     PRESENT, children with a value for each row that is not null
 //! list, map  PRESENT, LENGTH of each, children with the values of all one behind the other
 //! union      PRESENT, DATA the tag of each in runs of bytes, children with a value for each row of their tag
 //! ```
@@ -13,17 +13,17 @@ use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::input::{Bound, Input};
-use super::{ColumnReader, Misread, Present, Validity, array, boxed, column, dense, reader, to_rows};
+use super::{ColumnReader, MalformedValue, Present, Validity, array, boxed, column, dense, reader, to_rows};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::bytes::ByteRle;
 use crate::scan::rle::int::IntRle;
 use crate::scan::stream::StreamPosition;
 
-/// Bytes that an element costs in addition to its values, to bound the number of elements.
+/// Bytes that an element costs besides its values, to bound the number of elements.
 const ELEMENT: u64 = 1;
 
-/// The children of the struct `of` that `fields` name, in order; names may occur twice.
+/// The children of the struct `of` that `fields` names, in order; names may repeat.
 pub(super) fn children<'a>(
     input: &Input<'a>,
     of: &'a Column,
@@ -40,7 +40,7 @@ pub(super) fn children<'a>(
 }
 
 fn mismatch(column: &Column, field: &Field) -> Error {
-    Error::schema(format!("expected a {}, asked for {}", column.kind.name(), field.data_type()))
+    Error::schema(format!("expected a {}, found a request for {}", column.kind.name(), field.data_type()))
 }
 
 fn child<'a>(input: &Input<'a>, of: &Column, place: usize) -> Result<&'a Column> {
@@ -73,24 +73,24 @@ impl ColumnReader for Structs {
         Ok(array(structs.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        self.children.iter().for_each(|child| child.stands(into));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        self.children.iter().for_each(|child| child.positions(into));
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
-        self.children.iter().for_each(|child| child.misread(into));
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        self.children.iter().for_each(|child| child.malformed(into));
     }
 }
 
-/// What lists and maps share.
+/// The part that lists and maps share: nulls and lengths.
 struct Lengths {
     present: Present,
     lengths: IntRle,
     /// The minimum cost of an element.
     element: u64,
     bound: Bound,
-    /// Where the elements of each row read last begin.
+    /// Where the elements of each row of the last read begin.
     offsets: OffsetBuffer<i32>,
 }
 
@@ -103,9 +103,9 @@ impl Lengths {
         Ok(Self { present, lengths, element, bound, offsets: OffsetBuffer::new_empty() })
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.lengths.stand(StreamKind::Length));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.lengths.position(StreamKind::Length));
     }
 
     /// Nulls, offsets and the number of elements.
@@ -127,11 +127,11 @@ impl Lengths {
     }
 
     /// The malformed values in the elements, by row.
-    fn misread(&self, elements: &dyn ColumnReader, into: &mut Vec<Misread>) {
+    fn malformed(&self, elements: &dyn ColumnReader, into: &mut Vec<MalformedValue>) {
         let first = into.len();
-        elements.misread(into);
-        for misread in into.iter_mut().skip(first) {
-            misread.row = row_of(&self.offsets, misread.row);
+        elements.malformed(into);
+        for malformed in into.iter_mut().skip(first) {
+            malformed.row = row_of(&self.offsets, malformed.row);
         }
     }
 }
@@ -162,13 +162,13 @@ impl ColumnReader for Lists {
         Ok(array(lists.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.lengths.stands(into);
-        self.child.stands(into);
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.lengths.positions(into);
+        self.child.positions(into);
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
-        self.lengths.misread(self.child.as_ref(), into);
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        self.lengths.malformed(self.child.as_ref(), into);
     }
 }
 
@@ -201,10 +201,10 @@ impl ColumnReader for Maps {
             return Err(Error::unsupported("a map with a null key, which Arrow cannot hold"));
         }
         // A key cannot be null, so its map becomes null.
-        let mut misread = Vec::new();
-        self.lengths.misread(self.key.as_ref(), &mut misread);
-        let misread: Vec<usize> = misread.into_iter().map(|misread| misread.row).collect();
-        let nulls = with_nulls(nulls, rows, &misread);
+        let mut malformed = Vec::new();
+        self.lengths.malformed(self.key.as_ref(), &mut malformed);
+        let malformed: Vec<usize> = malformed.into_iter().map(|malformed| malformed.row).collect();
+        let nulls = with_nulls(nulls, rows, &malformed);
         let columns = vec![keys, self.value.read(total, None)?];
         let entries = StructArray::try_new_with_length(self.fields.clone(), columns, None, total)
             .map_err(arrow_error)?;
@@ -212,15 +212,15 @@ impl ColumnReader for Maps {
         Ok(array(maps.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.lengths.stands(into);
-        self.key.stands(into);
-        self.value.stands(into);
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.lengths.positions(into);
+        self.key.positions(into);
+        self.value.positions(into);
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
-        self.lengths.misread(self.key.as_ref(), into);
-        self.lengths.misread(self.value.as_ref(), into);
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        self.lengths.malformed(self.key.as_ref(), into);
+        self.lengths.malformed(self.value.as_ref(), into);
     }
 }
 
@@ -269,13 +269,13 @@ impl ColumnReader for Unions {
         Ok(array(unions.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.tags.stand(StreamKind::Data));
-        self.children.iter().for_each(|child| child.stands(into));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.tags.position(StreamKind::Data));
+        self.children.iter().for_each(|child| child.positions(into));
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
-        self.children.iter().for_each(|child| child.misread(into));
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        self.children.iter().for_each(|child| child.malformed(into));
     }
 }

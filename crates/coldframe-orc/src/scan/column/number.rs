@@ -50,9 +50,9 @@ impl ColumnReader for Booleans {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.data.stand(StreamKind::Data));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.data.position(StreamKind::Data));
     }
 }
 
@@ -75,9 +75,9 @@ impl ColumnReader for Bytes {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.data.stand(StreamKind::Data));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.data.position(StreamKind::Data));
     }
 }
 
@@ -124,13 +124,13 @@ where
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.data.stand(StreamKind::Data));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.data.position(StreamKind::Data));
     }
 }
 
-/// Hybrid days as proleptic ones.
+/// Converts hybrid days to proleptic days.
 fn rebase<W: Word>(days: &mut [W]) {
     for day in days {
         let stored = u32::from_le_bytes(day.widen().to_le_bytes().first_chunk().copied().unwrap_or_default());
@@ -185,9 +185,9 @@ macro_rules! floats {
                 self.data.skip(validity.valid.saturating_mul($n)).within(|| "DATA")
             }
 
-            fn stands(&self, into: &mut Vec<StreamPosition>) {
-                self.present.stands(into);
-                into.push(self.data.stand(StreamKind::Data));
+            fn positions(&self, into: &mut Vec<StreamPosition>) {
+                self.present.positions(into);
+                into.push(self.data.position(StreamKind::Data));
             }
         }
     )*};

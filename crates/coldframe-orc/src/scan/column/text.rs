@@ -5,8 +5,9 @@
 //! dictionary  DATA the entry of each value | LENGTH of each entry | DICTIONARY_DATA the bytes of all entries
 //! ```
 //!
-//! Text is checked once: all bytes of a batch together, or a dictionary's when a stripe begins. A value that is not UTF-8 costs
-//! only itself: it is told to whoever decodes the batch, which knows what becomes of its row.
+//! Text is checked once: all bytes of a batch together, or a dictionary when its stripe begins. A value that
+//! is not UTF-8 costs only itself: the reader reports it ([`ColumnReader::malformed`]), and the decoder of
+//! the batch decides about its row.
 
 use std::sync::{Arc, PoisonError};
 
@@ -18,9 +19,9 @@ use bytes::Bytes;
 use coldframe_core::arrays::{TextDictionary, binary_of_lengths, readable_text, views, with_nulls};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
-use super::dictionary::{self, Dictionaries, Dictionary, Most};
+use super::dictionary::{self, Dictionaries, Dictionary, EntryLimit};
 use super::input::{Bound, Input};
-use super::{ColumnReader, Misread, Present, Validity, array, boxed, dense, primitive, to_rows};
+use super::{ColumnReader, MalformedValue, Present, Validity, array, boxed, dense, primitive, to_rows};
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
@@ -42,11 +43,11 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
         bound: input.bound(),
         form: Form::of(field),
         nullable: field.is_nullable(),
-        misread: Vec::new(),
+        malformed: Vec::new(),
     })
 }
 
-/// A reader of text, or of bytes.
+/// A reader of text or bytes by dictionary.
 fn by_dictionary(
     input: &Input<'_>,
     column: &Column,
@@ -55,8 +56,8 @@ fn by_dictionary(
 ) -> Result<Box<dyn ColumnReader>> {
     let (form, nullable) = (Form::of(field), field.is_nullable() || !is_text);
     let present = input.present(column.id)?;
-    let held = |d: &Dictionaries| d.lock().unwrap_or_else(PoisonError::into_inner).get(&column.id).cloned();
-    let dictionary = match held(input.dictionaries) {
+    let cached = |d: &Dictionaries| d.lock().unwrap_or_else(PoisonError::into_inner).get(&column.id).cloned();
+    let dictionary = match cached(input.dictionaries) {
         Some(dictionary) => dictionary,
         None => {
             let read = Arc::new(read_dictionary(input, column, is_text)?);
@@ -66,37 +67,37 @@ fn by_dictionary(
     };
     let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, false)?;
     let (scratch, bound) = (Vec::new(), input.bound());
-    boxed(ByDictionary { present, data, dictionary, scratch, bound, form, nullable, misread: Vec::new() })
+    boxed(ByDictionary { present, data, dictionary, scratch, bound, form, nullable, malformed: Vec::new() })
 }
 
-/// The dictionary of a column, whatever the row group.
+/// The dictionary of a column, for every row group.
 fn read_dictionary(input: &Input<'_>, column: &Column, is_text: bool) -> Result<Dictionary> {
     let entries = u64::from(input.encoding(column.id).dictionary_size());
     let lengths = IntRle::new(input.whole(column.id, StreamKind::Length)?, input.version(column.id)?, false);
-    let most = Most { rows: input.rows, repeated: column.repeated, file_len: input.file_len };
+    let limit = EntryLimit { rows: input.rows, repeated: column.repeated, file_len: input.file_len };
     let data = input.whole(column.id, StreamKind::DictionaryData)?;
-    dictionary::read(entries, lengths, data, &input.limits, most, is_text)
+    dictionary::read(entries, lengths, data, &input.limits, limit, is_text)
 }
 
 /// The dictionary of a column as bytes.
 pub(crate) fn stored_dictionary(input: &Input<'_>, column: &Column) -> Result<BinaryArray> {
     match read_dictionary(input, column, false)? {
         Dictionary::Bytes(values) => Ok(values),
-        Dictionary::Text(..) => Err(Error::invalid("a dictionary of text where bytes were asked for")),
+        Dictionary::Text(..) => Err(Error::invalid("a dictionary of text where bytes were requested")),
     }
 }
 
 /// A reader of bytes.
 pub(super) fn binary(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
-    // Text that the user declared to be bytes may have one.
+    // Text that the user declared as bytes may have a dictionary.
     if is_dictionary(&input.encoding(column.id)) {
         return by_dictionary(input, column, field, false);
     }
     let present = input.present(column.id)?;
     let (data, lengths) = direct(input, column)?;
-    let (scratch, bound, misread) = (Vec::new(), input.bound(), Vec::new());
+    let (scratch, bound, malformed) = (Vec::new(), input.bound(), Vec::new());
     let form = if *field.data_type() == DataType::BinaryView { Form::BinaryView } else { Form::Binary };
-    boxed(Direct { present, data, lengths, scratch, bound, form, nullable: true, misread })
+    boxed(Direct { present, data, lengths, scratch, bound, form, nullable: true, malformed })
 }
 
 fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
@@ -104,7 +105,7 @@ fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
     Ok((input.bytes(column.id, StreamKind::Data)?, lengths))
 }
 
-/// What values become.
+/// The Arrow form of the values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Binary,
@@ -137,7 +138,7 @@ struct Direct {
     /// A map's keys may not be null.
     nullable: bool,
     /// Rows of the last batch whose values are not UTF-8.
-    misread: Vec<usize>,
+    malformed: Vec<usize>,
 }
 
 impl Direct {
@@ -146,8 +147,8 @@ impl Direct {
         if self.form == Form::BinaryView {
             return Ok(array(views::binary(&self.scratch, bytes.into(), nulls)?));
         }
-        let (text, misread) = views::text(&self.scratch, bytes.into(), nulls, self.nullable)?;
-        self.misread = misread;
+        let (text, malformed) = views::text(&self.scratch, bytes.into(), nulls, self.nullable)?;
+        self.malformed = malformed;
         Ok(array(text))
     }
 }
@@ -169,8 +170,8 @@ impl ColumnReader for Direct {
         if self.form == Form::Binary {
             return Ok(array(binary_of_lengths(&self.scratch, bytes.into(), validity.nulls)?));
         }
-        let (text, misread) = readable_text(&self.scratch, bytes.into(), validity.nulls, self.nullable)?;
-        self.misread = misread;
+        let (text, malformed) = readable_text(&self.scratch, bytes.into(), validity.nulls, self.nullable)?;
+        self.malformed = malformed;
         if self.form != Form::Keyed {
             return Ok(array(text));
         }
@@ -187,13 +188,13 @@ impl ColumnReader for Direct {
         self.data.skip(usize::try_from(total).unwrap_or(usize::MAX)).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.extend([self.data.stand(StreamKind::Data), self.lengths.stand(StreamKind::Length)]);
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.extend([self.data.position(StreamKind::Data), self.lengths.position(StreamKind::Length)]);
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
-        into.extend(self.misread.iter().map(|row| Misread { row: *row, column: None }));
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        into.extend(self.malformed.iter().map(|row| MalformedValue { row: *row, column: None }));
     }
 }
 
@@ -208,38 +209,38 @@ struct ByDictionary {
     /// A map's keys may not be null.
     nullable: bool,
     /// Rows of the last batch whose values are not UTF-8.
-    misread: Vec<usize>,
+    malformed: Vec<usize>,
 }
 
 impl ByDictionary {
-    /// The values of the entries in `scratch`, as they are or by their keys.
-    fn text(&mut self, words: &TextDictionary, rows: usize, validity: &Validity) -> Result<ArrayRef> {
-        let misread = if self.nullable { self.misread.as_slice() } else { &[] };
-        let nulls = with_nulls(validity.nulls.clone(), rows, misread);
+    /// The values of the entries in `scratch`: as text, as views, or as a dictionary with keys.
+    fn text(&mut self, entries: &TextDictionary, rows: usize, validity: &Validity) -> Result<ArrayRef> {
+        let malformed = if self.nullable { self.malformed.as_slice() } else { &[] };
+        let nulls = with_nulls(validity.nulls.clone(), rows, malformed);
         if self.form == Form::TextView {
             let (stored, validity) = (dense(&mut self.scratch, validity), validity.nulls.as_ref());
-            return Ok(array(words.views_of(stored, rows, validity, nulls).within(|| "DATA")?));
+            return Ok(array(entries.views_of(stored, rows, validity, nulls).within(|| "DATA")?));
         }
         if self.form == Form::Keyed {
             to_rows(&mut self.scratch, validity)?;
             let keys = primitive(std::mem::take(&mut self.scratch), nulls);
-            let keyed = DictionaryArray::<Int32Type>::try_new(keys, words.values());
+            let keyed = DictionaryArray::<Int32Type>::try_new(keys, entries.values());
             return Ok(array(keyed.map_err(arrow_error)?));
         }
         let stored = dense(&mut self.scratch, validity);
-        let gathered = words.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
+        let gathered = entries.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
         self.bound.check("the text of a batch", rows, gathered.total())?;
         to_rows(&mut self.scratch, validity)?;
         Ok(array(gathered.text(&self.scratch, nulls)?))
     }
 }
 
-/// The rows whose entries are `malformed`, which are empty ones of the dictionary.
-fn misread_rows(stored: &[u32], malformed: &[usize], validity: &Validity) -> Vec<usize> {
-    if malformed.is_empty() {
+/// The rows whose entry is one of `entries`, the malformed ones.
+fn malformed_rows(stored: &[u32], entries: &[usize], validity: &Validity) -> Vec<usize> {
+    if entries.is_empty() {
         return Vec::new();
     }
-    let is_malformed = |entry: &u32| malformed.binary_search(&(*entry as usize)).is_ok();
+    let is_malformed = |entry: &u32| entries.binary_search(&(*entry as usize)).is_ok();
     let rows = |rows: &mut dyn Iterator<Item = usize>| {
         rows.zip(stored).filter(|(_, entry)| is_malformed(entry)).map(|(row, _)| row).collect()
     };
@@ -249,7 +250,7 @@ fn misread_rows(stored: &[u32], malformed: &[usize], validity: &Validity) -> Vec
     }
 }
 
-/// The entries that `places` name, where they are valid.
+/// The entries at `places`, where valid.
 fn bytes_of(
     entries: &BinaryArray,
     places: Vec<u32>,
@@ -260,8 +261,8 @@ fn bytes_of(
     let mut total = 0;
     for place in places.iter().flatten() {
         if place as usize >= entries.len() {
-            let found = entries.len();
-            return Err(Error::corrupt(format!("expected one of {found} entries, found {place}")));
+            let count = entries.len();
+            return Err(Error::corrupt(format!("expected one of {count} entries, found {place}")));
         }
         total += u64::from(entries.value_length(place as usize).unsigned_abs());
     }
@@ -277,9 +278,9 @@ impl ColumnReader for ByDictionary {
         self.data.read(stored).within(|| "DATA")?;
         let dictionary = self.dictionary.clone();
         match dictionary.as_ref() {
-            Dictionary::Text(words, malformed) => {
-                self.misread = misread_rows(stored, malformed, &validity);
-                self.text(words, rows, &validity)
+            Dictionary::Text(entries, malformed_entries) => {
+                self.malformed = malformed_rows(stored, malformed_entries, &validity);
+                self.text(entries, rows, &validity)
             }
             Dictionary::Bytes(entries) => {
                 to_rows(&mut self.scratch, &validity)?;
@@ -298,12 +299,12 @@ impl ColumnReader for ByDictionary {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.data.stand(StreamKind::Data));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.data.position(StreamKind::Data));
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
-        into.extend(self.misread.iter().map(|row| Misread { row: *row, column: None }));
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        into.extend(self.malformed.iter().map(|row| MalformedValue { row: *row, column: None }));
     }
 }

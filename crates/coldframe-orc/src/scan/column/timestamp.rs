@@ -5,9 +5,10 @@
 //! SECONDARY  nanoseconds with their zeros cut off: n << 3 | zeros - 1
 //! ```
 //!
-//! ORC specification v1, "Timestamp Columns". What is handed out is the writer's wall clock, or the instant in UTC for those with
-//! local time zone. Java stores instants before 1970 that have a fraction beyond a millisecond one second later, which is undone;
-//! the C++ writer in pyarrow stores truncated seconds and negative nanoseconds.
+//! ORC specification v1, "Timestamp Columns". The reader returns the writer's wall clock, or the instant in
+//! UTC for timestamps with local time zone. Java stores instants before 1970 with a fraction of a millisecond
+//! or more one second later, which the reader undoes; the C++ writer in pyarrow stores truncated seconds and
+//! negative nanoseconds.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use crate::scan::rle::int::IntRle;
 use crate::scan::stream::StreamPosition;
 use crate::schema;
 
-/// Nanoseconds above this had no whole millisecond.
+/// Largest fraction below a millisecond, in nanoseconds.
 const MILLI: i64 = 999_999;
 const SECOND: i64 = 1_000_000_000;
 /// 1582-10-15 in seconds.
@@ -103,18 +104,18 @@ impl ColumnReader for Timestamps {
         self.nanos.skip(validity.valid).within(|| "SECONDARY")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.extend([self.seconds.stand(StreamKind::Data), self.nanos.stand(StreamKind::Secondary)]);
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.extend([self.seconds.position(StreamKind::Data), self.nanos.position(StreamKind::Secondary)]);
     }
 }
 
 impl Timestamps {
-    /// Makes values of seconds as stored, and counts those that lose digits.
+    /// Converts stored seconds to values, and counts the values that lose digits.
     fn add_nanos(&mut self, values: &mut [u64]) -> Result<()> {
         let cuts = self.clock.unit == TimeUnit::Microsecond;
         let (mut at, mut cut) = (0, 0);
-        // Whole seconds, or milliseconds of one writer: where one run is a value repeated, the next one often is.
+        // Whole seconds come in runs of one value: after such a run, the next run often is one, too.
         let mut repeats = true;
         while at < values.len() {
             let rest = values.get_mut(at..).unwrap_or_default();
@@ -151,7 +152,7 @@ impl Timestamps {
     }
 }
 
-/// What makes values of stored numbers.
+/// Converts stored numbers to values.
 struct Clock {
     base: i64,
     zone: Arc<Zone>,
@@ -161,14 +162,15 @@ struct Clock {
 }
 
 impl Clock {
-    /// What is added to seconds as stored, where all of `values` are since 1970, in range, and under one offset of the zone.
+    /// The shift from stored seconds to seconds of the wall clock, if all `values` are since 1970, in range,
+    /// and under one offset of the zone.
     fn usual_shift(&self, values: &[u64]) -> Option<i64> {
         let first = values.first()?.cast_signed().checked_add(self.base)?;
         let (start, end, offset) = self.zone.span(first);
         let latest = i64::MAX / SECOND - 1;
         let (from, to) = (start.max(0).max(-offset), end.min(latest - offset));
         let (least, most) = (from.checked_sub(self.base)?, (to - 1).checked_sub(self.base)?);
-        // The sign of one difference or the other tells a value outside, even if the difference of that one wraps around.
+        // For a value outside, one of the differences is negative, even if the other one wraps around.
         let outside = values
             .iter()
             .map(|value| value.cast_signed())
@@ -176,13 +178,14 @@ impl Clock {
         (outside >= 0).then_some(self.base + offset)
     }
 
-    /// How many of the unit a second has, and how many nanoseconds one of the unit.
+    /// Units per second, and nanoseconds per unit.
     fn factors(&self) -> (i64, i64) {
         if self.unit == TimeUnit::Microsecond { (1_000_000, 1000) } else { (SECOND, 1) }
     }
 
-    /// [`Self::convert`] for values that are all since 1970 and in range, under one offset of the zone, with nanoseconds of no
-    /// sign: without a branch. Returns whether they are; if not, nothing is changed.
+    /// [`Self::convert`] without branches, for values since 1970, in range, under one offset of the zone, and
+    /// with nanoseconds that are not negative. Returns whether all values are such; if not, it changes
+    /// nothing.
     fn convert_usual(&self, values: &mut [u64], nanos: &[u64]) -> bool {
         let Some(shift) = self.usual_shift(values) else { return false };
         if nanos.iter().fold(false, |bad, stored| bad | usual_nanoseconds(*stored).is_none()) {
@@ -197,7 +200,7 @@ impl Clock {
         true
     }
 
-    /// The same where all have these nanoseconds.
+    /// Like [`Self::convert_usual`] for equal nanoseconds.
     fn convert_repeated(&self, values: &mut [u64], stored: u64) -> bool {
         let (Some(shift), Some(nanos)) = (self.usual_shift(values), usual_nanoseconds(stored)) else {
             return false;
@@ -210,9 +213,9 @@ impl Clock {
         true
     }
 
-    /// Seconds as stored become values of the unit.
+    /// Converts stored seconds to values of the unit.
     fn convert(&self, values: &mut [u64], nanos: &[u64]) -> Result<()> {
-        // The span of instants that the last one was in, and its offset.
+        // The span of instants that had the last offset, and that offset.
         let (mut start, mut end, mut offset) = (0, 0, 0);
         for (value, nanos) in values.iter_mut().zip(nanos) {
             let nanos = nanoseconds(*nanos)?;
@@ -231,7 +234,7 @@ impl Clock {
                 TimeUnit::Microsecond => (1_000_000, nanos.div_euclid(1000)),
                 _ => (SECOND, nanos),
             };
-            // One second less, and its fraction more: the first second of the range has them.
+            // Move one second into the fraction: the first second of the range would overflow.
             let (whole, rest) = if wall < 0 { (wall + 1, fraction - per_second) } else { (wall, fraction) };
             let result = whole.checked_mul(per_second).and_then(|t| t.checked_add(rest));
             *value = result.ok_or_else(|| self.out_of_range(wall))?.cast_unsigned();
@@ -252,7 +255,7 @@ impl Clock {
     }
 }
 
-/// What zeros were cut off, by the lowest three bits.
+/// The factor that restores the zeros, by the lowest three bits.
 const POWERS: [i64; 8] = [1, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Whether nanoseconds as stored have digits below a microsecond.
@@ -261,22 +264,22 @@ fn is_finer_than_micros(stored: u64) -> bool {
     let digits = stored.cast_signed() >> 3;
     match stored & 7 {
         0 => digits % 1000 != 0,
-        // Two zeros were cut off: one digit more is below.
+        // Two zeros were cut off, so one stored digit is below a microsecond.
         1 => digits % 10 != 0,
         _ => false,
     }
 }
 
-/// [`nanoseconds`] that are so many and not negative.
+/// [`nanoseconds`] that are valid and not negative.
 #[inline(always)]
 fn usual_nanoseconds(stored: u64) -> Option<i64> {
     let digits = (stored >> 3).cast_signed();
     let power = POWERS.get((stored & 7) as usize).copied().unwrap_or(1);
-    // The product of digits that are no second themselves does not overflow.
+    // With digits below a second, the product does not overflow.
     (digits < SECOND).then(|| digits * power).filter(|nanos| *nanos < SECOND)
 }
 
-/// Nanoseconds with their zeros put back.
+/// Nanoseconds with their zeros restored.
 #[inline]
 fn nanoseconds(stored: u64) -> Result<i64> {
     let digits = stored.cast_signed() >> 3;
@@ -293,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_are_put_back() {
+    fn zeros_are_restored() {
         assert_eq!(nanoseconds(0x0a).unwrap(), 1000);
         assert_eq!(nanoseconds(1_000 << 3).unwrap(), 1000);
         assert_eq!(nanoseconds(5 << 3 | 7).unwrap(), 500_000_000);

@@ -17,7 +17,7 @@ use crate::scan::stream::{ByteStream, StreamPosition};
 #[derive(Debug)]
 pub(crate) struct ByteRle {
     stream: ByteStream,
-    /// Bytes left of the current run.
+    /// Remaining bytes of the current run.
     left: usize,
     /// The repeated byte; `None` for literals.
     repeated: Option<u8>,
@@ -30,8 +30,8 @@ impl ByteRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
-        StreamPosition { left: (self.left, 0), ..self.stream.stand(kind) }
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
+        StreamPosition { left: (self.left, 0), ..self.stream.position(kind) }
     }
 
     fn start_run(&mut self) -> Result<()> {
@@ -98,35 +98,34 @@ impl ByteRle {
 #[derive(Debug)]
 pub(crate) struct BitRle {
     bytes: ByteRle,
-    /// Unread bits of the last byte, lowest first.
+    /// Unread bits of the last byte, lowest bit first.
     carry: u8,
-    /// How many.
-    held: u32,
+    /// The number of bits in `carry`.
+    carry_bits: u32,
 }
 
 impl BitRle {
     /// From the start of a run.
     pub(crate) fn new(stream: ByteStream) -> Self {
-        Self { bytes: ByteRle::new(stream), carry: 0, held: 0 }
+        Self { bytes: ByteRle::new(stream), carry: 0, carry_bits: 0 }
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
-        let stand = self.bytes.stand(kind);
-        StreamPosition { left: (stand.left.0, self.held), ..stand }
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
+        let position = self.bytes.position(kind);
+        StreamPosition { left: (position.left.0, self.carry_bits), ..position }
     }
 
-    /// The next `n` bits, least significant bit of a byte first as in Arrow; the bits after the last are
-    /// zero.
+    /// The next `n` bits, least significant bit first as in Arrow; the bits after the last are zero.
     pub(crate) fn read(&mut self, n: usize) -> Result<Vec<u8>> {
-        let held = (self.held as usize).min(n);
-        let fresh = (n - held).div_ceil(8);
+        let carry_bits = (self.carry_bits as usize).min(n);
+        let fresh = (n - carry_bits).div_ceil(8);
         let mut out = vec![0; n.div_ceil(8).max(fresh)];
         self.bytes.read(out.get_mut(..fresh).unwrap_or_default())?;
         for byte in &mut out {
             *byte = byte.reverse_bits();
         }
-        if self.held == 0 {
+        if self.carry_bits == 0 {
             let last = out.get(fresh.wrapping_sub(1)).copied().unwrap_or(0);
             self.keep(last, n % 8);
         } else if fresh == 0 {
@@ -134,16 +133,16 @@ impl BitRle {
                 *first = self.carry;
             }
             self.carry = self.carry.checked_shr(u32::try_from(n).unwrap_or(8)).unwrap_or(0);
-            self.held -= u32::try_from(n).unwrap_or(self.held).min(self.held);
+            self.carry_bits -= u32::try_from(n).unwrap_or(self.carry_bits).min(self.carry_bits);
         } else {
             let last = out.get(fresh - 1).copied().unwrap_or(0);
-            let (shift, mut carry) = (self.held, self.carry);
+            let (shift, mut carry) = (self.carry_bits, self.carry);
             for byte in &mut out {
                 let now = *byte;
                 *byte = carry | now << shift;
                 carry = now >> (8 - shift);
             }
-            self.keep(last, (n - held) % 8);
+            self.keep(last, (n - carry_bits) % 8);
         }
         out.truncate(n.div_ceil(8));
         if let Some(last) = out.last_mut()
@@ -154,22 +153,22 @@ impl BitRle {
         Ok(out)
     }
 
-    /// Keeps what follows the first `used` bits of `last`; all of it is used if `used` is 0.
+    /// Keeps the bits of `last` after the first `used`; no bits if `used` is 0.
     fn keep(&mut self, last: u8, used: usize) {
         if used == 0 {
-            (self.carry, self.held) = (0, 0);
+            (self.carry, self.carry_bits) = (0, 0);
         } else {
             self.carry = last >> used;
-            self.held = 8 - u32::try_from(used).unwrap_or(8);
+            self.carry_bits = 8 - u32::try_from(used).unwrap_or(8);
         }
     }
 
     /// Skips `n` bits.
     pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
-        let held = (self.held as usize).min(n);
-        self.read(held)?;
-        self.bytes.skip((n - held) / 8)?;
-        self.read((n - held) % 8).map(drop)
+        let carry_bits = (self.carry_bits as usize).min(n);
+        self.read(carry_bits)?;
+        self.bytes.skip((n - carry_bits) / 8)?;
+        self.read((n - carry_bits) % 8).map(drop)
     }
 
     /// Skips `run` bytes and then `bits` bits: a position of an index.
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_that_are_skipped_are_those_that_would_be_read() {
+    fn skip_passes_the_bits_that_read_returns() {
         let count = 8 * (4 + 5 + 1);
         for first in 0..20 {
             for skipped in 0..=count - first {

@@ -1,7 +1,7 @@
 //! Integer RLE, whole runs decoded directly into the target memory.
 //!
-//! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512 values; one
-//! that extends past the batch is decoded into a buffer and returned from there.
+//! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512
+//! values; a run that extends past the batch is decoded into a buffer and returned from there.
 
 mod v1;
 mod v2;
@@ -16,17 +16,16 @@ use crate::scan::stream::{ByteStream, StreamPosition};
 /// Maximum values of a run.
 const MAX_RUN: usize = 512;
 
-/// Memory for decoded integers: signed ones in two's complement, so that arrays are made from it without a
-/// copy.
+/// Memory for decoded integers, signed ones in two's complement, so that it becomes an array without a copy.
 pub(crate) trait Word: Unsigned {
     /// `value`, or an error if it has more bits.
     fn from_signed(value: i64) -> Option<Self>;
-    /// The signed number that zigzag coding maps to it.
+    /// The signed number whose zigzag code this is.
     #[must_use]
     fn unzigzag(self) -> Self;
 }
 
-macro_rules! words {
+macro_rules! impl_word {
     ($($word:ty = $signed:ty;)*) => {$(
         impl Word for $word {
             #[inline(always)]
@@ -42,7 +41,7 @@ macro_rules! words {
     )*};
 }
 
-words! { u16 = i16; u32 = i32; u64 = i64; }
+impl_word! { u16 = i16; u32 = i32; u64 = i64; }
 
 /// The version of the encoding in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,22 +58,22 @@ pub(crate) struct IntRle {
     stream: ByteStream,
     version: Version,
     signed: bool,
-    /// A run that extends past what was requested.
+    /// The values of a run that extends past the request.
     pending: Vec<u64>,
-    /// How many of its values were returned.
+    /// How many values of `pending` were returned.
     taken: usize,
-    /// Such a run of one repeated value, and how many are left of it.
+    /// A pending run of one repeated value: the value, and how many remain.
     repeated: (i64, usize),
     scratch: Vec<u64>,
 }
 
-/// How far the decoding of whole runs got.
+/// How far whole runs were decoded.
 struct Progress {
-    /// Bytes of them.
+    /// Bytes of the decoded runs.
     used: usize,
-    /// Values.
+    /// Their values.
     filled: usize,
-    /// The error of the next one.
+    /// The error of the next run, if it fails.
     result: Result<()>,
 }
 
@@ -87,7 +86,7 @@ impl IntRle {
     /// Fills `out`; values that exceed its type are an error.
     pub(crate) fn read<W: Word>(&mut self, mut out: &mut [W]) -> Result<()> {
         loop {
-            let n = self.held(out)?;
+            let n = self.take_pending(out)?;
             out = out.get_mut(n..).unwrap_or_default();
             if out.is_empty() {
                 return Ok(());
@@ -95,12 +94,13 @@ impl IntRle {
             let n = self.runs(out)?;
             out = out.get_mut(n..).unwrap_or_default();
             if n == 0 {
-                self.set_aside()?;
+                self.decode_pending()?;
             }
         }
     }
 
-    /// Appends the next `n` values to `out`. Memory is zeroed a little ahead of its values, while it is in the cache.
+    /// Appends the next `n` values to `out`. Memory is zeroed shortly before its values are written, while it
+    /// is in the cache.
     pub(crate) fn append<W: Word>(&mut self, n: usize, out: &mut Vec<W>) -> Result<()> {
         /// Values.
         const STEP: usize = 4 * MAX_RUN;
@@ -112,20 +112,20 @@ impl IntRle {
                 out.resize(end.min(out.len() + STEP), W::default());
             }
             let open = out.get_mut(filled..).unwrap_or_default();
-            let mut n = self.held(open)?;
+            let mut n = self.take_pending(open)?;
             if n == 0 {
                 n = self.runs(open)?;
             }
             if n == 0 {
-                self.set_aside()?;
+                self.decode_pending()?;
             }
             filled += n;
         }
         Ok(())
     }
 
-    /// Returns the buffered values. Returns how many values that filled.
-    fn held<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
+    /// Moves pending values to `out`; returns their number.
+    fn take_pending<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let (value, left) = self.repeated;
         if left > 0 {
             let n = left.min(out.len());
@@ -133,16 +133,16 @@ impl IntRle {
             self.repeated.1 -= n;
             return Ok(n);
         }
-        let held = self.pending.get(self.taken..).unwrap_or_default();
-        let n = held.len().min(out.len());
-        for (to, from) in out.iter_mut().zip(held) {
+        let buffered = self.pending.get(self.taken..).unwrap_or_default();
+        let n = buffered.len().min(out.len());
+        for (to, from) in out.iter_mut().zip(buffered) {
             *to = narrow(from.cast_signed())?;
         }
         self.taken += n;
         Ok(n)
     }
 
-    /// Decodes the next runs that are in the window and fit into `out`. Returns how many values that filled; none if
+    /// Decodes the next runs that are in the window and fit into `out`. Returns the number of values; 0 if
     /// the next run is too long.
     fn runs<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let Progress { used, filled, result } = match self.version {
@@ -153,8 +153,8 @@ impl IntRle {
         result.map_err(|e| e.at(self.stream.offset())).map(|()| filled)
     }
 
-    /// Decodes the next run for [`Self::held`].
-    fn set_aside(&mut self) -> Result<()> {
+    /// Decodes the next run into the pending values.
+    fn decode_pending(&mut self) -> Result<()> {
         self.pending.clear();
         self.taken = 0;
         let used = match self.version {
@@ -189,20 +189,21 @@ impl IntRle {
         }
     }
 
-    /// The next values, at most `most`, if they are one repeated value: it and how many. `None` otherwise.
+    /// If the next values are one repeated value: takes at most `most` of them, and returns the value and
+    /// their number. `None` otherwise.
     pub(crate) fn constant(&mut self, most: usize) -> Result<Option<(i64, usize)>> {
         if self.repeated.1 == 0 && self.taken >= self.pending.len() {
-            self.set_aside()?;
+            self.decode_pending()?;
         }
         let n = self.repeated.1.min(most);
         self.repeated.1 -= n;
         Ok((n > 0).then_some((self.repeated.0, n)))
     }
 
-    /// The largest of all remaining values, as far as they decode; 0 if none is larger.
+    /// The largest of the remaining values, as far as they decode; at least 0.
     pub(crate) fn largest(mut self) -> i64 {
         let mut largest = 0;
-        while self.stream.most_left() > 0 && self.set_aside().is_ok() {
+        while self.stream.max_remaining() > 0 && self.decode_pending().is_ok() {
             let (value, repeated) = std::mem::take(&mut self.repeated);
             let of_run = self.pending.iter().map(|word| word.cast_signed()).max();
             largest = largest.max(of_run.unwrap_or(0)).max(if repeated > 0 { value } else { 0 });
@@ -211,9 +212,9 @@ impl IntRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let left = self.repeated.1 + (self.pending.len() - self.taken);
-        StreamPosition { left: (left, 0), ..self.stream.stand(kind) }
+        StreamPosition { left: (left, 0), ..self.stream.position(kind) }
     }
 
     /// Skips `n` values.
@@ -254,7 +255,7 @@ fn short() -> Error {
 #[inline(always)]
 fn varint(bytes: &[u8]) -> Result<(u64, usize)> {
     match crate::scan::varint::short(bytes) {
-        Some(found) => Ok(found),
+        Some(decoded) => Ok(decoded),
         None => long_varint(bytes),
     }
 }
@@ -272,7 +273,7 @@ fn long_varint(bytes: &[u8]) -> Result<(u64, usize)> {
     Err(short())
 }
 
-/// The same, signed if the stream is.
+/// Like [`varint`], but signed if the stream is.
 #[inline(always)]
 fn signed_varint(bytes: &[u8], signed: bool) -> Result<(i64, usize)> {
     let (value, used) = varint(bytes)?;

@@ -1,11 +1,12 @@
-//! PATCHED_BASE: most values above the minimum are narrow; the high bits of the others are stored separately.
+//! PATCHED_BASE: most differences from the minimum are narrow; the high bits of the others are stored
+//! separately.
 //!
 //! ```text
 //! header (2 bytes) | base bytes - 1 : 3, patch width : 5 | gap width - 1 : 3, patches : 5 |
-//! base, BE, the highest bit its sign | low bits of value - base | gap to the last patched value, high bits : a patch each |
+//! base, BE, highest bit = sign | low bits of value - base | for each patch: gap to the last patched value, high bits |
 //! ```
 //!
-//! A gap above 255 takes additional patches of gap 255 without bits.
+//! A gap above 255 takes additional patches with gap 255 and no bits.
 
 use coldframe_encoding::Result;
 use coldframe_encoding::bits::{BitOrder, pack};
@@ -18,7 +19,8 @@ const MAX_BASE: u64 = 1 << 56;
 /// Maximum bits of a gap.
 const MAX_GAP_BITS: u32 = 8;
 
-/// Writes `values`, whose minimum is `min` and maximum `range` above it, unless that saves nothing.
+/// Writes `values` with the minimum `min` and the maximum `min + range`. Returns false, without a write, if
+/// that saves nothing.
 pub(super) fn put(values: &[i64], min: i64, range: i64, out: &mut Vec<u8>) -> Result<bool> {
     let mut above = [0u64; MAX_RUN];
     above.iter_mut().zip(values).for_each(|(to, v)| *to = v.abs_diff(min));
@@ -47,7 +49,7 @@ pub(super) fn put(values: &[i64], min: i64, range: i64, out: &mut Vec<u8>) -> Re
     Ok(true)
 }
 
-/// The width that nineteen of twenty values fit.
+/// A width for nineteen of twenty values.
 fn width_of_most(values: &[u64]) -> u32 {
     let mut counts = [0usize; 65];
     for value in values {
@@ -71,21 +73,21 @@ struct Patches {
     entries: Vec<u64>,
 }
 
-/// Cuts `values` to `width` bits and returns what is cut off.
+/// Cuts `values` to `width` bits and returns the high bits as patches.
 fn split(values: &mut [u64], width: u32, patch_width: u32) -> Patches {
     let mask = (1u64 << width) - 1;
-    let (mut found, mut last) = (Vec::with_capacity(32), 0);
+    let (mut patches, mut last) = (Vec::with_capacity(32), 0);
     for (i, value) in values.iter_mut().enumerate() {
         if *value > mask {
-            found.push(((i - last) as u64, *value >> width));
+            patches.push(((i - last) as u64, *value >> width));
             *value &= mask;
             last = i;
         }
     }
-    let max_gap = found.iter().map(|(gap, _)| *gap).max().unwrap_or(0);
+    let max_gap = patches.iter().map(|(gap, _)| *gap).max().unwrap_or(0);
     let gap_width = closest_width(bits_of(max_gap)).min(MAX_GAP_BITS);
-    let mut entries = Vec::with_capacity(found.len() + 2);
-    for (mut gap, bits) in found {
+    let mut entries = Vec::with_capacity(patches.len() + 2);
+    for (mut gap, bits) in patches {
         while gap > 255 {
             entries.push(255 << patch_width);
             gap -= 255;

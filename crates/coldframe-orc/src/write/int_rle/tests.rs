@@ -1,4 +1,4 @@
-//! The specification's examples, and runs decoded by a decoder of these tests' own, which counts the encodings chosen.
+//! The specification's examples, and random runs. A naive decoder checks them and counts the encodings.
 
 #![expect(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "bits by hand")]
 
@@ -33,7 +33,7 @@ fn as_specified() {
     assert_eq!(encode_as(&delta, false, true), [0xc6, 0x09, 0x02, 0x02, 0x22, 0x42, 0x42, 0x46]);
 }
 
-/// Bit by bit, as the specification has it.
+/// Decodes bit by bit, as specified.
 struct Naive<'a> {
     src: &'a [u8],
     signed: bool,

@@ -1,11 +1,11 @@
-//! Files made by hand.
+//! Files assembled message by message.
 
 use bytes::Bytes;
 use coldframe_encoding::codec::{Algorithm, Compressor};
 use coldframe_orc::Kind;
 use coldframe_orc::proto::{self, Footer, PostScript, StripeInformation, Type};
 
-/// A file without a codec of one stripe, whose parts are given, and which the footer may list more than once.
+/// A file without a codec and with one stripe of the given parts, which the footer may list more than once.
 pub(crate) struct Crafted {
     pub(crate) types: Vec<Type>,
     pub(crate) streams: Vec<(u32, u32, Vec<u8>)>,

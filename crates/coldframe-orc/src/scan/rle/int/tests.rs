@@ -1,4 +1,5 @@
-//! Runs of integers: the examples of the ORC specification, "Integer Run Length Encoding", and what writers never write.
+//! Runs of integers: the examples of the ORC specification, "Integer Run Length Encoding", and runs that
+//! writers never write.
 
 use bytes::Bytes;
 use coldframe_encoding::Limits;
@@ -72,7 +73,7 @@ fn packed(width: u32, values: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn short_runs_of_narrow_values_are_as_long_ones() {
+fn short_runs_of_narrow_values_are_decoded() {
     for width in 1..=9u32 {
         let lengths = [1usize, 2, 3, 7, 8, 9, 15, 16, 17, 4, 1];
         let mask = (1u64 << width) - 1;
@@ -85,8 +86,8 @@ fn short_runs_of_narrow_values_are_as_long_ones() {
             rest = later;
         }
         for signed in [false, true] {
-            let one = |value: &u64| if signed { unzigzag(*value) } else { value.cast_signed() };
-            let expected: Vec<i64> = values.iter().map(one).collect();
+            let decoded = |value: &u64| if signed { unzigzag(*value) } else { value.cast_signed() };
+            let expected: Vec<i64> = values.iter().map(decoded).collect();
             // In uneven parts, and at once.
             assert_eq!(decode(Version::V2, signed, &bytes, values.len()).unwrap(), expected, "{width}");
             let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();

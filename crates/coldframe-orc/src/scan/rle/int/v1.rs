@@ -12,7 +12,7 @@ use super::{Progress, Word, narrow, short, signed_varint};
 /// Maximum bytes of a run.
 pub(super) const MAX_BYTES: usize = 1 + 128 * 10;
 
-/// What the first byte says.
+/// The header of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub(super) count: usize,
@@ -28,8 +28,8 @@ pub(super) fn head(bytes: &[u8]) -> Result<Head> {
     })
 }
 
-/// Decodes runs from the front of `bytes` while `out` has room and the longest possible run would be in the window, or
-/// the stream ends.
+/// Decodes runs from the front of `bytes` while `out` has room and `bytes` has the longest possible run, or
+/// the rest of the stream.
 pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, out: &mut [W]) -> Progress {
     let last = bytes.len() < MAX_BYTES;
     let (mut used, mut filled) = (0, 0);

@@ -7,8 +7,9 @@
 //! DELTA         | 11 width:5 count-1:9 | base varint | first delta zigzag | further deltas packed |
 //! ```
 //!
-//! Widths are coded: 0 to 23 are 1 to 24 bits, then 26, 28, 30, 32, 40, 48, 56, 64; in DELTA, 0 is no further deltas: the first
-//! one holds on. Packed values have their highest bit first. Deltas take the sign of the first one.
+//! Widths are coded: 0 to 23 are 1 to 24 bits, then 26, 28, 30, 32, 40, 48, 56, 64; in DELTA, code 0 means
+//! that all deltas equal the first. Packed values have their highest bit first. Deltas take the sign of the
+//! first one.
 
 use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::varint::unzigzag;
@@ -16,7 +17,7 @@ use coldframe_encoding::{Error, Result};
 
 use super::{MAX_RUN, Progress, Word, narrow, short, signed_varint, varint};
 
-/// Most bytes of a run: a patched one.
+/// Maximum bytes of a run, with patches.
 pub(super) const MAX_BYTES: usize = 4 + 8 + MAX_RUN * 8 + 31 * 8;
 
 #[derive(Clone, Copy)]
@@ -38,7 +39,7 @@ impl Head {
     }
 }
 
-/// The bits that a width's code stands for.
+/// The width for a code.
 fn width(code: u8) -> u32 {
     match code {
         0..=23 => u32::from(code) + 1,
@@ -53,7 +54,7 @@ fn width(code: u8) -> u32 {
     }
 }
 
-/// The least width with a code that holds `bits`.
+/// The smallest width with a code that holds `bits`.
 fn closest_width(bits: u32) -> u32 {
     match bits {
         0 => 1,
@@ -80,10 +81,11 @@ pub(super) fn head(bytes: &[u8]) -> Result<Head> {
     })
 }
 
-/// Most values of a short repeat.
+/// Maximum values of a short repeat.
 const MAX_REPEAT: usize = 10;
 
-/// Decodes runs from the front of `bytes` while the longest one would be at hand, or nothing more comes, and `out` has room.
+/// Decodes runs from the front of `bytes` while `out` has room and `bytes` has the longest possible run, or
+/// the rest of the stream.
 pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, scratch: &mut Vec<u64>, out: &mut [W]) -> Progress {
     let last = bytes.len() < MAX_BYTES;
     let (mut rest, mut open) = (bytes, &mut *out);
@@ -105,7 +107,8 @@ pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, scratch: &mut Vec<u64>, 
     Progress { used, filled: out.len() - left, result }
 }
 
-/// Decodes the next run into the front of `open`; returns its values and bytes. No values if there is no room.
+/// Decodes the next run into the front of `open`; returns the number of its values and bytes. 0 values if
+/// there is no room.
 #[inline(always)]
 fn next<W: Word>(
     rest: &[u8],
@@ -113,7 +116,7 @@ fn next<W: Word>(
     scratch: &mut Vec<u64>,
     open: &mut [W],
 ) -> Result<(usize, usize)> {
-    // Most runs of columns that change often: no loop that depends on their length.
+    // The most frequent runs in columns that change often: a loop of fixed length.
     if let (Some(window), Some(out)) = (rest.first_chunk::<9>(), open.first_chunk_mut::<MAX_REPEAT>())
         && let [first, value @ ..] = *window
         && first >> 6 == 0
@@ -126,7 +129,7 @@ fn next<W: Word>(
     let head = head(rest)?;
     let count = head.count();
     if let Head::Direct { width, .. } = head
-        && let Some(used) = few::<W>(rest, width, count, signed, open)
+        && let Some(used) = short_direct::<W>(rest, width, count, signed, open)
     {
         return Ok((count, used));
     }
@@ -134,11 +137,17 @@ fn next<W: Word>(
     run(rest, head, signed, scratch, out).map(|used| (count, used))
 }
 
-/// Decodes a short run of narrow values, as writers make them where values often repeat, without a loop that depends on its length:
-/// 16 values, of which those behind the run are written over by the next one. Returns the run's length in bytes; nothing if it
-/// is another, or there is no room.
+/// Decodes a short run of narrow values, which are frequent where values often repeat, in a loop of fixed
+/// length: it writes 16 values, and the next run overwrites those after its end. Returns the run's length in
+/// bytes; `None` for other runs, or if there is no room.
 #[inline(always)]
-fn few<W: Word>(rest: &[u8], width: u32, count: usize, signed: bool, open: &mut [W]) -> Option<usize> {
+fn short_direct<W: Word>(
+    rest: &[u8],
+    width: u32,
+    count: usize,
+    signed: bool,
+    open: &mut [W],
+) -> Option<usize> {
     if width > 8 || count > 16 {
         return None;
     }
@@ -158,7 +167,7 @@ fn few<W: Word>(rest: &[u8], width: u32, count: usize, signed: bool, open: &mut 
     Some(2 + bits::packed_len(count, width))
 }
 
-/// The value of a run that has only one, and the run's length in bytes.
+/// The value of a run of one repeated value, and the run's length in bytes; `None` for other runs.
 pub(super) fn repeated(bytes: &[u8], head: Head, signed: bool) -> Result<Option<(i64, usize)>> {
     match head {
         Head::ShortRepeat { bytes: n, .. } => {
@@ -173,7 +182,7 @@ pub(super) fn repeated(bytes: &[u8], head: Head, signed: bool) -> Result<Option<
     }
 }
 
-/// A delta run's first value, the step to the second, and the bytes in front of the others.
+/// A delta run's first value, its first delta, and the number of bytes before the packed deltas.
 #[inline(always)]
 fn delta_start(bytes: &[u8], signed: bool) -> Result<(i64, i64, usize)> {
     let (base, base_len) = signed_varint(bytes.get(2..).unwrap_or_default(), signed)?;
@@ -181,7 +190,8 @@ fn delta_start(bytes: &[u8], signed: bool) -> Result<(i64, i64, usize)> {
     Ok((base, unzigzag(first), 2 + base_len + first_len))
 }
 
-/// Decodes the run at the front of `bytes` into `out`, which has its number of values; returns its length in bytes.
+/// Decodes the run at the front of `bytes` into `out`, which has the run's number of values; returns its
+/// length in bytes.
 #[inline]
 pub(super) fn run<W: Word>(
     bytes: &[u8],
@@ -215,7 +225,7 @@ fn direct<W: Word>(
 ) -> Result<usize> {
     let packed = bytes.get(2..).unwrap_or_default();
     let used = 2 + bits::packed_len(out.len(), width);
-    // A zigzag value of all bits fits; one without a sign would be taken for negative.
+    // A zigzag value that uses all bits fits; an unsigned value would become negative.
     if width < W::BITS || (width == W::BITS && (signed || W::BITS == 64)) {
         bits::unpack(BitOrder::Msb, width, packed, out)?;
         if signed {
@@ -268,7 +278,7 @@ fn patched<W: Word>(bytes: &[u8], width: u32, scratch: &mut Vec<u64>, out: &mut 
         let patch = *entry & (u64::MAX >> (64 - patch_width));
         place = place.saturating_add(usize::try_from(gap).unwrap_or(usize::MAX));
         let Some(value) = values.get_mut(place) else {
-            // A gap that is too wide for its bits is cut by entries without a patch, the last of which may be at the end.
+            // A long gap is split by entries without a patch; the last of them may be at the end.
             if patch == 0 && place == count {
                 continue;
             }
@@ -320,7 +330,7 @@ fn delta<W: Word>(
     Ok(at + bits::packed_len(further, width))
 }
 
-/// Values that go on from `value` by `deltas`.
+/// Fills `out` with the values that follow `value` by `deltas`.
 #[inline(always)]
 fn sum<W: Word>(mut value: i64, out: &mut [W], deltas: &[u64], step: impl Fn(i64, i64) -> i64) -> Result<()> {
     for (to, delta) in out.iter_mut().zip(deltas) {
