@@ -14,16 +14,16 @@ import tempfile
 
 
 def main(beside: str, shown: str) -> int:
-    with tempfile.TemporaryFile("w+") as said:
-        other = subprocess.Popen(beside, shell=True, stdout=said, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryFile("w+") as output:
+        background = subprocess.Popen(beside, shell=True, stdout=output, stderr=subprocess.STDOUT)
         try:
-            codes = [subprocess.call(shown, shell=True), other.wait()]
+            codes = [subprocess.call(shown, shell=True), background.wait()]
         except KeyboardInterrupt:
             # Both have got it as well.
-            other.wait()
+            background.wait()
             return 1
-        said.seek(0)
-        shutil.copyfileobj(said, sys.stdout)
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout)
     for command, code in zip((shown, beside), codes, strict=True):
         if code != 0:
             print(f"failed: {command}")

@@ -143,14 +143,14 @@ def formats(root: Path) -> Iterator[str]:
     needed = set()
     for path in sorted((root / "python").rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        found = [
+        constants = [
             (node.lineno, node.value)
             for node in ast.walk(ast.parse(path.read_text()))
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in FORMATS
         ]
-        needed.update([name] if found else [])
+        needed.update([name] if constants else [])
         if name not in DATA | NAMED_STILL:
-            yield from (f'{name}:{line}: "{word}": ask the format instead' for line, word in found)
+            yield from (f'{name}:{line}: "{value}": ask the format instead' for line, value in constants)
     yield from (
         f"{name} names no format any more: take it off the list" for name in (DATA | NAMED_STILL) - needed
     )
@@ -171,10 +171,10 @@ def sizes(root: Path) -> Iterator[str]:
 
 def main(root: Path) -> int:
     """Prints what is wrong below `root`; how much that is."""
-    found = [*upward(root), *dictionaries(root), *formats(root), *sizes(root)]
-    for one in found:
-        print(one)
-    return len(found)
+    problems = [*upward(root), *dictionaries(root), *formats(root), *sizes(root)]
+    for problem in problems:
+        print(problem)
+    return len(problems)
 
 
 if __name__ == "__main__":

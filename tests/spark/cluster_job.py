@@ -32,8 +32,13 @@ def main() -> None:
     frame = spark.read.format("coldframe_rcfile").options(**NUMBERS).load(numbers)
     rows = frame.where("a >= 100").count()
     report = migrate(spark, warehouse, target)
-    facts = {"driver": coldframe.__file__, "executors": sorted(files), "rows": rows, "exit": report.exit_code}
-    print(json.dumps({**facts, "migrated": report.rows, "verified": report.verified}))
+    summary = {
+        "driver": coldframe.__file__,
+        "executors": sorted(files),
+        "rows": rows,
+        "exit": report.exit_code,
+    }
+    print(json.dumps({**summary, "migrated": report.rows, "verified": report.verified}))
     spark.stop()
 
 

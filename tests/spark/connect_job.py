@@ -74,23 +74,23 @@ def main(numbers: str, with_jar: str) -> None:
     with server(jar) as address:
         spark = SparkSession.builder.remote(address).getOrCreate()
         try:
-            print(json.dumps(found(spark, numbers, with_jar == "jar")))
+            print(json.dumps(results(spark, numbers, with_jar == "jar")))
         finally:
             spark.stop()
 
 
-def found(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, object]:
+def results(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, object]:
     """The facts."""
     frame = spark.read.format("coldframe").options(**NUMBERS).load(numbers)
     chosen = coldframe.spark.read(
         spark, Path(numbers) / "1.rc", columns=["a", "s"], filter="a < 1005", **NUMBERS
     )
     python = spark.read.format("coldframe_python").options(**NUMBERS, filter="a >= 2990").load(numbers)
-    facts: dict[str, object] = {
+    answers: dict[str, object] = {
         "remote": is_remote(spark),
         "loaded": is_loaded(spark),
         "count": frame.count(),
-        "found": [list(row) for row in frame.where("a = 77").select("s", "h").collect()],
+        "row 77": [list(row) for row in frame.where("a = 77").select("s", "h").collect()],
         "plan": frame.where("a = 77").select("s")._explain_string(extended=True),
         "chosen": sorted(row.a for row in chosen.collect()),
         "python": python.count(),
@@ -99,8 +99,8 @@ def found(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, object]
         # A client may bring the jar to a server that does not have it, for its own session.
         spark.addArtifacts(coldframe.spark.jar())
         brought = spark.read.format("coldframe").options(**NUMBERS).load(numbers).where("a = 77")
-        facts["brought"] = [is_loaded(spark), brought.count(), brought._explain_string(extended=True)]
-    return facts
+        answers["brought"] = [is_loaded(spark), brought.count(), brought._explain_string(extended=True)]
+    return answers
 
 
 if __name__ == "__main__":

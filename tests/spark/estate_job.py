@@ -43,7 +43,7 @@ def rows(frame: DataFrame) -> list[str]:
 
 def main(metastore: str, catalog: str, jar: str, of_hive: str, of_iceberg: str) -> None:
     spark = session(metastore, catalog, jar)
-    found = {
+    answers = {
         "hive": {name: rows(spark.table(f"spark_catalog.cold.{name}")) for name in of_hive.split(",")},
         "iceberg": {name: rows(spark.table(f"lake.cold.{name}")) for name in of_iceberg.split(",")},
         "about": {
@@ -52,7 +52,7 @@ def main(metastore: str, catalog: str, jar: str, of_hive: str, of_iceberg: str) 
             if (described := spark.sql(f"describe table extended lake.cold.{name}"))
         },
     }
-    print(json.dumps(found))
+    print(json.dumps(answers))
 
 
 if __name__ == "__main__":

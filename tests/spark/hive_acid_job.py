@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from spark_data import told
+from spark_data import comparable
 
 import coldframe.spark
 from coldframe.pipeline.session import start_session
@@ -25,7 +25,7 @@ def asked(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
         spark.conf.set(name, value)
     try:
         frame = spark.sql(query["sql"])
-        rows = sorted(told(frame.collect()))
+        rows = sorted(comparable(frame.collect()))
         plan = frame._jdf.queryExecution()
         return {
             "rows": rows,
@@ -51,7 +51,9 @@ def main(metastore: str, queries: str) -> None:
     }
     spark = start_session("local[2]", conf=conf)
     print(
-        json.dumps({name: asked(spark, one) for name, one in json.loads(Path(queries).read_text()).items()})
+        json.dumps(
+            {name: asked(spark, query) for name, query in json.loads(Path(queries).read_text()).items()}
+        )
     )
     spark.stop()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from spark_data import told
+from spark_data import comparable
 
 import coldframe as cf
 import coldframe.spark
@@ -159,13 +159,13 @@ QUERIES = {
 def asked(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
     """The rows of each query whose name begins with `names`, and whether the connector read them."""
     spark.conf.set("spark.coldframe.hive", setting)
-    found = {}
+    answers = {}
     for name, sql in QUERIES.items():
         if not name.startswith(names):
             continue
         frame = spark.sql(sql)
-        found[name] = [taken(frame), frame.schema.json(), sorted(told(frame.collect()))]
-    return found
+        answers[name] = [taken(frame), frame.schema.json(), sorted(comparable(frame.collect()))]
+    return answers
 
 
 def taken(frame: DataFrame) -> int:
@@ -192,30 +192,30 @@ def main(work: str, metastore: str | None = None) -> None:
     }
     spark = start_session("local[2]", conf=conf)
     make(spark)
-    facts = {"spark": asked(spark, "off"), "coldframe": asked(spark, "on")}
+    answers = {"spark": asked(spark, "off"), "coldframe": asked(spark, "on")}
     spark.conf.set("spark.coldframe.hive.orc", "on")
-    facts["orc"] = asked(spark, "on", "orc")
+    answers["orc"] = asked(spark, "on", "orc")
     # By Hive's classes, as where Spark's own reader is turned off.
     spark.conf.set("spark.sql.hive.convertMetastoreOrc", "false")
-    facts["hive"] = asked(spark, "off", "orc")
-    facts["orc by Hive"] = asked(spark, "on", "orc")
+    answers["hive"] = asked(spark, "off", "orc")
+    answers["orc by Hive"] = asked(spark, "on", "orc")
     spark.conf.unset("spark.sql.hive.convertMetastoreOrc")
     spark.conf.unset("spark.coldframe.hive.orc")
     frame, unused = spark.table("days"), spark.table("days")
     before = frame.count()
     spark.sql("insert into days partition (dt = date'2015-01-01', n = 5, p = 'x') values (99, 'late')")
-    facts["late"] = [before, frame.count(), unused.count(), taken(frame)]
+    answers["late"] = [before, frame.count(), unused.count(), taken(frame)]
     both = frame.where("n = 1").select("v").union(frame.where("n = 5").select("v"))
-    facts["reused"] = [taken(both), both.count(), frame.where("n = 5").collect()[0].s, frame.count()]
+    answers["reused"] = [taken(both), both.count(), frame.where("n = 5").collect()[0].s, frame.count()]
     spark.table("wider").cache().count()
     cached = (
         "InMemoryRelation"
         in spark.sql("select v from wider")._jdf.queryExecution().withCachedData().toString()
     )
     spark.sql("insert into wider values (4, 'y')")
-    facts["cached"] = [cached, spark.table("wider").count()]
+    answers["cached"] = [cached, spark.table("wider").count()]
     spark.stop()
-    print(json.dumps(facts))
+    print(json.dumps(answers))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import coldframe.spark
 from coldframe.pipeline.session import start_session
 
 
-def told(act: Callable[[], object]) -> str:
+def message_of(act: Callable[[], object]) -> str:
     """The error of an act."""
     try:
         act()
@@ -30,12 +30,12 @@ def main(jar: str, numbers: str, fraction: str) -> None:
     conf = {"spark.jars": jar, "spark.driver.memory": "512m", "spark.memory.fraction": fraction}
     spark: SparkSession = start_session("local[1]", conf=conf)
     reader = spark.read.format("coldframe").options(**NUMBERS)
-    facts = {
-        "format": told(lambda: reader.load(numbers).selectExpr("sum(a)", "max(s)").collect()),
-        "read": told(lambda: coldframe.spark.read(spark, numbers, **NUMBERS).count()),
+    messages = {
+        "format": message_of(lambda: reader.load(numbers).selectExpr("sum(a)", "max(s)").collect()),
+        "read": message_of(lambda: coldframe.spark.read(spark, numbers, **NUMBERS).count()),
     }
     spark.stop()
-    print(json.dumps(facts))
+    print(json.dumps(messages))
 
 
 if __name__ == "__main__":

@@ -42,9 +42,9 @@ def start() -> SparkSession:
 
 def held(spark: SparkSession) -> dict[int, str]:
     """What the native library holds in each executor's process."""
-    told = spark.range(0, 32, 1, 32).selectExpr(f"{HELD} as told").distinct().collect()
-    found = (re.fullmatch(r"(\d+)@.*: (.*)", row.told) for row in told)
-    return {int(one[1]): one[2] for one in found if one}
+    rows = spark.range(0, 32, 1, 32).selectExpr(f"{HELD} as report").distinct().collect()
+    matches = (re.fullmatch(r"(\d+)@.*: (.*)", row.report) for row in rows)
+    return {int(match[1]): match[2] for match in matches if match}
 
 
 def is_running(spark: SparkSession) -> bool:
@@ -85,7 +85,7 @@ def main(numbers: str, kills: str) -> None:
     read = {
         "rows": few.count(),
         "sum": few.selectExpr("sum(a)").collect()[0][0],
-        "found": [list(row) for row in few.where("a = 77").select("s", "h").collect()],
+        "row 77": [list(row) for row in few.where("a = 77").select("s", "h").collect()],
         "executors": spark._jsc.sc().getExecutorMemoryStatus().size() - 1,
     }
     files = sorted(map(str, Path(numbers).glob("*.rc"))) * TIMES
@@ -108,7 +108,7 @@ def main(numbers: str, kills: str) -> None:
         time.sleep(0.005)
     os.kill(next(iter(left)), signal.SIGKILL)
     thread.join()
-    facts = {
+    summary = {
         "read": read,
         "killed": killed,
         "executors": len(left),
@@ -119,7 +119,7 @@ def main(numbers: str, kills: str) -> None:
         "with a lost executor": results,
     }
     spark.stop()
-    print(json.dumps(facts))
+    print(json.dumps(summary))
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ HAS_PYTHON_SOURCE = tuple(map(int, pyspark.__version__.split(".")[:2])) >= OLDES
 
 def damaged() -> list[dict[str, Any]]:
     """The damaged files and what of them survives."""
-    found: list[dict[str, Any]] = json.loads((DATA / "damaged" / "MANIFEST.json").read_text())
-    return found
+    entries: list[dict[str, Any]] = json.loads((DATA / "damaged" / "MANIFEST.json").read_text())
+    return entries
 
 
 def survivors(entry: dict[str, Any]) -> int:
@@ -36,22 +36,22 @@ def survivors(entry: dict[str, Any]) -> int:
     return sum(stop - start for start, stop in entry["survive"])
 
 
-def told(rows: Iterable[Sequence[Any]]) -> list[str]:
+def comparable(rows: Iterable[Sequence[Any]]) -> list[str]:
     """Rows as text, the same for all versions of Spark, and for NaN, which is not equal to itself."""
-    return [repr([_told(value) for value in row]) for row in rows]
+    return [repr([_comparable(value) for value in row]) for row in rows]
 
 
-def _told(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, decimal.Decimal):
         return f"{value.normalize(decimal.Context(prec=50)):f}"
     if isinstance(value, dict):
         return sorted(
-            (repr(_told(key)), _told(one)) for key, one in value.items()
+            (repr(_comparable(key)), _comparable(item)) for key, item in value.items()
         )  # the JVM sorts them its way
     if isinstance(value, list | tuple):
-        return [_told(one) for one in value]
+        return [_comparable(item) for item in value]
     return value
 
 
@@ -64,7 +64,7 @@ def rows_of(file: cf.File, columns: list[str] | None = None) -> list[str]:
         [_as_spark(value, field.type) for batch in batches for value in batch.column(at).to_pylist()]
         for at, field in enumerate(plain)
     ]
-    return told(zip(*values, strict=True))
+    return comparable(zip(*values, strict=True))
 
 
 def _as_spark(value: Any, kind: Any) -> Any:
@@ -74,9 +74,9 @@ def _as_spark(value: Any, kind: Any) -> Any:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return value.astimezone().replace(tzinfo=None)
     if pa.types.is_list(kind):
-        return [_as_spark(one, kind.value_type) for one in value]
+        return [_as_spark(item, kind.value_type) for item in value]
     if pa.types.is_map(kind):
-        return {_as_spark(key, kind.key_type): _as_spark(one, kind.item_type) for key, one in value}
+        return {_as_spark(key, kind.key_type): _as_spark(item, kind.item_type) for key, item in value}
     if pa.types.is_struct(kind):
         fields = [kind.field(at) for at in range(kind.num_fields)]
         return [_as_spark(value[field.name], field.type) for field in fields]

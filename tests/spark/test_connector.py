@@ -45,12 +45,12 @@ class TestPushedDown:
 
     def test_columns_and_filters(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)
-        found = plan(frame.where("a > 5 and s like 'row 1%' and h + 1 > 3").select("s"))
-        assert "[columns: s, h]" in found or "[columns: h, s]" in found, found
-        assert "pushed filters: " in found
-        assert "a > 5" in found
+        text = plan(frame.where("a > 5 and s like 'row 1%' and h + 1 > 3").select("s"))
+        assert "[columns: s, h]" in text or "[columns: h, s]" in text, text
+        assert "pushed filters: " in text
+        assert "a > 5" in text
         # What only Spark evaluates is left to it.
-        assert "Filter " in found
+        assert "Filter " in text
         whole = plan(frame.where("a > 5").select("s"))
         assert "Filter " not in whole, whole
         assert "[columns: s]" in whole

@@ -159,8 +159,8 @@ class TestAggregates:
     def test_each_use_has_its_own(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))
         frame.createOrReplaceTempView("parts")
-        one = "select max(i) from parts where part = 0"
-        both = f"{one} union all select max(i) from parts where part = 1 union all select min(i) from parts"
+        query = "select max(i) from parts where part = 0"
+        both = f"{query} union all select max(i) from parts where part = 1 union all select min(i) from parts"
         assert [row[0] for row in spark.sql(both).collect()] == [9999, 19_998, 1]
         assert frame.selectExpr("max(i)").collect() == [(ROWS - 1,)]
         assert frame.where("i = 5").selectExpr("max(i)", "count(*)").collect() == [(5, 1)]
@@ -209,16 +209,16 @@ class TestTop:
     def test_rows_are_those_of_sparks_reader(
         self, spark: SparkSession, table: Path, order: str, limit: int
     ) -> None:
-        found = []
+        results = []
         for source in ("coldframe", "orc"):
             frame = spark.read.format(source).load(str(table)).selectExpr("b", "i", "d", "t", "part")
             frame.createOrReplaceTempView("rows")
             first = spark.sql(f"select * from rows order by {order}, b limit {limit}")
             if source == "coldframe":
                 assert f"[pushed top: {limit} by {order.split()[0].rstrip(',')} " in scan(first).toString()
-            found.append(first.collect())
-        assert found[0] == found[1]
-        assert len(found[0]) == limit
+            results.append(first.collect())
+        assert results[0] == results[1]
+        assert len(results[0]) == limit
 
     def test_the_others_are_not_decoded(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))
@@ -258,24 +258,24 @@ class TestMetrics:
         assert done["Units"] > done["Splits"] == 4
         size = sum(file.stat().st_size for file in table.rglob("*.orc"))
         assert size * 0.9 < done["Bytes"] < size * 1.5
-        one = counts(frame.where(f"b = {1000003 * 12345 - 5}").select("b"))
-        assert (one["Rows"], one["Units"]) == (1, 1)
-        assert one["RowsDecoded"] < ROWS / 4
-        assert one["UnitsPruned"] == done["Units"] - 1
+        selected = counts(frame.where(f"b = {1000003 * 12345 - 5}").select("b"))
+        assert (selected["Rows"], selected["Units"]) == (1, 1)
+        assert selected["RowsDecoded"] < ROWS / 4
+        assert selected["UnitsPruned"] == done["Units"] - 1
         # Of several tasks: the driver opens the files, and stripes that cannot match get none.
         several = spark.read.format("coldframe").option("split_bytes", "64k").load(str(table))
         known = counts(several.where(f"b = {1000003 * 12345 - 5}").select("b"))
         assert (known["Units"], known["Splits"]) == (1, 1)
         assert known["UnitsPruned"] == done["Units"] - 1
-        assert one["Bytes"] < done["Bytes"] / 4
+        assert selected["Bytes"] < done["Bytes"] / 4
         # The session's own counting of a second run.
         assert counts(frame.where("part = 1").select("t"))["Rows"] == 10_000
 
     def test_stripes_that_are_excluded_get_no_task(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").option("split_bytes", "16k").load(str(table))
         assert counts(frame)["Splits"] >= 8
-        one = counts(frame.where(f"b = {1000003 * 12345 - 5}"))
-        assert (one["Rows"], one["Splits"], one["Units"]) == (1, 1, 1)
+        selected = counts(frame.where(f"b = {1000003 * 12345 - 5}"))
+        assert (selected["Rows"], selected["Splits"], selected["Units"]) == (1, 1, 1)
         last = frame.orderBy(F.desc("b")).limit(3)
         assert counts(last)["Splits"] == 1
         assert [row.s for row in last.collect()] == ["v39999", "v39998", "v39997"]
@@ -301,8 +301,8 @@ class TestRuntimeFilters:
         both = joined.union(frame.join(others, F.expr("b = k")).select("i", "s", "w"))
         assert sorted(both.collect()) == [expected[0], (8000, "v8000", 8000), expected[1]]
         leaves = joined._jdf.queryExecution().executedPlan().collectLeaves()
-        found = [leaves.apply(at) for at in range(leaves.size())]
-        own = next(leaf for leaf in found if leaf.metrics().contains("coldframeUnits"))
+        nodes = [leaves.apply(at) for at in range(leaves.size())]
+        own = next(leaf for leaf in nodes if leaf.metrics().contains("coldframeUnits"))
         assert int(own.metrics().apply("coldframeRows").value()) <= 4, "two rows in each of two runs"
         assert int(own.metrics().apply("coldframeUnits").value()) <= 4
 
@@ -342,8 +342,8 @@ class TestFieldsOfStructs:
 
     def test_other_fields_are_not_read(self, spark: SparkSession, nested: Path) -> None:
         frame = spark.read.format("coldframe").load(str(nested))
-        whole, one = counts(frame.select("s"))["Bytes"], counts(frame.select("s.a"))["Bytes"]
-        assert one < whole / 4, (one, whole)
+        whole, field = counts(frame.select("s"))["Bytes"], counts(frame.select("s.a"))["Bytes"]
+        assert field < whole / 4, (field, whole)
 
 
 class TestStatistics:
@@ -369,17 +369,17 @@ class TestStatistics:
             pytest.skip("Spark asks for them from 3.4 on")
         frame = spark.read.format("coldframe").load(str(table)).where("part < 3")
         known = self.of(frame.select("t", "i", "o", "s", "n", "part", "d")).attributeStats().toSeq()
-        found = {}
+        bounds = {}
         for at in range(known.size()):
             attribute, stat = known.apply(at)._1(), known.apply(at)._2()
-            found[attribute.name()] = [
+            bounds[attribute.name()] = [
                 stat.min().toString(),
                 stat.max().toString(),
                 stat.nullCount().toString(),
                 stat.distinctCount().toString(),
             ]
         nulls = len(range(0, 30_000, 7))
-        assert found == {
+        assert bounds == {
             "t": ["Some(-50)", "Some(49)", "Some(0)", "Some(100)"],
             "i": ["Some(1)", "Some(29999)", f"Some({nulls})", f"Some({30_000 - nulls})"],
             "o": ["Some(false)", "Some(true)", "Some(0)", "Some(2)"],

@@ -78,10 +78,10 @@ def judged(spark: SparkSession, query: str) -> list[str]:
     expected = sorted(map(str, shuffled.collect()))
     assert "Exchange" in plan(shuffled)
     spark.conf.set(SETTING, "true")
-    found = spark.sql(query)
-    assert sorted(map(str, found.collect())) == expected
+    frame = spark.sql(query)
+    assert sorted(map(str, frame.collect())) == expected
     assert expected
-    return ["Exchange"] if "Exchange hashpartitioning" in plan(found) else []
+    return ["Exchange"] if "Exchange hashpartitioning" in plan(frame) else []
 
 
 JOIN = "from left l join right r on l.key = r.key"

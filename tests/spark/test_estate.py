@@ -114,8 +114,8 @@ class Place:
 
     def files(self) -> set[str]:
         """The files of the tables."""
-        found = open_store(self.lake, self.hdfs.options).list("", recursive=True)
-        return {one.path for some in found for one in some if not one.path.startswith("_coldframe")}
+        listing = open_store(self.lake, self.hdfs.options).list("", recursive=True)
+        return {file.path for some in listing for file in some if not file.path.startswith("_coldframe")}
 
 
 def sales(estate: HiveEstate) -> None:
@@ -159,7 +159,7 @@ def ledger(estate: HiveEstate) -> None:
     """A transactional table, of whose seven writes the fifth was aborted."""
     source = DATA / "hive/files/hive2_changes"
     kinds = {pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
-    columns = [(one.name, kinds[one.type]) for one in cf.open(source).schema]
+    columns = [(column.name, kinds[column.type]) for column in cf.open(source).schema]
     shutil.copytree(source, estate.root / "ledger/x")
     storage = estate.storage(columns, ORC, "ledger")
     storage.numBuckets, storage.bucketCols = 2, [columns[0][0]]
@@ -237,7 +237,7 @@ def test_tasks_prefer_the_machines_that_have_their_bytes(
     assert frame.count() == 1_500_000
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
     tasks = leaves.apply(0).inputPartitions()
-    found = [list(tasks.apply(at).preferredLocations()) for at in range(tasks.size())]
+    preferred = [list(tasks.apply(at).preferredLocations()) for at in range(tasks.size())]
     expected = []
     size = (tmp_path / "a.orc").stat().st_size
     for name in names:
@@ -253,8 +253,8 @@ def test_tasks_prefer_the_machines_that_have_their_bytes(
                 sorted((host for host in held if held[host]), key=lambda host: (-held[host], host))
             )
     files.close()
-    assert found == expected
-    assert {host for hosts in found for host in hosts} <= {"data0", "data1"}
+    assert preferred == expected
+    assert {host for hosts in preferred for host in hosts} <= {"data0", "data1"}
 
 
 def test_the_estate(place: Place) -> None:
@@ -278,14 +278,14 @@ def test_the_estate(place: Place) -> None:
     assert later.returncode == 0, later.stdout[-3000:] + later.stderr[-3000:]
     assert files < place.files()
 
-    found = spark_reads(place, ("sales", "nights"), ("sales", "nights", "ledger", "orders", "numbers"))
-    assert len(found["hive"]["sales"]) == 8
-    for name, theirs in found["hive"].items():
-        assert found["iceberg"][name] == theirs, name
-    assert found["iceberg"]["ledger"] == sorted(map(repr, in_ledger()))
-    assert found["iceberg"]["orders"] == sorted(map(repr, in_hbase()))
-    assert found["iceberg"]["numbers"] == sorted(map(repr, in_kudu()))
-    check_described(found["about"]["sales"])
+    answers = spark_reads(place, ("sales", "nights"), ("sales", "nights", "ledger", "orders", "numbers"))
+    assert len(answers["hive"]["sales"]) == 8
+    for name, theirs in answers["hive"].items():
+        assert answers["iceberg"][name] == theirs, name
+    assert answers["iceberg"]["ledger"] == sorted(map(repr, in_ledger()))
+    assert answers["iceberg"]["orders"] == sorted(map(repr, in_hbase()))
+    assert answers["iceberg"]["numbers"] == sorted(map(repr, in_kudu()))
+    check_described(answers["about"]["sales"])
 
 
 def arrives(place: Place) -> None:
@@ -335,11 +335,11 @@ def in_kudu() -> Iterator[tuple[Any, ...]]:
 
 def check_described(lines: list[list[str | None]]) -> None:
     """Comments, owner, properties and partitions are those of the metastore."""
-    told = {str(name): (kind, comment) for name, kind, comment in lines}
+    described = {str(name): (kind, comment) for name, kind, comment in lines}
     kinds = [(*column, f"the {column[0]}") for column in NOW if column[0] != "at"]
-    assert [(name, *told[name]) for name, *_ in kinds] == kinds
+    assert [(name, *described[name]) for name, *_ in kinds] == kinds
     # A timestamp of Hive's has no zone.
-    assert told["at"] == ("timestamp_ntz", "the at")
-    assert told["_partition"] == ("struct<dt:date,region:string>", "")
-    assert [told[name][0] for name in ("Comment", "Owner")] == ["all that was sold", "olga"]
-    assert "team=till 7" in str(told["Table Properties"][0])
+    assert described["at"] == ("timestamp_ntz", "the at")
+    assert described["_partition"] == ("struct<dt:date,region:string>", "")
+    assert [described[name][0] for name in ("Comment", "Owner")] == ["all that was sold", "olga"]
+    assert "team=till 7" in str(described["Table Properties"][0])

@@ -16,7 +16,7 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 import pytest
 from older_spark import PYTHON
-from spark_data import told
+from spark_data import comparable
 
 import coldframe as cf
 import coldframe.spark
@@ -38,12 +38,12 @@ pytestmark = pytest.mark.slow
 
 def rows_of(truth: str, *, more: tuple[Any, ...] = ()) -> list[str]:
     """What Hive has read, with further columns."""
-    found = pq.read_table(DATA / f"{truth}.truth.parquet").to_pylist()
-    return sorted(told((*one.values(), *more) for one in found))
+    rows = pq.read_table(DATA / f"{truth}.truth.parquet").to_pylist()
+    return sorted(comparable((*row.values(), *more) for row in rows))
 
 
 def columns_of(table: str) -> list[tuple[str, str]]:
-    return [(one.name, KINDS[one.type]) for one in cf.open(DATA / table).schema]
+    return [(column.name, KINDS[column.type]) for column in cf.open(DATA / table).schema]
 
 
 class Writes:
@@ -61,15 +61,15 @@ class Writes:
         client.allocate_table_write_ids(
             types.AllocateTableWriteIdsRequest(dbName="cold", tableName=table, txnIds=begun)
         )
-        for number, one in enumerate(begun, 1):
+        for number, transaction in enumerate(begun, 1):
             if number in aborted:
-                client.abort_txn(types.AbortTxnRequest(one))
+                client.abort_txn(types.AbortTxnRequest(transaction))
             elif number not in open:
-                client.commit_txn(types.CommitTxnRequest(one))
+                client.commit_txn(types.CommitTxnRequest(transaction))
 
 
 def numbers(text: str) -> set[int]:
-    return {int(one) for one in text.split(",") if one}
+    return {int(number) for number in text.split(",") if number}
 
 
 def registered(estate: HiveEstate) -> None:
@@ -192,13 +192,13 @@ def answers(
     if "Spark without Java" in done.stderr:
         pytest.skip(f"Spark 3.5 runs on Java 8 to 17: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    results: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return results
 
 
 def test_each_list_of_writes_has_the_rows_that_hive_reads(answers: dict[str, dict[str, Any]]) -> None:
     truths = [entry["truth"].removesuffix(".truth.parquet") for entry in ENTRIES]
-    every = [one for name, truth in zip(EACH, truths, strict=True) for one in rows_of(truth, more=(name,))]
+    every = [row for name, truth in zip(EACH, truths, strict=True) for row in rows_of(truth, more=(name,))]
     assert answers["each"]["rows"] == sorted(every)
     assert answers["each"]["taken"] == len(EACH)
 
@@ -206,17 +206,17 @@ def test_each_list_of_writes_has_the_rows_that_hive_reads(answers: dict[str, dic
 def test_partitions_and_columns_that_were_added(answers: dict[str, dict[str, Any]]) -> None:
     ways = {"1": 1, "2": 2, "__HIVE_DEFAULT_PARTITION__": None}
     every = [
-        one for value, name in PARTITIONS.items() for one in rows_of(TRUTH[name], more=(None, ways[value]))
+        row for value, name in PARTITIONS.items() for row in rows_of(TRUTH[name], more=(None, ways[value]))
     ]
     assert answers["parts"]["rows"] == sorted(every)
     ids = {name: pq.read_table(DATA / f"{TRUTH[name]}.truth.parquet")["id"].to_pylist() for name in TRUTH}
-    assert answers["some"]["rows"] == sorted(told((one, 2, None) for one in ids["major"] if one < 20))
+    assert answers["some"]["rows"] == sorted(comparable((row, 2, None) for row in ids["major"] if row < 20))
     assert "id < 20" in answers["some"]["plan"].partition("pushed filters:")[2], answers["some"]["plan"]
     assert answers["no partition"]["rows"] == []
-    assert answers["other partition"]["rows"] == sorted(told((one,) for one in ids["changes"]))
-    assert answers["count"]["rows"] == told([(len(ids["minor"]), max(ids["minor"]), 0)])
-    both = sum(ids["major"].count(one) for one in ids["changes"])
-    assert (answers["joined"]["rows"], answers["joined"]["taken"]) == (told([(both,)]), 2)
+    assert answers["other partition"]["rows"] == sorted(comparable((number,) for number in ids["changes"]))
+    assert answers["count"]["rows"] == comparable([(len(ids["minor"]), max(ids["minor"]), 0)])
+    both = sum(ids["major"].count(number) for number in ids["changes"])
+    assert (answers["joined"]["rows"], answers["joined"]["taken"]) == (comparable([(both,)]), 2)
 
 
 def test_files_from_before_a_table_was_transactional_are_read_by_position(
@@ -225,7 +225,7 @@ def test_files_from_before_a_table_was_transactional_are_read_by_position(
     every = rows_of(TRUTH["changes"], more=(1,)) + rows_of(TRUTH["major"], more=(2,))
     assert answers["old"]["rows"] == sorted(every), answers["old"]
     ids = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")["id"].to_pylist()
-    assert answers["some old"]["rows"] == sorted(told((one,) for one in ids if one < 20))
+    assert answers["some old"]["rows"] == sorted(comparable((number,) for number in ids if number < 20))
 
 
 def test_writes_may_be_named(answers: dict[str, dict[str, Any]]) -> None:

@@ -82,15 +82,15 @@ def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
     if server:
         server.stop()
     assert done.returncode == 0, done.stderr[-3000:]
-    facts = json.loads(done.stdout.splitlines()[-1])
+    results = json.loads(done.stdout.splitlines()[-1])
     for setting, reader, taken in READ:
-        for name, (scans, schema, rows) in facts[setting].items():
-            assert [schema, rows] == facts[reader][name][1:], (setting, name)
+        for name, (scans, schema, rows) in results[setting].items():
+            assert [schema, rows] == results[reader][name][1:], (setting, name)
             assert scans == taken.get(name, 0), (setting, name)
-    assert all(scans == 0 for scans, _, _ in (*facts["spark"].values(), *facts["hive"].values()))
+    assert all(scans == 0 for scans, _, _ in (*results["spark"].values(), *results["hive"].values()))
     # Spark's own reader and Hive's agree.
-    assert all(facts["hive"][name][1:] == facts["spark"][name][1:] for name in facts["hive"])
+    assert all(results["hive"][name][1:] == results["spark"][name][1:] for name in results["hive"])
     # A table that was written to shows it, also to a DataFrame that was made before.
-    assert facts["late"] == [60, 61, 61, 1]
-    assert facts["reused"] == [2, 31, "late", 61]
-    assert facts["cached"] == [True, 4]
+    assert results["late"] == [60, 61, 61, 1]
+    assert results["reused"] == [2, 31, "late", 61]
+    assert results["cached"] == [True, 4]

@@ -51,12 +51,12 @@ def changed(jar: Path, target: Path, content: dict[str, bytes | None]) -> Path:
     return target
 
 
-def told(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
+def messages_of(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
     """What `jar_job.py` prints."""
     environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
     command = [sys.executable, Path(__file__).with_name("jar_job.py"), jar, folder, fraction]
     done = subprocess.run(
-        [str(one) for one in command],
+        [str(argument) for argument in command],
         env=environment,
         capture_output=True,
         text=True,
@@ -64,23 +64,23 @@ def told(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
         timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    facts: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return facts
+    messages: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return messages
 
 
 def test_a_jar_without_a_library_for_this_platform(jar: Path, numbers: Path, tmp_path: Path) -> None:
-    facts = told(changed(jar, tmp_path / "c.jar", {"libcoldframe_jni.so": None}), numbers)
-    for said in facts.values():
-        assert "UnsupportedError: this platform: the jar has no native library for linux-" in said
+    messages = messages_of(changed(jar, tmp_path / "c.jar", {"libcoldframe_jni.so": None}), numbers)
+    for message in messages.values():
+        assert "UnsupportedError: this platform: the jar has no native library for linux-" in message
 
 
 def test_a_jar_of_another_version(jar: Path, numbers: Path, tmp_path: Path) -> None:
-    facts = told(changed(jar, tmp_path / "c.jar", {PROPERTIES: b"version=0.0.9\n"}), numbers)
+    messages = messages_of(changed(jar, tmp_path / "c.jar", {PROPERTIES: b"version=0.0.9\n"}), numbers)
     both = (
         f"a jar of version 0.0.9 with a native library of version {cf.__version__}: take both from one build"
     )
-    assert both in facts["format"]
-    assert f"coldframe {cf.__version__} with the connector's jar of version 0.0.9" in facts["read"]
+    assert both in messages["format"]
+    assert f"coldframe {cf.__version__} with the connector's jar of version 0.0.9" in messages["read"]
 
 
 def test_a_task_beyond_its_memory(jar: Path, tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_a_task_beyond_its_memory(jar: Path, tmp_path: Path) -> None:
     table = table.append_column("h", pa.array([0.5] * 20_000))
     cf.write(table, tmp_path / "0.rc", format="rcfile", serde="binary")
     # 1 % of what is above 300 MB is what tasks share.
-    facts = told(jar, tmp_path, "0.01")
-    assert "is more than the task's memory has left" in facts["format"]
-    assert "give the executor more memory, or a smaller option batch_rows" in facts["format"]
+    messages = messages_of(jar, tmp_path, "0.01")
+    assert "is more than the task's memory has left" in messages["format"]
+    assert "give the executor more memory, or a smaller option batch_rows" in messages["format"]
 
 
 def refused(*path: Path, folder: Path) -> str:
@@ -111,8 +111,8 @@ def refused(*path: Path, folder: Path) -> str:
 
 def test_a_spark_that_is_too_old(jar: Path, tmp_path: Path) -> None:
     # As in 3.2: without the interface that 3.3 has brought.
-    told = refused(jar, folder=tmp_path)
-    assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in told
+    message = refused(jar, folder=tmp_path)
+    assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in message
 
 
 def test_a_library_of_another_build(jar: Path, tmp_path: Path) -> None:
@@ -121,5 +121,5 @@ def test_a_library_of_another_build(jar: Path, tmp_path: Path) -> None:
         library = whole.read(name)
     assert CALLS in library
     other = changed(jar, tmp_path / "c.jar", {name: library.replace(CALLS, CALLS[:-1] + b"_")})
-    told = refused(other, Path(pyspark.__file__).parent / "jars/*", folder=tmp_path)
-    assert "a native library with calls 1: take both from one build" in told
+    message = refused(other, Path(pyspark.__file__).parent / "jars/*", folder=tmp_path)
+    assert "a native library with calls 1: take both from one build" in message

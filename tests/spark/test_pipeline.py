@@ -69,25 +69,25 @@ def check_warehouse(root: Path) -> None:
     for name, expected in EXPECTED.items():
         table = read(root, name)
         assert table.num_rows == expected["rows"]
-        for column, facts in expected["columns"].items():
+        for column, expectation in expected["columns"].items():
             values = table[column]
-            assert values.null_count == facts["nulls"], column
-            if "sum" in facts:
-                assert float(total(values)) == pytest.approx(float(facts["sum"])), column
-            if "utf8_bytes" in facts:
+            assert values.null_count == expectation["nulls"], column
+            if "sum" in expectation:
+                assert float(total(values)) == pytest.approx(float(expectation["sum"])), column
+            if "utf8_bytes" in expectation:
                 texts = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
                 lengths = pc.binary_length(texts)
                 if column != "region":  # whose values the directories hold in an escaped form
-                    assert total(lengths) == facts["utf8_bytes"], column
-            if "items" in facts:
+                    assert total(lengths) == expectation["utf8_bytes"], column
+            if "items" in expectation:
                 lengths = [None if item is None else len(item) for item in values.to_pylist()]
-                assert sum(filter(None, lengths)) == facts["items"], column
-            if "true" in facts:
-                assert total(values) == facts["true"]
-            if "min" in facts:
+                assert sum(filter(None, lengths)) == expectation["items"], column
+            if "true" in expectation:
+                assert total(values) == expectation["true"]
+            if "min" in expectation:
                 ends = pc.min_max(values)
-                assert str(ends["min"]).startswith(facts["min"]), column
-                assert str(ends["max"]).startswith(facts["max"]), column
+                assert str(ends["min"]).startswith(expectation["min"]), column
+                assert str(ends["max"]).startswith(expectation["max"]), column
 
 
 def no_doubles(root: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_warehouse_arrives(migrated: tuple[Path, Report]) -> None:
     assert report.verified
     assert report.rows == ROWS
     assert {table.name: len(table.files) for table in report.tables} == {
-        name: facts["files"] for name, facts in EXPECTED.items()
+        name: expectation["files"] for name, expectation in EXPECTED.items()
     }
     assert any(len(file.outputs) > 1 for table in report.tables for file in table.files)
     folders = {path.name for path in (target / "sales").iterdir()}
@@ -456,8 +456,8 @@ def test_table_formats(spark: SparkSession, tmp_path: Path, target: str) -> None
         assert table.schema.field("dt").type == pa.date32()
         assert table["region"].null_count == sum(region is None for region in table["region"].to_pylist())
         assert "asia/pacific" in table["region"].to_pylist()
-        found: list[int] = table["id"].to_pylist()
-        return found
+        identifiers: list[int] = table["id"].to_pylist()
+        return identifiers
 
     report = migrate(spark, source, goal, to=target)
     assert (report.exit_code, [table.error for table in report.tables]) == (0, [None, None])

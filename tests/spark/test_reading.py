@@ -20,11 +20,11 @@ from spark_data import (
     HAS_PYTHON_SOURCE,
     NUMBERS,
     WAREHOUSE,
+    comparable,
     damaged,
     held,
     rows_of,
     survivors,
-    told,
 )
 
 import coldframe as cf
@@ -65,7 +65,7 @@ class Source:
         reader = self.spark.read.format(self.name).options(**options)
         if user is not None:
             reader = reader.schema(user)
-        return reader.load([str(one) for one in path] if isinstance(path, list) else str(path))
+        return reader.load([str(item) for item in path] if isinstance(path, list) else str(path))
 
 
 def read_twice(spark: SparkSession, name: str) -> None:
@@ -152,7 +152,7 @@ def test_every_kind_of_filter(by: Source, tmp_path: Path) -> None:
     # The Python source is asked for no filter: Spark's own.
     step = 1 if by.name == "coldframe" else 8
     for at, condition in list(enumerate(conditions))[::step]:
-        expected = sorted(str(row) for row, told in zip(everything, plain, strict=True) if told[at])
+        expected = sorted(str(row) for row, matches in zip(everything, plain, strict=True) if matches[at])
         assert sorted(map(str, frame.where(condition).collect())) == expected, condition
         assert frame.where(condition).count() == len(expected), condition
 
@@ -193,7 +193,7 @@ def test_every_type(by: Source) -> None:
         }
         frame = by.load(path, **given)
         unit = {"timestamp_unit": "us"} if path.suffix in (".orc", ".rc") else {}
-        rows, file = told(frame.collect()), cf.open(path, **options, **unit)
+        rows, file = comparable(frame.collect()), cf.open(path, **options, **unit)
         assert rows == rows_of(file), path
         assert frame.schema == to_spark_schema(file.schema), path
         # One column at a time, as Spark asks for them. Each query of the Python source starts a process: of
@@ -202,7 +202,7 @@ def test_every_type(by: Source) -> None:
         new = [name for kind, name in names.items() if kind not in seen]
         seen |= names.keys()
         for name in frame.columns if by.name == "coldframe" else new:
-            assert told(frame.select(f"`{name}`").collect()) == rows_of(file, [name]), (path, name)
+            assert comparable(frame.select(f"`{name}`").collect()) == rows_of(file, [name]), (path, name)
         checked += 1
     assert checked >= 8
 
@@ -286,7 +286,7 @@ def test_damage_stops_or_is_listed(by: Source, tmp_path: Path) -> None:
         file = cf.open(path, **entry["open"])
         file.read(on_error="skip")
         names = ["offset", "length", "rows_lost", "structure", "reason"]
-        expected = sorted(tuple(one[name] for name in names) for one in file.damage)
+        expected = sorted(tuple(damage[name] for name in names) for damage in file.damage)
         assert sorted(tuple(row[name] for name in names) for row in first) == expected, path
 
 

@@ -65,8 +65,8 @@ class Stream:
         batches: dict[int, list[int]] = {}
 
         def take(frame: DataFrame, number: int) -> None:
-            found = (row.a for row in frame.select("a").collect())
-            batches[number] = sorted(found, key=lambda a: (a is None, a))
+            values = (row.a for row in frame.select("a").collect())
+            batches[number] = sorted(values, key=lambda a: (a is None, a))
 
         trigger = {"once": True} if once else {"availableNow": True}
         query = (
@@ -149,15 +149,15 @@ def test_folders_columns_and_filters(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_what_is_damaged_is_left_out_where_that_is_asked_for(spark: SparkSession, tmp_path: Path) -> None:
-    entry = next(one for one in damaged() if one["file"] == "flipped_byte_zlib.rc")
+    entry = next(item for item in damaged() if item["file"] == "flipped_byte_zlib.rc")
     source = tmp_path / "in"
     source.mkdir()
     shutil.copy(DATA / "damaged" / entry["file"], source)
     options = {"schema": "a bigint, name string", "serde": "binary"}
-    found = Stream(
+    batches = Stream(
         spark, source, tmp_path / "c", mode="DROPMALFORMED", damage=str(tmp_path / "d"), **options
     ).run()
-    assert len(found[0]) == survivors(entry)
+    assert len(batches[0]) == survivors(entry)
     assert spark.read.json(str(tmp_path / "d")).count() == 1
     with pytest.raises(Exception, match=r"flipped_byte_zlib"):
         Stream(spark, source, tmp_path / "c2", **options).run()
@@ -235,10 +235,10 @@ def test_kills_lose_nothing_and_repeat_nothing(spark: SparkSession, tmp_path: Pa
         while process.poll() is None and len(list(checkpoint.glob("offsets/[0-9]*"))) <= batches:
             time.sleep(0.01)
         time.sleep(rng.random())
-        for one in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
-            one.send_signal(signal.SIGKILL)
+        for running in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
+            running.send_signal(signal.SIGKILL)
         process.wait()
     done = subprocess.run(job, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    found = Counter(row.a for row in spark.read.parquet(str(target)).collect())
-    assert found == Counter(range(written * 10))
+    counts = Counter(row.a for row in spark.read.parquet(str(target)).collect())
+    assert counts == Counter(range(written * 10))

@@ -106,10 +106,10 @@ SAMPLES = _samples()
 
 def print_of(data: pa.RecordBatch | pa.Table, target: pa.Schema | None = None, *, rows: int = 1 << 16) -> Any:
     """The fingerprint of some rows."""
-    found = RawFingerprint(plain_schema(data.schema) if target is None else target)
+    fingerprint = RawFingerprint(plain_schema(data.schema) if target is None else target)
     for batch in pa.table(data).to_batches(max_chunksize=rows):
-        found.add(batch)
-    return found
+        fingerprint.add(batch)
+    return fingerprint
 
 
 def conform(array: pa.Array, field: pa.Field) -> pa.Array:
@@ -124,8 +124,8 @@ def conform(array: pa.Array, field: pa.Field) -> pa.Array:
 def hashes(array: pa.Array, kind: pa.DataType | None = None) -> list[int]:
     """The hash of each row of a table of one column, in the plain type of another."""
     kind = plain_field(pa.field("x", array.type)).type if kind is None else kind
-    words = hash_rows(pa.record_batch([array], names=["x"]), pa.schema([pa.field("x", kind)]))
-    return [int.from_bytes(words[at : at + 8], "little") for at in range(0, len(words), 8)]
+    hashed = hash_rows(pa.record_batch([array], names=["x"]), pa.schema([pa.field("x", kind)]))
+    return [int.from_bytes(hashed[at : at + 8], "little") for at in range(0, len(hashed), 8)]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -201,10 +201,10 @@ def test_what_is_as_wanted_is_not_copied() -> None:
     batch = pa.record_batch({"a": pa.array([1, 2, 3]).slice(1), "b": pa.array([1, 2], pa.int32())})
     assert conform_batch(batch, batch.schema) is batch
     target = pa.schema([pa.field("a", pa.int64(), metadata={"k": "v"}), ("b", pa.int64())], {"m": "n"})
-    found = conform_batch(batch, target)
-    assert found.schema.equals(target, check_metadata=True)
-    assert found.to_pydict() == {"a": [2, 3], "b": [1, 2]}
-    (_, values), (_, given) = found.column("a").buffers(), batch.column("a").buffers()
+    conformed = conform_batch(batch, target)
+    assert conformed.schema.equals(target, check_metadata=True)
+    assert conformed.to_pydict() == {"a": [2, 3], "b": [1, 2]}
+    (_, values), (_, given) = conformed.column("a").buffers(), batch.column("a").buffers()
     assert values is not None
     assert given is not None
     assert values.address == given.address + 8
@@ -216,11 +216,11 @@ def test_the_schema_is_the_wanted_one_to_the_names_of_elements() -> None:
     )
     element = pa.struct([pa.field("a", pa.string(), nullable=False), ("b", pa.int16())])
     kind = pa.list_(pa.field("element", element, nullable=False))
-    found = conform(lists, pa.field("x", kind, metadata={"PARQUET:field_id": "7"}))
-    assert str(found.type) == str(kind)
-    assert found.to_pylist() == [[{"a": "x", "b": 1}], None]
-    words = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None]))
-    assert conform(words, pa.field("x", pa.large_string())).to_pylist() == ["{}", None]
+    conformed = conform(lists, pa.field("x", kind, metadata={"PARQUET:field_id": "7"}))
+    assert str(conformed.type) == str(kind)
+    assert conformed.to_pylist() == [[{"a": "x", "b": 1}], None]
+    texts = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None]))
+    assert conform(texts, pa.field("x", pa.large_string())).to_pylist() == ["{}", None]
 
 
 def test_fingerprint_ignores_order_and_cuts_but_nothing_else() -> None:
@@ -275,9 +275,9 @@ def test_fingerprint_is_taken_in_the_type_that_is_written() -> None:
     cents = decimals.cast(pa.decimal128(12, 2))
     for source, target in ((ints, wide), (ints, floats), (wide, cents), (decimals, cents), (ints, cents)):
         assert hashes(source, target.type) == hashes(target, target.type), (source.type, target.type)
-        one = pa.record_batch([source], names=["x"])
+        first = pa.record_batch([source], names=["x"])
         other = pa.record_batch([target], names=["x"])
-        assert print_of(one, other.schema).differences(print_of(other, other.schema)) == []
+        assert print_of(first, other.schema).differences(print_of(other, other.schema)) == []
     narrow = pa.array([{"b": "x", "a": 1}, None], pa.struct([("b", pa.string()), ("a", pa.int32())]))
     kind = pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.date32())])
     grown = pa.array([{"a": 1, "b": "x", "c": None}, None], kind)
@@ -316,8 +316,8 @@ def test_smallest_and_largest_for_people() -> None:
             "h": pa.array([True, False, None]),
         }
     )
-    found = print_of(batch).to_json()
-    ends = {name: (column["min"], column["max"]) for name, column in found["columns"].items()}
+    summary = print_of(batch).to_json()
+    ends = {name: (column["min"], column["max"]) for name, column in summary["columns"].items()}
     assert ends == {
         "a": (-2, 3),
         "b": ("-inf", 0.0),
@@ -328,9 +328,9 @@ def test_smallest_and_largest_for_people() -> None:
         "g": (None, None),
         "h": (False, True),
     }
-    assert [column["nulls"] for column in found["columns"].values()] == [1, 0, 1, 1, 1, 3, 1, 1]
-    assert found["rows"] == 3
-    assert all(len(column["checksum"]) == 32 for column in found["columns"].values())
+    assert [column["nulls"] for column in summary["columns"].values()] == [1, 0, 1, 1, 1, 3, 1, 1]
+    assert summary["rows"] == 3
+    assert all(len(column["checksum"]) == 32 for column in summary["columns"].values())
 
 
 def test_parquet_is_read_back_by_another_implementation(tmp_path: Any) -> None:

@@ -17,8 +17,8 @@ from coldframe.spark import udfs
 
 def test_types_are_those_that_spark_takes(spark: SparkSession, tmp_path: Path) -> None:
     instants = pa.array([0, 1_500_000_000_000_000_999], pa.timestamp("ns"))
-    words = pa.array(["x", "x"]).dictionary_encode()
-    table = pa.table({"at": instants, "w": words, "b": pa.array([b"a", b"b"], pa.large_binary())})
+    texts = pa.array(["x", "x"]).dictionary_encode()
+    table = pa.table({"at": instants, "w": texts, "b": pa.array([b"a", b"b"], pa.large_binary())})
     path = str(tmp_path / "t.orc")
     cf.write(table, path, format="orc")
     columns = udfs.columns_of(path)
@@ -26,13 +26,13 @@ def test_types_are_those_that_spark_takes(spark: SparkSession, tmp_path: Path) -
 
     def decode(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in rows:
-            for one in batch["path"].to_pylist():
-                yield from udfs.batches(one, batch_rows=1)
+            for path in batch["path"].to_pylist():
+                yield from udfs.batches(path, batch_rows=1)
 
-    found = paths.mapInArrow(decode, columns)
+    rows = paths.mapInArrow(decode, columns)
     expected = spark.read.format("orc").load(path)
-    assert [(row.w, bytes(row.b)) for row in found.collect()] == [("x", b"a"), ("x", b"b")]
-    assert [str(row.at) for row in found.collect()] == [str(row.at) for row in expected.collect()]
+    assert [(row.w, bytes(row.b)) for row in rows.collect()] == [("x", b"a"), ("x", b"b")]
+    assert [str(row.at) for row in rows.collect()] == [str(row.at) for row in expected.collect()]
 
 
 def test_columns_are_chosen_in_order(tmp_path: Path) -> None:
@@ -55,16 +55,16 @@ def test_contents_are_no_paths(wrap: type, tmp_path: Path) -> None:
 
 
 def test_damage_is_told() -> None:
-    entry = next(one for one in damaged() if one["file"] == "flipped_byte_zlib.rc")
+    entry = next(item for item in damaged() if item["file"] == "flipped_byte_zlib.rc")
     path = DATA / "damaged" / entry["file"]
     options = {"schema": "id bigint, name string", "serde": "binary"}
     with pytest.raises(cf.CorruptFileError, match="flipped_byte_zlib"):
         list(udfs.batches(path, **options))
-    told: list[object] = []
+    damage: list[object] = []
     rows = sum(
-        batch.num_rows for batch in udfs.batches(path, on_error="skip", on_damage=told.extend, **options)
+        batch.num_rows for batch in udfs.batches(path, on_error="skip", on_damage=damage.extend, **options)
     )
-    assert (rows, len(told)) == (survivors(entry), 1)
+    assert (rows, len(damage)) == (survivors(entry), 1)
 
 
 def test_a_worker_opens_a_file_once(spark: SparkSession, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_worker_opens_a_file_once(spark: SparkSession, tmp_path: Path) -> None
             assert bytes(row.value) == b"1"
             files[row.worker].add(row.file)
     assert len(files) < 8
-    assert all(len(found) == 1 for found in files.values())
+    assert all(len(processes) == 1 for processes in files.values())
 
 
 def test_open_files_are_kept_by_their_options_and_not_for_ever(tmp_path: Path) -> None:

@@ -34,12 +34,12 @@ def estate(tmp_path: Path) -> Estate:
 # Types.
 
 
-def wider(one: pa.DataType, other: pa.DataType) -> Any:
-    return unified([(str(kind), pa.schema([("v", kind)])) for kind in (one, other)]).field("v").type
+def wider(left: pa.DataType, right: pa.DataType) -> Any:
+    return unified([(str(kind), pa.schema([("v", kind)])) for kind in (left, right)]).field("v").type
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "both"),
+    ("left", "right", "both"),
     [
         (pa.int8(), pa.int64(), pa.int64()),
         (pa.int32(), pa.float64(), pa.float64()),
@@ -59,14 +59,14 @@ def wider(one: pa.DataType, other: pa.DataType) -> Any:
         (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.int64())),
     ],
 )
-def test_types_that_go_together(one: pa.DataType, other: pa.DataType, both: pa.DataType) -> None:
-    assert wider(one, other).equals(both)
-    if not pa.types.is_struct(one):
-        assert wider(other, one).equals(both)
+def test_types_that_go_together(left: pa.DataType, right: pa.DataType, both: pa.DataType) -> None:
+    assert wider(left, right).equals(both)
+    if not pa.types.is_struct(left):
+        assert wider(right, left).equals(both)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("left", "right"),
     [
         (pa.string(), pa.int32()),
         (pa.decimal128(10, 2), pa.float64()),
@@ -77,16 +77,16 @@ def test_types_that_go_together(one: pa.DataType, other: pa.DataType, both: pa.D
         (pa.list_(pa.int8()), pa.int8()),
     ],
 )
-def test_types_that_do_not(one: pa.DataType, other: pa.DataType) -> None:
-    for pair in ((one, other), (other, one)):
+def test_types_that_do_not(left: pa.DataType, right: pa.DataType) -> None:
+    for pair in ((left, right), (right, left)):
         with pytest.raises(SchemaError):
             wider(*pair)
 
 
 def test_a_conflict_names_both_files_and_columns_are_told_by_name() -> None:
     first, second = pa.schema([("a", pa.int8()), ("b", pa.int8())]), pa.schema([("B", pa.int64())])
-    found = unified([("x", first), ("y", second)], table="t")
-    assert found.equals(pa.schema([("a", pa.int8()), ("b", pa.int64())]))
+    schema = unified([("x", first), ("y", second)], table="t")
+    assert schema.equals(pa.schema([("a", pa.int8()), ("b", pa.int64())]))
     third = pa.schema([("b", pa.string())])
     with pytest.raises(SchemaError, match=r"table t: column b is int64 in y and string in z"):
         unified([("x", first), ("y", second), ("z", third)], table="t")
@@ -102,14 +102,14 @@ def test_fields_that_a_file_lacks_are_nulls_at_every_depth() -> None:
             ("a", pa.int32()),
         ]
     )
-    found = with_fields(pa.array(rows, kind), wide)
-    assert found.to_pylist() == [
+    wider_array = with_fields(pa.array(rows, kind), wide)
+    assert wider_array.to_pylist() == [
         {"n": [{"y": None, "x": 1}, None], "b": None, "a": 1},
         None,
         {"n": None, "b": None, "a": None},
         {"n": [], "b": None, "a": 4},
     ]
-    assert with_fields(pa.array(rows, kind)[1:3], wide).to_pylist() == found.to_pylist()[1:3]
+    assert with_fields(pa.array(rows, kind)[1:3], wide).to_pylist() == wider_array.to_pylist()[1:3]
     maps = pa.array([[("k", {"x": 1})], None, []], pa.map_(pa.string(), pa.struct([("x", pa.int8())])))
     more = pa.map_(pa.string(), pa.struct([("x", pa.int8()), ("y", pa.int8())]))
     assert with_fields(maps, more).to_pylist() == [[("k", {"x": 1, "y": None})], None, []]
@@ -224,8 +224,8 @@ def test_orc_keeps_nanoseconds(estate: Estate) -> None:
     report = estate.migrate(to="orc", timestamp_unit="ns")
     assert (report.exit_code, report.verified) == (0, True)
     (path,) = (estate.target / "t").iterdir()
-    found = cf.read_table(path)["at"].cast(pa.int64()).to_pylist()
-    assert found == [1, 1_700_000_000_123_456_789, None]
+    instants = cf.read_table(path)["at"].cast(pa.int64()).to_pylist()
+    assert instants == [1, 1_700_000_000_123_456_789, None]
 
 
 # Names.
@@ -237,12 +237,12 @@ def test_tables_whose_names_are_alike_stay_apart(estate: Estate) -> None:
     report = estate.migrate()
     assert report.exit_code == 0
     assert len({table.name for table in report.tables}) == 5
-    found = {table.path: estate.read(table.path)["x"].to_pylist() for table in report.tables}
-    assert found.pop("a/b") == [1]
-    assert found.pop("a.b") == [2]
-    assert found.pop("t_5") == [5]
-    assert sorted(found.values()) == [[3], [4]]
-    assert not any("=" in path for path in found)
+    values = {table.path: estate.read(table.path)["x"].to_pylist() for table in report.tables}
+    assert values.pop("a/b") == [1]
+    assert values.pop("a.b") == [2]
+    assert values.pop("t_5") == [5]
+    assert sorted(values.values()) == [[3], [4]]
+    assert not any("=" in path for path in values)
     # And the same tables next time.
     assert [table.path for table in estate.migrate().tables] == [table.path for table in report.tables]
 
@@ -255,8 +255,8 @@ def test_formats_that_share_a_directory_are_tables_apart(estate: Estate) -> None
     toml.write_text(f'[tables.old]\npath = "x"\n{entry}[tables.new]\npath = "x"\nformat = "orc"\n')
     report = estate.migrate()
     assert report.exit_code == 0
-    found = {table.name: estate.values(table.path) for table in report.tables}
-    assert found == {"new": [1], "old": [2]}
+    values = {table.name: estate.values(table.path) for table in report.tables}
+    assert values == {"new": [1], "old": [2]}
 
 
 def test_decimal_partitions(estate: Estate) -> None:

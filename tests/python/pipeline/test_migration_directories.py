@@ -64,16 +64,16 @@ class Entry:
     @property
     def options(self) -> dict[str, Any]:
         """As the format takes them."""
-        found: dict[str, Any] = {"view": self.view, "wal": self.wal, "as_of": AS_OF}
-        found["table"] = self.of if self.of != "kept" else "shop:orders"
+        options: dict[str, Any] = {"view": self.view, "wal": self.wal, "as_of": AS_OF}
+        options["table"] = self.of if self.of != "kept" else "shop:orders"
         if self.of == "kept":
-            found["snapshot"] = self.of
-            del found["wal"]
+            options["snapshot"] = self.of
+            del options["wal"]
         if self.versions and self.view == "versions":
-            found["versions"] = self.versions
+            options["versions"] = self.versions
         if self.until:
-            found["time_range"] = [0, self.until]
-        return found
+            options["time_range"] = [0, self.until]
+        return options
 
     def toml(self) -> str:
         """As it stands in the file."""
@@ -110,7 +110,7 @@ def entries() -> st.SearchStrategy[Entry]:
 def steps() -> st.SearchStrategy[list[Run]]:
     run = st.builds(
         Run,
-        st.lists(entries(), min_size=1, max_size=4, unique_by=lambda one: one.name).map(tuple),
+        st.lists(entries(), min_size=1, max_size=4, unique_by=lambda entry: entry.name).map(tuple),
         st.sets(st.sampled_from(["tables", "snapshots", "older-versions", "unflushed-edits"])).map(
             lambda names: tuple(sorted(names))
         ),
@@ -149,9 +149,9 @@ class World:
             add_table(self.root)
         elif not step.other and has_other:
             remove_table(self.root)
-        asked = [one for one in step.entries if step.other or one.of != "shop:others"]
-        self.names.update((one.name, one) for one in asked)
-        (self.estate.source / "tables.toml").write_text("".join(one.toml() for one in asked))
+        asked = [entry for entry in step.entries if step.other or entry.of != "shop:others"]
+        self.names.update((entry.name, entry) for entry in asked)
+        (self.estate.source / "tables.toml").write_text("".join(entry.toml() for entry in asked))
         if asked:
             report = self.estate.migrate(leave_behind=step.leave, on_vanished="keep")
             self.paths.update((table.name, table.path) for table in report.tables)
@@ -164,7 +164,7 @@ class World:
         """Everything that was not named as left behind is in the target."""
         there = set(self.target())
         for name in ("shop:orders", "shop:others", "kept"):
-            is_asked = any(one.of == name for one in asked)
+            is_asked = any(entry.of == name for entry in asked)
             left = "snapshots" if name == "kept" else "tables"
             if (left in step.leave and not is_asked) or (name == "shop:others" and not step.other):
                 continue
@@ -199,7 +199,7 @@ def test_a_data_directory_that_is_listed_has_all_of_its_tables(runs: list[tuple[
         estate = Estate(Path(folder))
         shutil.copytree(KUDU, estate.source / "kudu")
         for picked, leave in runs:
-            chosen = [one for place, one in enumerate(held) if place in picked]
+            chosen = [item for place, item in enumerate(held) if place in picked]
             toml = "".join(f'[tables.t{of}]\npath = "kudu"\ntable = "{of}"\n' for of, _ in chosen)
             (estate.source / "tables.toml").unlink(missing_ok=True)
             if chosen:
@@ -207,7 +207,7 @@ def test_a_data_directory_that_is_listed_has_all_of_its_tables(runs: list[tuple[
             report = estate.migrate(leave_behind=["tables"] if leave else [], on_vanished="keep")
             paths.update((table.name.rpartition(".")[2], table.path) for table in report.tables)
             for of, name in held if estate.safe() else []:
-                if leave and chosen and of not in {one for one, _ in chosen}:
+                if leave and chosen and of not in {table for table, _ in chosen}:
                     continue
                 rows = cf.open(KUDU, table=of).read().num_rows
                 assert len(stored(estate, paths[f"t{of}" if chosen else name])) == rows, (of, paths)

@@ -25,7 +25,7 @@ OLD = sorted([*(number * 10 + at for number in range(10) for at in (1, 2)), *ran
 NEW = sorted(
     [
         7,
-        *(one for one in OLD if not 1 <= one <= 12 and one not in (71, 72, 81, 82)),
+        *(value for value in OLD if not 1 <= value <= 12 and value not in (71, 72, 81, 82)),
         88,
         *range(300, 305),
         70000,
@@ -59,14 +59,14 @@ def values(estate: Estate, target: str) -> list[int]:
     if target == "delta":
         from deltalake import DeltaTable
 
-        found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
+        rows = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
     elif target == "iceberg":
         from coldframe.pipeline.sink.iceberg import open_catalog
 
-        found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+        rows = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
     else:
         return [int(value) for value in estate.values()]
-    return sorted(found["a"].to_pylist())
+    return sorted(rows["a"].to_pylist())
 
 
 def go(root: str, target: str, threads: int) -> None:
@@ -102,8 +102,8 @@ def whole(estate: Estate, target: str) -> None:
     home = estate.target / "_coldframe"
     assert [path.name for path in home.rglob("*") if path.suffix == ".new"] == []
     assert not (home / "staging").exists()
-    found = audit(estate.target, deep=True)
-    assert found.faults == []
+    result = audit(estate.target, deep=True)
+    assert result.faults == []
 
 
 @pytest.mark.timeout(600 + 60 * KILLS)

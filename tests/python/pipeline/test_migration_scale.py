@@ -81,7 +81,7 @@ def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
     report = migrate(Deadly(), estate.source, estate.target)
     monkey.undo()
     assert report.exit_code == 1
-    assert [one.reason for one in report.unread] == ["the worker process failed"]
+    assert [file.reason for file in report.unread] == ["the worker process failed"]
     monkey.setattr(plan_files, "DRIVER_FILES", 0)
     report = migrate(Deadly(), estate.source, estate.target)
     monkey.undo()
@@ -113,7 +113,7 @@ def test_threads_take_no_more_work_than_they_can_do() -> None:
 
 def test_rows_are_sorted_found_replaced_and_taken_out_while_they_are_read() -> None:
     scratch = Scratch()
-    rows: Rows[tuple[str, int]] = Rows(scratch, lambda one: one[0], lambda one: one, tuple)
+    rows: Rows[tuple[str, int]] = Rows(scratch, lambda row: row[0], lambda row: row, tuple)
     other = rows.another()
     assert (len(rows), bool(rows), list(rows)) == (0, False, [])
     for number in reversed(range(2000)):
@@ -152,11 +152,11 @@ def test_a_ledger_knows_tables_and_their_files() -> None:
     assert (len(ledger), ledger.has_final("t/7.parquet")) == (1501, False)
     assert ledger["t/0007"].parts[0].final == "t/7-again.parquet"
     assert len(list(ledger.of_table("t"))) == 1500
-    assert [one.source for one in ledger.of_table("t2")] == ["t2/1"]
+    assert [file.source for file in ledger.of_table("t2")] == ["t2/1"]
     gone = ledger.pop("t2/1")
     assert gone is not None
     assert (gone.table, ledger.pop("t2/1"), list(ledger.of_table("t2"))) == ("t2", None, [])
-    assert list(ledger) == [one.source for one in ledger.each()]
+    assert list(ledger) == [file.source for file in ledger.each()]
 
 
 def test_memory_does_not_grow_with_the_files() -> None:
@@ -181,9 +181,9 @@ def test_names_that_are_no_text(estate: Estate) -> None:
         (file,) = report.tables[0].files
         assert (file.source, file.earlier) == (os.fsdecode(b"t/\xff\xe9 odd"), earlier)
         assert (report.exit_code, report.safe_to_delete) == (0, 1)
-    found = names(Scratch())
-    found.append(file.source)
-    assert list(found) == [file.source]
+    listed = names(Scratch())
+    listed.append(file.source)
+    assert list(listed) == [file.source]
 
 
 class Objects:
@@ -206,11 +206,11 @@ def test_the_listing_of_a_store_does_not_grow_in_memory() -> None:
     try:
         tree = _list_flat(cast(Store, Objects(20, 5000)))
         first, peak = tracemalloc.get_traced_memory()
-        found = sum(entry.size for _, entry in tree.below("t"))
+        size = sum(entry.size for _, entry in tree.below("t"))
         _, later = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == 7 * 100_000
+    assert size == 7 * 100_000
     assert max(first, peak, later) < 5 << 20
     files = tree.folders["t/p=0003"].files
     assert files.get("00007") == Kept("t/p=0003/00007", 7, 1_700_000_000_000, None)
@@ -227,5 +227,5 @@ def test_files_of_a_listing_by_names_that_are_prefixes_or_no_text() -> None:
     for folder, inside in names.items():
         for name in inside:
             folders[folder][name] = Kept(f"{folder}/{name}" if folder else name, 1, None, "tag")
-    found = {folder: [entry.path for entry in files.values()] for folder, files in folders.items()}
-    assert found == {"a": ["a/a", "a/a b", "a/z", "a/\udcff"], "a/b": ["a/b/c"], "ab": ["ab/d"], "": ["x"]}
+    paths = {folder: [entry.path for entry in files.values()] for folder, files in folders.items()}
+    assert paths == {"a": ["a/a", "a/a b", "a/z", "a/\udcff"], "a/b": ["a/b/c"], "ab": ["ab/d"], "": ["x"]}

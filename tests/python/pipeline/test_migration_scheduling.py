@@ -200,8 +200,8 @@ class Meeting:
 
 def test_in_process_works_side_by_side() -> None:
     barrier = threading.Barrier(3)
-    found = InProcess(3).run(Meeting(number, barrier) for number in range(6))
-    assert sorted(outcome["number"] for outcome in found) == list(range(6))
+    outcomes = InProcess(3).run(Meeting(number, barrier) for number in range(6))
+    assert sorted(outcome["number"] for outcome in outcomes) == list(range(6))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

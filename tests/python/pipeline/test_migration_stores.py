@@ -48,16 +48,16 @@ class Place:
 
     def names(self, folder: str = "") -> list[str]:
         """The files below a folder, those of the migration left out."""
-        found = [one.path for some in self.store.list(folder, recursive=True) for one in some]
-        return sorted(name for name in found if "_coldframe/" not in name)
+        paths = [file.path for some in self.store.list(folder, recursive=True) for file in some]
+        return sorted(name for name in paths if "_coldframe/" not in name)
 
     def values(self, table: str = "t", column: str = "a") -> list[Any]:
         """What lies in a table's Parquet files, sorted; hidden ones are none."""
-        found: list[Any] = []
+        cells: list[Any] = []
         for name in self.names(table):
             if name.endswith(".parquet"):
-                found += pq.read_table(io.BytesIO(self.store.read(name)))[column].to_pylist()
-        return sorted(found)
+                cells += pq.read_table(io.BytesIO(self.store.read(name)))[column].to_pylist()
+        return sorted(cells)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert {name.split("/")[1] for name in target.names("t")} == {f"p=a%2F{number}" for number in range(3)}
     assert source.names() == before
     # Nothing is left of the way there.
-    left = [one.path for some in target.store.list("_coldframe", recursive=True) for one in some]
+    left = [file.path for some in target.store.list("_coldframe", recursive=True) for file in some]
     assert not [name for name in left if "staging" in name or ".new" in name or ".coldframe-" in name], left
 
     files = target.names("t")
@@ -142,10 +142,10 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     third = run(source, target)
     assert third.exit_code == 0, third.failures
     assert target.values() == [-1, *rows[100:], 7777]
-    found = audit(target.url, deep=True, storage_options=target.options)
-    assert (found.exit_code, found.files, found.rows) == (0, 4, 202), found.faults
-    found_list = safe_list.read(f"{target.url}/_coldframe/safe-to-delete.txt", target.options)
-    assert sorted(line.path for line in found_list.lines) == sorted(
+    result = audit(target.url, deep=True, storage_options=target.options)
+    assert (result.exit_code, result.files, result.rows) == (0, 4, 202), result.faults
+    listed = safe_list.read(f"{target.url}/_coldframe/safe-to-delete.txt", target.options)
+    assert sorted(line.path for line in listed.lines) == sorted(
         f"{source.url}/{name}" for name in source.names("t") if ".hidden" not in name
     )
 
@@ -232,7 +232,7 @@ def test_killed_before_and_after_its_operations(
         left = 1 << 30
         assert run(origin, goal).exit_code == 0
         assert goal.values() == [1, 2, 100], step
-        names = [one.path for some in goal.store.list("_coldframe", recursive=True) for one in some]
+        names = [file.path for some in goal.store.list("_coldframe", recursive=True) for file in some]
         assert not [name for name in names if "staging" in name or ".new" in name], names
     assert kills >= 8
 
@@ -347,14 +347,14 @@ def test_no_secret_is_written_down(s3: S3, tmp_path: Path) -> None:
     source.store.put("t/p=a%2F0/bad", b"ORC" + bytes(100))
     target = Place(f"s3://data/{tmp_path.name}/dst", s3.options)
     report = run(source, target, on_error="quarantine")
-    told = [repr(report), json.dumps(report.to_json(), default=str)]
-    told += [
-        target.store.read(one.path).decode(errors="replace")
+    texts = [repr(report), json.dumps(report.to_json(), default=str)]
+    texts += [
+        target.store.read(file.path).decode(errors="replace")
         for some in target.store.list(recursive=True)
-        for one in some
+        for file in some
     ]
-    assert len(told) > 10
-    assert not [text for text in told if s3.SECRET in text]
+    assert len(texts) > 10
+    assert not [text for text in texts if s3.SECRET in text]
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
@@ -411,7 +411,7 @@ def test_a_metastore_knows_the_source_by_another_url(
     assert (finding.location, finding.stated, finding.migrated) == ("t/p=a%2F1", 99, 100)
     # An object store has no directories that could be missing.
     gone = "empty" if way.startswith("s3") else "missing"
-    assert [(one.kind, one.partition) for one in report.metastore.findings] == [
+    assert [(finding.kind, finding.partition) for finding in report.metastore.findings] == [
         ("empty", "p=empty"),
         (gone, "p=gone"),
     ]

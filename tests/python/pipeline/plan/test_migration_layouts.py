@@ -39,17 +39,17 @@ def test_folders_that_cannot_be_read_whole_are_refused(estate: Estate, target: s
     estate.orc("other/1", {"a": [9]})
     foreseen = dry_run(estate.source, estate.target, Options(to=target))
     report = estate.migrate(to=target)
-    (table,) = (one for one in report.tables if one.name == "t")
+    (table,) = (table for table in report.tables if table.name == "t")
     if case in FINE.get(target, set()):
         assert (foreseen.exit_code, report.exit_code, table.rows) == (0, 0, len(places))
         return
     assert (foreseen.exit_code, report.exit_code) == (1, 1)
     assert [file.source for file in table.problems] == places
     assert any(reason in str(file.error) for file in table.problems)
-    assert any(reason in why for one in foreseen.tables for _, why in one.refused)
+    assert any(reason in why for table in foreseen.tables for _, why in table.refused)
     assert not list((estate.target / "t").rglob("*"))
     # One bad table costs no other one anything.
-    assert {one.name: one.rows for one in report.tables} == {"t": 0, "other": 1}
+    assert {table.name: table.rows for table in report.tables} == {"t": 0, "other": 1}
 
 
 def test_what_is_there_stays_and_what_fits_to_it_is_taken(estate: Estate) -> None:
@@ -107,5 +107,5 @@ def test_delta_has_the_columns_of_the_files_that_are_taken(estate: Estate) -> No
     assert estate.migrate(to="delta").exit_code == 0
     estate.orc("t/p=1/2", {"a": [2]})
     assert estate.migrate(to="delta").exit_code == 1
-    found = pa.table(deltalake.DeltaTable(estate.target / "t").to_pyarrow_table())
-    assert found.to_pydict() == {"a": [1]}
+    rows = pa.table(deltalake.DeltaTable(estate.target / "t").to_pyarrow_table())
+    assert rows.to_pydict() == {"a": [1]}

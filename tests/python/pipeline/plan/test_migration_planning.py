@@ -101,8 +101,8 @@ def test_an_entry_that_matches_nothing_is_told(estate: Estate, capsys: pytest.Ca
     (estate.source / "empty").mkdir()
     old = '[tables.old]\npath = "sales"\nformat = "rcfile"\n'
     entry(estate, f"[tables.sales]\n[tables.salse]\n[tables.empty]\n{old}")
-    found = dry_run(estate.source, estate.target, Options())
-    assert (found.exit_code, found.unmatched) == (1, ["salse", "sales"])
+    preview = dry_run(estate.source, estate.target, Options())
+    assert (preview.exit_code, preview.unmatched) == (1, ["salse", "sales"])
     command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
     assert main(command) == 1
     assert "salse" in capsys.readouterr().out

@@ -25,7 +25,7 @@ def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> li
         delta = pytest.importorskip("deltalake")
         if not (estate.target / table / "_delta_log").exists():
             return []
-        found = pa.table(delta.DeltaTable(estate.target / table).to_pyarrow_table())
+        content = pa.table(delta.DeltaTable(estate.target / table).to_pyarrow_table())
     elif target == "iceberg":
         pytest.importorskip("pyiceberg")
         from coldframe.pipeline.sink.iceberg import open_catalog
@@ -33,10 +33,10 @@ def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> li
         catalog = open_catalog(str(estate.target))
         if not catalog.table_exists(("migrated", table)):
             return []
-        found = catalog.load_table(("migrated", table)).scan().to_arrow()
+        content = catalog.load_table(("migrated", table)).scan().to_arrow()
     else:
-        found = estate.read(table) if estate.files(table) else pa.table({column: []})
-    return sorted(found[column].to_pylist(), key=lambda one: (one is None, one))
+        content = estate.read(table) if estate.files(table) else pa.table({column: []})
+    return sorted(content[column].to_pylist(), key=lambda value: (value is None, value))
 
 
 TARGETS = ["parquet", "delta", "iceberg"]
@@ -60,7 +60,7 @@ def test_a_portion_that_needs_wider_types_is_refused(estate: Estate, target: str
     assert estate.migrate(to=target, include=["t"]).exit_code == 0
     assert rows(estate, target) == [1, 70000]
     if target == "parquet":
-        assert {str(pq_type(one)) for one in estate.files("t")} == {"int32"}
+        assert {str(pq_type(path)) for path in estate.files("t")} == {"int32"}
 
 
 def pq_type(path: Path) -> pa.DataType:
@@ -77,7 +77,7 @@ def test_a_portion_keeps_the_columns_of_the_others(estate: Estate) -> None:
     # Each file has both columns: a reader takes them from any.
     import pyarrow.parquet as pq
 
-    assert [pq.read_schema(one).names for one in estate.files("t")] == [["a", "b"]] * 2
+    assert [pq.read_schema(path).names for path in estate.files("t")] == [["a", "b"]] * 2
     assert estate.values(column="a") == [1, 2]
 
 
@@ -107,9 +107,9 @@ def test_a_dry_run_says_so_as_well(estate: Estate) -> None:
     estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
     estate.orc("t/p=2/2", {"a": pa.array([70000], pa.int32())})
     assert estate.migrate(include=["t/p=1"]).exit_code == 0
-    found = dry_run(estate.source, estate.target, Options(selection=select(["t/p=2"], [])))
-    assert found.exit_code == 1
-    ((place, reason),) = found.tables[0].refused
+    preview = dry_run(estate.source, estate.target, Options(selection=select(["t/p=2"], [])))
+    assert preview.exit_code == 1
+    ((place, reason),) = preview.tables[0].refused
     assert place == "t/p=2/2"
     assert "needs other types" in reason
 
@@ -130,7 +130,7 @@ def test_a_pattern_that_takes_some_of_a_shared_file_doubles_nothing(estate: Esta
     assert "a run that takes all of the table converts both" in str(refused.error)
     assert rows(estate, target) == before
     assert estate.migrate(to=target).exit_code == 0
-    assert rows(estate, target) == sorted([5, *(one for one in before if one > 1)])
+    assert rows(estate, target) == sorted([5, *(value for value in before if value > 1)])
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -173,7 +173,7 @@ def test_changed_files_are_not_taken_while_new_ones_are_withheld(estate: Estate,
     estate.orc("t/p=1/9", {"a": [3]})
     report = estate.migrate(to=target)
     assert report.exit_code == 1
-    assert sorted(one.source for one in report.failures) == ["t/p=1/0", "t/p=1/9"]
+    assert sorted(file.source for file in report.failures) == ["t/p=1/0", "t/p=1/9"]
     assert rows(estate, target) == [0, 1, 2, 3]
     assert estate.migrate(to=target, on_vanished="remove").exit_code == 0
     assert rows(estate, target) == [0, 1, 2, 3]

@@ -54,7 +54,9 @@ def test_a_healthy_file_that_is_decoded_wrong_is_not_quarantined(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estate.orc("t/1", {"a": [1, 2, 3]})
-    monkeypatch.setattr(convert, "raw_scan", scanning(lambda _, batches: [one.slice(1) for one in batches]))
+    monkeypatch.setattr(
+        convert, "raw_scan", scanning(lambda _, batches: [batch.slice(1) for batch in batches])
+    )
     report = estate.migrate(on_error="quarantine")
     assert (report.exit_code, report.statuses, quarantined(estate)) == (1, {"failed": 1}, False)
 
@@ -77,9 +79,9 @@ def test_a_written_file_that_cannot_be_read_back_is_not_quarantined(
     write = sinks.ColdframeSink.convert
 
     def damaging(sink: Any, rows: Any, shape: Any, path: str, *given: Any) -> dict[str, Any]:
-        found = write(sink, rows, shape, path, *given)
+        answer = write(sink, rows, shape, path, *given)
         torn(Path(path))
-        return found
+        return answer
 
     monkeypatch.setattr(sinks.ColdframeSink, "convert", damaging)
     report = estate.migrate(to="orc", on_error="quarantine")
@@ -108,7 +110,7 @@ def test_a_source_that_is_of_no_format_any_more_is_its_tables_damage(estate: Est
     path.write_bytes(b"not a file of ours. " * 8)
     report = estate.migrate()
     assert (report.exit_code, report.unknown, estate.safe()) == (1, [], [])
-    assert [(one.source, one.status) for one in report.failures] == [("t/1", "failed")]
+    assert [(file.source, file.status) for file in report.failures] == [("t/1", "failed")]
     assert "not of the format orc" in str(report.failures[0].error)
     assert estate.values() == [1]
 
@@ -135,8 +137,12 @@ def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, conditio
         estate.orc(f"t/{number}", {"a": list(range(number * 10, number * 10 + 10))})
     assert estate.migrate(to=to, target_file_bytes=0).safe_to_delete == 2
     delete(estate, to, condition)
-    found = audit(estate.target, deep=True)
-    assert (found.exit_code, found.tables[0]["rows_now"], found.tables[0]["rows_verified"]) == (1, left, 20)
+    result = audit(estate.target, deep=True)
+    assert (result.exit_code, result.tables[0]["rows_now"], result.tables[0]["rows_verified"]) == (
+        1,
+        left,
+        20,
+    )
     report = estate.migrate(to=to, target_file_bytes=0)
     assert (report.exit_code, report.verified, report.tables[0].rows_now, estate.safe()) == (
         1,
@@ -274,12 +280,12 @@ def test_a_list_is_checked_before_its_sources_are_deleted(estate: Estate, capsys
     paths[1].unlink()
     paths[2].write_bytes(paths[2].read_bytes() + b" ")
     assert main(["audit", str(estate.target), "--before-delete", listed]) == 1
-    said = capsys.readouterr().out
-    assert f"line: {paths[0]}: its content differs from that which was read" in said
-    assert f"line: {paths[1]}: it no longer exists" in said
-    assert f"line: {paths[2]}: it has " in said
-    assert "1 of 4 lines of the list hold" in said
-    assert "FAILED: 3 lines of the list no longer hold" in said
+    output = capsys.readouterr().out
+    assert f"line: {paths[0]}: its content differs from that which was read" in output
+    assert f"line: {paths[1]}: it no longer exists" in output
+    assert f"line: {paths[2]}: it has " in output
+    assert "1 of 4 lines of the list hold" in output
+    assert "FAILED: 3 lines of the list no longer hold" in output
 
 
 def test_a_list_that_was_cut_short_does_not_hold(estate: Estate) -> None:
@@ -302,8 +308,8 @@ def test_a_list_is_held_against_the_journal(estate: Estate) -> None:
     shutil.copy(list_of(estate), old)
     estate.orc("t/1", {"a": [3]})
     estate.migrate()
-    found = audit(before_delete=old)
-    assert [(fault.file, fault.reason) for fault in found.faults] == [
+    result = audit(before_delete=old)
+    assert [(fault.file, fault.reason) for fault in result.faults] == [
         (str(path), "the journal has another digest of it")
     ]
 
@@ -320,8 +326,8 @@ def test_a_directory_of_which_one_table_was_asked_for_is_not_safe(estate: Estate
     (estate.source / "tables.toml").write_text(f'[tables.one]\npath = "kudu"\ntable = "{held[0][1]}"\n')
     report = estate.migrate()
     assert (report.exit_code, report.verified, estate.safe()) == (0, True, [])
-    left = [one for one in report.left_out if one.visible]
-    assert {(one.kind, one.name) for one in left} == {("tables", name) for _, name in held[1:]}
+    left = [item for item in report.left_out if item.visible]
+    assert {(item.kind, item.name) for item in left} == {("tables", name) for _, name in held[1:]}
     assert f"{len(held) - 1} part" in str([note.text for note in report.verdict.notes])
     # By name, one of them, or all.
     others = [f"tables={of}" for of, _ in held[1:]]
@@ -386,7 +392,7 @@ def test_older_versions_and_snapshots_are_not_left_behind_without_a_word(estate:
     toml.write_text('[tables.orders]\npath = "hbase"\ntable = "shop:orders"\nas_of = 1700000000000\n')
     report = estate.migrate()
     assert (report.exit_code, estate.safe()) == (0, [])
-    assert {one.kind for one in report.left_out if one.blocks} == {"snapshots", "older-versions"}
+    assert {item.kind for item in report.left_out if item.blocks} == {"snapshots", "older-versions"}
     assert estate.migrate(leave_behind=["snapshots"]).safe_to_delete == 0
     assert estate.migrate(leave_behind=["snapshots", "older-versions"]).safe_to_delete == 1
     # All versions: nothing but the snapshot is left.

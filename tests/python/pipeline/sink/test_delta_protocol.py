@@ -110,8 +110,8 @@ BAD: dict[str, tuple[Callable[[Commit], Commit], str]] = {
 def test_each_mutation_is_refused_and_told(name: str) -> None:
     mutate, reason = BAD[name]
     bad = mutate(GOOD)
-    found = list(problems(bad))
-    assert [one for one in found if reason in one], found
+    reasons = list(problems(bad))
+    assert [line for line in reasons if reason in line], reasons
     with pytest.raises(SchemaError, match="the Delta log would break the protocol"):
         check(bad, "t")
 

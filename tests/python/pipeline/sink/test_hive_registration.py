@@ -30,9 +30,9 @@ class Lake:
 
     def table(self, name: str = "t") -> tuple[Definition, dict[tuple[str, ...], PartitionDefinition]]:
         with connect(self.url) as metastore:
-            found = metastore.definition("lake", name)
-            partitions = metastore.partition_definitions(found) if found.keys else ()
-            return found, {one.values: one for one in partitions}
+            definition = metastore.definition("lake", name)
+            partitions = metastore.partition_definitions(definition) if definition.keys else ()
+            return definition, {partition.values: partition for partition in partitions}
 
 
 def good(report: Report) -> Report:
@@ -66,15 +66,22 @@ def test_partitions_have_their_locations_and_statistics(lake: Lake) -> None:
     assert report.tables[0].metadata == {"hive table": "lake.t"}
     table, partitions = lake.table()
     assert (table.kind, table.parameters["EXTERNAL"]) == ("EXTERNAL_TABLE", "TRUE")
-    assert [(one.name, one.type) for one in table.storage.columns] == [("a", "bigint"), ("name", "string")]
+    assert [(column.name, column.type) for column in table.storage.columns] == [
+        ("a", "bigint"),
+        ("name", "string"),
+    ]
     assert [key.name for key in table.keys] == ["dt", "region"]
     root = f"file:{lake.estate.target}/t"
     assert table.location == root
-    stated = {
-        values: (one.storage.location, one.parameters["numRows"], one.parameters["numFiles"])
-        for values, one in partitions.items()
+    registered = {
+        values: (
+            partition.storage.location,
+            partition.parameters["numRows"],
+            partition.parameters["numFiles"],
+        )
+        for values, partition in partitions.items()
     }
-    assert stated == {
+    assert registered == {
         ("2014-01-01", "asia/pacific"): (f"{root}/Dt=2014-01-01/region=asia%2Fpacific", "2", "1"),
         ("2014-01-01", "__HIVE_DEFAULT_PARTITION__"): (
             f"{root}/Dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__",
@@ -83,7 +90,7 @@ def test_partitions_have_their_locations_and_statistics(lake: Lake) -> None:
         ),
     }
     size = sum(path.stat().st_size for path in lake.estate.files("t"))
-    assert sum(int(one.parameters["totalSize"]) for one in partitions.values()) == size
+    assert sum(int(partition.parameters["totalSize"]) for partition in partitions.values()) == size
 
 
 def test_later_runs_bring_it_up_to_date(lake: Lake) -> None:
@@ -100,8 +107,11 @@ def test_later_runs_bring_it_up_to_date(lake: Lake) -> None:
     good(lake.run(on_vanished="remove", most_vanished=1))
     table, partitions = lake.table()
     assert [column.name for column in table.storage.columns] == ["a", "more"]
-    assert {key: one.parameters["numRows"] for key, one in partitions.items()} == {("2",): "3", ("3",): "1"}
-    assert all(one.storage.columns == table.storage.columns for one in partitions.values())
+    assert {key: partition.parameters["numRows"] for key, partition in partitions.items()} == {
+        ("2",): "3",
+        ("3",): "1",
+    }
+    assert all(partition.storage.columns == table.storage.columns for partition in partitions.values())
 
 
 def test_more_partitions_than_go_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +149,7 @@ def test_a_run_that_died_at_any_step_is_finished_by_the_next(
     (lake.estate.source / "t/day=1/1").unlink()
     run(on_vanished="remove", most_vanished=1)
     table, partitions = lake.table()
-    assert {key: one.parameters["numRows"] for key, one in partitions.items()} == {("2",): "2"}
+    assert {key: partition.parameters["numRows"] for key, partition in partitions.items()} == {("2",): "2"}
     assert [column.name for column in table.storage.columns] == ["a", "more"]
 
 
@@ -182,7 +192,7 @@ def test_what_the_old_table_said_goes_along(lake: Lake, hive_estate: HiveEstate)
     table, partitions = lake.table("sales")
     assert (table.comment, table.owner, table.parameters["team"]) == ("sold", "olga", "x")
     assert [column.comment for column in (*table.storage.columns, *table.keys)] == ["the a", "the dt"]
-    assert [one.rows for one in partitions.values()] == [2]
+    assert [partition.rows for partition in partitions.values()] == [2]
 
 
 @pytest.mark.slow
@@ -202,8 +212,8 @@ def test_spark_reads_it_by_name(lake: Lake) -> None:
 def test_types_of_hive_and_spark() -> None:
     kind = pa.list_(pa.struct([("x", pa.map_(pa.string(), pa.decimal128(9, 2))), ("t", pa.timestamp("us"))]))
     assert hive_type(kind) == "array<struct<x:map<string,decimal(9,2)>,t:timestamp>>"
-    told = spark_schema([pa.field("A", kind)])
-    assert '"timestamp_ntz"' in told["spark.sql.sources.schema.part.0"]
+    properties = spark_schema([pa.field("A", kind)])
+    assert '"timestamp_ntz"' in properties["spark.sql.sources.schema.part.0"]
     wide = spark_schema([pa.field(f"column{number}", pa.int8()) for number in range(200)])
     assert int(wide["spark.sql.sources.schema.numParts"]) > 1
     with pytest.raises(Exception, match="no type"):

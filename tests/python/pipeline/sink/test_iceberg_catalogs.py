@@ -114,12 +114,12 @@ def test_runs_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> None:
     options = {"to": "iceberg", "catalog": "lake", "namespace": "cold", "rename": {"a-b": "orders"}}
     estate.orc("a-b/p=1/1", {"a": [1, 2]})
     estate.orc("a-b/p=2/1", {"a": [3]})
-    (told,) = good(estate.migrate(**options)).tables
-    assert told.metadata["iceberg table"] == "cold.orders"
+    (summary,) = good(estate.migrate(**options)).tables
+    assert summary.metadata["iceberg table"] == "cold.orders"
     assert lake.ids("cold.orders") == [1, 2, 3]
     # Nothing to do changes nothing.
     (again,) = good(estate.migrate(**options)).tables
-    assert again.metadata == told.metadata
+    assert again.metadata == summary.metadata
     estate.orc("a-b/p=2/2", {"a": [4]})
     (estate.source / "a-b/p=1/1").unlink()
     good(estate.migrate(**options, on_vanished="remove", most_vanished=1))
@@ -129,16 +129,16 @@ def test_runs_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> None:
 
 
 def test_two_destinations_do_not_mix(tmp_path: Path, lake: Catalogs) -> None:
-    one, two = Estate(tmp_path / "one"), Estate(tmp_path / "two")
-    for number, estate in enumerate((one, two), 1):
+    first, second = Estate(tmp_path / "one"), Estate(tmp_path / "two")
+    for number, estate in enumerate((first, second), 1):
         estate.orc("t/1", {"a": [number]})
-    good(one.migrate(to="iceberg", catalog="lake"))
+    good(first.migrate(to="iceberg", catalog="lake"))
     assert "migrated.t of catalog lake is there already and was made of" in error(
-        two.migrate(to="iceberg", catalog="lake")
+        second.migrate(to="iceberg", catalog="lake")
     )
     assert lake.ids("migrated.t") == [1]
-    good(two.migrate(to="iceberg", catalog="lake", suffix="_2"))
-    good(one.migrate(to="iceberg", catalog="lake"))
+    good(second.migrate(to="iceberg", catalog="lake", suffix="_2"))
+    good(first.migrate(to="iceberg", catalog="lake"))
     assert (lake.ids("migrated.t"), lake.ids("migrated.t_2")) == ([1], [2])
 
 
@@ -263,7 +263,9 @@ def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
         destination = open_destination(f"{url}/lake", server.options)
         table = named_catalog("lake", destination).load_table("migrated.t")
         assert table.location() == f"{url}/lake/t"
-        added = [one.summary.additional_properties["added-records"] for one in table.metadata.snapshots]
+        added = [
+            snapshot.summary.additional_properties["added-records"] for snapshot in table.metadata.snapshots
+        ]
         assert added == ["2", "1"]
     finally:
         server.stop()
@@ -278,7 +280,7 @@ def test_what_goes_along_from_a_definition() -> None:
         "EXTERNAL": "TRUE",
     }
     storage = Storage((Column("Id", "bigint", "the number"), Column("x", "string")))
-    found = about(Definition("s", "t", owner="olga", storage=storage, parameters=parameters))
-    assert (found.comment, found.owner, found.properties) == ("all orders", "olga", {"team": "sales"})
-    first, second = found.commented(pa.schema([("id", pa.int64()), ("x", pa.string())]))
+    details = about(Definition("s", "t", owner="olga", storage=storage, parameters=parameters))
+    assert (details.comment, details.owner, details.properties) == ("all orders", "olga", {"team": "sales"})
+    first, second = details.commented(pa.schema([("id", pa.int64()), ("x", pa.string())]))
     assert (first.metadata, second.metadata) == ({b"doc": b"the number"}, None)

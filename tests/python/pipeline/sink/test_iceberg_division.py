@@ -98,8 +98,8 @@ def plain(table: pa.Table) -> list[str]:
 
 
 def expected(estate: Estate) -> list[str]:
-    found = cf.scan(estate.source / "t", timestamp_unit="us").to_table()
-    return plain(found.select([*SCHEMA.names, "region"]))
+    table = cf.scan(estate.source / "t", timestamp_unit="us").to_table()
+    return plain(table.select([*SCHEMA.names, "region"]))
 
 
 def check_partitions(table: Any) -> int:
@@ -109,10 +109,10 @@ def check_partitions(table: Any) -> int:
     for task in table.scan().plan_files():
         count += 1
         path = task.file.file_path.removeprefix("file://")
-        found = cf.open(path).read() if path.endswith(".orc") else pq.read_table(path)
+        rows = cf.open(path).read() if path.endswith(".orc") else pq.read_table(path)
         for number, part in enumerate(spec.fields):
             kind = schema.find_type(part.source_id)
-            column = found[schema.find_column_name(part.source_id)]
+            column = rows[schema.find_column_name(part.source_id)]
             if pa.types.is_timestamp(column.type):
                 column = column.cast(pa.timestamp("us")).cast(pa.int64())
             make = part.transform.transform(kind)
@@ -126,8 +126,8 @@ def test_rows_are_in_the_partitions_that_pyiceberg_computes(estate: Estate, file
     table = iceberg(estate)
     if files == "parquet":
         assert plain(table.scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
-        one = table.scan("at >= '1970-01-02T00:00:00' and id = 26 and name = 'c'")
-        assert len(list(one.plan_files())) == 1
+        selected = table.scan("at >= '1970-01-02T00:00:00' and id = 26 and name = 'c'")
+        assert len(list(selected.plan_files())) == 1
     assert check_partitions(table) > 40
     assert audit(estate.target, deep=True).exit_code == 0
     before = table.metadata
@@ -176,8 +176,8 @@ def test_a_source_of_several_splits(tmp_path: Path) -> None:
     cf.write(rows(0, 30_000), estate.source / "t/0", format="orc", stripe_rows=5000)
     moved(estate, ["days(at)"], split_bytes=1 << 12, target_file_bytes=1 << 20)
     assert check_partitions(iceberg(estate)) == 12  # of three splits
-    found = iceberg(estate).scan().to_arrow()
-    assert plain(found) == plain(rows(0, 30_000))
+    table = iceberg(estate).scan().to_arrow()
+    assert plain(table) == plain(rows(0, 30_000))
 
 
 def test_partitions_come_back_from_executors_and_the_journal() -> None:
@@ -219,8 +219,8 @@ def test_a_file_with_rows_of_another_partition_is_not_verified() -> None:
     numbers = division(table.select(["flag", "id"])).to_pylist()
     by_row = list(zip(table["flag"].to_pylist(), numbers, strict=True))
     assert len(set(by_row)) == len(set(numbers)) == 8
-    for (one, number), (other, another) in itertools.combinations(by_row, 2):
-        assert one == other or number != another
+    for (value, number), (next_value, another) in itertools.combinations(by_row, 2):
+        assert value == next_value or number != another
     division.check(table.filter(pc.equal(pa.array(numbers), 3)), 3)
     with pytest.raises(ColdframeError, match=r"rows of the partitions \[0, 1"):
         division.check(table, 0)

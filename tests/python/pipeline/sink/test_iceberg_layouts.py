@@ -57,7 +57,7 @@ def iceberg(estate: Estate, name: str = "sales") -> Any:
 
 
 def spec(table: Any) -> list[tuple[str, str]]:
-    return [(one.name, str(one.transform)) for one in table.spec().fields]
+    return [(field.name, str(field.transform)) for field in table.spec().fields]
 
 
 def planned(table: Any, filter: str) -> list[str]:
@@ -83,7 +83,7 @@ def test_keys_are_transformed_and_readers_prune(estate: Estate) -> None:
     done(estate)
     table = iceberg(estate)
     assert spec(table) == [("dt_month", "month"), ("region_bucket_4", "bucket[4]")]
-    assert [str(one) for one in table.sort_order().fields] == ["4 ASC NULLS FIRST", "1 DESC NULLS LAST"]
+    assert [str(field) for field in table.sort_order().fields] == ["4 ASC NULLS FIRST", "1 DESC NULLS LAST"]
     assert table.format_version == 2
     assert table.properties["write.target-file-size-bytes"] == str(1 << 20)
     assert ids(table) == sorted(2 * [10, 11, 20, 21, 110, 111])
@@ -179,8 +179,8 @@ def test_names_that_differ_in_case_are_one_column_or_refused(estate: Estate) -> 
     estate.orc("twice/a", {"id": [1], "ID": [1]})
     estate.orc("inside/a", {"s": [[{"x": 1, "X": 2}]]})
     report = moved(estate)
-    told = {table.name: [str(file.error) for file in table.files.problems] for table in report.tables}
-    assert told == {
+    errors = {table.name: [str(file.error) for file in table.files.problems] for table in report.tables}
+    assert errors == {
         "inside": ["UnsupportedError: fields of s.element that differ in case only, or not at all: ['x']"],
         "sales": [],
         "twice": ["UnsupportedError: columns that differ in case only, or not at all: ['id']"],

@@ -61,8 +61,8 @@ def table(target: Path) -> cf.IcebergDataset:
     return cf.iceberg_table("migrated.sales", catalog=open_catalog(str(target)))
 
 
-def plain(found: pa.Table) -> list[Any]:
-    return ordered(json.loads(json.dumps(row, default=str)) for row in found.to_pylist())
+def plain(table: pa.Table) -> list[Any]:
+    return ordered(json.loads(json.dumps(row, default=str)) for row in table.to_pylist())
 
 
 def ordered(rows: Iterable[Any]) -> list[Any]:
@@ -78,12 +78,12 @@ def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -
     report = moved(source, target)
     assert report.to_json()["verdict"] == "verified"
     assert report.exit_code == 0
-    found = table(target)
-    assert found.format == "orc"
-    assert all(path.endswith(".orc") for path in found.files)
-    assert plain(found.to_table()) == expected(source)
-    assert found.count("dt = '2020-01-01'") == 6
-    assert found.count("r = 'a/b' and id = 2") == 1
+    dataset = table(target)
+    assert dataset.format == "orc"
+    assert all(path.endswith(".orc") for path in dataset.files)
+    assert plain(dataset.to_table()) == expected(source)
+    assert dataset.count("dt = '2020-01-01'") == 6
+    assert dataset.count("r = 'a/b' and id = 2") == 1
     for nothing in (
         "id > 2",
         "day > '2020-01-01'",
@@ -92,7 +92,7 @@ def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -
         "text > 'zzz'",
         "price > 1.2",
     ):
-        assert found._plan(found._bound(nothing)) == [], nothing
+        assert dataset._plan(dataset._bound(nothing)) == [], nothing
     for some in (
         "id = 2",
         "day = '1600-01-01'",
@@ -100,8 +100,8 @@ def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -
         "price = -1.2",
         "text like 'aaaa%'",
     ):
-        assert len(found._plan(found._bound(some))) == 3, some
-    assert found._table.metadata.properties["write.format.default"] == "orc"
+        assert len(dataset._plan(dataset._bound(some))) == 3, some
+    assert dataset._table.metadata.properties["write.format.default"] == "orc"
     assert audit(target).to_json()["verdict"] == "verified"
 
 
@@ -133,7 +133,7 @@ def test_days_that_engines_would_read_otherwise_are_refused(source: Path, tmp_pa
     old = pa.table({"s": [{"day": dt.date(1, 1, 1)}], "at": pa.array([None], pa.timestamp("us"))})
     cf.write(old, folder / "000000_0", format="orc")
     report = moved(source, tmp_path / "lake")
-    (refused,) = [one for one in report.to_json()["tables"] if one["name"] == "old"]
+    (refused,) = [summary for summary in report.to_json()["tables"] if summary["name"] == "old"]
     assert "column s.day has days before 1582-10-15" in refused["error"]
     assert report.exit_code != 0
     assert "/old/" not in (tmp_path / "lake" / "_coldframe" / "safe-to-delete.txt").read_text()

@@ -177,11 +177,11 @@ def test_values_beyond_pythons_calendar_have_bounds(lake: Lake) -> None:
     lake.file(pa.table(columns))
     table = lake.register(pa.table(columns).schema)
     (file,) = entries(table)
-    assert [int.from_bytes(one, "little", signed=True) for one in file.lower_bounds.values()] == [
+    assert [int.from_bytes(bound, "little", signed=True) for bound in file.lower_bounds.values()] == [
         -719163,
         -72135596800000000,
     ]
-    assert [int.from_bytes(one, "little", signed=True) for one in file.upper_bounds.values()] == [
+    assert [int.from_bytes(bound, "little", signed=True) for bound in file.upper_bounds.values()] == [
         2932897,
         293402300799999999,
     ]
@@ -199,7 +199,7 @@ def test_the_tables_properties_say_what_is_measured() -> None:
     )
     assert len(measured_columns(schema, {})) == 100
     assert len(measured_columns(schema, {"write.metadata.metrics.max-inferred-column-defaults": "7"})) == 7
-    found = measured_columns(
+    measured = measured_columns(
         schema,
         {
             "write.metadata.metrics.default": "truncate(4)",
@@ -208,6 +208,6 @@ def test_the_tables_properties_say_what_is_measured() -> None:
             "write.metadata.metrics.column.c4": "full",
         },
     )
-    assert len(found) == 128
-    assert [found[name,].width for name in ("a", "c4")] == [4, None]
-    assert [found[name,].has_bounds for name in ("a", "c2", "c4")] == [True, False, True]
+    assert len(measured) == 128
+    assert [measured[name,].width for name in ("a", "c4")] == [4, None]
+    assert [measured[name,].has_bounds for name in ("a", "c2", "c4")] == [True, False, True]

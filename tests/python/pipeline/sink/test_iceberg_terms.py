@@ -63,8 +63,10 @@ def test_each_value_is_pyicebergs(name: str) -> None:
     column, transforms = COLUMNS[name]
     for transform in transforms:
         term = Term("x", transform)
-        one = transform_of(term).transform(iceberg_type(column.type))
-        assert transformed(term, column).to_pylist() == [one(value) for value in numbers(column)], transform
+        transform_value = transform_of(term).transform(iceberg_type(column.type))
+        assert transformed(term, column).to_pylist() == [
+            transform_value(value) for value in numbers(column)
+        ], transform
 
 
 def test_numbers_without_a_multiple_below_them_are_an_error() -> None:
@@ -74,7 +76,7 @@ def test_numbers_without_a_multiple_below_them_are_an_error() -> None:
 
 
 def test_terms_are_written_as_in_sql() -> None:
-    found = iceberg_layout(
+    layout = iceberg_layout(
         {
             "partition_by": ["days(ts)", "bucket( 16 , id )", "Truncate(4,name)", "`a (b)`", "hour(at)", "r"],
             "sort_by": ["r", "days(ts) desc", "id ASC NULLS LAST", "name desc nulls first"],
@@ -82,7 +84,7 @@ def test_terms_are_written_as_in_sql() -> None:
             "format_version": 2,
         }
     )
-    assert found == IcebergLayout(
+    assert layout == IcebergLayout(
         (
             Term("ts", "day"),
             Term("id", "bucket[16]"),
@@ -100,7 +102,7 @@ def test_terms_are_written_as_in_sql() -> None:
         5 << 20,
         2,
     )
-    assert [str(term) for term in found.partition_by or ()] == [
+    assert [str(term) for term in layout.partition_by or ()] == [
         "days(ts)",
         "bucket(16, id)",
         "truncate(4, name)",

@@ -44,7 +44,7 @@ def test_every_version_reads_as_it_was_meant(tmp_path: Path) -> None:
 
     def run(*values: int, **options: Any) -> None:
         report = estate.migrate(to="delta", **options)
-        assert (report.exit_code, [one.error for one in report.tables]) == (0, [None])
+        assert (report.exit_code, [table.error for table in report.tables]) == (0, [None])
         meant[DeltaTable(table).version()] = sorted(values)
 
     run(1, 2, 3)

@@ -78,10 +78,10 @@ class Lake:
         if self.kind == "delta":
             from deltalake import DeltaTable
 
-            found = pa.table(DeltaTable(self.root / "t").to_pyarrow_table())
+            rows = pa.table(DeltaTable(self.root / "t").to_pyarrow_table())
         else:
-            found = self.iceberg().scan().to_arrow()
-        return sorted(found["id"].to_pylist())
+            rows = self.iceberg().scan().to_arrow()
+        return sorted(rows["id"].to_pylist())
 
     def version(self) -> int:
         """The newest one."""
@@ -137,9 +137,9 @@ def test_files_are_replaced_and_columns_added(lake: Lake) -> None:
     assert lake.ids() == [1, 3, 4]
     wide = pa.schema([*SCHEMA, ("more", pa.string())])
     third = lake.file("d.parquet", [5], wide)
-    facts = lake.register(newer, second, third, schema=wide)
+    summary = lake.register(newer, second, third, schema=wide)
     assert lake.ids() == [1, 3, 4, 5]
-    assert lake.register(newer, second, third, schema=wide) == facts
+    assert lake.register(newer, second, third, schema=wide) == summary
 
 
 def test_checkpoints_of_a_delta_log_are_ten_versions_apart(tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_checkpoints_of_a_delta_log_are_ten_versions_apart(tmp_path: Path) -> No
     for version in range(20):
         (log / f"{version:020}.json").unlink()
     assert lake.ids() == list(range(23))
-    found = pa.table(DeltaTable(lake.root / "t").get_add_actions(flatten=True))
-    assert sorted(found["max.id"].to_pylist()) == list(range(23))
+    actions = pa.table(DeltaTable(lake.root / "t").get_add_actions(flatten=True))
+    assert sorted(actions["max.id"].to_pylist()) == list(range(23))
 
 
 def test_no_version_of_delta_adds_and_removes_one_path(tmp_path: Path) -> None:
@@ -299,7 +299,11 @@ def test_others_are_noticed_when_the_log_has_been_cleaned_up(lake: Lake) -> None
             log.unlink()
     else:
         newest = lake.iceberg().current_snapshot().snapshot_id
-        old = [one.snapshot_id for one in lake.iceberg().metadata.snapshots if one.snapshot_id != newest]
+        old = [
+            snapshot.snapshot_id
+            for snapshot in lake.iceberg().metadata.snapshots
+            if snapshot.snapshot_id != newest
+        ]
         lake.iceberg().maintenance.expire_snapshots().by_ids(old).commit()
     with pytest.raises(SchemaError, match="changed by others"):
         lake.register(lake.file("a2.parquet", [2]))
@@ -447,8 +451,8 @@ def test_a_column_that_no_file_has_goes_and_comes_back(lake: Lake, kind: pa.Data
     lake.register(narrow, lake.file("3.parquet", [3], back, v=value), schema=back)
     versions[lake.version()] = {2: None, 3: value}
     for version, rows in versions.items():
-        found = lake.at(version).to_pylist()
-        assert {row["id"]: row.get("v") for row in found} == rows
+        old_rows = lake.at(version).to_pylist()
+        assert {row["id"]: row.get("v") for row in old_rows} == rows
 
 
 def test_a_partition_column_does_not_go_in_iceberg(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ DATA = Path(__file__).parents[3] / "data" / "iceberg"
 @pytest.fixture
 def source(tmp_path):
     with tarfile.open(DATA / "tables.tar.gz") as tar:
-        members = [one for one in tar if one.name.startswith("warehouse/t/positions/")]
+        members = [member for member in tar if member.name.startswith("warehouse/t/positions/")]
         tar.extractall(tmp_path, members, filter="data")
     warehouse = tmp_path / "warehouse"
     (warehouse / "metadata").mkdir()  # a directory of that name alone makes no table
@@ -34,12 +34,12 @@ def test_it_is_told_and_left_alone(source, scheme):
         root = "memory://iceberg-source"
     inventory, tables = look(root, None, Options(untyped=True))
     assert [table.name for table in tables] == ["metadata"]
-    assert [(one.relative, one.reason[:16]) for one in inventory.unread] == [
+    assert [(file.relative, file.reason[:16]) for file in inventory.unread] == [
         ("t/positions", "an Iceberg table")
     ]
     inventory, tables = look(f"{root}/t/positions", None, Options(untyped=True))
     assert tables == []
-    assert [one.relative for one in inventory.unread] == ["."]
+    assert [file.relative for file in inventory.unread] == ["."]
     without = Options(untyped=True, selection=Selection(exclude=("t/*",)))
     inventory, _ = look(root, None, without)
     assert inventory.unread == []

@@ -19,7 +19,7 @@ WAREHOUSE = Path(__file__).parents[3] / "data" / "rcfile" / "warehouse"
 
 
 def unread(inventory: Inventory) -> dict[str, str]:
-    return {one.relative: one.reason for one in inventory.unread}
+    return {file.relative: file.reason for file in inventory.unread}
 
 
 def test_links_and_what_is_no_file_are_listed(tmp_path: Path) -> None:
@@ -32,13 +32,13 @@ def test_links_and_what_is_no_file_are_listed(tmp_path: Path) -> None:
     os.mkfifo(source / "sales" / "pipe")
     inventory = take_inventory(str(source))
     assert len(inventory.files) == files
-    found = unread(inventory)
-    assert set(found) == {"linked", "sales/lost", "sales/pipe"}
-    assert str(tmp_path / "elsewhere") in found["linked"]
-    assert found["sales/lost"] == "a link that leads nowhere"
+    reasons = unread(inventory)
+    assert set(reasons) == {"linked", "sales/lost", "sales/pipe"}
+    assert str(tmp_path / "elsewhere") in reasons["linked"]
+    assert reasons["sales/lost"] == "a link that leads nowhere"
     report = Report("src", "dst", "parquet", "raise", [], unread=inventory.unread)
     assert report.exit_code == 1
-    assert {one["relative"] for one in report.to_json()["unread"]} == set(found)
+    assert {file["relative"] for file in report.to_json()["unread"]} == set(reasons)
 
 
 def test_a_directory_or_file_that_cannot_be_read_is_listed(
@@ -114,8 +114,8 @@ def test_damaged_and_empty_files_go_to_their_tables() -> None:
     # An entry for a format has files of that format, and those whose format cannot be told if it says none.
     tables: dict[str, Table] = {table.name: table for table in find_tables(inventory, specs)}
     assert set(tables) == {"named", "a.x"}
-    assert [one.relative for one in tables["named"].damaged] == ["a/b/k=1/1"]
-    assert [one.relative for one in tables["a.x"].empty] == ["a/x/1"]
+    assert [file.relative for file in tables["named"].damaged] == ["a/b/k=1/1"]
+    assert [file.relative for file in tables["a.x"].empty] == ["a/x/1"]
     specs = [TableSpec("named", "a/b"), TableSpec("lost", "c")]
     tables = {table.name: table for table in find_tables(inventory, specs)}
-    assert [one.relative for one in tables["lost"].damaged] == ["c/0"]
+    assert [file.relative for file in tables["lost"].damaged] == ["c/0"]

@@ -88,8 +88,8 @@ class Handler:
         return [self.tables[name] for name in names]
 
     def get_table_objects_by_name_req(self, request: Any) -> Any:
-        found = self.get_table_objects_by_name(request.dbName, request.tblNames)
-        return types.GetTablesResult(tables=found)
+        tables = self.get_table_objects_by_name(request.dbName, request.tblNames)
+        return types.GetTablesResult(tables=tables)
 
     def get_table(self, database: str, name: str) -> Any:
         if name in self.refused:
@@ -106,11 +106,11 @@ class Handler:
     def get_partitions_by_names(self, database: str, table: str, names: list[str]) -> list[Any]:
         self.calls.append(f"{len(names)} partitions")
         values = [[name.split("/")[0][2:], "a/b"] for name in names]
-        return [new_partition(table, one, storage(f"/x/{one[0]}", RC), numRows="7") for one in values]
+        return [new_partition(table, value, storage(f"/x/{value[0]}", RC), numRows="7") for value in values]
 
     def get_partitions_by_names_req(self, request: Any) -> Any:
-        found = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
-        return types.GetPartitionsByNamesResult(partitions=found)
+        partitions = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
+        return types.GetPartitionsByNamesResult(partitions=partitions)
 
 
 NEW = ("get_table_req", "get_table_objects_by_name_req", "get_partitions_by_names_req")
@@ -130,12 +130,12 @@ def serve() -> Iterator[Callable[..., str]]:
         listening = TServerSocket("127.0.0.1", port)
         listening.listen()
 
-        def one_client() -> None:
+        def serve_client() -> None:
             client = listening.accept()
             if client is not None:
                 talk(processor, client)
 
-        thread = threading.Thread(target=one_client, daemon=True)
+        thread = threading.Thread(target=serve_client, daemon=True)
         thread.start()
         started.append((listening, thread))
         return f"thrift://127.0.0.1:{port}"
@@ -166,7 +166,7 @@ def test_old_and_new_servers_are_read_alike(serve: Callable[..., str], without: 
         assert len(tables) == 231
         *_, last = tables
         assert last == HiveTable("default", "t229", "EXTERNAL_TABLE", "/x", ORC, (), {"EXTERNAL": "TRUE"}, {})
-        parts = next(one for one in tables if one.name == "parts")
+        parts = next(table for table in tables if table.name == "parts")
         assert isinstance(parts, HiveTable)
         assert (parts.keys, parts.location) == (("p", "q"), None)
         partitions = list(metastore.partitions(parts))
@@ -186,8 +186,8 @@ def test_a_table_that_is_refused_keeps_nobody_back(
     handler.refused = {"t117"}
     with Metastore(serve(handler, without)) as metastore:
         tables = list(metastore.tables("default"))
-    refused = [one for one in tables if isinstance(one, Refused)]
-    assert [one.name for one in refused] == ["t117"]
+    refused = [table for table in tables if isinstance(table, Refused)]
+    assert [table.name for table in refused] == ["t117"]
     assert refused[0].reason.endswith(": not t117")
     assert len(tables) == 231
     handler.closed = {"default"}
@@ -299,23 +299,23 @@ def test_the_next_one_answers_when_one_goes_away(
         assert metastore.databases() == ["default"]
         assert metastore.uri == there
     gone, nobody = answering(b""), f"thrift://127.0.0.1:{free_port()}"
-    told = f"metastore {gone}: get_all_databases: it closed.*; metastore {nobody} cannot be reached"
-    with Metastore(f"{gone},{nobody}") as metastore, pytest.raises(ColdframeError, match=told):
+    message = f"metastore {gone}: get_all_databases: it closed.*; metastore {nobody} cannot be reached"
+    with Metastore(f"{gone},{nobody}") as metastore, pytest.raises(ColdframeError, match=message):
         metastore.databases()
 
 
 def test_a_change_is_not_made_twice(answering: Callable[[bytes], str]) -> None:
     gone = answering(b"")
     with MetastoreWriter(f"{gone},thrift://127.0.0.1:{free_port()}") as writer:
-        with pytest.raises(ColdframeError, match=f"metastore {gone}: create_table: it closed") as told:
+        with pytest.raises(ColdframeError, match=f"metastore {gone}: create_table: it closed") as raised:
             writer.create(Definition("default", "t"))
-        assert "cannot be reached" not in str(told.value)
+        assert "cannot be reached" not in str(raised.value)
 
 
 def test_addresses() -> None:
     assert addresses("thrift://a, thrift://b:1/") == [("a", 9083, ""), ("b", 1, "")]
     assert addresses("thrift://[::1]:7") == [("::1", 7, "")]
-    assert [str(one) for one in addresses("thrift://hive@a,thrift://b")] == [
+    assert [str(address) for address in addresses("thrift://hive@a,thrift://b")] == [
         "thrift://hive@a:9083",
         "thrift://b:9083",
     ]
@@ -403,11 +403,11 @@ def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, wri
         assert report.metastore is not None
         assert (report.metastore.tables, report.metastore.partitions) == (4, 3)
         assert (report.metastore.compared, report.metastore.agreed) == (5, 5)
-        assert [str(one) for one in report.metastore.findings] == [
+        assert [str(finding) for finding in report.metastore.findings] == [
             f"default.acid: {estate.source}/acid holds no files"
         ]
-    (told,) = [str(one) for table in report.tables for one in table.metastore]
-    assert told == "default.events: rcfile by the metastore, orc by its bytes"
+    (message,) = [str(finding) for table in report.tables for finding in table.metastore]
+    assert message == "default.events: rcfile by the metastore, orc by its bytes"
 
 
 @pytest.mark.slow
@@ -418,16 +418,16 @@ def test_a_metastore_that_does_not(tmp_path: Path, hive_server: HiveMetastore, w
     writer.add_partitions([new_partition("sales", ["2", "x"], lost, numRows="5")])
     # Hive makes it.
     (estate.source / "sales/lost").rmdir()
-    found = dry_run(estate.source, estate.target, Options(metastore=hive_server.url))
-    assert found.exit_code == 1
-    assert found.metastore is not None
+    preview = dry_run(estate.source, estate.target, Options(metastore=hive_server.url))
+    assert preview.exit_code == 1
+    assert preview.metastore is not None
     missing = f"default.sales dt=2/r=x: there is no {estate.source}/sales/lost"
-    assert missing in [str(one) for one in found.metastore.findings]
+    assert missing in [str(finding) for finding in preview.metastore.findings]
     report = estate.migrate(metastore=hive_server.url)
     assert report.exit_code == 1
     text = summary(report)
-    told = "default.sales dt=1/r=a/2: 3 rows by the metastore, 2 migrated from sales/dt=1/r=a%2F2"
-    assert f"  not as the metastore has it: {told}\n" in text
+    message = "default.sales dt=1/r=a/2: 3 rows by the metastore, 2 migrated from sales/dt=1/r=a%2F2"
+    assert f"  not as the metastore has it: {message}\n" in text
     assert f"not as the metastore has it: {missing}\n" in text
     assert "4 of 5 numbers of rows agree" in text
     assert sorted(estate.values("sales")) == [0, 0, 0, 1, 1, 2]

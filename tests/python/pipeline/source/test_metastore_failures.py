@@ -36,12 +36,12 @@ def test_it_fails_in_the_middle(
 ) -> None:
     assert answers > 4
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.5)
-    told = "it closed the connection" if how == "dies" else "no answer for 0 s"
+    message = "it closed the connection" if how == "dies" else "no answer for 0 s"
     for at in range(answers):
         began = time.monotonic()
         with (
             Relay(hive_server.port, how, at) as relay,
-            pytest.raises(ColdframeError, match=f"metastore {relay.url}: get_.*: {told}"),
+            pytest.raises(ColdframeError, match=f"metastore {relay.url}: get_.*: {message}"),
         ):
             migrate(InProcess(), relay.url, tmp_path / "dst")
         assert time.monotonic() - began < 30
@@ -49,7 +49,7 @@ def test_it_fails_in_the_middle(
         assert not (tmp_path / "dst").exists()
     report = migrate(InProcess(), hive_server.url, tmp_path / "dst")
     assert (report.exit_code, report.rows) == (0, 6), summary(report)
-    with Relay(hive_server.port, how, answers - 1) as relay, pytest.raises(ColdframeError, match=told):
+    with Relay(hive_server.port, how, answers - 1) as relay, pytest.raises(ColdframeError, match=message):
         migrate(InProcess(), relay.url, tmp_path / "dst")
     # By whatever address, it is the same estate.
     with Relay(hive_server.port) as relay:
@@ -67,9 +67,9 @@ def test_the_next_address_goes_on(hive_server: HiveMetastore, answers: int, tmp_
 def test_one_that_is_slow(hive_server: HiveMetastore, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 5)
     with Relay(hive_server.port, "trickles") as relay:
-        found = cf.hive_table(f"{hive_server.url}/cold.sales")
+        table = cf.hive_table(f"{hive_server.url}/cold.sales")
         # One client at a time: the definition alone comes this way.
-        assert cf.hive_table(f"{relay.url}/cold.sales").schema == found.schema
+        assert cf.hive_table(f"{relay.url}/cold.sales").schema == table.schema
 
 
 def test_commands_say_so(

@@ -75,13 +75,13 @@ def test_definitions_and_a_migration(metastore: HiveMetastore, tmp_path: Path) -
         assert len(list(writer.partition_definitions(table))) == 2
         # More than the server takes in one message.
         names = ["p=0", *(f"p={number:0200}" for number in range(900))]
-        assert [one.values for one in writer.partition_definitions(table, names)] == [("0",)]
+        assert [partition.values for partition in writer.partition_definitions(table, names)] == [("0",)]
     command = [sys.executable, "-m", "coldframe", "migrate", url_of(metastore), str(tmp_path / "dst")]
     command += ["--master", "in-process"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = pads.dataset(tmp_path / "dst/default/t", format="parquet", partitioning="hive").to_table()
-    assert sorted(found["a"].to_pylist()) == [0, 1]
+    rows = pads.dataset(tmp_path / "dst/default/t", format="parquet", partitioning="hive").to_table()
+    assert sorted(rows["a"].to_pylist()) == [0, 1]
 
 
 def test_who_is_not_known(kdc: Kdc, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("what", list(ANSWERS))
 def test_answers_that_are_not_kerberos(kdc: Kdc, what: str) -> None:
-    answer, told = ANSWERS[what]
+    answer, message = ANSWERS[what]
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def talk() -> None:
@@ -119,7 +119,7 @@ def test_answers_that_are_not_kerberos(kdc: Kdc, what: str) -> None:
                 client.sendall(answer)
 
         threading.Thread(target=talk, daemon=True).start()
-        with pytest.raises(ColdframeError, match=told):
+        with pytest.raises(ColdframeError, match=message):
             Metastore(f"thrift://hive@localhost:{server.getsockname()[1]}")
 
 

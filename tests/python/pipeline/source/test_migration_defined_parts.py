@@ -47,11 +47,11 @@ def listed(target: Path) -> list[str]:
     return sorted(line.path for line in safe_list.read(str(target / "_coldframe/safe-to-delete.txt")).lines)
 
 
-def told(report: Report) -> list[str]:
+def findings(report: Report) -> list[str]:
     assert report.metastore is not None
-    of_tables = [str(one) for table in report.tables for one in table.metastore]
-    found = [*of_tables, *map(str, report.metastore.findings)]
-    return sorted(one for one in found if not one.endswith("holds no files"))
+    of_tables = [str(finding) for table in report.tables for finding in table.metastore]
+    texts = [*of_tables, *map(str, report.metastore.findings)]
+    return sorted(finding for finding in texts if not finding.endswith("holds no files"))
 
 
 SALES = {"dt": pa.date32(), "region": pa.string()}
@@ -104,7 +104,7 @@ def test_directories_of_transactional_tables(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     live = cf.open(ACID)
-    columns = [(one.name, KINDS[one.type]) for one in live.schema]
+    columns = [(column.name, KINDS[column.type]) for column in live.schema]
     for name, keys in (("whole", []), ("parted", [("p", "int")])):
         place = f"{name}/x" if keys else name
         shutil.copytree(ACID, hive_estate.root / place)
@@ -116,7 +116,7 @@ def test_directories_of_transactional_tables(
     target = tmp_path / "dst"
     report = run(hive_server, target)
     later = "writes later than the metastore knows, in 1 of its directories, such as"
-    assert [text.partition(": whether they are valid")[0] for text in told(report)] == [
+    assert [text.partition(": whether they are valid")[0] for text in findings(report)] == [
         f"cold.parted: {later} {hive_estate.root}/parted/x",
         f"cold.whole: {later} {hive_estate.root}/whole",
     ]
@@ -129,9 +129,9 @@ def test_directories_of_transactional_tables(
     report = run(hive_server, target)
     assert report.exit_code == 0, summary(report)
     assert rows(read(target, "whole")) == rows(live.read())
-    found = read(target, "parted", {"p": pa.int32()})
-    assert set(found["p"].to_pylist()) == {7}
-    assert rows(found.select(live.schema.names)) == rows(live.read())
+    table = read(target, "parted", {"p": pa.int32()})
+    assert set(table["p"].to_pylist()) == {7}
+    assert rows(table.select(live.schema.names)) == rows(live.read())
     assert listed(target) == [f"{hive_estate.root}/{place}" for place in ("parted/x", "whole")]
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
 
@@ -206,7 +206,7 @@ def test_files_that_their_definition_does_not_fit(
     hive_estate.partition("t", ["7"], hive_estate.storage(now, ORC, "t/p=7"))
     report = run(hive_server, tmp_path / "dst")
     assert report.exit_code == 1
-    failed = {one.source.split("/")[2]: one.error or "" for one in report.failures}
+    failed = {file.source.split("/")[2]: file.error or "" for file in report.failures}
     for place, text in {
         "p=1": "the file has 3 columns, the table's definition names 2",
         "p=2": "its bytes are rcfile, but the metastore has orc",
@@ -218,7 +218,7 @@ def test_files_that_their_definition_does_not_fit(
         assert text in failed.pop(place), place
     assert not failed
     # Bytes of another format that names its columns are read, and told.
-    assert "cold.t p=3: rcfile by the metastore, orc by its bytes" in told(report)
+    assert "cold.t p=3: rcfile by the metastore, orc by its bytes" in findings(report)
     assert sorted(read(tmp_path / "dst", "t", {"p": pa.int32()})["p"].to_pylist()) == [0, 3]
     assert not listed(tmp_path / "dst")
 
@@ -232,7 +232,7 @@ def test_a_partition_in_another_format(
     (hive_estate.root / "sales/text/000000_0").write_text("1")
     report = run(hive_server, tmp_path / "dst")
     assert report.exit_code == 1
-    assert told(report) == [
+    assert findings(report) == [
         "cold.sales dt=2015-01-01/region=eu: left out: files of TextInputFormat are not read"
     ]
     # The others are there, and the table is not whole.
@@ -258,7 +258,7 @@ def test_a_partition_of_another_table_lies_in_the_directory(
     hive_estate.partition("inside", ["2"], storage(column, ORC, "apart/other"))
     root = hive_estate.root
     report = run(hive_server, tmp_path / "dst", only=["cold.shares", "cold.twice", "cold.apart"])
-    assert told(report) == [
+    assert findings(report) == [
         f"cold.shares: left out: its files at {root}/shares may be those of cold.inside",
         f"cold.twice: left out: the files of its partition p=1 at {root}/twice/p=1 may be those of another",
     ]
@@ -292,7 +292,7 @@ def test_a_partition_that_was_dropped(
     report = run(hive_server, target)
     assert report.exit_code == 1
     place = f"{hive_estate.root}/sales/b/000000_0"
-    assert told(report) == [f"cold.sales: 1 files in no registered partition, such as {place}"]
+    assert findings(report) == [f"cold.sales: 1 files in no registered partition, such as {place}"]
     assert report.tables[0].vanished == ["cold/sales/dt=2014-01-01/region=eu/000000_0"]
     assert not listed(target)
     run(hive_server, target, on_vanished="remove")
@@ -313,7 +313,7 @@ def test_links(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
     (root / "sales/b/more").symlink_to(root / "elsewhere/x9")
     report = run(hive_server, target)
     assert report.exit_code == 1
-    assert [one.relative for one in report.unread] == ["cold/sales/dt=2014-01-01/region=eu/more"]
+    assert [file.relative for file in report.unread] == ["cold/sales/dt=2014-01-01/region=eu/more"]
     (root / "sales/b").unlink()
     (root / "sales/b").symlink_to(root / "elsewhere/x9")
     with pytest.raises(cf.UnsupportedError, match="may be those of another"):
@@ -363,7 +363,7 @@ def test_which_writes_count(tmp_path: Path) -> None:
 
 def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
     folder = ACID.parent / "hive2_changes"
-    columns = [(one.name, KINDS[one.type]) for one in cf.open(folder).schema]
+    columns = [(column.name, KINDS[column.type]) for column in cf.open(folder).schema]
     shutil.copytree(folder, hive_estate.root / "t")
     storage = hive_estate.storage(columns, ORC, "t")
     storage.numBuckets, storage.bucketCols = 2, [columns[0][0]]
@@ -375,7 +375,7 @@ def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
         client.commit_txn(types.CommitTxnRequest(number))
     target = tmp_path / "dst"
     report = run(hive_server, target)
-    assert told(report) == ["cold.t: 1 writes are open: their rows are not migrated"]
+    assert findings(report) == ["cold.t: 1 writes are open: their rows are not migrated"]
     assert report.exit_code == 1
     assert not listed(target)
     before = cf.open(folder, acid_valid_write_ids="cold.t:7:5:5:").read()
@@ -392,6 +392,6 @@ def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
     there = hive_estate.root / "t"
     shutil.copytree(there / "delta_0000007_0000007_0000", there / "delta_0000008_0000008_0000")
     report = run(hive_server, target)
-    assert [(one.kind, one.count) for one in report.left_out] == [("later-writes", 1)]
+    assert [(item.kind, item.count) for item in report.left_out] == [("later-writes", 1)]
     assert rows(read(target, "t")) == rows(truth)
     assert not listed(target)

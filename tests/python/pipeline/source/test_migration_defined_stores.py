@@ -76,13 +76,13 @@ def test_a_table_in_three_stores(hive_server: HiveMetastore, hive_estate: HiveEs
             assert report.safe_to_delete == 4
             # Nothing is promised of what nobody could compare.
             safe = f"{target}/_coldframe/safe-to-delete.txt"
-            found = audit(before_delete=safe, storage_options=hdfs.options, source_storage_options=options)
-            assert found.exit_code == 0
+            result = audit(before_delete=safe, storage_options=hdfs.options, source_storage_options=options)
+            assert result.exit_code == 0
         stored = [
-            one.path
+            file.path
             for some in open_store(f"{target}/cold/t", hdfs.options).list("", recursive=True)
-            for one in some
-            if one.path.endswith(".parquet")
+            for file in some
+            if file.path.endswith(".parquet")
         ]
         assert sorted({path.partition("/")[0] for path in stored}) == [
             "p=__HIVE_DEFAULT_PARTITION__",

@@ -25,8 +25,11 @@ def test_an_older_partition_in_another_format_swaps_no_names(estate: Estate) -> 
     assert estate.values("sales") == [0, 1, 2]
     # It sorts before the others.
     estate.rc("sales/dt=1/old", {"a": [b"x"]})
-    found = dry_run(estate.source, estate.target, Options(untyped=True))
-    assert {one.path: one.format for one in found.tables} == {"sales": "orc", "sales__rcfile": "rcfile"}
+    preview = dry_run(estate.source, estate.target, Options(untyped=True))
+    assert {table.path: table.format for table in preview.tables} == {
+        "sales": "orc",
+        "sales__rcfile": "rcfile",
+    }
     report = estate.migrate(untyped=True)
     assert report.exit_code == 0
     assert estate.values("sales") == [0, 1, 2]

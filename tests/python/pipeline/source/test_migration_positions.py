@@ -37,8 +37,8 @@ def fill(estate: HiveEstate, name: str, *files: dict[str, Any], **properties: st
 
 
 def by_spark(spark: Any, name: str) -> list[tuple[Any, ...]]:
-    found = spark.table(f"cold.{name}").select("a", "b", "c", "p").collect()
-    return sorted((tuple(row) for row in found), key=repr)
+    rows = spark.table(f"cold.{name}").select("a", "b", "c", "p").collect()
+    return sorted((tuple(row) for row in rows), key=repr)
 
 
 def plain(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -83,7 +83,7 @@ def test_what_is_not_found_by_position(
     assert failed.source == "cold/longer/p=0/000000_0"
     assert "the file has 4 columns, the table's definition names 3" in str(failed.error)
     assert report.metastore is not None
-    assert [str(one) for one in report.metastore.findings] == [
+    assert [str(finding) for finding in report.metastore.findings] == [
         "cold.deep: left out: its orc.force.positional.evolution.level is about fields of structs",
     ]
     address = f"{hive_server.url}/cold."

@@ -122,12 +122,12 @@ def test_what_vanished_is_taken_out_of_delta_and_iceberg(estate: Estate, target:
         if target == "delta":
             from deltalake import DeltaTable
 
-            found = pa.table(DeltaTable(estate.target / table).to_pyarrow_table())
+            rows = pa.table(DeltaTable(estate.target / table).to_pyarrow_table())
         else:
             from coldframe.pipeline.sink.iceberg import open_catalog
 
-            found = open_catalog(str(estate.target)).load_table(("migrated", table)).scan().to_arrow()
-        return sorted(found["a"].to_pylist())
+            rows = open_catalog(str(estate.target)).load_table(("migrated", table)).scan().to_arrow()
+        return sorted(rows["a"].to_pylist())
 
     estate.orc("t/p=1/a", {"a": [1, 2]})
     estate.orc("t/p=1/b", {"a": [3]})
@@ -154,7 +154,7 @@ def test_what_cannot_be_looked_at_is_not_gone(estate: Estate, monkeypatch: pytes
 
     monkeypatch.setattr(os, "scandir", refuses)
     report = estate.migrate(on_vanished="remove")
-    assert [one.relative for one in report.unread] == ["t/p=1"]
+    assert [file.relative for file in report.unread] == ["t/p=1"]
     assert estate.values() == [1, 2, 3]
     assert all(not table.vanished for table in report.tables)
 
@@ -327,14 +327,14 @@ def test_delta_and_iceberg_get_the_type_that_newer_files_need(
         if target == "delta":
             from deltalake import DeltaTable
 
-            found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
+            rows = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
         else:
             from coldframe.pipeline.sink.iceberg import open_catalog
 
-            found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
-        assert found.schema.field("a").type == wide.type
-        assert sorted(found["a"].to_pylist()) == sorted([1, wide[0].as_py()])
-        assert sorted(found["b"].to_pylist()) == ["x", "y"]
+            rows = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+        assert rows.schema.field("a").type == wide.type
+        assert sorted(rows["a"].to_pylist()) == sorted([1, wide[0].as_py()])
+        assert sorted(rows["b"].to_pylist()) == ["x", "y"]
 
 
 # Kills.
@@ -363,13 +363,13 @@ class Mortal(Destination):
     )
 
     def __getattribute__(self, name: str) -> Any:
-        found = object.__getattribute__(self, name)
+        attribute = object.__getattribute__(self, name)
         if name not in Mortal.OPERATIONS:
-            return found
+            return attribute
 
         def call(*given: Any) -> Any:
             Mortal.tick()
-            answer = found(*given)
+            answer = attribute(*given)
             Mortal.tick()
             return answer
 
@@ -397,7 +397,7 @@ def before_and_after(root: Path) -> tuple[Estate, Callable[[Estate], Any], list[
     (estate.source / "t/p=1/f").unlink()
     estate.orc("t/p=3/f", {"a": pa.array([70000], pa.int64())})
     old = [1, 2, 11, 12, 21, 22, 41, 42, 43]
-    return estate, lambda one: one.migrate(on_vanished="remove"), old, [7, 21, 22, 43, 44, 70000]
+    return estate, lambda estate: estate.migrate(on_vanished="remove"), old, [7, 21, 22, 43, 44, 70000]
 
 
 def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) -> int:
@@ -465,13 +465,13 @@ def test_a_part_that_is_lost_in_a_commit_undoes_it(tmp_path: Path, monkeypatch: 
         book.commit([staged(book, "old")])
     publish, calls = Destination.publish, 0
 
-    def failing(self: Destination, one: str, other: str) -> None:
+    def failing(self: Destination, temporary: str, final: str) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
-            os.unlink(self.path(one))
+            os.unlink(self.path(temporary))
             raise Killed
-        publish(self, one, other)
+        publish(self, temporary, final)
 
     with Journal(str(tmp_path / "x")) as book:
         entry = staged(book, "new")
@@ -536,7 +536,7 @@ def test_no_file_is_renamed_over_another(tmp_path: Path) -> None:
     assert place.create("x/1", b"one") is True
     assert place.create("x/1", b"two") is False
     assert place.read("x/1") == b"one"
-    assert [found.name for found in place.list()] == ["x/1"]
+    assert [file.name for file in place.list()] == ["x/1"]
     # Below a file there is nothing.
     assert list(place.list("x/1")) == []
     assert place.stat("x/1/2") is None

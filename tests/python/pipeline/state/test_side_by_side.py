@@ -57,7 +57,7 @@ def test_files_are_published_and_deleted_side_by_side(tmp_path: Path) -> None:
         journal.commit(entries(place, "a"))
         # What replaces them takes their place, and they go.
         journal.commit(entries(place, "b"))
-    assert sorted(found.name for found in place.list("t")) == [f"t/b-{number}" for number in range(AT_ONCE)]
+    assert sorted(file.name for file in place.list("t")) == [f"t/b-{number}" for number in range(AT_ONCE)]
 
 
 def test_what_was_held_is_looked_for_by_one_listing(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ COLUMNS = [
     ("code", "varchar(4)"),
 ]
 PIPES = {"field.delim": "|", "escape.delim": "\\", "colelction.delim": ",", "mapkey.delim": ":"}
-ONES = {"field.delim": "\x01", "colelction.delim": "\x02", "mapkey.delim": "\x03"}
+CONTROL_CHARACTERS = {"field.delim": "\x01", "colelction.delim": "\x02", "mapkey.delim": "\x03"}
 """Hive's own; said, as Spark would take those of the table where a partition says none."""
 LINES = b"""\
 1|plain|2014-01-02 03:04:05.123456|1.50|a,b|x:1,y:2|abcd
@@ -101,7 +101,9 @@ def mixed(spark: Any, estate: HiveEstate) -> None:
     text(estate, "log/a")
     estate.partition("log", ["2014-01-01"], storage(COLUMNS, TEXT, "log/a", **PIPES), numRows="7")
     by_spark(spark, estate, "log/b", "SEQUENCEFILE")
-    estate.partition("log", ["2014-01-02"], storage(COLUMNS, SEQUENCE, "log/b", **ONES), numRows="5")
+    estate.partition(
+        "log", ["2014-01-02"], storage(COLUMNS, SEQUENCE, "log/b", **CONTROL_CHARACTERS), numRows="5"
+    )
     by_spark(spark, estate, "elsewhere/c", "PARQUET")
     estate.partition("log", ["2014-01-03"], storage(COLUMNS, PARQUET, "elsewhere/c"), numRows="5")
     estate.file("log/d/000000_0", {"id": [7], "what": ["ours"]}, format="orc")
@@ -118,9 +120,9 @@ def run(spark: Any, server: HiveMetastore, target: Path, what: str = "/cold", **
     return migrate(spark, f"{server.url}{what}", target, others="spark", **options)
 
 
-def told(report: Any) -> list[str]:
-    found = [*report.metastore.findings, *(one for table in report.tables for one in table.metastore)]
-    return sorted(map(str, found))
+def findings(report: Any) -> list[str]:
+    lines = [*report.metastore.findings, *(finding for table in report.tables for finding in table.metastore)]
+    return sorted(map(str, lines))
 
 
 def test_a_table_comes_whole(
@@ -179,7 +181,7 @@ def test_what_spark_would_not_read_as_hive_does(
     report = run(hive_spark, hive_server, target)
     assert report.exit_code == 1
     where = "left out: "
-    assert told(report) == [
+    assert findings(report) == [
         f"cold.header: {where}Spark ignores its property skip.header.line.count",
         f"cold.lines: {where}files of LinesInputFormat are not read, not even by Spark",
         f"cold.unions: {where}Spark has no type for unions",
@@ -209,5 +211,5 @@ def test_it_takes_spark_and_a_metastore(
     options = ["--others", "spark", "--master", "in-process"]
     assert main(["migrate", f"{hive_server.url}/cold", str(tmp_path / "dst"), *options]) == 2
     assert "does not go with --master in-process" in capsys.readouterr().err
-    found = dry_run(f"{hive_server.url}/cold", tmp_path / "dst", Options(others="spark"))
-    assert found.exit_code == 0
+    preview = dry_run(f"{hive_server.url}/cold", tmp_path / "dst", Options(others="spark"))
+    assert preview.exit_code == 0

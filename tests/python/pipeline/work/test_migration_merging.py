@@ -67,8 +67,8 @@ def test_small_sources_of_a_partition_become_one_file(estate: Estate) -> None:
     assert "of" not in lines["t/p=2/5"]
     sizes = sum(file.bytes_out for file in report.tables[0].files)
     assert sizes == pytest.approx(first.stat().st_size + second.stat().st_size, abs=5)
-    found = audit(estate.target, deep=True)
-    assert (found.faults, found.files, found.rows) == ([], 2, 11)
+    result = audit(estate.target, deep=True)
+    assert (result.faults, result.files, result.rows) == ([], 2, 11)
     before = estate.tree()
     again = estate.migrate()
     assert all(file.earlier for file in again.tables[0].files)
@@ -96,7 +96,7 @@ def test_a_source_that_vanishes_takes_out_exactly_its_rows(estate: Estate) -> No
         assert estate.tree() == before
     report = estate.migrate(on_vanished="remove")
     assert (report.exit_code, report.verified) == (0, True)
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
     assert len(estate.files("t")) == 2
     # The other partition was not touched.
     assert len(estate.tree().keys() & before.keys()) == 1
@@ -108,7 +108,7 @@ def test_a_source_that_changed_is_replaced_within_its_file(estate: Estate) -> No
     estate.orc("t/p=1/3", {"a": [333]})
     report = estate.migrate()
     assert (report.exit_code, report.verified) == (0, True)
-    assert estate.values() == sorted([*(one for one in ALL if one not in (30, 31)), 333])
+    assert estate.values() == sorted([*(value for value in ALL if value not in (30, 31)), 333])
     assert len(estate.files("t")) == 2
     assert {file.source: file.earlier for file in report.tables[0].files}["t/p=2/5"] is True
 
@@ -126,7 +126,7 @@ def test_what_stays_of_a_file_is_not_torn_from_what_is_gone(estate: Estate) -> N
     assert estate.values() == [*ALL, 60]
     assert estate.tree().items() > before.items()
     assert estate.migrate(on_vanished="remove").exit_code == 0
-    assert estate.values() == sorted([*(one for one in ALL if one // 10 not in (2, 3)), 60, 333])
+    assert estate.values() == sorted([*(value for value in ALL if value // 10 not in (2, 3)), 60, 333])
 
 
 def test_a_damaged_source_costs_nobody_else_anything(estate: Estate) -> None:
@@ -137,7 +137,7 @@ def test_a_damaged_source_costs_nobody_else_anything(estate: Estate) -> None:
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/2"]
     assert "p=1/2" in str(report.failures[0].error)
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
     assert len(estate.files("t")) == 2
     assert audit(estate.target, deep=True).faults == []
 
@@ -154,22 +154,22 @@ def test_a_source_that_changes_while_it_is_read_is_left_out(
         patch.setattr(convert, "raw_scan", scanning(meddling))
         report = estate.migrate()
     assert {file.source: file.status for file in report.failures} == {"t/p=1/2": "changed"}
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
     assert estate.migrate().exit_code == 0
-    assert estate.values() == sorted([*(one for one in ALL if one not in (20, 21)), 222])
+    assert estate.values() == sorted([*(value for value in ALL if value not in (20, 21)), 222])
 
 
 def test_a_reader_that_loses_rows_of_one_source_is_not_believed(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def losing(split: Split, batches: Any) -> Any:
-        return [one.slice(1) for one in batches] if split.path.endswith("p=1/2") else batches
+        return [batch.slice(1) for batch in batches] if split.path.endswith("p=1/2") else batches
 
     monkeypatch.setattr(convert, "raw_scan", scanning(losing))
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/2"]
     assert "declares 2 rows, but 1 were decoded" in str(report.failures[0].error)
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
 
 
 def test_a_writer_that_is_wrong_fails_all_that_it_wrote(
@@ -219,7 +219,7 @@ def test_where_a_source_fails_the_earlier_file_stays_for_all(
     assert estate.tree() == before
     report = estate.migrate()
     assert (report.exit_code, report.verified) == (0, True)
-    assert estate.values() == sorted([*(one for one in ALL if one not in (30, 31)), 333])
+    assert estate.values() == sorted([*(value for value in ALL if value not in (30, 31)), 333])
     assert audit(estate.target, deep=True).faults == []
 
 
@@ -274,8 +274,8 @@ def test_other_targets(estate: Estate, target: str) -> None:
         if target == "iceberg":
             from coldframe.pipeline.sink.iceberg import open_catalog
 
-            found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
-            return sorted(found["a"].to_pylist())
+            rows = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+            return sorted(rows["a"].to_pylist())
         import coldframe as cf
 
         paths = sorted((estate.target / "t").rglob("*.orc"))
@@ -288,7 +288,7 @@ def test_other_targets(estate: Estate, target: str) -> None:
     estate.orc("t/p=1/3", {"a": [333]})
     report = estate.migrate(to=target, on_vanished="remove")
     assert (report.exit_code, report.verified, report.tables[0].error) == (0, True, None)
-    assert ids() == sorted([*(one for one in ALL if one // 10 not in (2, 3)), 333])
+    assert ids() == sorted([*(value for value in ALL if value // 10 not in (2, 3)), 333])
     assert audit(estate.target, deep=True).faults == []
     if target == "delta":
         from deltalake import DeltaTable
@@ -311,7 +311,7 @@ def test_groups_are_of_one_place_and_of_a_good_size() -> None:
     ]
     shared = {"t/p=2/0": "old", "t/p=2/2": "old"}
     groups = grouped(files, 300, lambda source: shared.get(source, ""))
-    names = sorted([one.file.relative for one in group] for group in groups)
+    names = sorted([piece.file.relative for piece in group] for group in groups)
     assert names == [
         ["t/p=1/0", "t/p=1/1", "t/p=1/2"],
         ["t/p=1/3", "t/p=1/4", "t/p=1/x/1"],
@@ -333,7 +333,7 @@ def test_what_kills_a_worker_is_found_by_halves() -> None:
     assert [[task.key for task in half.tasks] for half in halves] == [["0", "1"], ["2", "3", "4"]]
     single = halves[0].apart()[0]
     assert single.apart() == []
-    assert [one.failure for one in single.given_up("gone").outcomes] == [Failure("gone")]
+    assert [outcome.failure for outcome in single.given_up("gone").outcomes] == [Failure("gone")]
 
 
 # Cut.

@@ -81,8 +81,8 @@ def test_a_value_that_was_decoded_wrong_is_found(tmp_path: Path, column: str, va
     cf.write(ROWS, tmp_path / "x.orc", format="orc")
     (split,) = cf.open(tmp_path / "x.orc").splits()
     assert differences(split) == []
-    found = differences(split, changed(column, values))
-    assert any(one.startswith(f"column {column}: {what}") for one in found), found
+    reasons = differences(split, changed(column, values))
+    assert any(reason.startswith(f"column {column}: {what}") for reason in reasons), reasons
 
 
 def test_a_reader_that_is_wrong_is_not_believed(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,10 +133,10 @@ def test_files_of_other_writers_state_what_is_decoded() -> None:
     for path in files:
         try:
             splits = cf.open(path).splits(1 << 20)
-            found = [one for split in splits for one in differences(split)]
+            reasons = [reason for split in splits for reason in differences(split)]
         except ColdframeError:
             # Damaged on purpose, or with a key of which nobody here knows.
             continue
-        assert found == [], path
+        assert reasons == [], path
         compared += bool(splits and splits[0].stated())
     assert compared >= len(files) // 2

@@ -38,17 +38,17 @@ class Switched:
 
     def tables(self) -> dict[str, Any]:
         """All that the metastore has of each table, without its name and the time of the last change."""
-        client, found = self.estate.client, {}
+        client, by_name = self.estate.client, {}
         for name in client.get_all_tables("cold"):
             table = self.estate.registered(name)
             table.tableName = ""
             for key in ("last_modified_time", "last_modified_by", "transient_lastDdlTime"):
                 table.parameters.pop(key, None)
             partitions = client.get_partitions("cold", name, -1)
-            for one in partitions:
-                one.tableName = ""
-            found[name] = (table, sorted(partitions, key=lambda one: one.values))
-        return found
+            for partition in partitions:
+                partition.tableName = ""
+            by_name[name] = (table, sorted(partitions, key=lambda partition: partition.values))
+        return by_name
 
     def files(self) -> list[str]:
         return sorted(str(path) for path in self.estate.root.rglob("*"))
