@@ -1,4 +1,4 @@
-"""Looking before a migration, and long after it."""
+"""Dry runs before a migration, and audits long after it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def estate(tmp_path: Path) -> Estate:
 # Audits.
 
 
-def test_a_target_as_it_was_verified(estate: Estate) -> None:
+def test_an_audit_of_an_unchanged_target_has_no_faults(estate: Estate) -> None:
     estate.migrate()
     for deep in (False, True):
         result = audit(estate.target, deep=deep)
@@ -45,7 +45,7 @@ def test_a_target_as_it_was_verified(estate: Estate) -> None:
         audit(estate.source)
 
 
-def test_every_fault_is_found(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_audit_reports_every_fault(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
     estate.migrate()
     gone, cut, flipped, replaced = estate.files("t")
     gone.unlink()
@@ -74,7 +74,7 @@ def test_every_fault_is_found(estate: Estate, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_deep_audit_compares_values(estate: Estate) -> None:
-    """Where whoever rewrote a file rewrote the checksum, too."""
+    """It notices a file that was rewritten together with its checksum."""
     estate.migrate()
     (path,) = estate.files("u")
     pq.write_table(pa.table({"x": ["z"]}), path)
@@ -114,7 +114,7 @@ def tree(root: Path) -> list[Path]:
     return sorted(root.rglob("*")) if root.exists() else []
 
 
-def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
+def test_a_dry_run_lists_the_work_and_writes_nothing(
     estate: Estate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (estate.source / "t/p=9").mkdir()
@@ -134,7 +134,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     assert "a int64" in output
     assert "5 files" in output
     assert "nothing was written" in output
-    # What the run then does.
+    # The run that follows does the same.
     report = estate.migrate(exclude=["p=9"])
     assert report.rows == 9
     before = tree(estate.target)
@@ -142,7 +142,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     assert (sum(table.files for table in after.tables), sum(table.done for table in after.tables)) == (0, 5)
     fresh = dry_run(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
     assert sum(table.files for table in fresh.tables) == 5
-    # As long and as much as it was.
+    # Time and size are those of the first run.
     written = sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
     assert fresh.expected_bytes == written
     assert "s of one core" in preview_text(fresh)
@@ -161,7 +161,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     [
         ([], [], {"t/p=0/f", "t/p=1/f", "t/p=2/f", "t/p=3/f", "u/1"}),
         (["u"], [], {"u/1"}),
-        (["t/p=[!0]*"], [], set()),  # no sets: brackets are themselves
+        (["t/p=[!0]*"], [], set()),  # brackets are literal: there are no character sets
         (["t/p=?"], ["p=1"], {"t/p=0/f", "t/p=2/f", "t/p=3/f"}),
         (["*"], ["t"], {"u/1"}),
         (["**/f"], ["t/*/f"], set()),
@@ -175,15 +175,15 @@ def test_patterns(estate: Estate, include: list[str], exclude: list[str], files:
     assert bool(inventory.excluded) == (len(files) < 5)
 
 
-def test_options_that_are_none() -> None:
+def test_invalid_options() -> None:
     wrong: list[dict[str, Any]] = [{"on_vanished": "ask"}, {"timestamp_unit": "s"}, {"split_bytes": 0}]
     for given in wrong:
         with pytest.raises(ValueError, match=next(iter(given))):
             Options(**given)
 
 
-def test_what_was_never_verified_has_no_fingerprint(estate: Estate) -> None:
-    """`--no-verify` pays for none; an audit says of how many files that is so."""
+def test_unverified_files_have_no_fingerprint(estate: Estate) -> None:
+    """`--no-verify` computes none, and an audit counts these files."""
     report = estate.migrate(verify=False)
     assert (report.exit_code, report.verified) == (0, False)
     result = audit(estate.target, deep=True)
@@ -196,7 +196,7 @@ def test_what_was_never_verified_has_no_fingerprint(estate: Estate) -> None:
 def test_a_written_file_is_not_read_again_for_its_checksum(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is hashed while it is written, by itself and with others: the audit finds the same."""
+    """Its hash is computed while it is written, alone or merged; the audit computes the same."""
     from coldframe.pipeline import file_access
 
     def pieces(path: str, *rest: object) -> Iterator[bytes]:

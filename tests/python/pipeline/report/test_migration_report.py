@@ -1,4 +1,4 @@
-"""What people see of a migration: progress, and a report that stays small."""
+"""What users see of a migration: progress, and a report that stays small."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAMAGE = {"offset": 10, "length": 20, "rows_lost": 5, "structure": "stripe 0", "
 
 
 class Links(html.parser.HTMLParser):
-    """Collects links, and complains of tags that are not closed in turn."""
+    """Collects links, and asserts that tags are closed in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ def report_of_many(tables: int, files: int) -> Report:
 
 @pytest.mark.parametrize(("tables", "files"), [(1, 10_001), (10_001, 2), (100, 100)])
 def test_the_pages_of_a_million_files_stay_small(tables: int, files: int) -> None:
-    """What is listed ends at 10,000 tables and files: half as many again change numbers alone."""
+    """Lists end at 10,000 tables and files: beyond that, only numbers change."""
     sizes: list[list[int]] = []
     for more in (0, 1):
         given = (count + 5000 * more if count > 10_000 else count for count in (tables, files))
@@ -85,7 +85,7 @@ def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
     home = estate.target / "_coldframe"
     targets = links((home / "report.html").read_text())
     assert len(set(targets)) == 50
-    # What has problems comes first.
+    # Tables with problems come first.
     assert "t49" in (home / targets[0]).read_text()
     for link in targets:
         assert links((home / link).read_text()) == ["../report.html"]
@@ -107,7 +107,7 @@ def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
     assert links(text)[:1] == ["report/1.html"]
 
 
-def test_damage_that_is_alike_is_one_line() -> None:
+def test_equal_damage_shares_a_line() -> None:
     many = [{**DAMAGE, "offset": at * 100, "structure": f"stripe {at}", "reason": "torn"} for at in range(50)]
     other = {**DAMAGE, "rows_lost": None, "structure": "footer", "reason": "gone at 0x1f"}
     file = FileReport("t/1", "salvaged", 10_000, 100, 500, ["t/1"], True, [*many, other])
@@ -121,7 +121,7 @@ def report_of(*tables: TableReport) -> Report:
     return Report("/src", "/dst", "parquet", "skip", list(tables), seconds=192.4)
 
 
-def test_times_and_sizes_are_those_of_people() -> None:
+def test_times_and_sizes_are_readable() -> None:
     seconds = [0.04, 9.9, 42, 192.4, 3600, 7500, 273_600]
     assert [duration_text(value) for value in seconds] == [
         *("0.0 s", "9.9 s", "42 s", "3 min 12 s", "1 h", "2 h 5 min", "3 d 4 h"),
@@ -135,7 +135,7 @@ def test_times_and_sizes_are_those_of_people() -> None:
     ]
 
 
-def test_a_directory_of_several_tables_counts_once(tmp_path: Path) -> None:
+def test_a_directory_of_several_tables_counts_its_bytes_once(tmp_path: Path) -> None:
     shutil.copytree(DATA / "kudu" / "files" / "file_blocks", tmp_path / "src" / "tserver")
     estate = Estate(tmp_path)
     size = sum(path.stat().st_size for path in (tmp_path / "src").rglob("*") if path.is_file())
@@ -144,7 +144,7 @@ def test_a_directory_of_several_tables_counts_once(tmp_path: Path) -> None:
     assert size - len(report.tables) <= report.bytes_in <= size
 
 
-def test_time_is_kept_in_few_steps() -> None:
+def test_a_timeline_keeps_few_steps() -> None:
     timeline = Timeline()
     for second in range(10_000):
         timeline.add(10, 1, at=second / 2)
@@ -154,7 +154,7 @@ def test_time_is_kept_in_few_steps() -> None:
     assert timeline.step * len(timeline.bytes) >= 4999.5
 
 
-def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_gets_a_progress_line_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     out = io.StringIO()
@@ -168,7 +168,7 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(lines) == 3
 
 
-def test_a_terminal_gets_a_bar() -> None:
+def test_a_terminal_gets_a_progress_bar() -> None:
     pytest.importorskip("rich")
 
     class Terminal(io.StringIO):
@@ -183,7 +183,7 @@ def test_a_terminal_gets_a_bar() -> None:
         assert isinstance(plain, Lines)
 
 
-def test_progress_is_told_of_every_task(estate: Estate) -> None:
+def test_every_task_reports_progress(estate: Estate) -> None:
     estate.orc("t/1", {"a": range(1000)})
     estate.orc("u/1", {"a": range(10)})
     calls: list[Any] = []

@@ -1,4 +1,4 @@
-"""The verdict: from facts to words, colours, exit codes and what may be listed."""
+"""The verdict of tables and runs: text, colour, exit code, and which sources may be listed."""
 
 from __future__ import annotations
 
@@ -30,12 +30,8 @@ def table(**changes: object) -> TableSummary:
 
 def test_a_table_with_nothing_wrong_is_verified() -> None:
     verdict = judge_table(table())
-    assert (type(verdict), verdict.exit_code, verdict.text, verdict.colour) == (
-        Verified,
-        0,
-        "verified",
-        "good",
-    )
+    assert isinstance(verdict, Verified)
+    assert (verdict.exit_code, verdict.text, verdict.colour) == (0, "verified", "good")
     assert may_be_listed(verdict, FINE)
     assert not may_be_listed(verdict, SourceSummary("converted", verified=True, digested=False))
     assert not may_be_listed(verdict, SourceSummary("converted", verified=False, digested=True))
@@ -65,15 +61,17 @@ def test_a_table_with_nothing_wrong_is_verified() -> None:
         ({"losses": {"malformed-text": 3}}, Partial, 0, True),
     ],
 )
-def test_each_fact_counts(changes: dict[str, object], kind: type, exit_code: int, listed: bool) -> None:
+def test_each_count_changes_the_verdict(
+    changes: dict[str, object], kind: type, exit_code: int, listed: bool
+) -> None:
     verdict = judge_table(table(**changes))
     assert (type(verdict), verdict.exit_code, may_be_listed(verdict, FINE)) == (kind, exit_code, listed)
-    # What is not verified does not say so, and is not green.
+    # Only a verified table is called verified, and is green.
     assert ("verified" in verdict.text.split(":")[0].split()) == (kind is Verified)
     assert (verdict.colour == "good") == (kind is Verified)
 
 
-def test_a_loss_that_was_named_is_a_note() -> None:
+def test_an_allowed_loss_is_a_note() -> None:
     cut = SourceSummary("converted", verified=True, digested=True, losses={"malformed-text": 3})
     allowed = frozenset({"malformed-text"})
     verdict = judge_table(table(losses={"malformed-text": 3}), allowed)
@@ -99,15 +97,15 @@ def test_a_run_is_as_bad_as_its_worst_table() -> None:
     assert isinstance(judge_run([]), NotVerified)
     assert judge_run([judge_table(table())], RunSummary(unread=1)).exit_code == 1
     assert judge_run([judge_table(table())], RunSummary(stray=1, excluded=1, hidden=1)).exit_code == 0
-    # A table without rows does not take from the others what they are.
+    # A table without rows does not lower the verdict of the others.
     empty = judge_table(table(written=0, statuses={"empty": 1}))
     assert isinstance(judge_run([judge_table(table()), empty]), Verified)
     assert isinstance(judge_run([empty, empty]), NotVerified)
 
 
-def test_every_kind_has_words_and_a_grade() -> None:
+def test_every_kind_has_a_text_and_a_grade() -> None:
     for kind, about in KINDS.items():
         assert Reason(kind).text == f"1 {about.singular}"
         assert Reason(kind, 2000).text == f"2,000 {about.plural}"
-        # What makes the exit code 1 keeps sources off the list, but for what is of no table.
+        # A reason for exit code 1 keeps sources off the list, except a reason without a table.
         assert about.blocks or about.grade != "failed" or "tables.toml" in about.singular

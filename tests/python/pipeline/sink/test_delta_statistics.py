@@ -1,4 +1,4 @@
-"""The statistics in a Delta log: no bound is inside of the values, and readers skip files by them."""
+"""Statistics in a Delta log: bounds enclose the values, and readers use them to skip files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNCHECKED: dict[str, Ends] = {}
 
 
 def written(folder: Path, table: pa.Table, floats: dict[str, Ends] = UNCHECKED, **properties: str) -> Any:
-    """The statistics of a file of these rows, cut into row groups of two."""
+    """The statistics of a file with these rows, in row groups of two."""
     path = folder / "x.parquet"
     pq.write_table(table, path, row_group_size=2)
     file = DataFile("x.parquet", table.num_rows, path.stat().st_size, {}, floats)
@@ -81,14 +81,14 @@ def test_bounds_are_exact_or_wider(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_a_column_without_a_bound_leaves_the_file_without_any(tmp_path: Path, name: str) -> None:
-    """The dataset that deltalake makes for pyarrow takes `x <= null` for the bound, and finds no row."""
+def test_one_column_without_bounds_removes_all_bounds_of_the_file(tmp_path: Path, name: str) -> None:
+    """deltalake's pyarrow dataset reads a missing bound as `x <= null`, which matches no row."""
     values = UNKNOWN[name]
     stats = written(tmp_path, pa.table({"x": values, "y": [1] * len(values)}))
     assert stats == {"numRecords": len(values), "nullCount": {"x": 0, "y": 0}}
 
 
-def test_types_without_bounds_do_no_harm(tmp_path: Path) -> None:
+def test_types_without_bounds_keep_the_bounds_of_others(tmp_path: Path) -> None:
     rows = {
         "y": pa.array([1, 2]),
         "nulls": pa.array([None, None], pa.string()),
@@ -103,7 +103,7 @@ def test_types_without_bounds_do_no_harm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ends", [(-2.25, 1.5), (-0.1, 1e300), None])
 def test_floats_have_the_bounds_that_were_verified(tmp_path: Path, ends: Ends) -> None:
-    """Only those: pyarrow shows none of a footer, and engines sort NaN above or below all."""
+    """Only those: pyarrow hides the footer's bounds of floats, and engines differ on the order of NaN."""
     stats = written(tmp_path, pa.table({"x": [1.0, None]}), {"x": ends})
     bounds = [stats[key].get("x") for key in ("minValues", "maxValues")]
     assert bounds == ([None, None] if ends is None else [decimal.Decimal(repr(end)) for end in ends])
@@ -111,7 +111,7 @@ def test_floats_have_the_bounds_that_were_verified(tmp_path: Path, ends: Ends) -
     assert infinite == {"numRecords": 2, "nullCount": {"x": 1}}
 
 
-def test_files_that_sources_share_have_the_bounds_of_all(tmp_path: Path) -> None:
+def test_a_file_of_several_sources_has_the_bounds_of_all_of_them(tmp_path: Path) -> None:
     def part(low: object, high: object, nans: int | None = 0) -> Part:
         check = {"nulls": 0, "min": low, "max": high, **({} if nans is None else {"nans": nans})}
         checks: Any = {"columns": {"x": check}}
@@ -128,12 +128,12 @@ def test_files_that_sources_share_have_the_bounds_of_all(tmp_path: Path) -> None
         assert floats(part(1.0, 2.0), unknown) == floats(unknown, part(1.0, 2.0)) == {}
 
 
-def test_fields_of_structs_are_inside_of_theirs(tmp_path: Path) -> None:
+def test_bounds_of_struct_fields_are_nested(tmp_path: Path) -> None:
     inner = pa.struct([("a.b", pa.int64()), ("l", pa.list_(pa.int64())), ("f", pa.float64())])
     schema = pa.schema([("s", pa.struct([("t", inner)])), ("z", pa.int64())])
     rows = [{"s": {"t": {"a.b": 1, "l": [7, 8], "f": 1.0}}, "z": 5}, {"s": None, "z": None}]
     stats = written(tmp_path, pa.Table.from_pylist(rows, schema))
-    # Of floats in structs nobody knows whether there is a NaN; that leaves the others their bounds.
+    # Floats in structs are not checked for NaN: they have no bounds, the other fields do.
     assert stats["minValues"] == stats["maxValues"] == {"z": 5, "s": {"t": {"a.b": 1}}}
     assert stats["nullCount"] == {"z": 1, "s": {"t": {"a.b": 1, "f": 1}}}
 
@@ -192,7 +192,7 @@ KINDS = pa.schema(
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated table of three files: in the last, no column has bounds, since one has a NaN."""
+    """A migrated table of three files; the last has no bounds, since one of its columns has a NaN."""
     pytest.importorskip("deltalake")
     estate = Estate(tmp_path_factory.mktemp("lake"))
     for number, rows in enumerate(FILES):
@@ -214,7 +214,7 @@ def compared(column: Any, sign: str, value: Any) -> Any:
 
 @pytest.mark.parametrize("name", KINDS.names)
 def test_readers_find_each_boundary_value(lake: Path, name: str) -> None:
-    """As they do in the files alone: pyarrow through deltalake, deltalake's own engine, polars, DuckDB."""
+    """The same rows as in the files: pyarrow through deltalake, deltalake's engine, polars, DuckDB."""
     duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     from deltalake import DeltaTable
 
@@ -228,7 +228,7 @@ def test_readers_find_each_boundary_value(lake: Path, name: str) -> None:
         expected = frame.filter(compared(pl.col(name), sign, literal)).height
         assert scan.filter(compared(pl.col(name), sign, literal)).collect().height == expected, (sign, text)
         if value != value:
-            # With any bounds, pyarrow's dataset takes NaN for a number above them.
+            # Where a file has bounds, pyarrow's dataset treats NaN as a number above them.
             continue
         condition = compared(ds.field(name), sign, pa.scalar(value, kind))
         expected = whole.filter(condition).num_rows

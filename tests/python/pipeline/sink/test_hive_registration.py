@@ -1,4 +1,4 @@
-"""Parquet and Delta tables of a migration in a Hive metastore: made, brought up to date, never another's."""
+"""Registers migrated Parquet and Delta tables in a Hive metastore: creates and updates its own only."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def test_partitions_have_their_locations_and_statistics(lake: Lake) -> None:
     assert sum(int(partition.parameters["totalSize"]) for partition in partitions.values()) == size
 
 
-def test_later_runs_bring_it_up_to_date(lake: Lake) -> None:
+def test_later_runs_update_the_registration(lake: Lake) -> None:
     for day in (1, 2):
         lake.estate.orc(f"t/day={day}/1", {"a": [day]})
     good(lake.run())
     before = lake.table()
     good(lake.run())
     assert lake.table() == before
-    # A new partition, a file more, one that is gone, and a column more.
+    # A new partition, an added file, a removed file, and an added column.
     lake.estate.orc("t/day=3/1", {"a": [3], "more": ["x"]})
     lake.estate.orc("t/day=2/2", {"a": [4, 5]})
     (lake.estate.source / "t/day=1/1").unlink()
@@ -114,7 +114,7 @@ def test_later_runs_bring_it_up_to_date(lake: Lake) -> None:
     assert all(partition.storage.columns == table.storage.columns for partition in partitions.values())
 
 
-def test_more_partitions_than_go_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_partitions_than_one_call_takes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from coldframe.hive import changes
 
     monkeypatch.setattr(changes, "PARTITIONS_AT_ONCE", 2)
@@ -153,7 +153,7 @@ def test_a_run_that_died_at_any_step_is_finished_by_the_next(
     assert [column.name for column in table.storage.columns] == ["a", "more"]
 
 
-def test_tables_of_others_are_refused(lake: Lake, tmp_path: Path) -> None:
+def test_a_table_of_another_writer_is_refused(lake: Lake, tmp_path: Path) -> None:
     lake.estate.orc("t/1", {"a": [1]})
     good(lake.run())
     before = lake.table()
@@ -163,7 +163,7 @@ def test_tables_of_others_are_refused(lake: Lake, tmp_path: Path) -> None:
     assert lake.table() == before
     good(other.run(suffix="_2"))
     assert lake.table("t_2")[0].location == f"file:{other.estate.target}/t"
-    # A catalog may be named later; but not another name.
+    # A later run may add a catalog, but may not change the name.
     assert "cannot be lake.u of" in error(lake.run(rename={"t": "u"}))
     assert "name that catalog again" in error(lake.estate.migrate())
     assert audit(lake.estate.target).faults == []
@@ -179,7 +179,7 @@ def test_delta_is_registered_by_its_location(lake: Lake) -> None:
     assert (table.storage.serde_properties["path"], partitions) == (f"file:{lake.estate.target}/t", {})
 
 
-def test_what_the_old_table_said_goes_along(lake: Lake, hive_estate: HiveEstate) -> None:
+def test_comments_and_properties_of_the_old_table_are_copied(lake: Lake, hive_estate: HiveEstate) -> None:
     estate = hive_estate
     columns = [("a", "bigint")]
     estate.table("sales", estate.storage(columns, ORC, "sales"), [("dt", "date")], comment="sold", team="x")
@@ -196,7 +196,7 @@ def test_what_the_old_table_said_goes_along(lake: Lake, hive_estate: HiveEstate)
 
 
 @pytest.mark.slow
-def test_spark_reads_it_by_name(lake: Lake) -> None:
+def test_spark_reads_the_table_by_name(lake: Lake) -> None:
     from hive_estate import spark_over
 
     lake.estate.orc("t/Day=1/r=a%2Fb/1", {"Id": [1, 2]})

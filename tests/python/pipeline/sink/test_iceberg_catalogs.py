@@ -1,4 +1,4 @@
-"""Iceberg tables in a catalog that PyIceberg knows by name, which others use as well."""
+"""Iceberg tables in a shared catalog that PyIceberg knows by name."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def catalogs(monkeypatch: pytest.MonkeyPatch) -> Catalogs:
 
 @pytest.fixture(scope="module")
 def locking_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
-    """A metastore with the tables for locks, which Hive makes by itself in its own tests only."""
+    """A metastore with the lock tables, which Hive creates by itself only in its own tests."""
     server = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore", locks=True)
     yield server
     server.stop()
@@ -117,7 +117,7 @@ def test_runs_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> None:
     (summary,) = good(estate.migrate(**options)).tables
     assert summary.metadata["iceberg table"] == "cold.orders"
     assert lake.ids("cold.orders") == [1, 2, 3]
-    # Nothing to do changes nothing.
+    # A run without work changes nothing.
     (again,) = good(estate.migrate(**options)).tables
     assert again.metadata == summary.metadata
     estate.orc("a-b/p=2/2", {"a": [4]})
@@ -128,7 +128,7 @@ def test_runs_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> None:
     assert not (estate.target / "_coldframe/iceberg.db").exists()
 
 
-def test_two_destinations_do_not_mix(tmp_path: Path, lake: Catalogs) -> None:
+def test_two_targets_in_a_catalog_do_not_mix(tmp_path: Path, lake: Catalogs) -> None:
     first, second = Estate(tmp_path / "one"), Estate(tmp_path / "two")
     for number, estate in enumerate((first, second), 1):
         estate.orc("t/1", {"a": [number]})
@@ -152,7 +152,7 @@ def sql(tmp_path: Path, catalogs: Catalogs) -> Catalogs:
     return catalogs
 
 
-def test_a_table_of_others_is_left_as_it_is(tmp_path: Path, sql: Catalogs) -> None:
+def test_a_table_of_another_writer_is_not_changed(tmp_path: Path, sql: Catalogs) -> None:
     catalog = sql.load()
     catalog.create_namespace("migrated")
     theirs = catalog.create_table("migrated.t", pa.schema([("a", pa.int64())]))
@@ -183,7 +183,7 @@ def test_a_table_keeps_its_name_and_catalog(tmp_path: Path, sql: Catalogs) -> No
     assert audit(estate.target).faults == []
 
 
-def test_two_tables_of_one_name_are_refused(tmp_path: Path, sql: Catalogs) -> None:
+def test_two_tables_with_the_same_name_are_refused(tmp_path: Path, sql: Catalogs) -> None:
     estate = Estate(tmp_path)
     for name in ("a-b", "a_B"):
         estate.orc(f"{name}/1", {"a": [1]})
@@ -205,7 +205,7 @@ def test_a_run_that_died_in_the_catalog_is_finished_by_the_next(
 
     def dying(calls: Iterator[int]) -> Any:
         def dies(*given: Any, **named: Any) -> Any:
-            # The last one is made, and nobody hears of it.
+            # The last call succeeds, but its answer is lost.
             is_last, done = next(calls) == 0, real(*given, **named)
             if is_last:
                 raise ConnectionError("the catalog is gone")
@@ -242,7 +242,7 @@ def test_a_catalog_that_cannot_be_used_ends_the_run_before_it_begins(tmp_path: P
 def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
     tmp_path: Path, sql: Catalogs, store: str
 ) -> None:
-    """The catalog's configuration knows nothing of the store."""
+    """The catalog's configuration has no credentials of the store."""
     server = S3(tmp_path / "server") if store == "s3" else Hdfs(tmp_path / "server")
     url = "s3://data" if isinstance(server, S3) else server.url
     try:
@@ -271,7 +271,7 @@ def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
         server.stop()
 
 
-def test_what_goes_along_from_a_definition() -> None:
+def test_comments_owner_and_properties_of_a_definition_are_copied() -> None:
     parameters = {
         "comment": "all orders",
         "team": "sales",

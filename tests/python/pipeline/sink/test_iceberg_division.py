@@ -1,4 +1,4 @@
-"""Iceberg tables partitioned by values in the files: each row in the partition that PyIceberg says it has."""
+"""Iceberg tables partitioned by values in the files: each row is in the partition PyIceberg computes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def expected(estate: Estate) -> list[str]:
 
 
 def check_partitions(table: Any) -> int:
-    """Every row of each file has the values of its partition, by PyIceberg; how many files there are."""
+    """Checks with PyIceberg that all rows of a file are of its partition; returns the number of files."""
     count = 0
     schema, spec = table.schema(), table.spec()
     for task in table.scan().plan_files():
@@ -138,13 +138,13 @@ def test_rows_are_in_the_partitions_that_pyiceberg_computes(estate: Estate, file
 @pytest.mark.parametrize(
     "term", ["price", "raw", "flag", "at", "truncate(10, price)", "truncate(1, raw)", "id"]
 )
-def test_values_of_each_type_are_kept_by_the_journal(estate: Estate, term: str) -> None:
+def test_the_journal_keeps_partition_values_of_each_type(estate: Estate, term: str) -> None:
     moved(estate, [term])
     assert check_partitions(iceberg(estate)) >= 4
     assert plain(iceberg(estate).scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
 
 
-def test_other_partitions_are_other_files(estate: Estate) -> None:
+def test_another_layout_writes_other_files(estate: Estate) -> None:
     moved(estate, None)
     assert len(list(iceberg(estate).scan().plan_files())) == 2
     first = iceberg(estate).current_snapshot().snapshot_id
@@ -153,7 +153,7 @@ def test_other_partitions_are_other_files(estate: Estate) -> None:
     table = iceberg(estate)
     assert check_partitions(table) == 12
     assert plain(table.scan(snapshot_id=first).to_arrow()) == plain(table.scan().to_arrow())
-    # A layout of the same partitions does nothing; without one the directories' keys are back.
+    # An equal layout changes nothing; without a layout the keys are those of the directories.
     moved(estate, ["FLAG"])
     assert iceberg(estate).metadata == table.metadata
     moved(estate, None)
@@ -161,7 +161,7 @@ def test_other_partitions_are_other_files(estate: Estate) -> None:
     assert plain(iceberg(estate).scan().to_arrow()) == plain(table.scan().to_arrow())
 
 
-def test_sources_that_change_and_vanish_take_their_files_along(estate: Estate) -> None:
+def test_changed_and_vanished_sources_replace_and_remove_their_files(estate: Estate) -> None:
     moved(estate, ["hours(at)", "region"])
     estate.orc("t/region=eu/0", rows(7, 90))
     (estate.source / "t/region=us/1").unlink()
@@ -202,7 +202,7 @@ def test_partitions_come_back_from_executors_and_the_journal() -> None:
     assert "partition" not in stored["parts"][1]
 
 
-def test_floats_divide_no_rows(tmp_path: Path) -> None:
+def test_a_float_column_is_refused_as_partition_key(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     estate.orc("t/0", {"x": [1.0]})
     (estate.source / "tables.toml").write_text('[tables.t.iceberg]\npartition_by = ["x"]\n')

@@ -1,4 +1,4 @@
-"""Layouts of Iceberg tables that tables.toml states: what PyIceberg finds in the metadata, and plans."""
+"""Iceberg layouts from tables.toml, checked by PyIceberg's metadata and query plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 def sales(estate: Estate, *days: int) -> None:
-    """A table of partitions by day and region."""
+    """A table partitioned by day and region."""
     for day in days:
         for region in ("eu", "us"):
             at = dt.datetime(2020, 1, day, 12)
@@ -61,7 +61,7 @@ def spec(table: Any) -> list[tuple[str, str]]:
 
 
 def planned(table: Any, filter: str) -> list[str]:
-    """The folders of the files that a query needs."""
+    """The folders of the files that a query plans to read."""
     prefix = f"{table.location()}/"
     files = (task.file.file_path for task in table.scan(filter).plan_files())
     return sorted(path.removeprefix(prefix).rpartition("/")[0] for path in files)
@@ -89,14 +89,14 @@ def test_keys_are_transformed_and_readers_prune(estate: Estate) -> None:
     assert ids(table) == sorted(2 * [10, 11, 20, 21, 110, 111])
     assert planned(table, "dt = '2020-02-01' and region = 'eu'") == ["dt=2020-02-01/region=eu"]
     assert planned(table, "dt >= '2020-02-01'") == ["dt=2020-02-01/region=eu", "dt=2020-02-01/region=us"]
-    # Nobody has sorted the rows of a file.
+    # The migration does not sort the rows within a file.
     assert {task.file.sort_order_id for task in table.scan().plan_files()} == {None}
     before = table.metadata
     done(estate)
-    assert iceberg(estate).metadata == before  # a rerun changes nothing, ids of fields least of all
+    assert iceberg(estate).metadata == before  # a rerun changes nothing, and keeps the field ids
 
 
-def test_a_layout_that_changes_holds_for_files_to_come(estate: Estate) -> None:
+def test_a_changed_layout_applies_to_new_files(estate: Estate) -> None:
     sales(estate, 1)
     state(estate)
     done(estate)
@@ -113,7 +113,7 @@ def test_a_layout_that_changes_holds_for_files_to_come(estate: Estate) -> None:
     assert table.sort_order().is_unsorted
 
 
-def test_fields_keep_their_ids_when_everything_is_converted_again(estate: Estate) -> None:
+def test_fields_keep_their_ids_when_all_files_are_converted_again(estate: Estate) -> None:
     sales(estate, 1)
     state(estate, partition_by=["region", "days(dt)"])
     done(estate)
@@ -134,7 +134,7 @@ def test_fields_keep_their_ids_when_everything_is_converted_again(estate: Estate
         ({"format_version": 3}, "format version 3: PyIceberg writes 2"),
     ],
 )
-def test_a_layout_that_a_table_cannot_have_is_refused_before_anything_is_written(
+def test_an_impossible_layout_is_refused_before_anything_is_written(
     estate: Estate, layout: dict[str, Any], message: str
 ) -> None:
     sales(estate, 1)
@@ -146,7 +146,7 @@ def test_a_layout_that_a_table_cannot_have_is_refused_before_anything_is_written
     assert len(list(report.tables[0].files.problems)) == 2
 
 
-def test_tables_of_a_metastore_get_theirs_by_an_entry_that_says_nothing_else(tmp_path: Path) -> None:
+def test_an_entry_with_only_a_layout_applies_to_a_table_of_a_metastore(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     estate.orc("orders/dt=2020-01-01/0", {"id": [1]})
     estate.orc("orders/dt=2020-02-01/0", {"id": [2]})
@@ -172,7 +172,7 @@ def test_tables_of_a_metastore_get_theirs_by_an_entry_that_says_nothing_else(tmp
         moved(estate, tables=entry)
 
 
-def test_names_that_differ_in_case_are_one_column_or_refused(estate: Estate) -> None:
+def test_names_that_differ_in_case_are_merged_or_refused(estate: Estate) -> None:
     estate.orc("sales/b", {"ID": [2]})
     done(estate)
     estate.orc("sales/a", {"id": [1]})

@@ -1,4 +1,4 @@
-"""`--to iceberg --files orc`: what PyIceberg, Spark and coldframe read of the table are the migrated rows."""
+"""`--to iceberg --files orc`: PyIceberg, Spark and coldframe read the migrated rows."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -
     assert audit(target).to_json()["verdict"] == "verified"
 
 
-def test_later_runs_add_take_out_and_change_the_format(source: Path, tmp_path: Path) -> None:
+def test_later_runs_add_and_remove_files_and_change_the_format(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "lake"
     moved(source, target, files="parquet")
     assert table(target).format == "parquet"
@@ -115,7 +115,7 @@ def test_later_runs_add_take_out_and_change_the_format(source: Path, tmp_path: P
     assert plain(table(target).to_table()) == expected(source)
     snapshot = table(target).snapshot_id
     assert moved(source, target).exit_code == 0
-    assert table(target).snapshot_id == snapshot  # nothing is done twice
+    assert table(target).snapshot_id == snapshot  # a rerun does nothing
     folder = source / "sales" / "dt=2021-01-01" / "r=new"
     folder.mkdir(parents=True)
     cf.write(rows(50).append_column("extra", pa.array(["x"] * 3)), folder / "000000_0", format="orc")
@@ -127,7 +127,7 @@ def test_later_runs_add_take_out_and_change_the_format(source: Path, tmp_path: P
     assert audit(target).to_json()["verdict"] == "verified"
 
 
-def test_days_that_engines_would_read_otherwise_are_refused(source: Path, tmp_path: Path) -> None:
+def test_days_that_engines_read_differently_are_refused(source: Path, tmp_path: Path) -> None:
     folder = source / "old"
     folder.mkdir()
     old = pa.table({"s": [{"day": dt.date(1, 1, 1)}], "at": pa.array([None], pa.timestamp("us"))})
@@ -139,7 +139,7 @@ def test_days_that_engines_would_read_otherwise_are_refused(source: Path, tmp_pa
     assert "/old/" not in (tmp_path / "lake" / "_coldframe" / "safe-to-delete.txt").read_text()
 
 
-def test_other_targets_have_files_of_their_own(source: Path, tmp_path: Path) -> None:
+def test_other_targets_refuse_the_option_files(source: Path, tmp_path: Path) -> None:
     with pytest.raises(cf.UnsupportedError, match="files of orc in target delta"):
         moved(source, tmp_path / "lake", to="delta")
 

@@ -1,4 +1,4 @@
-"""Statistics in an Iceberg table's manifests: PyIceberg skips files by them, and none that has a row."""
+"""Statistics in Iceberg manifests: PyIceberg uses them to skip files, but never one with a match."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ COLUMNS: dict[str, tuple[pa.Array, pa.Array, str, str]] = {
 
 
 class Lake:
-    """A table of files of Parquet."""
+    """A table of Parquet files."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -78,7 +78,7 @@ class Lake:
         self.entries: list[Committed] = []
 
     def file(self, table: pa.Table, **checks: Any) -> None:
-        """`checks`: of columns, as they were verified."""
+        """`checks`: the verified bounds of columns."""
         name = f"t/{len(self.entries)}.parquet"
         pq.write_table(table, self.root / name, row_group_size=1)
         size = (self.root / name).stat().st_size
@@ -107,8 +107,8 @@ def entries(table: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_file_is_skipped_where_it_has_no_row(tmp_path: Path, name: str) -> None:
-    """From a source to the plan of a query, of each type."""
+def test_a_file_without_a_matching_row_is_skipped(tmp_path: Path, name: str) -> None:
+    """From a source to a query plan, for each type."""
     first, second, of_first, of_second = COLUMNS[name]
     estate = Estate(tmp_path)
     estate.orc("t/a", {"x": first})
@@ -159,7 +159,7 @@ def test_floats_have_bounds_only_where_there_is_no_nan(lake: Lake) -> None:
     schema = pa.schema([("x", pa.float64())])
     lake.file(pa.table({"x": [1.0, NAN]}, schema), x={"nulls": 0, "nans": 1, "min": 1.0, "max": 1.0})
     lake.file(pa.table({"x": [0.0, 2.0]}, schema), x={"nulls": 0, "nans": 0, "min": 0.0, "max": 2.0})
-    lake.file(pa.table({"x": [3.0]}, schema))  # nobody looked
+    lake.file(pa.table({"x": [3.0]}, schema))  # not checked for NaN
     table = lake.register(schema)
     number = table.schema().fields[0].field_id
     assert [file.nan_value_counts.get(number) for file in entries(table)] == [1, 0, None]
@@ -187,7 +187,7 @@ def test_values_beyond_pythons_calendar_have_bounds(lake: Lake) -> None:
     ]
 
 
-def test_the_tables_properties_say_what_is_measured() -> None:
+def test_table_properties_choose_the_measured_columns() -> None:
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField, StringType
 

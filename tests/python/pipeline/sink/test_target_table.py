@@ -1,4 +1,4 @@
-"""What a table of a target is now, by its own log: see pipeline/target_table."""
+"""The current state of a target table, by its own log: see pipeline/target_table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Migrated:
         return open_catalog(str(self.estate.target)).load_table(("migrated", "t"))
 
     def delete(self, condition: str) -> None:
-        """As a user does, by the library: files are rewritten, or taken out."""
+        """Deletes as a user does, with the library: it rewrites or removes files."""
         if self.to == "delta":
             self.delta().delete(condition)
         else:
@@ -66,7 +66,7 @@ def migrated(request: pytest.FixtureRequest, tmp_path: Path) -> Migrated:
 
 
 @pytest.mark.parametrize("to", ["parquet", "orc", "delta", "iceberg"])
-def test_a_table_as_it_was_migrated(tmp_path: Path, to: str) -> None:
+def test_a_table_that_nobody_changed(tmp_path: Path, to: str) -> None:
     migrated = Migrated(tmp_path, to)
     known = migrated.look()
     assert (known.state, len(known.files)) == ("there", 2)
@@ -77,13 +77,13 @@ def test_a_table_as_it_was_migrated(tmp_path: Path, to: str) -> None:
         assert [(file.rows, file.hidden) for file in known.files] == [(10, 0), (10, 0)]
 
 
-def test_rows_that_others_deleted_by_writing_a_file_anew(migrated: Migrated) -> None:
+def test_rows_deleted_by_another_writer_who_rewrites_a_file(migrated: Migrated) -> None:
     migrated.delete("a = 3")
     assert migrated.summary() == [("unlisted", "t/p=a b0/1", 10)]
     assert migrated.foreign() == 1
 
 
-def test_all_rows_deleted_by_others(migrated: Migrated) -> None:
+def test_all_rows_deleted_by_another_writer(migrated: Migrated) -> None:
     migrated.delete("a >= 0")
     assert [kind for kind, _, _ in migrated.summary()] == ["unlisted", "unlisted"]
     assert migrated.foreign() == 0
@@ -111,7 +111,7 @@ def unpartitioned(root: Path) -> Migrated:
 def test_rows_that_positional_deletes_hide(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     path = next(task.file.file_path for task in migrated.iceberg().scan().plan_files())
-    # The same row twice is one row.
+    # A row that is deleted twice counts once.
     delete_positions(migrated.iceberg(), path, [1, 2])
     delete_positions(migrated.iceberg(), path, [2, 7])
     assert migrated.iceberg().scan().to_arrow().num_rows == 17
@@ -119,11 +119,11 @@ def test_rows_that_positional_deletes_hide(tmp_path: Path) -> None:
     assert [kind for kind, _, _ in migrated.summary()] == ["deleted"]
 
 
-def test_equality_deletes_hide_nobody_knows_how_many_rows(tmp_path: Path) -> None:
+def test_equality_deletes_hide_an_unknown_number_of_rows(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     delete_equal(migrated.iceberg(), "a", [4])
     assert [kind for kind, _, _ in migrated.summary()] == ["unknown", "unknown"]
-    # What is written after it is not concerned.
+    # Equality deletes do not apply to later files.
     migrated.iceberg().append(pa.table({"a": [4]}))
     assert [file.rows for file in migrated.look().files if "/data/" in file.path] == [1]
 
@@ -147,7 +147,7 @@ def test_a_log_that_cannot_be_read(migrated: Migrated) -> None:
     assert migrated.summary() == [("log unreadable", "", 20)]
 
 
-def test_a_column_that_others_dropped(tmp_path: Path) -> None:
+def test_a_column_dropped_by_another_writer(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     with migrated.iceberg().update_schema() as update:
         update.rename_column("a", "b")
@@ -157,7 +157,7 @@ def test_a_column_that_others_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
-def test_files_that_are_gone_or_have_another_length(tmp_path: Path, to: str) -> None:
+def test_files_that_are_missing_or_have_another_length(tmp_path: Path, to: str) -> None:
     migrated = Migrated(tmp_path, to)
     first, second = migrated.estate.files("t")
     first.unlink()
@@ -165,7 +165,7 @@ def test_files_that_are_gone_or_have_another_length(tmp_path: Path, to: str) -> 
     assert [kind for kind, _, _ in migrated.summary()] == ["gone", "resized"]
 
 
-def test_what_others_appended_is_foreign(migrated: Migrated) -> None:
+def test_rows_of_another_writer_are_foreign(migrated: Migrated) -> None:
     rows = pa.table({"a": pa.array([7], pa.int64()), "p": ["x"]})
     if migrated.to == "delta":
         from deltalake import write_deltalake
@@ -178,7 +178,7 @@ def test_what_others_appended_is_foreign(migrated: Migrated) -> None:
 
 
 def test_a_table_whose_log_cannot_be_read_does_not_end_the_run(migrated: Migrated) -> None:
-    """The others are migrated; of this one nothing is verified."""
+    """The other tables are migrated; this table is not verified."""
     test_a_log_that_cannot_be_read(migrated)
     migrated.estate.orc("u/1", {"a": [1]})
     report = migrated.estate.migrate(to=migrated.to, target_file_bytes=0)

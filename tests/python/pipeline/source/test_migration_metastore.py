@@ -368,7 +368,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 @pytest.fixture
-def set_metastore(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
+def serve(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Puts a metastore of plain data in the place of a server."""
     root = estate.source
 
@@ -400,8 +400,8 @@ def safe(estate: Estate) -> list[str]:
     return estate.safe()
 
 
-def test_a_migration_that_agrees(estate: Estate, set_metastore: Any) -> None:
-    set_metastore({"a/1": "3", "2": "2"}, "1")
+def test_a_migration_that_agrees(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "3", "2": "2"}, "1")
     for _ in range(2):
         report = estate.migrate(metastore="thrift://h:1")
         assert report.exit_code == 0
@@ -420,10 +420,10 @@ def test_a_migration_that_agrees(estate: Estate, set_metastore: Any) -> None:
     assert "3 of 3 numbers of rows agree" in summary(report)
 
 
-def test_a_difference_is_told_everywhere(estate: Estate, set_metastore: Any) -> None:
+def test_a_difference_is_told_everywhere(estate: Estate, serve: Any) -> None:
     """Also by a later run that has nothing to convert."""
     assert estate.migrate().exit_code == 0
-    set_metastore({"a/1": "4", "2": "2"}, "1")
+    serve({"a/1": "4", "2": "2"}, "1")
     for fresh in (False, True):
         report = estate.migrate(metastore="thrift://h:1", fresh=fresh)
         message = "db.sales p=a/1: 4 rows by the metastore, 3 migrated from sales/p=a%2F1"
@@ -465,11 +465,9 @@ def test_a_difference_is_told_everywhere(estate: Estate, set_metastore: Any) -> 
         ({"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'}, True),
     ],
 )
-def test_a_number_is_as_good_as_its_claim(
-    estate: Estate, set_metastore: Any, claim: Any, is_claimed: bool
-) -> None:
+def test_a_number_is_as_good_as_its_claim(estate: Estate, serve: Any, claim: Any, is_claimed: bool) -> None:
     """What nobody vouches for is told, where all that is there was read and compared."""
-    set_metastore({"a/1": "4", "2": "2"}, "1", ORC, claim)
+    serve({"a/1": "4", "2": "2"}, "1", ORC, claim)
     report = estate.migrate(metastore="thrift://h:1")
     (finding,) = report.tables[1].metastore
     assert "4 rows by the metastore, 3 migrated from sales/p=a%2F1" in str(finding)
@@ -487,16 +485,14 @@ def test_the_number_of_sparks_has_no_claim() -> None:
         assert claims_to_be_accurate({**rows, **CLAIM}) is claimed
 
 
-def test_rows_that_a_reader_loses_unseen(
-    estate: Estate, set_metastore: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_a_reader_loses_unseen(estate: Estate, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """No RCFile says how many rows it has."""
     (estate.source / "events/000000_0").unlink()
     estate.rc("events/000000_0", {"a": list(range(70_000))})
     (estate.source / "tables.toml").write_text(
         '[tables.events]\nschema = "a bigint"\nserde = "binary"\n[tables.sales]\n'
     )
-    set_metastore({"a/1": "3", "2": "2"}, "70000", RC)
+    serve({"a/1": "3", "2": "2"}, "70000", RC)
 
     def losing(split: Split, batches: Any) -> Any:
         return list(batches)[1:] if "events" in split.path else batches
@@ -512,8 +508,8 @@ def test_rows_that_a_reader_loses_unseen(
     assert (again.exit_code, again.verified, len(again.tables[0].metastore)) == (0, True, 0)
 
 
-def test_a_failed_file_is_told_once(estate: Estate, set_metastore: Any) -> None:
-    set_metastore({"a/1": "3", "2": "2"}, "1")
+def test_a_failed_file_is_told_once(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "3", "2": "2"}, "1")
     path = estate.source / "sales/p=2/000000_0"
     content = bytearray(path.read_bytes())
     content[8:40] = bytes(32)
@@ -525,12 +521,12 @@ def test_a_failed_file_is_told_once(estate: Estate, set_metastore: Any) -> None:
     assert (report.metastore.compared, report.metastore.agreed) == (2, 2)
 
 
-def test_locations_without_files(estate: Estate, set_metastore: Any) -> None:
+def test_locations_without_files(estate: Estate, serve: Any) -> None:
     (estate.source / "sales/p=empty").mkdir()
     (estate.source / "sales/p=hollow").mkdir()
     (estate.source / "sales/p=zero").mkdir()
     (estate.source / "sales/p=zero/000000_0").touch()
-    set_metastore({"a/1": "3", "2": "2", "gone": "", "empty": "0", "hollow": "6", "zero": "0"}, "1")
+    serve({"a/1": "3", "2": "2", "gone": "", "empty": "0", "hollow": "6", "zero": "0"}, "1")
     report = estate.migrate(metastore="thrift://h:1")
     assert report.exit_code == 1
     assert report.metastore is not None
@@ -547,16 +543,16 @@ def test_locations_without_files(estate: Estate, set_metastore: Any) -> None:
     assert "there is no" in (estate.target / "_coldframe/report.html").read_text()
 
 
-def test_a_format_that_disagrees_is_no_failure(estate: Estate, set_metastore: Any) -> None:
-    set_metastore({"a/1": "3", "2": "2"}, "1", RC)
+def test_a_format_that_disagrees_is_no_failure(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "3", "2": "2"}, "1", RC)
     report = estate.migrate(metastore="thrift://h:1")
     assert report.exit_code == 0
     assert report.verified
     assert "  note: db.events: rcfile by the metastore, orc by its bytes" in summary(report)
 
 
-def test_a_dry_run_looks_at_what_is_there(estate: Estate, set_metastore: Any) -> None:
-    set_metastore({"a/1": "99", "2": "2", "gone": "1"}, "1", RC)
+def test_a_dry_run_looks_at_what_is_there(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "99", "2": "2", "gone": "1"}, "1", RC)
     preview = dry_run(estate.source, estate.target, Options(metastore="thrift://h:1"))
     assert preview.exit_code == 1
     text = preview_text(preview)
@@ -565,7 +561,7 @@ def test_a_dry_run_looks_at_what_is_there(estate: Estate, set_metastore: Any) ->
     assert "99" not in text
     assert json.loads(json.dumps(preview.to_json()))["metastore"]["findings_count"] == 1
     assert not estate.target.exists()
-    set_metastore({"a/1": "99", "2": "2"}, "1")
+    serve({"a/1": "99", "2": "2"}, "1")
     assert dry_run(estate.source, estate.target, Options(metastore="thrift://h:1")).exit_code == 0
     without = dry_run(estate.source, estate.target, Options())
     assert (without.metastore, without.to_json()["metastore"]) == (None, None)
