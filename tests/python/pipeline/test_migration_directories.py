@@ -1,8 +1,8 @@
-"""Model of directories that hold several tables: whatever a run asks for, a directory that is listed as safe
-to delete has nothing that a reader of its engine would be shown and the target lacks.
+"""Model of directories that hold several tables: if a run lists a directory as safe to delete, the target
+has every cell of it.
 
-The truth is what reading each table and snapshot gives, all versions and edits of it; the target is what
-pyarrow reads of it.
+The expected cells come from reading each table and snapshot with all versions and edits; the actual cells
+from reading the target with pyarrow.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ class Entry:
     wal: bool = True
     versions: int = 0
     until: int = 0
-    """The end of a time range; 0: none."""
+    """The end of a time range, or 0 for none."""
 
     @property
     def name(self) -> str:
-        """Another one for other options: a table of the target is made by one entry."""
+        """Depends on all options, since every entry makes its own target table."""
         text = f"{self.of}_{self.view}_{self.wal}_{self.versions}_{self.until}"
         return text.replace(":", "_").lower()
 
     @property
     def options(self) -> dict[str, Any]:
-        """As the format takes them."""
+        """Options as the format takes them."""
         options: dict[str, Any] = {"view": self.view, "wal": self.wal, "as_of": AS_OF}
         options["table"] = self.of if self.of != "kept" else "shop:orders"
         if self.of == "kept":
@@ -76,7 +76,7 @@ class Entry:
         return options
 
     def toml(self) -> str:
-        """As it stands in the file."""
+        """The entry as text of the file."""
         lines = [f"[tables.{self.name}]", 'path = "hbase"']
         lines += [
             f"{key} = {value!r}".replace("True", "true").replace("False", "false")
@@ -87,12 +87,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Run:
-    """A step: a run that asks for these."""
+    """A step: a run with these entries."""
 
     entries: tuple[Entry, ...]
     leave: tuple[str, ...]
     other: bool
-    """Whether the root has the second table by then."""
+    """Whether the root has the second table at this step."""
 
 
 def entries() -> st.SearchStrategy[Entry]:
@@ -132,12 +132,12 @@ def of(name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Cell]:
 
 @dataclass
 class World:
-    """An estate with an HBase root, and what was asked of it so far."""
+    """An estate with an HBase root, and all entries so far."""
 
     estate: Estate
     names: dict[str, Entry] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
-    """Where the tables lie that entries made."""
+    """The paths of the entries' tables."""
 
     @property
     def root(self) -> Path:
@@ -161,7 +161,7 @@ class World:
                 self.check_all(step, asked)
 
     def check_all(self, step: Run, asked: Sequence[Entry]) -> None:
-        """Everything that was not named as left behind is in the target."""
+        """Everything is in the target, except what was named as left behind."""
         there = set(self.target())
         for name in ("shop:orders", "shop:others", "kept"):
             is_asked = any(entry.of == name for entry in asked)
@@ -182,7 +182,7 @@ class World:
 
 @settings(**COMMON)
 @given(steps())
-def test_a_root_that_is_listed_has_nothing_that_the_target_lacks(runs: list[Run]) -> None:
+def test_every_cell_of_a_listed_root_is_in_the_target(runs: list[Run]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = World(Estate(Path(folder)))
         shutil.copytree(HBASE, world.root)
@@ -192,7 +192,7 @@ def test_a_root_that_is_listed_has_nothing_that_the_target_lacks(runs: list[Run]
 
 @settings(**COMMON)
 @given(st.lists(st.tuples(st.sets(st.integers(0, 1)), st.booleans()), min_size=1, max_size=4))
-def test_a_data_directory_that_is_listed_has_all_of_its_tables(runs: list[tuple[set[int], bool]]) -> None:
+def test_every_table_of_a_listed_data_directory_is_in_the_target(runs: list[tuple[set[int], bool]]) -> None:
     held = tables(str(KUDU), format="kudu")
     paths: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -214,12 +214,12 @@ def test_a_data_directory_that_is_listed_has_all_of_its_tables(runs: list[tuple[
 
 
 def stored(estate: Estate, path: str) -> list[dict[str, Any]]:
-    """The rows of a table of the target, and of none below it."""
+    """The rows of a target table, without tables below it."""
     files = sorted((estate.target / path).glob("*.parquet"))
     return [row for file in files for row in pq.read_table(file).to_pylist()]
 
 
-def test_the_model_has_a_list_to_look_at(tmp_path: Path) -> None:
+def test_the_model_lists_some_directories(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     world = World(estate)
     shutil.copytree(HBASE, world.root)

@@ -31,12 +31,12 @@ NEW = sorted(
         70000,
     ]
 )
-"""Of 0 one row stays, 1 is gone, five files are new, and one of a wider type; of four that share a file of
-the target one is gone, and one has another row."""
+"""Source 0 keeps one row, source 1 is gone, five files are new, and one more has a wider type. Of four
+sources that share a target file, one is gone and one has another row."""
 
 
 def moved_on(root: Path, target: str) -> Estate:
-    """A target and a source that has moved on since: new, changed, vanished and widened all at once."""
+    """A target, and a source that changed since: new, changed, vanished and widened files."""
     estate = Estate(root)
     for number in range(6):
         estate.orc(f"t/p={number}/f", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
@@ -70,7 +70,7 @@ def values(estate: Estate, target: str) -> list[int]:
 
 
 def go(root: str, target: str, threads: int) -> None:
-    # So that every part of the large file is kept by itself.
+    # So that the journal keeps every part of the large file separately.
     committing.BATCH_SECONDS = 0.0
     estate = Estate(Path(root))
     report = migrate(
@@ -80,8 +80,8 @@ def go(root: str, target: str, threads: int) -> None:
 
 
 def killed_after(seconds: float, root: Path, target: str, threads: int = 1) -> bool:
-    """Runs a driver in a process of its own; whether it was killed before it was through."""
-    # A server that has everything loaded, and no threads, forks them.
+    """Runs a driver in its own process; returns whether it was killed before it finished."""
+    # Forked by a server that has everything loaded, and no threads.
     context = multiprocessing.get_context("forkserver")
     process = context.Process(target=go, args=(str(root), target, threads))
     process.start()
@@ -95,7 +95,7 @@ def killed_after(seconds: float, root: Path, target: str, threads: int = 1) -> b
 
 
 def whole(estate: Estate, target: str) -> None:
-    """After a run that nobody killed: the table, nothing left over, and the audit agrees."""
+    """After an undisturbed run: the table is complete, no file is left over, and the audit agrees."""
     report = estate.migrate(to=target, on_vanished="remove", split_bytes=1)
     assert report.exit_code == 0, report.failures
     assert values(estate, target) == NEW
@@ -122,7 +122,7 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
     while killed < -(-KILLS // 3):
         tried += 1
         assert tried < 20 * KILLS
-        # Iceberg's metadata has absolute paths: each attempt lies where the template lay.
+        # Iceberg's metadata has absolute paths: each attempt runs at the template's path.
         place = tmp_path / "template"
         kept = tmp_path / "kept"
         if not kept.exists():
@@ -134,12 +134,12 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
             assert killed_after(600, place, target) is False
             times.append(time.monotonic() - started)
         else:
-            # The first one had to wait for the server.
+            # The first driver had to wait for the server.
             moment = chance.uniform(0, min(times))
             again = killed_after(moment, place, target, chance.choice((1, 3)))
             killed += again
             if target == "parquet":
-                # Whoever reads the table now finds the rows of either state at least once, never none.
+                # A reader of the table now sees each row of both states at least once.
                 seen = {row for path in template.files("t") for row in pq.read_table(path)["a"].to_pylist()}
                 assert seen >= set(NEW) or seen >= set(OLD), f"killed after {moment}"
             if again and chance.random() < 0.3:

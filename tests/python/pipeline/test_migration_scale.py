@@ -1,4 +1,4 @@
-"""Many files: what the driver keeps of them, and what it has others do."""
+"""Many files: the driver keeps little of them in memory, and distributes the work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 class Travelling(InProcess):
-    """Work and outcomes go through what Spark sends them through."""
+    """Serialises tasks and outcomes as Spark does."""
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
@@ -43,7 +43,7 @@ class Travelling(InProcess):
             yield loads(dumps(pickle.loads(pickle.dumps(work)).run()))
 
 
-def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
+def test_workers_list_many_folders_and_read_many_footers(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(12):
@@ -58,7 +58,7 @@ def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
     monkeypatch.setattr(plan_files, "DRIVER_FILES", 0)
     travelling = Travelling()
     report = migrate(travelling, estate.source, estate.target.with_name("other"))
-    # The root; t and u; the four partitions. The files of each table. Those of a partition become one.
+    # Folder tasks: the root; t and u; four partitions. Then the files of each table are planned and merged.
     assert travelling.kinds[:6] == ["FolderTask"] * 4 + ["PlanTask"] * 2
     assert travelling.kinds[6:] == ["MergeTask"] * 4 + ["Task"]
     assert report.unread == alone.unread
@@ -68,7 +68,7 @@ def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
     assert (report.rows, report.exit_code) == (alone.rows, 1) == (13, 1)
 
 
-def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
+def test_a_folder_whose_worker_died_is_reported(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     monkey = pytest.MonkeyPatch()
 
@@ -88,7 +88,7 @@ def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
     assert [file.error for file in report.failures] == ["the worker process failed"]
 
 
-def test_threads_take_no_more_work_than_they_can_do() -> None:
+def test_threads_take_only_as_much_work_as_they_can_do() -> None:
     taken: list[int] = []
 
     class Number:
@@ -111,7 +111,7 @@ def test_threads_take_no_more_work_than_they_can_do() -> None:
     assert [outcome["value"] for outcome in outcomes] == list(range(1, 100))
 
 
-def test_rows_are_sorted_found_replaced_and_taken_out_while_they_are_read() -> None:
+def test_rows_can_be_looked_up_replaced_and_removed_during_a_read() -> None:
     scratch = Scratch()
     rows: Rows[tuple[str, int]] = Rows(scratch, lambda row: row[0], lambda row: row, tuple)
     other = rows.another()
@@ -172,7 +172,7 @@ def test_memory_does_not_grow_with_the_files() -> None:
     assert most < 2 << 20
 
 
-def test_names_that_are_no_text(estate: Estate) -> None:
+def test_names_that_are_not_text(estate: Estate) -> None:
     path = estate.orc("t/1", {"a": [1]})
     odd = os.path.join(os.fsencode(estate.source), b"t", b"\xff\xe9 odd")
     os.rename(path, odd)
@@ -220,7 +220,7 @@ def test_the_listing_of_a_store_does_not_grow_in_memory() -> None:
     assert tree.stat("t/p=0003/00007") == ("t/p=0003/00007", 7, False, 1_700_000_000_000, None)
 
 
-def test_files_of_a_listing_by_names_that_are_prefixes_or_no_text() -> None:
+def test_listed_files_with_prefix_names_and_names_that_are_not_text() -> None:
     shelf = Shelf()
     names = {"a": ["z", "a", "a b", "\udcff"], "a/b": ["c"], "ab": ["d"], "": ["x"]}
     folders = {folder: FolderFiles(shelf, folder) for folder in names}

@@ -1,4 +1,4 @@
-"""Migrations from and to real servers: what a directory is promised holds there too."""
+"""Migrations from and to real servers keep the guarantees of local directories."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 
 class Place:
-    """A root, and how its store is reached."""
+    """A root, with the options of its store."""
 
     def __init__(self, url: str, options: dict[str, str] | None) -> None:
         self.url = url
@@ -52,7 +52,7 @@ class Place:
         return sorted(name for name in paths if "_coldframe/" not in name)
 
     def values(self, table: str = "t", column: str = "a") -> list[Any]:
-        """What lies in a table's Parquet files, sorted; hidden ones are none."""
+        """The sorted values of a table's Parquet files, without hidden files."""
         cells: list[Any] = []
         for name in self.names(table):
             if name.endswith(".parquet"):
@@ -126,7 +126,7 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert target.values() == rows
     assert {name.split("/")[1] for name in target.names("t")} == {f"p=a%2F{number}" for number in range(3)}
     assert source.names() == before
-    # Nothing is left of the way there.
+    # No temporary file is left.
     left = [file.path for some in target.store.list("_coldframe", recursive=True) for file in some]
     assert not [name for name in left if "staging" in name or ".new" in name or ".coldframe-" in name], left
 
@@ -136,7 +136,7 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert target.names("t") == files
     assert all(file.earlier for table in again.tables for file in table.files)
 
-    # What changed is replaced, what is new is added.
+    # Changed files are replaced, new files are added.
     source.orc("t/p=a%2F0/000000_0", {"a": [-1], "s": ["y"]})
     source.orc("t/p=b/000000_0", {"a": [7777], "s": ["y"]})
     third = run(source, target)
@@ -151,7 +151,7 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
 
 
 class Elsewhere(InProcess):
-    """Work and what comes of it travel as they do to executors and back."""
+    """Serialises tasks and outcomes as on the way to executors and back."""
 
     def __init__(self) -> None:
         self.looked: list[int] = []
@@ -164,7 +164,7 @@ class Elsewhere(InProcess):
 
 
 @pytest.mark.parametrize("way", ["s3-local", "hdfs-hdfs"])
-def test_others_look_into_many_files(
+def test_workers_read_the_footers_of_many_files(
     places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = places(way)
@@ -186,11 +186,11 @@ def test_others_look_into_many_files(
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """A kill, raised inside the process."""
 
 
 @pytest.mark.parametrize("way", ["local-s3", "hdfs-hdfs"])
-def test_killed_before_and_after_its_operations(
+def test_killed_before_and_after_each_operation(
     places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = places(way)
@@ -252,7 +252,7 @@ def test_a_kill_between_copy_and_deletion(s3: S3, tmp_path: Path) -> None:
         destination.publish("nothing", "other")
 
 
-def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
+def test_the_later_of_two_drivers_continues(s3: S3, tmp_path: Path) -> None:
     from coldframe.pipeline.state.events import KnownTable
     from coldframe.pipeline.state.journal import Journal
 
@@ -341,7 +341,7 @@ def test_a_source_that_is_replaced_while_it_is_read(
     assert target.values() == list(range(10, 20))
 
 
-def test_no_secret_is_written_down(s3: S3, tmp_path: Path) -> None:
+def test_no_secret_is_written(s3: S3, tmp_path: Path) -> None:
     source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
     fill(source)
     source.store.put("t/p=a%2F0/bad", b"ORC" + bytes(100))
@@ -409,7 +409,7 @@ def test_a_metastore_knows_the_source_by_another_url(
     assert (report.metastore.compared, report.metastore.agreed) == (2, 1)
     (finding,) = report.tables[0].metastore
     assert (finding.location, finding.stated, finding.migrated) == ("t/p=a%2F1", 99, 100)
-    # An object store has no directories that could be missing.
+    # An object store has no directories, so none can be missing.
     gone = "empty" if way.startswith("s3") else "missing"
     assert [(finding.kind, finding.partition) for finding in report.metastore.findings] == [
         ("empty", "p=empty"),

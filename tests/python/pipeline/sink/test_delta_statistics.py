@@ -82,7 +82,7 @@ def test_bounds_are_exact_or_wider(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_one_column_without_bounds_removes_all_bounds_of_the_file(tmp_path: Path, name: str) -> None:
-    """deltalake's pyarrow dataset reads a missing bound as `x <= null`, which matches no row."""
+    """The pyarrow dataset of deltalake reads a missing bound as `x <= null`, which matches no row."""
     values = UNKNOWN[name]
     stats = written(tmp_path, pa.table({"x": values, "y": [1] * len(values)}))
     assert stats == {"numRecords": len(values), "nullCount": {"x": 0, "y": 0}}

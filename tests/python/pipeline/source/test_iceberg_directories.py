@@ -1,4 +1,4 @@
-"""The directory of an Iceberg table is no source: some of its files are replaced, or have deletes."""
+"""The directory of an Iceberg table is not a source: some files are obsolete, or have deletes."""
 
 import tarfile
 from pathlib import Path
@@ -20,13 +20,13 @@ def source(tmp_path):
         members = [member for member in tar if member.name.startswith("warehouse/t/positions/")]
         tar.extractall(tmp_path, members, filter="data")
     warehouse = tmp_path / "warehouse"
-    (warehouse / "metadata").mkdir()  # a directory of that name alone makes no table
+    (warehouse / "metadata").mkdir()  # a directory named metadata alone does not make a table
     cf.write(pa.table({"x": [1]}), warehouse / "metadata" / "a.orc", format="orc")
     return warehouse
 
 
 @pytest.mark.parametrize("scheme", ["local", "memory"])
-def test_it_is_told_and_left_alone(source, scheme):
+def test_an_iceberg_directory_is_reported_and_not_read(source, scheme):
     root = str(source)
     if scheme == "memory":
         memory = pytest.importorskip("fsspec").filesystem("memory")
@@ -44,6 +44,6 @@ def test_it_is_told_and_left_alone(source, scheme):
     inventory, _ = look(root, None, without)
     assert inventory.unread == []
     assert inventory.excluded == 1
-    # Who wants the files as such names the directory that they lie in.
+    # A user who wants the raw files names their directory.
     _, tables = look(f"{root}/t/positions/data", None, Options(untyped=True))
     assert sum(len(table.files) for table in tables) > 6

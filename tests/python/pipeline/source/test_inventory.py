@@ -1,4 +1,4 @@
-"""What lies in a source tree: nothing is passed over in silence."""
+"""The inventory of a source tree lists everything that it skips."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def unread(inventory: Inventory) -> dict[str, str]:
     return {file.relative: file.reason for file in inventory.unread}
 
 
-def test_links_and_what_is_no_file_are_listed(tmp_path: Path) -> None:
+def test_links_and_special_files_are_listed(tmp_path: Path) -> None:
     source = tmp_path / "src"
     shutil.copytree(WAREHOUSE / "sales", source / "sales")
     shutil.copytree(WAREHOUSE / "sales", tmp_path / "elsewhere")
@@ -76,7 +76,7 @@ def test_a_directory_or_file_that_cannot_be_read_is_listed(
 
 
 class Counted(SourceFile):
-    """Counts how often its partition is asked for."""
+    """Counts the calls of `partition`."""
 
     asked = 0
 
@@ -86,7 +86,7 @@ class Counted(SourceFile):
         return super().keys
 
 
-def test_a_table_of_many_files_is_found_in_one_pass() -> None:
+def test_a_table_of_many_files_takes_one_pass() -> None:
     def files(count: int) -> Iterator[SourceFile]:
         for number in range(count):
             yield Counted(f"/src/t/dt={number}/0", f"t/dt={number}/0", 1, 1, "rcfile")
@@ -111,7 +111,7 @@ def test_damaged_and_empty_files_go_to_their_tables() -> None:
         [file("a/x/1", None, 0)],
         [file("a/b/k=1/1", None), file("c/0", None), file("d/0", None)],
     )
-    # An entry for a format has files of that format, and those whose format cannot be told if it says none.
+    # An entry with a format takes files of that format; an entry without takes unrecognised files too.
     tables: dict[str, Table] = {table.name: table for table in find_tables(inventory, specs)}
     assert set(tables) == {"named", "a.x"}
     assert [file.relative for file in tables["named"].damaged] == ["a/b/k=1/1"]

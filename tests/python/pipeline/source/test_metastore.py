@@ -1,4 +1,4 @@
-"""The reader of Hive metastores: beside one of Hive's own, and before servers that are none."""
+"""The reader of Hive metastores, against Hive's own server and against broken ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from coldframe.pipeline.source import registered
 from coldframe.pipeline.source.selection import Selection
 
 pytest.importorskip("thrift")
-# pyiceberg brings Hive's generated code along: another reader and writer of the same messages.
+# pyiceberg includes Hive's generated code: a second implementation of the same messages.
 hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
 types = importlib.import_module("hive_metastore.ttypes")
 
@@ -60,11 +60,11 @@ def new_table(
     return records.table(name, sd, [(key, "string") for key in keys], kind, **parameters)
 
 
-# Servers that are almost a metastore, or not at all.
+# Servers that imitate a metastore, or are none.
 
 
 class Handler:
-    """What a metastore says, out of this process."""
+    """A metastore inside this process."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -119,7 +119,7 @@ OLD = ("get_table", "get_table_objects_by_name", "get_partitions_by_names")
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts a server for one client, which ends with its connection."""
+    """Starts a server for a single client; it stops when the client disconnects."""
     started: list[tuple[Any, threading.Thread]] = []
 
     def start(handler: Handler, without: tuple[str, ...]) -> str:
@@ -179,7 +179,7 @@ def test_old_and_new_servers_are_read_alike(serve: Callable[..., str], without: 
 
 
 @pytest.mark.parametrize("without", [NEW, OLD])
-def test_a_table_that_is_refused_keeps_nobody_back(
+def test_a_refused_table_does_not_hide_the_others(
     serve: Callable[..., str], without: tuple[str, ...]
 ) -> None:
     handler = Handler()
@@ -200,7 +200,7 @@ def test_a_table_that_is_refused_keeps_nobody_back(
 
 @pytest.fixture
 def answering() -> Iterator[Callable[[bytes], str]]:
-    """Starts servers that answer whatever they are asked with some bytes, and hang up."""
+    """Starts servers that answer every request with fixed bytes, and hang up."""
     listening: list[socket.socket] = []
 
     def start(answer: bytes) -> str:
@@ -252,7 +252,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", list(NONSENSE))
-def test_nonsense_ends_a_run_before_it_begins(
+def test_a_malformed_answer_ends_the_run_before_it_begins(
     what: str, answering: Callable[[bytes], str], tmp_path: Path
 ) -> None:
     estate = Estate(tmp_path)
@@ -263,7 +263,7 @@ def test_nonsense_ends_a_run_before_it_begins(
     assert not estate.target.exists()
 
 
-def test_an_answer_that_does_not_come(
+def test_a_missing_answer_times_out(
     answering: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.2)
@@ -273,7 +273,7 @@ def test_an_answer_that_does_not_come(
             metastore.databases()
 
 
-def test_nobody_is_there(tmp_path: Path, serve: Callable[..., str]) -> None:
+def test_an_unreachable_server(tmp_path: Path, serve: Callable[..., str]) -> None:
     estate = Estate(tmp_path)
     estate.orc("t/a", {"a": [1]})
     url = f"thrift://127.0.0.1:{free_port()}"
@@ -284,14 +284,14 @@ def test_nobody_is_there(tmp_path: Path, serve: Callable[..., str]) -> None:
         with pytest.raises(ColdframeError, match=f"metastore {url} cannot be reached: Connection refused"):
             run()
     assert not estate.target.exists()
-    # Of several the first one that answers.
+    # Of several addresses, the first that answers is used.
     there = serve(Handler(), ())
     with Metastore(f"{url},{there}") as metastore:
         assert metastore.uri == there
         assert metastore.databases() == ["default"]
 
 
-def test_the_next_one_answers_when_one_goes_away(
+def test_the_next_server_is_used_when_a_server_disconnects(
     serve: Callable[..., str], answering: Callable[[bytes], str]
 ) -> None:
     there = serve(Handler(), ())
@@ -304,7 +304,7 @@ def test_the_next_one_answers_when_one_goes_away(
         metastore.databases()
 
 
-def test_a_change_is_not_made_twice(answering: Callable[[bytes], str]) -> None:
+def test_a_change_is_not_repeated_on_the_next_server(answering: Callable[[bytes], str]) -> None:
     gone = answering(b"")
     with MetastoreWriter(f"{gone},thrift://127.0.0.1:{free_port()}") as writer:
         with pytest.raises(ColdframeError, match=f"metastore {gone}: create_table: it closed") as raised:
@@ -333,7 +333,7 @@ def test_addresses() -> None:
             addresses(wrong)
 
 
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defined.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
         UnsupportedError, match=r"without the package thrift; pip install 'coldframe\[hive\]'"
@@ -341,17 +341,17 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         registered.read_registered("thrift://h:1", "/wh", Selection())
 
 
-def test_the_command_line_does_not_load_it() -> None:
+def test_the_command_line_does_not_import_the_metastore_client() -> None:
     code = "import sys, coldframe.cli, coldframe.pipeline; sys.exit('thrift' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# Hive's own.
+# Hive's own server.
 
 
 @pytest.fixture
 def writer(hive_server: HiveMetastore) -> Iterator[Any]:
-    """A client that registers tables; they are gone with the test."""
+    """A client that registers tables, which the test drops at its end."""
     with hive_client(hive, hive_server.port) as client:
         yield client
         for name in client.get_all_tables("default"):
@@ -411,12 +411,12 @@ def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, wri
 
 
 @pytest.mark.slow
-def test_a_metastore_that_does_not(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
+def test_a_metastore_that_disagrees(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
     lost = storage(f"file:{estate.source}/sales/lost")
     writer.add_partitions([new_partition("sales", ["2", "x"], lost, numRows="5")])
-    # Hive makes it.
+    # Hive creates this directory.
     (estate.source / "sales/lost").rmdir()
     preview = dry_run(estate.source, estate.target, Options(metastore=hive_server.url))
     assert preview.exit_code == 1
@@ -434,7 +434,9 @@ def test_a_metastore_that_does_not(tmp_path: Path, hive_server: HiveMetastore, w
 
 
 @pytest.mark.slow
-def test_the_command_line_asks_it(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
+def test_the_command_line_compares_with_the_metastore(
+    tmp_path: Path, hive_server: HiveMetastore, writer: Any
+) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
     command = [

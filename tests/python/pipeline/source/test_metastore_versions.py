@@ -102,7 +102,7 @@ def test_tables_of_every_kind(server: HiveMetastore, estate: HiveEstate, tmp_pat
     assert rows(read(tmp_path / "dst", "managed")) == ["[1]", "[2]"]
 
 
-def test_writes_that_count(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
+def test_valid_writes_are_read(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
     if server.version.startswith("4"):
         pytest.skip("the tables for transactions of Hive 4 are not in its jars")
     written(estate)

@@ -1,4 +1,4 @@
-"""A migration of what a Hive metastore defines, without a tables.toml."""
+"""Migrations of tables that a Hive metastore defines, without a tables.toml."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def findings(report: Any) -> list[str]:
     return sorted(str(finding) for finding in report.metastore.findings)
 
 
-def test_definitions_are_all_it_needs(
+def test_tables_are_migrated_by_their_definitions_alone(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     orders(hive_estate)
@@ -83,7 +83,9 @@ def test_definitions_are_all_it_needs(
     assert kept[0]["storage"]["serde_properties"] == PIPES
 
 
-def test_what_is_left_out(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_tables_that_cannot_be_migrated_are_left_out_with_a_reason(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     plain(hive_estate)
     storage = hive_estate.storage
     hive_estate.table("notes", storage([("a", "int")], TEXT, "notes"))
@@ -117,7 +119,9 @@ def test_what_is_left_out(hive_server: HiveMetastore, hive_estate: HiveEstate, t
         run(hive_server, tmp_path / "third", "/cold.notes")
 
 
-def test_a_view_is_no_fault(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_a_view_does_not_fail_the_run(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     plain(hive_estate)
     hive_estate.table("a_view", hive_estate.storage([("a", "int")], TEXT, None), kind="VIRTUAL_VIEW")
     report = run(hive_server, tmp_path / "dst")
@@ -155,7 +159,7 @@ def test_missing_unregistered_and_differing(
     ):
         assert line in text
     assert not safe_list.read(str(target / "_coldframe/safe-to-delete.txt")).lines
-    # Hive reads no such folder.
+    # Hive does not read this folder.
     assert {row["id"] for row in read(target, "orders")} == {1, 2, 3}
 
 
@@ -177,7 +181,7 @@ def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate
         run(hive_server, tmp_path / "other", metastore=hive_server.url)
 
 
-def test_a_table_that_nobody_selected_uses_the_same_files(
+def test_an_unselected_table_uses_the_same_files(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     plain(hive_estate)
@@ -189,7 +193,7 @@ def test_a_table_that_nobody_selected_uses_the_same_files(
     assert not (tmp_path / "out/cold/mine").exists()
 
 
-def test_a_table_of_sparks_uses_the_same_files(
+def test_a_spark_table_uses_the_same_files(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     plain(hive_estate)

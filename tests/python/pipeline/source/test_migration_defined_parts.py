@@ -68,12 +68,12 @@ def test_partitions_of_every_kind(
         assert report.exit_code == 0, summary(report)
         assert report.verified
         assert rows(read(target, "sales", SALES)) == theirs
-        # The list has the real places, of which an audit finds the sources in the journal.
+        # The list has the real locations, and an audit matches them with the journal.
         files = cf.hive_table(f"{hive_server.url}/cold.sales").files
         assert listed(target) == sorted(files)
         assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
     assert [table.format for table in report.tables] == ["orc, rcfile"]
-    # What a list said of a file does not hold of another one in its place.
+    # A list does not hold for another file at the same path.
     shutil.copy(hive_estate.root / "sales/b/000000_0", hive_estate.root / "sales/a/000000_0")
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 1
 
@@ -100,7 +100,7 @@ def test_a_definition_that_changes_converts_its_files_again(
     assert rows(read(target, "sales", SALES)) == rows(cf.hive_table(f"{hive_server.url}/cold.sales").read())
 
 
-def test_directories_of_transactional_tables(
+def test_transactional_directories(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     live = cf.open(ACID)
@@ -151,14 +151,14 @@ def test_columns_as_hive_has_them(
         hive_estate.file(f"t/p={number}/000000_0", {names[0]: [1, 2], names[1]: [3, 4]}, format="orc")
         before = hive_estate.storage([("a", "bigint"), ("b", "bigint")], ORC, f"t/p={number}")
         hive_estate.partition("t", [str(number)], before)
-    # Hive wrote a column into a partition that is older than it, and answers null: it is kept.
+    # Hive wrote a column into a partition older than the column, and reads null: the column is kept.
     types = pa.schema([("x", pa.int32()), ("b", pa.int64()), ("c", pa.string())])
     newer = {"x": [7], "b": [8], "c": ["kept"]}
     hive_estate.file("t/p=3/000000_0", newer, types, format="rcfile", serde="binary")
     hive_estate.partition(
         "t", ["3"], hive_estate.storage([("a", "int"), ("b", "bigint")], RC_BINARY, "t/p=3")
     )
-    # What the table has no more is kept under its own name.
+    # A column that the table dropped is kept under its own name.
     hive_estate.file("t/p=4/000000_0", {"x": [9], "gone": [1]}, format="orc")
     hive_estate.partition("t", ["4"], hive_estate.storage(columns, ORC, "t/p=4"))
     types = pa.schema([*types, ("dropped", pa.int32())])
@@ -183,7 +183,7 @@ def test_columns_as_hive_has_them(
 def test_files_that_their_definition_does_not_fit(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
-    """Each fails by itself, and none of the table is safe to delete."""
+    """Each file fails alone, and no file of the table is safe to delete."""
     now = [("a", "bigint"), ("b", "string")]
     both = {"a": [1], "b": ["x"]}
     hive_estate.table("t", hive_estate.storage(now, RC_BINARY, "t"), [("p", "int")])
@@ -217,7 +217,7 @@ def test_files_that_their_definition_does_not_fit(
     }.items():
         assert text in failed.pop(place), place
     assert not failed
-    # Bytes of another format that names its columns are read, and told.
+    # Files of another format with column names are read, and reported.
     assert "cold.t p=3: rcfile by the metastore, orc by its bytes" in findings(report)
     assert sorted(read(tmp_path / "dst", "t", {"p": pa.int32()})["p"].to_pylist()) == [0, 3]
     assert not listed(tmp_path / "dst")
@@ -235,7 +235,7 @@ def test_a_partition_in_another_format(
     assert findings(report) == [
         "cold.sales dt=2015-01-01/region=eu: left out: files of TextInputFormat are not read"
     ]
-    # The others are there, and the table is not whole.
+    # The other partitions are migrated, but the table is incomplete.
     assert report.rows == 6
     assert not listed(tmp_path / "dst")
 
@@ -248,11 +248,11 @@ def test_a_partition_of_another_table_lies_in_the_directory(
     for name in ("inside", "shares", "twice", "apart"):
         hive_estate.table(name, storage(column, ORC, name), [("p", "int")] if name != "shares" else [])
         hive_estate.file(f"{name}/p=1/000000_0", {"a": [1]}, format="orc")
-    # Two partitions of one table in one place; one of another table in the directory of a table ..
+    # Two partitions of a table in the same place; a partition of another table in a table's directory ..
     hive_estate.partition("twice", ["1"], storage(column, ORC, "twice/p=1"))
     hive_estate.partition("twice", ["2"], storage(column, ORC, "twice/p=1"))
     hive_estate.partition("inside", ["1"], storage(column, ORC, "shares/p=1"))
-    # .. and one in that of a table with partitions, whose files are in these.
+    # .. and another inside a partitioned table, but outside of its partitions.
     hive_estate.partition("apart", ["1"], storage(column, ORC, "apart/p=1"))
     hive_estate.file("apart/other/000000_0", {"a": [5]}, format="orc")
     hive_estate.partition("inside", ["2"], storage(column, ORC, "apart/other"))
@@ -284,7 +284,7 @@ def test_other_selections_do_not_lose_tables(
 def test_a_partition_that_was_dropped(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
-    """Its files still lie there, and Hive reads them no more."""
+    """Its files still exist, but Hive no longer reads them."""
     mixed(hive_estate)
     target = tmp_path / "dst"
     run(hive_server, target)
@@ -303,7 +303,7 @@ def test_a_partition_that_was_dropped(
 def test_links(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
     mixed(hive_estate)
     root, target = hive_estate.root, tmp_path / "dst"
-    # A location that is a link is followed; a link below a location is not, and that is told.
+    # A location that is a link is followed; a link below a location is not, and is reported.
     (root / "sales/b").rename(tmp_path / "real")
     (root / "sales/b").symlink_to(tmp_path / "real")
     report = run(hive_server, target)
@@ -332,7 +332,7 @@ def test_locations_in_several_stores(
         target = tmp_path / "dst"
         moved = {f"file:{hive_estate.root}/elsewhere": "s3a://data/old"}
         for _ in range(2):
-            # Options of one store are none of the others'.
+            # Options of a store do not apply to the other stores.
             own = {"s3": server.options, "hdfs.user": "nobody"}
             report = run(hive_server, target, locations=moved, source_storage_options=own)
             assert report.exit_code == 0, summary(report)
@@ -347,10 +347,10 @@ def test_locations_in_several_stores(
         server.stop()
 
 
-def test_which_writes_count(tmp_path: Path) -> None:
-    """Write 5 is open, then aborted; the truth is what Hive's own reader reads then."""
+def test_rows_of_valid_writes_are_migrated(tmp_path: Path) -> None:
+    """Write 5 is open, then aborted; the expected rows are those Hive's own reader returns then."""
     hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
-    # Its transactions are those of all its tables.
+    # Transactions are numbered across all tables of the metastore.
     server = HiveMetastore(tmp_path / "metastore")
     try:
         if server.version != "2.3":
@@ -388,7 +388,7 @@ def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
     assert rows(cf.hive_table(f"{hive_server.url}/cold.t").read()) == rows(truth)
     assert rows(cf.open(folder).read()) != rows(truth)
     assert listed(target) == [f"{hive_estate.root}/t"]
-    # A write that the metastore does not know, such as one that began after it was asked.
+    # A write the metastore does not list, such as a write that began after the request.
     there = hive_estate.root / "t"
     shutil.copytree(there / "delta_0000007_0000007_0000", there / "delta_0000008_0000008_0000")
     report = run(hive_server, target)

@@ -1,4 +1,4 @@
-"""Names that are switched in Hive's own metastore: nothing of the old table but its name is touched."""
+"""Switching names in Hive's own metastore changes only the name of the old table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = [("a", "bigint")]
 
 
 class Switched:
-    """A table `cold.sales` of two partitions, and its migration in the same database."""
+    """A table `cold.sales` with two partitions, and its migration in the same database."""
 
     def __init__(self, estate: HiveEstate, url: str, target: Path) -> None:
         self.estate, self.url, self.target = estate, url, target
@@ -37,7 +37,7 @@ class Switched:
         return migrate(InProcess(), f"{self.url}/cold.sales", self.target, to=to, **given)
 
     def tables(self) -> dict[str, Any]:
-        """All that the metastore has of each table, without its name and the time of the last change."""
+        """The metastore's record of each table, without its name and the time of the last change."""
         client, by_name = self.estate.client, {}
         for name in client.get_all_tables("cold"):
             table = self.estate.registered(name)
@@ -73,7 +73,7 @@ def test_names_are_switched_and_switched_back(
     good(switched.run(to))
     after = switched.tables()
     assert after == {"sales_old": before["sales"], "sales": before["sales_new"]}
-    # Another run would take the new table for the source.
+    # Another run would use the new table as the source.
     with pytest.raises(ColdframeError, match=r"coldframe unswitch"):
         switched.run(to)
     assert main(["unswitch", str(switched.target)]) == 0
@@ -119,7 +119,7 @@ def test_a_kill_between_two_renames_is_undone(
 
 
 def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
-    """A metastore moves its directory."""
+    """The metastore would move its directory."""
     client = switched.estate.client
     table = switched.estate.registered("sales")
     table.tableType = "MANAGED_TABLE"
@@ -130,12 +130,12 @@ def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
     assert report.exit_code == 1
     assert "managed table" in str(report.tables[0].error)
     assert (set(switched.tables()), switched.files()) == ({"sales", "sales_new"}, before)
-    # Nothing was begun: a run without it goes on.
+    # Nothing was begun: a run without the option continues.
     good(switched.run(switch=False))
 
 
 def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) -> None:
-    """Hive 4 moves its directory as it does that of a managed table."""
+    """Hive 4 would move its directory, as for a managed table."""
     client = switched.estate.client
     table = switched.estate.registered("sales")
     table.parameters["TRANSLATED_TO_EXTERNAL"] = "TRUE"
@@ -147,7 +147,7 @@ def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) ->
     assert (set(switched.tables()), switched.files()) == ({"sales", "sales_new"}, before)
 
 
-def test_what_others_did_since_is_left_as_it_is(switched: Switched) -> None:
+def test_a_table_that_others_changed_is_not_switched_back(switched: Switched) -> None:
     good(switched.run())
     client = switched.estate.client
     client.drop_table("cold", "sales", False)
@@ -165,7 +165,7 @@ def test_only_verified_tables_are_switched(switched: Switched) -> None:
     assert "sales_old" not in switched.tables()
 
 
-def test_switching_takes_a_metastore(tmp_path: Path, hive_server: HiveMetastore) -> None:
+def test_switching_needs_a_metastore(tmp_path: Path, hive_server: HiveMetastore) -> None:
     with pytest.raises(ValueError, match="switch"):
         Options(switch=True)
     with pytest.raises(ValueError, match="source"):
