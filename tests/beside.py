@@ -1,8 +1,8 @@
 """Runs two commands side by side: python tests/beside.py BESIDE SHOWN
 
-Both are lines of a shell. What SHOWN prints is seen at once, what BESIDE prints at the end. Exit 1 if one of
-them fails. Compilers want all processors, tests often wait for servers: together they take little longer than
-either.
+Both are shell commands. The output of SHOWN appears at once, that of BESIDE at the end. Exit 1 if either
+fails. Compilers use all processors while tests often wait for servers, so together they take little longer
+than either alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def main(beside: str, shown: str) -> int:
         try:
             codes = [subprocess.call(shown, shell=True), background.wait()]
         except KeyboardInterrupt:
-            # Both have got it as well.
+            # Both commands get the interrupt as well.
             background.wait()
             return 1
         output.seek(0)

@@ -2,9 +2,9 @@
 
     python tests/lint/circles.py [ROOT]    prints each circle and its shortest path; exit 1 if there are any
 
-A file that is used by what it uses cannot be read, tested or moved alone. So uses point one way: from a file
-to those below it. A parent and its children are one room: a child may use what its parent holds (`super::`,
-the names in the `__init__` of its own package), and that is not an edge here. Code under `#[cfg(test)]` or
+Files that import each other cannot be read, tested or moved alone. So imports point in one direction, down.
+A parent and its children are a single room: a child may use its parent's names (`super::`, the `__init__` of
+its package), and such a use is not an edge here. Code under `#[cfg(test)]` or
 `if TYPE_CHECKING:` and test files do not count.
 
 Rust is tokenised, not compiled: the tool reads `use` trees, and paths that begin with `crate`, `self`,
@@ -27,7 +27,7 @@ Module = tuple[str, ...]
 
 
 class Use(NamedTuple):
-    """One reason why a file needs another."""
+    """The first place where a file uses another."""
 
     line: int
     text: str

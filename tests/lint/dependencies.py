@@ -21,7 +21,7 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 
 SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
 FEATURES_ONLY = "workspace-hack"
-"""A crate without code, whose dependencies are there for their features."""
+"""A crate without code, which only lists features of dependencies."""
 LIBRARIES = {"md-5": "md5"}
 """Packages whose library has a different name."""
 

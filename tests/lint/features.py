@@ -4,7 +4,7 @@ python tests/lint/features.py    prints each dependency that a crate's tests wan
                                  extension does not; exit 1 if there are any
 
 Cargo compiles a dependency once for each set of features. `crates/workspace-hack` holds the sets together;
-what is missing there is printed here.
+this script prints what is missing there.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 SHIPPED = "coldframe-python"
 TREE = ["cargo", "tree", "--offline", "--prefix", "none", "--format", "{p} [{f}]"]
 SMALL = {"proc-macro2", "quote"}
-"""Crates that compile in a moment, and that no large one depends on."""
+"""Crates that compile quickly, and that no large crate depends on."""
 
 
 def features(package: str, edges: str) -> dict[str, str]:
-    """What a package is built with: the features of each `name vVERSION`."""
+    """The features that a package's build enables, by `name vVERSION`."""
     tree = subprocess.run([*TREE, "--package", package, "--edges", edges], capture_output=True, check=True)
     lines = (line.removesuffix(" (*)") for line in tree.stdout.decode().splitlines())
     pairs = (line.rsplit(" [", 1) for line in lines if line.endswith("]"))

@@ -1,4 +1,4 @@
-"""Reads as a client of a Spark Connect server on loopback, which this starts, and tells what it found."""
+"""Starts a Spark Connect server on loopback, reads as its client, and prints the answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START_SECONDS = 240
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -58,7 +58,7 @@ def server(jar: str | None) -> Iterator[str]:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Returns when somebody listens there."""
+    """Waits until the server listens."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
@@ -68,7 +68,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def main(numbers: str, with_jar: str) -> None:
-    """Prints the facts."""
+    """Prints the answers as JSON."""
     os.environ["JAVA_HOME"] = find_java()
     jar = coldframe.spark.jar() if with_jar == "jar" else None
     with server(jar) as address:
@@ -80,7 +80,7 @@ def main(numbers: str, with_jar: str) -> None:
 
 
 def results(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, object]:
-    """The facts."""
+    """The answers of reads through both sources."""
     frame = spark.read.format("coldframe").options(**NUMBERS).load(numbers)
     chosen = coldframe.spark.read(
         spark, Path(numbers) / "1.rc", columns=["a", "s"], filter="a < 1005", **NUMBERS
@@ -96,7 +96,7 @@ def results(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, objec
         "python": python.count(),
     }
     if not has_jar:
-        # A client may bring the jar to a server that does not have it, for its own session.
+        # A client may add the jar to its own session on a server without it.
         spark.addArtifacts(coldframe.spark.jar())
         brought = spark.read.format("coldframe").options(**NUMBERS).load(numbers).where("a = 77")
         answers["brought"] = [is_loaded(spark), brought.count(), brought._explain_string(extended=True)]

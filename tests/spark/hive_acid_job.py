@@ -1,4 +1,4 @@
-"""Prints what Spark gives for queries of transactional tables: rows, or why it refuses.
+"""Prints Spark's answers to queries of transactional tables: rows, or the error.
 
 python hive_acid_job.py METASTORE QUERIES      QUERIES: a file of {name: {"sql": .., "settings": {..}}}
 """
@@ -40,7 +40,7 @@ def asked(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(metastore: str, queries: str) -> None:
-    """Asks all of them in one session."""
+    """Runs all queries in a single session."""
     conf = {
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.shuffle.partitions": "2",

@@ -1,4 +1,4 @@
-"""Reads tables of a Hive metastore twice: by Spark's own reader, and by the connector in its place."""
+"""Reads tables of a Hive metastore twice: with Spark's own reader, and with the connector."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def make(spark: SparkSession) -> None:
 
 
 def make_orc(spark: SparkSession) -> None:
-    """Tables of ORC files, some of which have other columns than their table."""
+    """Tables of ORC files; some files have other columns than their table."""
     spark.sql(f"create table orcs ({COLUMNS}) stored as orc")
     spark.sql(f"insert into orcs {VALUES}")
     spark.sql("create table orc_days (v int, s string) partitioned by (dt date, n int) stored as orc")
@@ -89,7 +89,7 @@ def make_orc(spark: SparkSession) -> None:
     spark.sql("insert into orc_altered partition (p = 2) values (3, 'x')")
     spark.sql("create table orc_mixed (v bigint, s string, more double) stored as orc")
     spark.sql("insert into orc_mixed values (5, 'named', 0.5)")
-    # As Hive wrote them before 2.0. Some readers judge all files by the first.
+    # As Hive before 2.0 wrote them. Some readers apply the first file's columns to all files.
     old = pa.table({"_col0": pa.array([1, None, 3], pa.int32()), "_col1": ["a", "b", None]})
     for name in ("000000_0", "part-z"):
         cf.write(old, located(spark, "orc_mixed") / name, format="orc")
@@ -169,12 +169,12 @@ def asked(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
 
 
 def taken(frame: DataFrame) -> int:
-    """How many scans are the connector's."""
+    """The number of scans by the connector."""
     return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("RelationV2[")
 
 
 def main(work: str, metastore: str | None = None) -> None:
-    """Prints what each of both read. `metastore`: the URL of a server."""
+    """Prints the rows that each reader returned. `metastore`: the URL of a server."""
     where = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tables;create=true"}
     if metastore:
         where = {"spark.hadoop.hive.metastore.uris": metastore}
@@ -187,7 +187,7 @@ def main(work: str, metastore: str | None = None) -> None:
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={work} -Duser.timezone=UTC",
         **where,
         "spark.sql.session.timeZone": "America/New_York",
-        # Derby does not take each filter of Spark's.
+        # Derby does not accept every filter of Spark.
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
     }
     spark = start_session("local[2]", conf=conf)
@@ -195,7 +195,7 @@ def main(work: str, metastore: str | None = None) -> None:
     answers = {"spark": asked(spark, "off"), "coldframe": asked(spark, "on")}
     spark.conf.set("spark.coldframe.hive.orc", "on")
     answers["orc"] = asked(spark, "on", "orc")
-    # By Hive's classes, as where Spark's own reader is turned off.
+    # With Hive's classes: Spark's own reader is turned off.
     spark.conf.set("spark.sql.hive.convertMetastoreOrc", "false")
     answers["hive"] = asked(spark, "off", "orc")
     answers["orc by Hive"] = asked(spark, "on", "orc")

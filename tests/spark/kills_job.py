@@ -1,5 +1,5 @@
-"""Reads by the connector on a cluster whose executors have no Python, cancels queries in the middle, and
-tells what is left.
+"""Reads with the connector on a cluster whose executors have no Python, cancels running queries, and prints
+which resources are still open.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def start() -> SparkSession:
 
 
 def held(spark: SparkSession) -> dict[int, str]:
-    """What the native library holds in each executor's process."""
+    """The open tables, readers and batches of the native library, by executor process."""
     rows = spark.range(0, 32, 1, 32).selectExpr(f"{HELD} as report").distinct().collect()
     matches = (re.fullmatch(r"(\d+)@.*: (.*)", row.report) for row in rows)
     return {int(match[1]): match[2] for match in matches if match}
@@ -55,11 +55,11 @@ def is_running(spark: SparkSession) -> bool:
 
 
 def cancelled(spark: SparkSession, frame: DataFrame, number: int, rng: random.Random) -> bool:
-    """Whether a query was cancelled while its tasks ran."""
+    """Starts a query and cancels it; returns whether its tasks were still running."""
     group, failed = f"query-{number}", []
 
     def run() -> None:
-        # Half of them are killed by an interrupt, half by their own looks at whether they are.
+        # Half of the queries are interrupted; in the other half tasks notice the cancellation themselves.
         spark.sparkContext.setJobGroup(group, group, interruptOnCancel=number % 2 == 0)
         try:
             frame.write.format("noop").mode("overwrite").save()
@@ -79,7 +79,7 @@ def cancelled(spark: SparkSession, frame: DataFrame, number: int, rng: random.Ra
 
 
 def main(numbers: str, kills: str) -> None:
-    """Prints what was read, how many were killed, and what was left open."""
+    """Prints the rows read, the number of cancelled queries, and the files left open."""
     spark, rng = start(), random.Random(23)
     few = spark.read.format("coldframe").options(**NUMBERS, split_bytes="4k").load(numbers)
     read = {
@@ -100,7 +100,7 @@ def main(numbers: str, kills: str) -> None:
         for file in psutil.Process(pid).open_files()
         if file.path.startswith(numbers)
     ]
-    # An executor that is gone in the middle costs nothing but time.
+    # A lost executor only costs time.
     results: list[list[int]] = []
     thread = threading.Thread(target=lambda: results.append(list(asked.collect()[0])))
     thread.start()

@@ -1,4 +1,4 @@
-"""Clients of Spark Connect: both sources, and how a client knows which one a server has."""
+"""Clients of Spark Connect: both sources, and how a client detects the server's source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def client(numbers: Path, with_jar: str) -> dict[str, Any]:
-    """What a client found at a server with or without the jar."""
+    """The answers to a client of a server with or without the jar."""
     try:
         coldframe.spark.jar()
     except coldframe.UnsupportedError as missing:
@@ -49,7 +49,7 @@ def test_a_server_with_the_jar(numbers: Path) -> None:
     assert "[columns: s] [pushed filters: " in answers["plan"]
 
 
-def test_a_server_without_it(numbers: Path) -> None:
+def test_a_server_without_the_jar(numbers: Path) -> None:
     answers = client(numbers, "none")
     assert not answers["loaded"]
     assert "pushed filters" not in answers["plan"]

@@ -1,4 +1,4 @@
-"""Transactional tables of a Hive 3 metastore by the connector: rows are those of Hive's own reader."""
+"""Transactional tables of a Hive 3 metastore through the connector: rows equal those of Hive's own reader."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ ENTRIES = json.loads((DATA / "MANIFEST.json").read_text())
 KINDS = {pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
 PARTITIONS = {"1": "changes", "2": "major", "__HIVE_DEFAULT_PARTITION__": "minor"}
 TRUTH = {"changes": "changes.6", "major": "major.1", "minor": "minor.0"}
-"""Of each partition as of seven writes, of which the fifth was aborted."""
+"""The expected rows of each partition after seven writes; the fifth was aborted."""
 
 pytestmark = pytest.mark.slow
 
 
 def rows_of(truth: str, *, more: tuple[Any, ...] = ()) -> list[str]:
-    """What Hive has read, with further columns."""
+    """The rows that Hive read, with further columns."""
     rows = pq.read_table(DATA / f"{truth}.truth.parquet").to_pylist()
     return sorted(comparable((*row.values(), *more) for row in rows))
 
@@ -53,7 +53,7 @@ class Writes:
         self._estate, self._types = estate, estate.records.types
 
     def of(self, table: str, highest: int, open: set[int], aborted: set[int]) -> None:
-        """Lets a table have so many writes."""
+        """Gives a table a number of writes, some aborted or open."""
         types, client = self._types, self._estate.client
         if not highest:
             return
@@ -73,7 +73,7 @@ def numbers(text: str) -> set[int]:
 
 
 def registered(estate: HiveEstate) -> None:
-    """A table for each list of writes, and one with partitions."""
+    """A table for each list of writes, and a partitioned table."""
     writes = Writes(estate)
     for at, entry in enumerate(ENTRIES):
         shutil.copytree(DATA / entry["file"], estate.root / f"t{at}")
@@ -104,7 +104,7 @@ def registered(estate: HiveEstate) -> None:
 
 
 def originals(estate: HiveEstate, columns: list[tuple[str, str]]) -> None:
-    """A transactional table: one partition is older than that, and its columns are `_col0` and so on."""
+    """A transactional table with a partition from before that, whose columns are `_col0` and so on."""
     shutil.copytree(DATA / "changes", estate.root / "old/now")
     (estate.root / "old/before").mkdir()
     rows = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")
@@ -156,7 +156,7 @@ QUERIES: dict[str, dict[str, Any]] = {
 REFUSED = {
     "names": "the transactional table cold.t6: the query asks for the names of files",
     "mixed": "the transactional table cold.mixed: files of org.apache.hadoop.mapred.TextInputFormat",
-    # The metastore's own words.
+    # The metastore's own message.
     "texts": "Your client does not appear to support insert-only tables",
     "insert": "writing to a transactional table",
 }
@@ -166,7 +166,7 @@ REFUSED = {
 def answers(
     request: pytest.FixtureRequest, metastore: HiveMetastore, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, Any]]:
-    """What Spark with the extension says."""
+    """The answers of Spark with the extension."""
     try:
         coldframe.spark.jar()
     except cf.UnsupportedError:
@@ -196,7 +196,7 @@ def answers(
     return results
 
 
-def test_each_list_of_writes_has_the_rows_that_hive_reads(answers: dict[str, dict[str, Any]]) -> None:
+def test_each_list_of_writes_has_the_rows_of_hive(answers: dict[str, dict[str, Any]]) -> None:
     truths = [entry["truth"].removesuffix(".truth.parquet") for entry in ENTRIES]
     every = [row for name, truth in zip(EACH, truths, strict=True) for row in rows_of(truth, more=(name,))]
     assert answers["each"]["rows"] == sorted(every)
@@ -228,7 +228,7 @@ def test_files_from_before_a_table_was_transactional_are_read_by_position(
     assert answers["some old"]["rows"] == sorted(comparable((number,) for number in ids if number < 20))
 
 
-def test_writes_may_be_named(answers: dict[str, dict[str, Any]]) -> None:
+def test_an_option_may_list_the_valid_writes(answers: dict[str, dict[str, Any]]) -> None:
     assert answers["as of"]["rows"] == rows_of("changes.0")
 
 
@@ -237,11 +237,11 @@ def test_hives_reader_is_replaced_as_well(answers: dict[str, dict[str, Any]]) ->
     assert (answers["empty"]["rows"], answers["empty"]["taken"]) == ([], 1)
 
 
-def test_what_is_not_done_is_refused(answers: dict[str, dict[str, Any]]) -> None:
+def test_unsupported_reads_are_refused(answers: dict[str, dict[str, Any]]) -> None:
     for name, reason in REFUSED.items():
         assert reason in answers[name]["error"], answers[name]
 
 
 def test_spark_alone_finds_no_row(answers: dict[str, dict[str, Any]]) -> None:
-    """The reason why the extension does not leave such a table to it."""
+    """The reason why the extension never leaves such a table to Spark."""
     assert (answers["off"]["rows"], answers["off"]["taken"]) == ([], 0)

@@ -1,4 +1,4 @@
-"""Iceberg tables in Spark by the Python source: planned beside the driver, read by the tasks."""
+"""Iceberg tables in Spark through the Python source: planned in the driver's Python, read by the tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if not HAS_PYTHON_SOURCE:
 
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 WROTE = "/tmp/coldframe-iceberg"
-"""Where the tables were when they were made."""
+"""The path at which the tables were made."""
 TABLES = ["evolved", "partitions", "imported", "positions", "equality", "vectors", "defaults", "mixed"]
 
 
@@ -48,7 +48,7 @@ def expected(made: Path, name: str, **options: Any) -> pa.Table:
 
 
 def rows(table: pa.Table) -> list[str]:
-    """The rows as PySpark gives them: instants in the local time zone."""
+    """The rows as PySpark returns them: instants in the local time zone."""
     columns = [
         [_local(value) for value in column.to_pylist()]
         for column in (c.cast(pa.timestamp("us", "UTC")) if _is_instant(c.type) else c for c in table.columns)
@@ -73,7 +73,7 @@ def _local(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_rows_are_those_of_the_table(spark: SparkSession, made: Path, name: str) -> None:
+def test_the_rows_of_each_table(spark: SparkSession, made: Path, name: str) -> None:
     frame = read(spark, made, name, split_bytes="1k")
     assert sorted(comparable(frame.collect())) == rows(expected(made, name))
 
@@ -128,7 +128,7 @@ def test_damage_is_listed(spark: SparkSession, made: Path, tmp_path: Path) -> No
     assert {row.path for row in spark.read.json(str(lost)).collect()} == {path}
 
 
-def test_what_is_refused(spark: SparkSession, made: Path) -> None:
+def test_unsupported_options_are_refused(spark: SparkSession, made: Path) -> None:
     folder = str(made / "warehouse" / "t" / "positions")
     coldframe.spark.register(spark)
     with pytest.raises(Exception, match="no snapshot 1"):

@@ -1,4 +1,4 @@
-"""A jar that does not fit, a Spark too old, a task without memory: one sentence each, at the first use."""
+"""An incompatible jar, a Spark too old, or a task without memory raises a clear error at the first use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Probe {
 }
 """
 CALLS = b"Java_io_coldframe_spark_Native_calls"
-"""What the library has since its calls are numbered."""
+"""A symbol of the library from its version number of calls."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def changed(jar: Path, target: Path, content: dict[str, bytes | None]) -> Path:
 
 
 def messages_of(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
-    """What `jar_job.py` prints."""
+    """The messages that `jar_job.py` prints."""
     environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
     command = [sys.executable, Path(__file__).with_name("jar_job.py"), jar, folder, fraction]
     done = subprocess.run(
@@ -87,14 +87,14 @@ def test_a_task_beyond_its_memory(jar: Path, tmp_path: Path) -> None:
     table = pa.table({"a": pa.array(range(20_000), pa.int64()), "s": [f"{i:0500}" for i in range(20_000)]})
     table = table.append_column("h", pa.array([0.5] * 20_000))
     cf.write(table, tmp_path / "0.rc", format="rcfile", serde="binary")
-    # 1 % of what is above 300 MB is what tasks share.
+    # Tasks share 1 % of the memory above 300 MB.
     messages = messages_of(jar, tmp_path, "0.01")
     assert "is more than the task's memory has left" in messages["format"]
     assert "give the executor more memory, or a smaller option batch_rows" in messages["format"]
 
 
 def refused(*path: Path, folder: Path) -> str:
-    """What loading the library says, with these on the class path."""
+    """The message of loading the library, with these files on the class path."""
     java, javac = shutil.which("java"), shutil.which("javac")
     if java is None or javac is None:
         pytest.skip("no JDK here")
@@ -110,7 +110,7 @@ def refused(*path: Path, folder: Path) -> str:
 
 
 def test_a_spark_that_is_too_old(jar: Path, tmp_path: Path) -> None:
-    # As in 3.2: without the interface that 3.3 has brought.
+    # As in Spark 3.2: without the interface that 3.3 added.
     message = refused(jar, folder=tmp_path)
     assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in message
 

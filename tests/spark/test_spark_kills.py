@@ -1,4 +1,4 @@
-"""Driver, JVM, worker or all killed (SIGKILL) at a random moment: `COLDFRAME_SPARK_KILLS=50` for a soak."""
+"""Kills (SIGKILL) driver, JVM, worker or all at a random moment: `COLDFRAME_SPARK_KILLS=50` for a soak."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = 50
 
 
 def make(source: Path) -> list[int]:
-    """Small files, a large one of many parts, and the values of all of them."""
+    """Writes small files and a large file of many parts; returns all values."""
     (source / "t").mkdir(parents=True)
     for number in range(FILES):
         rows = range(number * ROWS, number * ROWS + ROWS)
@@ -39,7 +39,7 @@ def make(source: Path) -> list[int]:
 
 
 def victims(process: subprocess.Popen[bytes], whom: str) -> list[psutil.Process]:
-    """Whom to kill; nobody where there is none yet."""
+    """The processes to kill; none where they have not started yet."""
     below = psutil.Process(process.pid).children(recursive=True)
     if whom == "jvm":
         return [child for child in below if "java" in child.name()]
@@ -51,7 +51,7 @@ def victims(process: subprocess.Popen[bytes], whom: str) -> list[psutil.Process]
 
 
 def killed(process: subprocess.Popen[bytes], whom: str, target: Path, moment: float) -> bool:
-    """Whether anybody was killed, so long after the first task has written something."""
+    """Kills some time after the first task has written a file; returns whether it killed any process."""
     state = target / "_coldframe"
     while process.poll() is None and not any(state.glob("staging/*/*")):
         time.sleep(0.01)
@@ -69,7 +69,7 @@ def killed(process: subprocess.Popen[bytes], whom: str, target: Path, moment: fl
 
 @pytest.mark.slow
 @pytest.mark.timeout(300 + 120 * KILLS)
-def test_anybody_killed_at_random(tmp_path: Path) -> None:
+def test_processes_killed_at_random(tmp_path: Path) -> None:
     values = make(tmp_path / "src")
     chance = random.Random(SEED)
     counts = dict.fromkeys(WHOM, 0)
@@ -89,7 +89,7 @@ def test_anybody_killed_at_random(tmp_path: Path) -> None:
             code = process.wait()
             with (target / "_coldframe" / "lock").open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            # The JVM of a driver that is gone ends by itself: what its workers still write is nobody's.
+            # The JVM of a dead driver exits by itself; files its workers still write belong to no run.
         counts[whom] += hit
         message = f"{whom}, kill {sum(counts.values())}: {(tmp_path / 'output').read_text()[-2000:]}"
         if whom in ("jvm", "worker"):

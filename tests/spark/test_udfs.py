@@ -1,4 +1,4 @@
-"""`coldframe.spark.udfs`: what UDFs are given. docs/udfs.md shows and runs the recipes."""
+"""`coldframe.spark.udfs`: functions for UDFs. docs/udfs.md shows and runs the recipes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import coldframe as cf
 from coldframe.spark import udfs
 
 
-def test_types_are_those_that_spark_takes(spark: SparkSession, tmp_path: Path) -> None:
+def test_types_are_those_that_spark_accepts(spark: SparkSession, tmp_path: Path) -> None:
     instants = pa.array([0, 1_500_000_000_000_000_999], pa.timestamp("ns"))
     texts = pa.array(["x", "x"]).dictionary_encode()
     table = pa.table({"at": instants, "w": texts, "b": pa.array([b"a", b"b"], pa.large_binary())})
@@ -35,7 +35,7 @@ def test_types_are_those_that_spark_takes(spark: SparkSession, tmp_path: Path) -
     assert [str(row.at) for row in rows.collect()] == [str(row.at) for row in expected.collect()]
 
 
-def test_columns_are_chosen_in_order(tmp_path: Path) -> None:
+def test_columns_come_in_the_chosen_order(tmp_path: Path) -> None:
     path = tmp_path / "t.orc"
     cf.write(pa.table({"a": [1, 2], "b": ["x", "y"], "c": [0.5, 1.5]}), path, format="orc")
     [batch] = udfs.batches(path, ["c", "a"], filter="b = 'y'")
@@ -44,17 +44,17 @@ def test_columns_are_chosen_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview, pa.scalar], ids=lambda wrap: wrap.__name__)
-def test_contents_are_no_paths(wrap: type, tmp_path: Path) -> None:
+def test_contents_are_not_paths(wrap: type, tmp_path: Path) -> None:
     path = tmp_path / "t.orc"
     cf.write(pa.table({"a": [1, 2]}), path, format="orc")
     rows = pa.Table.from_batches(udfs.batches(wrap(path.read_bytes())))
     assert rows["a"].to_pylist() == [1, 2]
-    # Though it looks like the path of a file that is there.
+    # Although it looks like the path of an existing file.
     with pytest.raises(cf.CorruptFileError, match="expected the magic of a known format"):
         list(udfs.batches(wrap(str(path).encode())))
 
 
-def test_damage_is_told() -> None:
+def test_damage_is_reported() -> None:
     entry = next(item for item in damaged() if item["file"] == "flipped_byte_zlib.rc")
     path = DATA / "damaged" / entry["file"]
     options = {"schema": "id bigint, name string", "serde": "binary"}
@@ -91,7 +91,7 @@ def test_a_worker_opens_a_file_once(spark: SparkSession, tmp_path: Path) -> None
     assert all(len(processes) == 1 for processes in files.values())
 
 
-def test_open_files_are_kept_by_their_options_and_not_for_ever(tmp_path: Path) -> None:
+def test_open_files_are_cached_by_options_and_closed_later(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.orc" for number in range(udfs.KEPT_OPEN + 1)]
     for path in paths:
         cf.write(pa.table({"a": [1]}), path, format="orc")
