@@ -24,7 +24,7 @@ const actions = {
     problems = [];
     page.on("pageerror", (error) => problems.push(String(error)));
     page.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
-    // Processor time of the page's thread: what a quiet machine takes, also where this one is busy.
+    // Processor time of the page's thread: the same on a busy and on a quiet machine.
     const inspector = await context.newCDPSession(page);
     await inspector.send("Performance.enable", { timeDomain: "threadTicks" });
     await page.goto(url, { waitUntil: "load" });
@@ -35,7 +35,8 @@ const actions = {
     await page.evaluate(axe);
     const result = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
     return result.violations.map((violation) => ({
-      rule: violation.id, help: violation.help, nodes: violation.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 200)}: ${node.failureSummary}`),
+      rule: violation.id, help: violation.help,
+      nodes: violation.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 200)}: ${node.failureSummary}`),
     }));
   },
   evaluate: ({ script }) => page.evaluate(script),

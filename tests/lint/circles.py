@@ -4,8 +4,8 @@
 
 Files that import each other cannot be read, tested or moved alone. So imports point in one direction, down.
 A parent and its children are a single room: a child may use its parent's names (`super::`, the `__init__` of
-its package), and such a use is not an edge here. Code under `#[cfg(test)]` or
-`if TYPE_CHECKING:` and test files do not count.
+its package), and such a use is not an edge. Code under `#[cfg(test)]` or `if TYPE_CHECKING:` and test files
+do not count.
 
 Rust is tokenised, not compiled: the tool reads `use` trees, and paths that begin with `crate`, `self`,
 `super` or a child's name. A name that `lib.rs` re-exports (`pub use decode::Decoder`) is traced to the file
@@ -113,8 +113,8 @@ class RustFile:
     def __init__(self, module: Module, source: str) -> None:
         self.module = module
         self.paths: list[tuple[Module, int]] = []
-        # Re-exports (`pub use`), by the name they have here.
-        self.handed_on: dict[str, Module] = {}
+        # Re-exports (`pub use`), by their names in this file.
+        self.re_exports: dict[str, Module] = {}
         self._tokens = tokens(source)
         text = [token.text for token in self._tokens]
         self._children = {
@@ -123,21 +123,21 @@ class RustFile:
         self._read()
 
     def _read(self) -> None:
-        stream, at, here = self._tokens, 0, [self.module]
+        stream, at, modules = self._tokens, 0, [self.module]
         ends: list[int] = []
         while at < len(stream):
             while ends and at >= ends[-1]:
                 ends.pop()
-                here.pop()
+                modules.pop()
             word = stream[at].text
             following = stream[at + 1].text if at + 1 < len(stream) else ""
             if word == "mod" and at + 2 < len(stream) and stream[at + 2].text == "{":
                 ends.append(closing(stream, at + 2))
-                here.append((*here[-1], following))
+                modules.append((*modules[-1], following))
                 at += 3
             elif word == "use" and re.match(r"\w", following):
                 public = at > 0 and stream[at - 1].text in ("pub", ")")
-                at = self._use(at + 1, (), here[-1], public)
+                at = self._use(at + 1, (), modules[-1], public)
             elif re.match(r"\w", word) and following == "::" and (at == 0 or stream[at - 1].text != "::"):
                 parts, line = [word], stream[at].line
                 for mark, name in zip(
@@ -146,12 +146,12 @@ class RustFile:
                     if mark.text != "::" or not re.match(r"\w", name.text):
                         break
                     parts.append(name.text)
-                self._add(tuple(parts), here[-1], line)
+                self._add(tuple(parts), modules[-1], line)
                 at += 2 * len(parts) - 1
             else:
                 at += 1
 
-    def _use(self, at: int, lead: Module, here: Module, public: bool) -> int:
+    def _use(self, at: int, lead: Module, inside: Module, public: bool) -> int:
         """Parses one `use` tree from `at` on; returns the position after it."""
         stream, parts, line = self._tokens, list(lead), self._tokens[at].line
         while at < len(stream):
@@ -160,7 +160,7 @@ class RustFile:
                 end = closing(stream, at)
                 at += 1
                 while at < end:
-                    at = self._use(at, tuple(parts), here, public)
+                    at = self._use(at, tuple(parts), inside, public)
                     at += at < end and stream[at].text == ","
                 return end + 1
             if text in (",", ";", "}"):
@@ -168,31 +168,31 @@ class RustFile:
             if text == "as":
                 at += 1
                 name = stream[at].text
-                self._add(tuple(parts), here, line, name if public else None)
+                self._add(tuple(parts), inside, line, name if public else None)
                 return at + 1
             if text != "::":
                 parts.append(text)
             at += 1
         if parts and parts[-1] == "self":
             parts.pop()
-        self._add(tuple(parts), here, line, parts[-1] if public and parts else None)
+        self._add(tuple(parts), inside, line, parts[-1] if public and parts else None)
         return at
 
-    def _add(self, parts: Module, here: Module, line: int, handed_on: str | None = None) -> None:
+    def _add(self, parts: Module, inside: Module, line: int, re_exported: str | None = None) -> None:
         if parts[:1] == ("crate",):
             full = parts[1:]
         elif parts[:1] == ("self",):
-            full = here + parts[1:]
+            full = inside + parts[1:]
         elif parts[:1] == ("super",):
             up = next((i for i, part in enumerate(parts) if part != "super"), len(parts))
-            full = here[: len(here) - up] + parts[up:]
+            full = inside[: len(inside) - up] + parts[up:]
         elif parts and parts[0] in self._children:
             full = self.module + parts
         else:
             return
         self.paths.append((full, line))
-        if handed_on and here == ():
-            self.handed_on[handed_on] = full
+        if re_exported and inside == ():
+            self.re_exports[re_exported] = full
 
 
 def rust(src: Path) -> Graph:
@@ -204,7 +204,7 @@ def rust(src: Path) -> Graph:
             continue
         files[module[:-1] if module[-1] in ("mod", "lib", "main") else module] = path
     read = {module: RustFile(module, path.read_text()) for module, path in files.items()}
-    root = read[()].handed_on if () in read else {}
+    root = read[()].re_exports if () in read else {}
 
     def owner(full: Module) -> Module:
         if full and full[:1] not in files and full[0] in root:

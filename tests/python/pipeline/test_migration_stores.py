@@ -172,13 +172,13 @@ def test_workers_read_the_footers_of_many_files(
     source.store.put("t/p=a%2F1/empty", b"")
     source.store.put("t/p=a%2F1/text", b"of no format")
     look = functools.partial(take_listed, source.url, [], Selection(), source.options)
-    here, elsewhere = look(), Elsewhere()
+    in_process, elsewhere = look(), Elsewhere()
     monkeypatch.setattr(store_listing, "DRIVER_FILES", 3)
     monkeypatch.setattr(store_listing, "FILES_A_TASK", 2)
     there = look(scheduler=elsewhere)
     assert elsewhere.looked == [2, 2, 1]
     for kind in ("files", "empty", "unknown"):
-        assert list(getattr(there, kind)) == list(getattr(here, kind)) != [], kind
+        assert list(getattr(there, kind)) == list(getattr(in_process, kind)) != [], kind
     report = migrate(
         elsewhere, source.url, target.url, source_storage_options=source.options, exclude=["**/text"]
     )
