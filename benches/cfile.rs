@@ -23,13 +23,13 @@ fn below(i: i64, n: u64) -> i64 {
     i64::try_from(random(i) % n).unwrap_or(0)
 }
 
-/// A column, its encoding, and whether it has nulls.
+/// The names, encodings and values of the columns.
 fn columns() -> Vec<(&'static str, &'static str, ArrayRef)> {
     let rows = || 0..ROWS;
     let int64 =
         |f: &dyn Fn(i64) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(rows().map(f))) };
     let small = |i: i64| i32::try_from(below(i, 100_000)).unwrap_or(0);
-    let word = |i: i64| format!("category {:03}", below(i, 500));
+    let category = |i: i64| format!("category {:03}", below(i, 500));
     vec![
         ("int64_sequence", "bit_shuffle", int64(&|i| i * 7 + 1_000_000)),
         ("int64_random", "bit_shuffle", int64(&|i| below(i, u64::MAX / 2))),
@@ -42,7 +42,7 @@ fn columns() -> Vec<(&'static str, &'static str, ArrayRef)> {
         ("int64_plain", "plain", int64(&|i| i)),
         ("int64_runs", "rle", int64(&|i| below(i / 50, 1000))),
         ("int64_short_runs", "rle", int64(&|i| below(i / 12, 1000))),
-        ("dict", "dict", Arc::new(StringArray::from_iter_values(rows().map(word)))),
+        ("dict", "dict", Arc::new(StringArray::from_iter_values(rows().map(category)))),
         (
             "text_plain",
             "plain",

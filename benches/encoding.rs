@@ -72,7 +72,7 @@ fn varints(c: &mut Criterion) {
                 Ok::<u64, coldframe_encoding::Error>(sum)
             };
             let sum = values.iter().fold(0u64, |sum, n| sum.wrapping_add(*n));
-            assert_eq!(read(&bytes).expect("what was put"), sum);
+            assert_eq!(read(&bytes).expect("valid varints"), sum);
             group.bench_function(BenchmarkId::new(name, bits), |b| b.iter(|| read(black_box(&bytes))));
         }
     }
@@ -98,7 +98,7 @@ fn codecs(c: &mut Criterion) {
                 decompressor.decompress_exact(algorithm, black_box(&packed), plain.len(), &mut out)
             });
         });
-        assert!(out == plain, "{} changes what it holds", algorithm.name());
+        assert!(out == plain, "{} does not round-trip", algorithm.name());
         group.bench_function(BenchmarkId::new("compress", algorithm.name()), |b| {
             b.iter(|| {
                 packed.clear();

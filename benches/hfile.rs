@@ -1,4 +1,5 @@
-//! HFile: scans of pairs and cells by codec and encoding, look-ups of one key and of many, and writing. In entries.
+//! HFile: scans of pairs and cells by codec and encoding, look-ups of one key and of many keys, and writing. Throughput in
+//! entries.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! ORC by codec: reading all columns and one of nine, the share of the codec alone, and writing; runs of integers by
-//! encoding. Throughput in rows and in values.
+//! ORC by codec: reading all columns and one column of nine, decompression alone, and writing; runs of integers by encoding.
+//! Throughput in rows and in values.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn chunks(file: &Bytes) -> Result<Vec<(bool, Bytes)>> {
     let stripes = tree.children.iter().filter(|n| n.name.starts_with("stripe "));
     let streams = stripes.flat_map(|stripe| &stripe.children);
     let values = streams.filter(|s| !matches!(s.name.as_str(), "ROW_INDEX" | "stripe footer"));
-    let mut found = Vec::new();
+    let mut chunks = Vec::new();
     for stream in values {
         let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let mut rest = file.slice(at(stream.bytes.start)..at(stream.bytes.end));
@@ -39,15 +39,15 @@ fn chunks(file: &Bytes) -> Result<Vec<(bool, Bytes)>> {
             let header = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
             let mut chunk = rest.split_off(3);
             rest = chunk.split_off(header >> 1);
-            found.push((header & 1 == 1, chunk));
+            chunks.push((header & 1 == 1, chunk));
         }
     }
-    Ok(found)
+    Ok(chunks)
 }
 
-/// Decompresses all values of a file, and does nothing else.
+/// Decompresses all values of a file without decoding them.
 fn decompress(algorithm: Algorithm, chunks: &[(bool, Bytes)]) -> Result<usize> {
-    const MOST: usize = 256 << 10;
+    const MAX_CHUNK: usize = 256 << 10;
     let mut codec = Decompressor::new();
     let (mut out, mut all) = (Vec::new(), 0);
     for (original, chunk) in chunks {
@@ -55,14 +55,14 @@ fn decompress(algorithm: Algorithm, chunks: &[(bool, Bytes)]) -> Result<usize> {
         if *original {
             out.extend_from_slice(chunk);
         } else {
-            codec.decompress_bounded(algorithm, chunk, MOST, &mut out)?;
+            codec.decompress_bounded(algorithm, chunk, MAX_CHUNK, &mut out)?;
         }
         all += black_box(&out).len();
     }
     Ok(all)
 }
 
-/// Integers for which the writer chooses one encoding each.
+/// Columns of integers, for each of which the writer chooses one encoding.
 fn integers() -> Vec<(String, Int64Array)> {
     let mut r = Random::new(7);
     let mut columns = Vec::new();

@@ -1,4 +1,4 @@
-//! ORC: what a filter saves on a sorted column, and on one that only bloom filters can prune. Times of whole scans.
+//! ORC: filters on a sorted column, and on a column that only bloom filters can prune. Times of whole scans.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 
 const ROWS: i64 = 2_000_000;
 
-/// Sorted and random numbers, few and many words, floating point.
+/// Sorted and random integers, few and many distinct texts, floating point numbers.
 fn table() -> coldframe::Result<RecordBatch> {
     let mixed = |i: i64| i.wrapping_mul(0x5851_f42d_4c95_7f2d) >> 20;
     let ids: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());

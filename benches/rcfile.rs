@@ -1,4 +1,4 @@
-//! RCFile: reading all columns and one of nine, and writing, by SerDe and codec. Throughput in rows.
+//! RCFile: reading all columns and one column of nine, and writing, by SerDe and codec. Throughput in rows.
 
 use bytes::Bytes;
 use coldframe::{OpenOptions, SchemaSpec, Value};

@@ -1,4 +1,4 @@
-//! Redfile: reading all columns and one of seven, and writing, by codec and size of a page. Throughput in rows.
+//! Redfile: reading all columns and one column of seven, and writing, by codec and page size. Throughput in rows.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! The table that the benchmarks read and write: nine columns of types typical of cold tables.
-//!
-//! It is like that of `benches/peers`, and the same on each run.
+//! It resembles the table of `benches/peers`, and is the same on each run.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -77,10 +76,10 @@ impl Random {
         (self.below(50) != 0).then_some(value)
     }
 
-    fn of<'a>(&mut self, words: &[&'a str; 8]) -> &'a str {
-        let [first, ..] = words;
+    fn of<'a>(&mut self, texts: &[&'a str; 8]) -> &'a str {
+        let [first, ..] = texts;
         let at = usize::try_from(self.below(8)).unwrap_or(0);
-        words.get(at).copied().unwrap_or(first)
+        texts.get(at).copied().unwrap_or(first)
     }
 }
 
@@ -124,7 +123,7 @@ pub fn table(rows: u32) -> Result<RecordBatch> {
     RecordBatch::try_new(schema(), columns).map_err(arrow_error)
 }
 
-/// A column of `rows` values, of which one in fifty is null.
+/// A column of `rows` values; one in fifty is null.
 fn nullable<A, T>(r: &mut Random, rows: u32, mut value: impl FnMut(&mut Random, u32) -> T) -> A
 where
     A: FromIterator<Option<T>>,

@@ -5,17 +5,16 @@
 //! file     | length of the path u8 | path | piece | piece | ... | 0 0
 //! piece    | bytes u16 le | zeros u16 le | bytes |            "zeros" many zeros follow the bytes and are not stored
 //! ```
-//!
-//! Any bytes are a valid archive: whatever is missing at the end is left out. Kudu's containers are mostly padding, so zeros are
-//! encoded by their count.
+//! Any bytes are a valid archive; a part that is missing at the end is left out. Kudu's containers are mostly padding, so
+//! zeros are encoded by their count.
 
 use bytes::Bytes;
 use coldframe_testing::folder::MemoryFolder;
 
-/// The longest file, however many zeros are claimed.
-const LONGEST: usize = 4 << 20;
-/// The largest number of files.
-const MOST: usize = 4096;
+/// The maximum length of a file, whatever number of zeros it claims.
+const MAX_LEN: usize = 4 << 20;
+/// The maximum number of files.
+const MAX_FILES: usize = 4096;
 
 fn take<'a>(rest: &mut &'a [u8], n: usize) -> &'a [u8] {
     let (head, tail) = rest.split_at(n.min(rest.len()));
@@ -31,7 +30,7 @@ fn short(rest: &mut &[u8]) -> usize {
 pub fn unpack(mut rest: &[u8]) -> MemoryFolder {
     let mut folder = MemoryFolder::default();
     while let [len, tail @ ..] = rest
-        && folder.files.len() < MOST
+        && folder.files.len() < MAX_FILES
     {
         rest = tail;
         let path = String::from_utf8_lossy(take(&mut rest, usize::from(*len))).into_owned();
@@ -39,7 +38,7 @@ pub fn unpack(mut rest: &[u8]) -> MemoryFolder {
         loop {
             let (bytes, zeros) = (short(&mut rest), short(&mut rest));
             content.extend_from_slice(take(&mut rest, bytes));
-            if bytes + zeros == 0 || content.len() + zeros > LONGEST {
+            if bytes + zeros == 0 || content.len() + zeros > MAX_LEN {
                 break;
             }
             content.resize(content.len() + zeros, 0);
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comes_back() {
+    fn archives_round_trip() {
         let mut long = vec![7; 100_000];
         long[500..70_000].fill(0);
         let folder = MemoryFolder::default().with("a/b", long).with("c", vec![0; 9]).with("empty", vec![]);

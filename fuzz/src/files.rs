@@ -1,4 +1,4 @@
-//! Whole files and directories of each format, checked against the laws that need no healthy twin.
+//! Whole files and directories of each format, checked against the laws that need no intact original.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ pub const SCHEMA: &str = "a bigint, b string, c decimal(9,2), d timestamp, e boo
      n float, o int, p timestamp with local time zone, q interval_year_month, r interval_day_time, \
      s map<int,array<struct<t:decimal(38,10),u:uniontype<bigint,array<binary>>>>>";
 
-/// The table, if the input opens. An unknown or invalid option fails, since the target would otherwise silently do
-/// nothing.
+/// The table, if the input opens. Panics on an unknown or invalid option, since the target would then silently test nothing.
 fn open(name: &str, source: Source, options: &OpenOptions) -> Option<Arc<dyn TableFile>> {
     match coldframe::open_source(source, Some(name), options, Vec::new()) {
         Ok(file) => Some(file.table),
         Err(e) => {
-            // Kudu refuses a directory of several tables without a name, or one without a table of that name.
+            // For Kudu it is also an error if a directory has several tables and no name is given, or no table of the given
+            // name.
             assert!(!matches!(e.kind(), ErrorKind::InvalidArgument(_)) || name == "kudu", "{e}");
             None
         }
     }
 }
 
-/// A source that stops a reader which never ends.
+/// A source that stops a reader in an endless loop.
 fn source(bytes: Vec<u8>) -> Source {
     Source::file("memory", Arc::new(Counted::new(bytes)))
 }
@@ -44,7 +44,7 @@ pub fn options<'a>(extra: impl IntoIterator<Item = (&'a str, Value)>) -> OpenOpt
 fn file(name: &str, bytes: &[u8], options: &OpenOptions) {
     if let Some(table) = open(name, source(bytes.to_vec()), options) {
         let len = bytes.len() as u64;
-        // As many splits as bytes would take seconds; the crates' own tests cover that.
+        // One split per byte would take seconds; the crates' own tests cover that.
         laws::assert_tolerant(table.as_ref(), Some(len), &[len / 16 + 1, len / 3 + 1]);
     }
 }
@@ -175,13 +175,13 @@ pub fn hudi_tables() -> Vec<Vec<u8>> {
     seeds
 }
 
-fn metadata_tables(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+fn metadata_tables(folder: &Path, tables: &mut Vec<std::path::PathBuf>) {
     for path in std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("a folder").path()) {
         if path.is_dir() {
             if path.ends_with(".hoodie/metadata") {
-                found.push(path.clone());
+                tables.push(path.clone());
             }
-            metadata_tables(&path, found);
+            metadata_tables(&path, tables);
         }
     }
 }

@@ -87,8 +87,8 @@ mod tests {
     /// The longest time for one input: a hang is a finding.
     const TOO_LONG: Duration = Duration::from_secs(20);
 
-    /// Runs the seeds, and mutants of them for `FUZZ_SECONDS` (2) each; only for `FUZZ_TARGET` if it is set. Continues
-    /// after a finding, and keeps one of each kind.
+    /// Runs the seeds and their mutants, for `FUZZ_SECONDS` (2) per target; only `FUZZ_TARGET` if it is set. Continues after
+    /// a finding, and keeps one finding of each kind.
     #[test]
     fn mutants_of_the_seeds() {
         let number =
@@ -105,14 +105,14 @@ mod tests {
                     Some(seed) => seed.clone(),
                     None => mutate::shaken(&seeds[dice.below(seeds.len())], &mut dice).to_vec(),
                 };
-                let one = Instant::now();
+                let run_start = Instant::now();
                 let mut what = match catch_unwind(|| (target.run)(&bytes)) {
-                    Ok(()) if one.elapsed() < TOO_LONG => String::new(),
-                    Ok(()) => "takes too long".to_owned(),
+                    Ok(()) if run_start.elapsed() < TOO_LONG => String::new(),
+                    Ok(()) => "an input takes too long".to_owned(),
                     Err(_) => LAST.lock().unwrap().clone(),
                 };
                 if !what.is_empty() {
-                    // Offsets and numbers differ from input to input.
+                    // Ignore digits: offsets and numbers differ between inputs.
                     let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(150).collect();
                     let path = std::env::temp_dir().join(format!("coldframe-{}-{seed}-{runs}", target.name));
                     what.insert_str(0, &format!("{}: {}: ", target.name, path.display()));

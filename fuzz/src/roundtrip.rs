@@ -1,4 +1,4 @@
-//! Every writer with its reader: what is written reads back equal, or is refused with a reason.
+//! Every writer with its reader: written values read back equal, or the writer refuses them with a reason.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -84,7 +84,7 @@ pub fn written(
     Ok(bytes)
 }
 
-/// Any float, with a single NaN: the one that text can represent.
+/// Any float; of the NaNs only the one that text can represent.
 fn float(choices: &mut Choices<'_>) -> f64 {
     let any = f64::from_bits(choices.number().cast_unsigned());
     if any.is_nan() { f64::NAN } else { any }
@@ -155,17 +155,23 @@ fn options(given: &[(&str, Value)]) -> WriteOptions {
     WriteOptions { extra: given.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect() }
 }
 
-/// Round trip through one format: the columns it takes, the options for writing and for reading.
-fn round(format: &str, bytes: &[u8], one_column: bool, write: &[&[(&str, Value)]], read: &[(&str, Value)]) {
+/// A round trip through a format. `is_single_column`: whether its files have one column.
+fn round(
+    format: &str,
+    bytes: &[u8],
+    is_single_column: bool,
+    write: &[&[(&str, Value)]],
+    read: &[(&str, Value)],
+) {
     let choices = &mut Choices(bytes);
     let write = write[usize::from(choices.byte()) % write.len()];
     let rows = usize::from(choices.byte()) % 70;
-    let count = if one_column { 1 } else { usize::from(choices.below(4)) + 1 };
+    let count = if is_single_column { 1 } else { usize::from(choices.below(4)) + 1 };
     let mut columns: Vec<(Field, ArrayRef)> = Vec::new();
     for i in 0..count {
         let nullable = choices.below(3) > 0;
         let array = column(choices, rows, 0, nullable);
-        let name = if one_column { "value".to_owned() } else { format!("c{i}") };
+        let name = if is_single_column { "value".to_owned() } else { format!("c{i}") };
         columns.push((Field::new(name, array.data_type().clone(), nullable), array));
     }
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
@@ -176,7 +182,7 @@ fn round(format: &str, bytes: &[u8], one_column: bool, write: &[&[(&str, Value)]
     let file = match written(format, &schema, &batches, &options(write)) {
         Ok(file) => file,
         Err(e) => {
-            assert!(!e.is_damage(), "unsuitable input is no damage: {e}");
+            assert!(!e.is_damage(), "a writer must not report unsuitable input as damage: {e}");
             return;
         }
     };
@@ -199,8 +205,8 @@ fn round(format: &str, bytes: &[u8], one_column: bool, write: &[&[(&str, Value)]
     assert!(coldframe::scan::verify(table.as_ref(), |_| Ok(())).expect("verify").damage.is_empty());
 }
 
-/// Compares values, in whatever type the reader returns; for a union or a dictionary only their number. A CFile does
-/// not store the scale of its decimals.
+/// Compares values, in whatever type the reader returns; of a union or a dictionary only their number. A CFile does not store
+/// the scale of decimals.
 fn same(want: &ArrayRef, got: &ArrayRef) {
     if matches!(want.data_type(), DataType::Union(..)) || matches!(got.data_type(), DataType::Dictionary(..))
     {
@@ -276,7 +282,7 @@ pub fn hfile(bytes: &[u8]) {
     assert_eq!(rows::as_text(&back.batch), rows::as_text(&batch));
 }
 
-/// Seeds for writers, whose inputs have no format: a few that reach each type.
+/// Seeds for writers. Their inputs have no format; these reach each type.
 pub fn seeds() -> Vec<Vec<u8>> {
     (0..24u8).map(|n| (0..200u8).map(|i| i.wrapping_mul(n.wrapping_mul(37) | 1) ^ n).collect()).collect()
 }

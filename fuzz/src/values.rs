@@ -1,4 +1,4 @@
-//! The smallest parts: codecs, cells, Avro values, and how a salvage combines losses.
+//! The smallest parts: codecs, cells, Avro values, and combining losses in a salvage.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub fn codec(bytes: &[u8]) {
 }
 
 /// An RCFile of one column with these cells, in one row group.
-fn one_column(data: &[u8], cells: &[usize]) -> Vec<u8> {
+fn single_column_file(data: &[u8], cells: &[usize]) -> Vec<u8> {
     let mut file = b"RCF\x01\x00\x00\x00\x00\x01".to_vec();
     for text in [b"hive.io.rcfile.column.number", &b"1"[..]] {
         put_hadoop_text(&mut file, text);
@@ -81,8 +81,9 @@ fn cells(bytes: &[u8], serde: &str) {
     ]);
     options.schema = Some(SchemaSpec::Ddl(ddl.clone()));
     let rcfile = coldframe::format_named("rcfile").unwrap();
-    let table =
-        rcfile.open(&source(one_column(data, &cells)), &options).unwrap_or_else(|e| panic!("{ddl}: {e}"));
+    let table = rcfile
+        .open(&source(single_column_file(data, &cells)), &options)
+        .unwrap_or_else(|e| panic!("{ddl}: {e}"));
     rows::read(table.as_ref(), OnError::Raise).unwrap();
     for on_error in [OnError::Skip, OnError::Null] {
         let read = rows::read(table.as_ref(), on_error).unwrap();
@@ -141,7 +142,7 @@ pub fn avro(bytes: &[u8]) {
     coldframe_testing::laws::assert_tolerant(table.as_ref(), Some(file.len() as u64), &[1]);
 }
 
-/// Seeds: schemas of each kind with a value or two.
+/// Seeds: schemas of each kind with one or two values.
 pub fn avro_seeds() -> Vec<Vec<u8>> {
     let seeds: [(&str, &[u8]); 6] = [
         (r#""string""#, b"\x04\x06abc\x01\x00"),
@@ -169,8 +170,8 @@ pub fn avro_seeds() -> Vec<Vec<u8>> {
     seeds.iter().map(|(schema, values)| [schema.as_bytes(), &[0], values].concat()).collect()
 }
 
-/// The laws of [`Salvage`], for losses that the input determines: `null` keeps what `skip` keeps, dropped rows count
-/// once, stretches cover the rows without gap or overlap, and each equals what considering each row separately gives.
+/// The laws of [`Salvage`], for losses that the input determines: `null` keeps all rows that `skip` keeps, dropped rows count
+/// once, stretches cover the rows without gap or overlap, and each stretch agrees with a simple model of each row.
 pub fn salvage(bytes: &[u8]) {
     const ROWS: u64 = 256;
     let Some(([nullable, ..], losses)) = bytes.split_first_chunk::<1>() else { return };
@@ -182,17 +183,18 @@ pub fn salvage(bytes: &[u8]) {
         // For each row, the columns that are null; `None` if the row is dropped.
         let mut naive: Vec<Option<Vec<bool>>> = vec![Some(vec![false; 3]); 256];
         let mut made = 0;
-        for loss in losses.chunks_exact(3).take(40) {
-            let (column, start, end) = (usize::from(loss[0] % 4), u64::from(loss[1]), u64::from(loss[2]));
+        for choice in losses.chunks_exact(3).take(40) {
+            let (column, start, end) =
+                (usize::from(choice[0] % 4), u64::from(choice[1]), u64::from(choice[2]));
             let rows = start.min(end)..start.max(end);
-            let one =
+            let loss =
                 Loss { rows: rows.clone(), bytes: 0..1, structure: "part".into(), reason: "lost".into() };
             made += 1;
             let null = column < 3 && nullable[column] && on_error == OnError::Null;
             if column < 3 {
-                salvage.lose(column, one)
+                salvage.lose(column, loss)
             } else {
-                salvage.lose_rows(one)
+                salvage.lose_rows(loss)
             }
             for row in rows {
                 let row = &mut naive[usize::try_from(row).unwrap()];
@@ -225,12 +227,12 @@ pub fn salvage(bytes: &[u8]) {
     ranges(losses);
 }
 
-/// [`Ranges`] holds what was added to it, and says what was new of each range.
+/// [`Ranges`] contains the added ranges, and `add` returns how many positions of a range are new.
 fn ranges(bytes: &[u8]) {
     let mut ranges = Ranges::default();
     let mut naive = [false; 512];
-    for one in bytes.chunks_exact(2).take(60) {
-        let (start, len) = (usize::from(one[0]), usize::from(one[1]));
+    for pair in bytes.chunks_exact(2).take(60) {
+        let (start, len) = (usize::from(pair[0]), usize::from(pair[1]));
         let new = naive[start..start + len].iter().filter(|held| !**held).count() as u64;
         naive[start..start + len].fill(true);
         assert_eq!(ranges.add(start as u64..(start + len) as u64), new);

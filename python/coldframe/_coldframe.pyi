@@ -193,13 +193,13 @@ def unified(schemas: Sequence[tuple[str, Any]], table: str | None = None) -> Any
     If a column has incompatible types, a SchemaError names both files and the `table`.
     """
 
-def plain_type(found: ArrowSchemaExportable, timestamp_unit: str) -> Any:
+def plain_type(arrow_type: ArrowSchemaExportable, timestamp_unit: str) -> Any:
     """Spark's type for the values of a pyarrow.DataType, as a pyarrow.DataType."""
 
 def plain_schema(schema: ArrowSchemaExportable, timestamp_unit: str) -> Any:
     """A pyarrow.Schema in Spark's types: nullable, without metadata."""
 
-def type_shape(found: ArrowSchemaExportable) -> str:
+def type_shape(arrow_type: ArrowSchemaExportable) -> str:
     """A pyarrow.DataType as text, the same for structs whose fields differ in their order alone."""
 
 def parse_columns(text: str, *, partitions: bool = False) -> Any:
@@ -351,7 +351,7 @@ def find_files(
     """
 
 def foreign_files(
-    found: Sequence[_Found], *, storage_options: Mapping[str, Any] | None = None
+    files: Sequence[_Found], *, storage_options: Mapping[str, Any] | None = None
 ) -> tuple[list[int], str | None]:
     """The numbers of the files whose kind is none of the formats, and a warning about them. NotFoundError if
     no other files remain.

@@ -113,9 +113,8 @@ class OpenOptions(TypedDict, total=False):
     """time before which changes count: a datetime (UTC if it has no zone), ISO 8601 text, or a raw hybrid
     time. Default: all changes; or: name of a snapshot: reads the table as the snapshot has it"""
     strings: Literal["plain", "view"] | None
-    """"view" returns string and binary columns as Arrow's string_view and binary_view, which polars and
-    DuckDB use themselves: values are copied at most once, and each keeps the decoded block that it is
-    in"""
+    """"view" returns string and binary columns as Arrow's string_view and binary_view, as polars and
+    DuckDB use them: a value is copied at most once, and keeps its decoded block in memory"""
     table: str | None
     """name or id of the table; required if there are several; or: the table as "namespace:table";
     required if there are several"""

@@ -36,7 +36,7 @@ def test_a_directory_stands_for_its_files(
 ) -> None:
     assert main([command, str(warehouse), "--json"]) == 0
     found = capsys.readouterr()
-    told = "left out, since no format here reads them: README.txt (text)"
+    told = "left out, because no format reads them: README.txt (text)"
     assert found.err == f"coldframe: warning: {warehouse}: {told}\n"
     answer = json.loads(found.out)
     if command != "sizes":  # which sums up

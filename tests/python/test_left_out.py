@@ -77,7 +77,7 @@ def test_nothing_is_looked_at_where_all_names_are_alike(tmp_path: Path) -> None:
 def test_every_command_does(command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, str(warehouse), *(["-c", "s"] if command == "dictionary" else [])]) == 0
     told = capsys.readouterr()
-    assert told.err.count("left out, since no format here reads them: README.md (text), job.log (text)") == 1
+    assert told.err.count("left out, because no format reads them: README.md (text), job.log (text)") == 1
     if command == "count":
         assert told.out == "200\n"
 

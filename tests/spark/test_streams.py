@@ -202,7 +202,7 @@ def test_an_impossible_stream_is_refused(spark: SparkSession, tmp_path: Path) ->
     reader = spark.readStream.format("coldframe").schema("a bigint")
     acid = reader.load(str(tmp_path / "acid")).writeStream.format("noop").trigger(availableNow=True)
     query = acid.option("checkpointLocation", str(tmp_path / "k")).start()
-    with pytest.raises(Exception, match="a stream of what is no folder of files"):
+    with pytest.raises(Exception, match="a stream needs a folder of files"):
         query.awaitTermination(300)
     if HAS_PYTHON_SOURCE:
         python = spark.readStream.format("coldframe_python").options(**RCFILE).load(str(tmp_path / "in"))

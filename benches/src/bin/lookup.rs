@@ -3,9 +3,8 @@
 //! ```text
 //! lookup FILE [--entries 1500000] [--passes 6] [--source file|memory]
 //! ```
-//!
-//! The file is one of `benches/peers/hfile.sh`, whose keys are `record-` and twelve digits. `find` passes the cells of a key on without
-//! copying them, as the peers in Java do; `get` converts them to Arrow.
+//! The file is one of `benches/peers/hfile.sh`; its keys are `record-` and twelve digits. `find` passes a key's cells on
+//! without copying them, like the peers in Java; `get` converts them to Arrow.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,17 +40,17 @@ struct Arguments {
 
 fn arguments() -> Result<Arguments> {
     let mut parsed = Arguments { file: String::new(), entries: 1_500_000, passes: 6, in_memory: false };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
         let mut number = || {
-            let value = words.next().and_then(|value| value.parse().ok());
-            value.ok_or_else(|| Error::invalid(format!("{word} needs a number")))
+            let value = arguments.next().and_then(|value| value.parse().ok());
+            value.ok_or_else(|| Error::invalid(format!("{argument} needs a number")))
         };
-        match word.as_str() {
+        match argument.as_str() {
             "--entries" => parsed.entries = number()?,
             "--passes" => parsed.passes = u32::try_from(number()?).unwrap_or(1),
-            "--source" => parsed.in_memory = words.next().is_some_and(|source| source == "memory"),
-            _ => parsed.file = word,
+            "--source" => parsed.in_memory = arguments.next().is_some_and(|source| source == "memory"),
+            _ => parsed.file = argument,
         }
     }
     if parsed.file.is_empty() || parsed.entries < LOOKUPS {
@@ -70,8 +69,8 @@ fn open(arguments: &Arguments, memory: Option<&Bytes>) -> Result<HFile> {
     HFile::open(&source, &options)
 }
 
-/// Runs `work`, which returns the number of rows it found, and prints the cost of a pass.
-#[expect(clippy::print_stdout, reason = "what the program is for")]
+/// Runs `work`, which returns a number of rows, and prints the cost of each pass.
+#[expect(clippy::print_stdout, reason = "the program prints its results")]
 fn measure(arguments: &Arguments, what: &str, mut work: impl FnMut() -> Result<usize>) -> Result<()> {
     for n in 1..=arguments.passes {
         let (wall, cpu) = (Instant::now(), cpu_seconds());
@@ -100,14 +99,14 @@ fn main() -> Result<()> {
     let file = open(&arguments, memory.as_ref())?;
     file.get_many(&many)?;
     measure(&arguments, "find", || {
-        let mut found = 0;
+        let mut rows = 0;
         for key in &some {
             file.find(key, |cell| {
-                found += usize::from(cell.value.len() == 100);
+                rows += usize::from(cell.value.len() == 100);
                 Ok(())
             })?;
         }
-        Ok(found)
+        Ok(rows)
     })?;
     measure(&arguments, "get", || some.iter().map(|key| Ok(rows(file.get(key)?))).sum::<Result<usize>>())?;
     measure(&arguments, "get_many", || Ok(rows(file.get_many(&many)?)))

@@ -35,16 +35,17 @@ fn arguments() -> Result<Arguments> {
         passes: 6,
         in_memory: false,
     };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        if !word.starts_with("--") {
-            file = Some(word);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if !argument.starts_with("--") {
+            file = Some(argument);
             continue;
         }
-        let value = words.next().ok_or_else(|| Error::invalid(format!("{word} needs a value")))?;
-        let number =
-            || value.parse::<u32>().map_err(|_| Error::invalid(format!("{word}: {value:?} is not a number")));
-        match word.as_str() {
+        let value = arguments.next().ok_or_else(|| Error::invalid(format!("{argument} needs a value")))?;
+        let number = || {
+            value.parse::<u32>().map_err(|_| Error::invalid(format!("{argument}: {value:?} is not a number")))
+        };
+        match argument.as_str() {
             "--schema" => parsed.options.schema = Some(SchemaSpec::Ddl(value)),
             "--columns" => parsed.scan.columns = Some(value.split(',').map(str::to_owned).collect()),
             "--passes" => parsed.passes = number()?,
@@ -97,7 +98,7 @@ fn pass(file: &File, scan: &Scan) -> Result<(u64, u64)> {
     Ok((rows, bytes))
 }
 
-#[expect(clippy::print_stdout, reason = "what the program is for")]
+#[expect(clippy::print_stdout, reason = "the program prints its results")]
 fn main() -> Result<()> {
     let arguments = arguments()?;
     let memory = if arguments.in_memory { Some(load(&arguments.file)?) } else { None };

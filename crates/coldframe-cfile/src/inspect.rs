@@ -34,8 +34,8 @@ pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
     blocks.sort_by_key(|node| (node.bytes.start, node.bytes.end));
     let mut at = footer.header.end;
     for node in blocks {
-        // Both indexes lead to the same data blocks; each is shown once. The same goes for overlapping blocks of a
-        // damaged file.
+        // Both indexes lead to the same data blocks, which are shown once. Overlapping blocks of a damaged file are shown
+        // once too.
         if node.bytes.start >= at {
             at = node.bytes.end;
             root.push(node);
@@ -105,10 +105,10 @@ impl Nodes {
     }
 }
 
-/// About how much memory a detail takes, with its name and value.
+/// The approximate memory of a detail, with its name and value.
 const DETAIL: usize = 96;
 
-/// Adds the blocks of an index, and those that it leads to. Damage becomes a node, or a detail of one.
+/// Adds the blocks of an index and the blocks that it leads to. Damage becomes a node, or a detail of a node.
 fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut Nodes) -> Result<()> {
     let damaged = |bytes: Range<u64>, e: String| Node::new(format!("{name} block"), bytes).with("damaged", e);
     let mut walk = match file.walk(root) {

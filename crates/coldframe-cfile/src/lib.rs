@@ -9,10 +9,10 @@
 //! | [`layout`] | bytes to plain structs: footer, blocks, index blocks, bloom blocks, entries of delta files, messages, types |
 //! | `encoding` | the values of a block, one file per encoding |
 //! | [`mod@open`] | an open file: its metadata and its purpose |
-//! | [`prune`] | which blocks hold a range of ordinals or keys; values as keys; bloom filters |
-//! | [`scan`] | what to fetch and how to decode it; tablets are read with this |
+//! | [`prune`] | finding the blocks of ordinals or keys; values as keys; bloom filters |
+//! | [`scan`] | planning and decoding; used to read tablets too |
 //! | [`table`], [`mod@format`], [`options`] | a CFile as a table |
-//! | `inspect`, `verify`, `metadata` | the layout tree; contradictions within a file; its metadata |
+//! | `inspect`, `verify`, `metadata` | the layout tree; inconsistencies within a file; its metadata |
 //! | [`write`](mod@write) | the writer |
 //!
 //! `docs/formats/cfile.md` describes the format as Kudu writes it. `coldframe-kudu` reads tables made of CFiles.

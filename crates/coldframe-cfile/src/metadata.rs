@@ -61,7 +61,7 @@ fn delta_stats(stats: &DeltaStats) -> Value {
     ])
 }
 
-/// A CFile's only statistics are the smallest and the largest key, and the counts of a delta file.
+/// The statistics of a CFile: the smallest and the largest key, and the counts of a delta file.
 pub(crate) fn statistics(file: &CFile) -> Value {
     let footer = file.footer();
     let mut column = vec![("num_values".to_owned(), Value::from(footer.num_values))];

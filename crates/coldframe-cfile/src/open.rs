@@ -1,6 +1,5 @@
-//! An open CFile: its metadata, its purpose, and how its blocks are stored.
-//!
-//! The source may be a window of a larger file and may be decrypted on the fly: offsets are those within the CFile.
+//! An open CFile: its metadata, its purpose, and the storage of its blocks.
+//! The source may be a window of a larger file and may be decrypted on the fly; offsets are relative to the CFile.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +19,7 @@ pub const VALUE: &str = "value";
 
 /// The purpose of a CFile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Purpose {
     /// A column of a rowset. Blocks are found by ordinal.
     Column,
@@ -71,7 +71,7 @@ fn is_bloom(footer: &Footer) -> bool {
         && !delta::is_delta(footer)
 }
 
-/// Fails unless the entries of a file without ordinals are encoded in one of the ways that Kudu uses.
+/// Fails unless Kudu uses this encoding for the entries of a file without ordinals.
 fn check_entries(footer: &Footer, kind: Purpose) -> Result<()> {
     if footer.value.is_none() {
         let e = format!("expected a value index of a {} file, found none", kind.name());
@@ -120,7 +120,7 @@ impl CFile {
         &self.footer
     }
 
-    /// How its blocks are stored.
+    /// The storage of its blocks.
     pub fn format(&self) -> &BlockFormat {
         &self.format
     }

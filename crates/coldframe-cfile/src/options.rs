@@ -1,11 +1,11 @@
-//! What the user may say of a CFile when it is opened.
+//! The options of opening a CFile.
 
 use arrow_schema::{DataType, TimeUnit};
 use coldframe_core::options::Options as _;
 use coldframe_core::{Error, Limits, Result};
 
 coldframe_core::options! {
-    /// How a CFile is opened.
+    /// The user's options of opening a CFile.
     pub struct OpenOptions for coldframe_core::OpenOptions {
         /// true adds a column `ordinal`: the number of each value, from 0
         ordinal: bool;
@@ -16,34 +16,34 @@ coldframe_core::options! {
     }
 }
 
-/// The options, read.
+/// The parsed options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether there is a column of ordinals.
+    /// Whether to add a column of ordinals.
     pub ordinal: bool,
     /// The values' type.
     pub value_type: Option<DataType>,
-    /// Whether text and bytes come as dictionaries.
+    /// Whether to return text and bytes as dictionaries.
     pub dictionary: bool,
-    /// Whether checksums are compared.
+    /// Whether to verify checksums.
     pub verify: bool,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
 }
 
 impl Options {
-    /// From what the user said.
+    /// Parses the user's options.
     pub fn new(options: &coldframe_core::OpenOptions) -> Result<Self> {
         if options.schema.is_some() {
             return Err(Error::unsupported(
-                "a schema for a CFile; the option `value_type` refines its one type",
+                "a schema for a CFile; use the option `value_type` to refine its type",
             ));
         }
-        let given = OpenOptions::read("cfile", &options.extra)?;
+        let extra = OpenOptions::read("cfile", &options.extra)?;
         Ok(Self {
-            ordinal: given.ordinal,
-            value_type: given.value_type.as_deref().map(parse_type).transpose()?,
-            dictionary: given.dictionary,
+            ordinal: extra.ordinal,
+            value_type: extra.value_type.as_deref().map(parse_type).transpose()?,
+            dictionary: extra.dictionary,
             verify: !options.skip_checksums,
             limits: options.limits,
         })

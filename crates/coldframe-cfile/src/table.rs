@@ -66,7 +66,7 @@ impl CFileTable {
 
     /// The split that starts at `ordinal`.
     pub fn seek(&self, ordinal: u64) -> Result<Split> {
-        self.need(Purpose::Column, "a seek by ordinal")?;
+        self.check_kind(Purpose::Column, "a seek by ordinal")?;
         let end = self.file.footer().num_values;
         if ordinal > end {
             return Err(Error::invalid(format!("expected an ordinal of at most {end}, found {ordinal}")));
@@ -74,17 +74,17 @@ impl CFileTable {
         Ok(Split { part: 0, range: ordinal..end, rows: Some(end - ordinal) })
     }
 
-    fn need(&self, kind: Purpose, what: &str) -> Result<()> {
+    fn check_kind(&self, kind: Purpose, what: &str) -> Result<()> {
         if self.kind == kind {
             return Ok(());
         }
         Err(Error::unsupported(format!("{what} in a CFile that is a {} file", self.kind.name())))
     }
 
-    /// The rows whose value equals the one in `value`, with their ordinals. The value index leads to their block; a
-    /// file without one is read completely.
+    /// The rows whose value equals the value in `value`, with their ordinals. The value index locates their block; a file
+    /// without a value index is read completely.
     pub fn lookup(&self, value: &ArrayRef) -> Result<RecordBatch> {
-        self.need(Purpose::Column, "a look-up by value")?;
+        self.check_kind(Purpose::Column, "a look-up by value")?;
         let footer = self.file.footer();
         let to = self.schema.field_with_name(VALUE).map_err(arrow_error)?.data_type();
         let to = match to {
@@ -110,16 +110,16 @@ impl CFileTable {
         };
         let split = Split { part: 0, range: rows, rows: None };
         let mut plan = self.plan(&request, &split)?;
-        let mut found = Vec::new();
+        let mut batches = Vec::new();
         while let Some(unit) = plan.next_unit()? {
             let ranges: Vec<_> = unit.fetch.iter().map(|f| f.range.clone()).collect();
             let bytes = coldframe_core::io::read_coalesced(self.file.source().as_ref(), &ranges)?;
             for batch in unit.decode.decode(bytes)? {
                 let batch = batch?;
-                found.push(filter_record_batch(&batch, &passes.evaluate(&batch)?).map_err(arrow_error)?);
+                batches.push(filter_record_batch(&batch, &passes.evaluate(&batch)?).map_err(arrow_error)?);
             }
         }
-        concat_batches(&schema, &found).map_err(arrow_error)
+        concat_batches(&schema, &batches).map_err(arrow_error)
     }
 
     /// `false` only if `key`, in encoded form, was not added to the bloom filter.
@@ -136,7 +136,7 @@ impl CFileTable {
             _ => self.file.blocks_by_value_lossy(&mut lost)?,
         };
         for Loss { bytes, structure, reason, .. } in lost {
-            // Without an index block it is unknown which blocks it led to, and how many rows they held.
+            // Without an index block, its data blocks and their rows are unknown.
             scan.damage.push(Damage { bytes, rows_lost: None, structure, reason });
         }
         let wanted = |(i, _): &(usize, _)| range.contains(&(*i as u64));
@@ -145,8 +145,8 @@ impl CFileTable {
     }
 }
 
-/// The filter for rows with the requested value: `value = wanted`, or `value is null`. A look-up thus treats signed
-/// zeros and NaN as a filter does.
+/// The filter for rows with the requested value: `value = wanted`, or `value is null`. So a look-up treats signed zeros and
+/// NaN like a filter.
 fn equal_to(wanted: ArrayRef) -> Predicate {
     let column = VALUE.to_owned();
     if wanted.is_null(0) {
@@ -240,7 +240,7 @@ impl TableFile for CFileTable {
     fn dictionaries(&self, column: &str, with: &mut dyn FnMut(StoredDictionary) -> Result<()>) -> Result<()> {
         if column != VALUE {
             return Err(Error::schema(format!(
-                "no column `{column}` with a dictionary; a CFile has the column `{VALUE}`"
+                "no column `{column}` with a dictionary; a CFile has only the column `{VALUE}`"
             )));
         }
         let (Some(dictionary), Some(place)) = (self.file.dictionary()?, self.file.footer().dictionary) else {
@@ -272,7 +272,7 @@ impl TableFile for CFileTable {
 
 impl CFileTable {
     /// The ordinal (or the position in the value index) of the first block at or after `offset`. Ordinals that no index
-    /// covers belong to the blocks around them, so that none falls between two byte ranges.
+    /// covers belong to the block before them, so that each ordinal is in one byte range.
     fn first_at(&self, offset: u64) -> Result<u64> {
         let all = self.all_ordinals();
         if offset == 0 {
@@ -296,7 +296,7 @@ impl CFileTable {
         if self.kind == Purpose::Column { self.file.footer().num_values } else { u64::MAX }
     }
 
-    /// Narrows `rows` to those whose keys can pass the filter.
+    /// Narrows `rows` to the rows whose keys can pass the filter.
     fn narrow(&self, request: &PlanRequest, rows: Range<u64>) -> Result<Range<u64>> {
         let footer = self.file.footer();
         let own =
@@ -311,8 +311,8 @@ impl CFileTable {
         if bounds.is_empty() {
             return Ok(rows);
         }
-        let found = self.file.rows_between(bounds.lower.as_deref(), bounds.upper.as_deref())?;
-        let start = rows.start.max(found.start);
-        Ok(start..rows.end.min(found.end).max(start))
+        let matching = self.file.rows_between(bounds.lower.as_deref(), bounds.upper.as_deref())?;
+        let start = rows.start.max(matching.start);
+        Ok(start..rows.end.min(matching.end).max(start))
     }
 }

@@ -1,4 +1,4 @@
-//! Verifies what a scan does not read, and facts that a file states twice.
+//! Verifies the parts of a file that a scan does not read.
 
 use coldframe_core::{Damage, Error, Result};
 
@@ -7,34 +7,33 @@ use crate::layout::block::BlockPointer;
 use crate::layout::bloom::BloomBlock;
 use crate::open::{CFile, Purpose};
 
-/// Checks what a scan does not read: the value index beside a positional one, bloom blocks, and bytes outside any
-/// block.
+/// Checks the value index of a file with both indexes, bloom blocks, and bytes outside any block.
 pub(crate) fn contradictions(file: &CFile, kind: Purpose) -> Result<Vec<Damage>> {
-    let mut found = Vec::new();
+    let mut damage = Vec::new();
     for node in tree(file, kind)?.children.iter().filter(|n| n.name == "unknown") {
         let e = Error::corrupt(format!(
             "expected a block of an index, found {} bytes outside any block",
             node.bytes.end - node.bytes.start
         ));
-        found.push(Damage::from_error(&e.within("unknown bytes"), node.bytes.clone(), None));
+        damage.push(Damage::from_error(&e.within("unknown bytes"), node.bytes.clone(), None));
     }
     if file.footer().value.is_some() {
         let blocks = match file.blocks_by_value() {
             Ok(blocks) => blocks,
             Err(e) if e.is_damage() => {
-                found.push(Damage::from_error(&e, 0..file.blocks_end(), None));
+                damage.push(Damage::from_error(&e, 0..file.blocks_end(), None));
                 Vec::new()
             }
             Err(e) => return Err(e),
         };
         if kind == Purpose::Bloom {
-            check_blooms(file, blocks, &mut found)?;
+            check_blooms(file, blocks, &mut damage)?;
         }
     }
-    Ok(found)
+    Ok(damage)
 }
 
-fn check_blooms(file: &CFile, blocks: Vec<BlockPointer>, found: &mut Vec<Damage>) -> Result<()> {
+fn check_blooms(file: &CFile, blocks: Vec<BlockPointer>, damage: &mut Vec<Damage>) -> Result<()> {
     for pointer in blocks {
         let stored = file.source().read(pointer.range())?;
         let contents = file.format().open_owned(&stored, pointer.offset);
@@ -42,7 +41,7 @@ fn check_blooms(file: &CFile, blocks: Vec<BlockPointer>, found: &mut Vec<Damage>
         match parsed {
             Ok(()) => {}
             Err(e) if e.is_damage() => {
-                found.push(Damage::from_error(&e.within("bloom block"), pointer.range(), None));
+                damage.push(Damage::from_error(&e.within("bloom block"), pointer.range(), None));
             }
             Err(e) => return Err(e),
         }

@@ -4,10 +4,9 @@
 //! file  | header | data block, full index block .. | positional index | [value index] | [dictionary] | footer |
 //! block | [rows varint | bitmap length varint | bitmap] | encoded values | [CRC-32C] |        compressed as a whole
 //! ```
-//!
-//! A block ends with the value that fills it; nulls do not count, but no block has more than `MAX_ROWS` rows. A dictionary that
-//! reaches the block size is closed, and all later blocks hold values. A block that compresses to more than nine tenths is stored
-//! uncompressed. The judge is `kudu fs dump cfile`. (`cfile_writer.cc`.)
+//! A block ends with the value that fills it; nulls do not count, but no block has more than `MAX_ROWS` rows. A dictionary
+//! that reaches the block size is closed, and all later blocks contain values. A block that compresses to more than nine
+//! tenths is stored uncompressed. Tests compare with `kudu fs dump cfile`. (`cfile_writer.cc`.)
 
 mod column;
 mod encode;
@@ -34,7 +33,7 @@ use crate::layout::proto::{self, BTreeInfo, CFileFooter, MetadataPair};
 use crate::layout::types::{Compression, Encoding, KuduType, MAGIC_V2, Physical};
 use crate::prune::key;
 
-/// Most rows of a block, even if it is not full.
+/// Maximum rows of a block, even if it is not full.
 const MAX_ROWS: usize = 1 << 20;
 
 /// Writes one file.
@@ -100,7 +99,7 @@ impl Writer {
         let [field] = schema.fields().iter().collect::<Vec<_>>()[..] else {
             let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
             return Err(Error::unsupported(format!(
-                "a CFile of {} columns ({})",
+                "a CFile of {} columns ({}); a CFile has one column",
                 names.len(),
                 names.join(", ")
             )));
@@ -110,7 +109,7 @@ impl Writer {
         let encoding = encoding_of(data_type, options.encoding)?;
         if options.value_index && (field.is_nullable() || !has_key(data_type)) {
             return Err(Error::unsupported(format!(
-                "a value index over a nullable column or one of {data_type}"
+                "a value index over a nullable column or a column of {data_type}"
             )));
         }
         let mut sink = Sink {
@@ -145,15 +144,17 @@ impl Writer {
         })
     }
 
-    /// The keys of values, which must ascend; remembers the first and the last of all.
+    /// The keys of values, which must ascend; records the first and the last key of the file.
     fn keys(&mut self, values: &ArrayRef) -> Result<Vec<Vec<u8>>> {
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(values.len());
         for i in 0..values.len() {
             let key = key::encode(self.data_type, values, i);
-            let key = key.ok_or_else(|| Error::schema("expected a value of each row, found a null"))?;
+            let key = key.ok_or_else(|| {
+                Error::schema("expected no nulls in a column with a value index, found a null")
+            })?;
             if keys.last().or(self.max_key.as_ref()).is_some_and(|last| *last >= key) {
                 return Err(Error::schema(format!(
-                    "expected ascending values for a value index, found row {} not above the previous one",
+                    "expected ascending values for a value index, found row {} not above the previous row",
                     self.rows + i as u64
                 )));
             }
@@ -164,12 +165,12 @@ impl Writer {
         Ok(keys)
     }
 
-    /// Adds values of the file's own type.
+    /// Adds values of the file's type.
     fn append(&mut self, values: &ArrayRef) -> Result<()> {
         if !self.nullable && values.null_count() > 0 {
             let row = (0..values.len()).find(|i| values.is_null(*i)).unwrap_or(0) as u64;
             return Err(Error::schema(format!(
-                "expected a value of each row of a column that is not nullable, found a null in row {}",
+                "expected no nulls in a column that is not nullable, found a null in row {}",
                 self.rows + row
             )));
         }
@@ -217,7 +218,7 @@ fn has_key(data_type: KuduType) -> bool {
     )
 }
 
-/// Kudu's type for an Arrow type, or the requested one if it can hold the values.
+/// Kudu's type for an Arrow type, or the requested type if it can hold the values.
 fn type_of(arrow: &DataType, asked: Option<KuduType>) -> Result<KuduType> {
     let own = match arrow {
         DataType::Boolean => KuduType::Bool,

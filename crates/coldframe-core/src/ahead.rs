@@ -1,14 +1,14 @@
-//! The units of a plan with their bytes: later units are requested while the current one is decoded.
+//! Reads ahead: requests the bytes of later units while the current unit is decoded.
 //!
 //! ```text
-//! plan ──▶ unit 3 ─ begun ─┐
-//!          unit 2 ─ begun ─┤  on their way, bounded by bytes and number
-//!          unit 1 ─ begun ─┘
+//! plan ──▶ unit 3 ─ requested ─┐
+//!          unit 2 ─ requested ─┤  in flight, bounded by bytes and number
+//!          unit 1 ─ requested ─┘
 //!          unit 0 ──▶ waited for, decoded
 //! ```
 //!
-//! Only slow sources are read ahead ([`crate::ReadAt::begin`]); for any other, a unit is planned and fetched when it is
-//! needed.
+//! Only slow sources are read ahead ([`crate::ReadAt::begin`]). For any other source, a unit is planned and
+//! fetched when the scan needs it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -27,17 +27,17 @@ const MAX_BYTES: u64 = 64 << 20;
 const MAX_UNITS: usize = 16;
 
 /// A plan that reads ahead.
-pub(crate) struct Ahead {
+pub(crate) struct ReadAhead {
     plan: Box<dyn Plan>,
     /// Whether to request later units early.
     early: bool,
     ended: bool,
     /// Units in order; the last item may be the plan's error.
-    coming: VecDeque<Result<Coming>>,
+    planned: VecDeque<Result<PlannedUnit>>,
 }
 
 /// A planned unit.
-struct Coming {
+struct PlannedUnit {
     unit: Unit,
     bytes: u64,
     /// The requests in flight for it.
@@ -47,18 +47,18 @@ struct Coming {
 /// The answers from one source, and their indexes among the unit's ranges.
 type Part = (Vec<usize>, Pending);
 
-impl Ahead {
-    /// The units of a plan; `early`: later units will be needed too.
+impl ReadAhead {
+    /// The units of a plan. `early` requests later units before the scan needs them.
     pub(crate) fn new(plan: Box<dyn Plan>, early: bool) -> Self {
-        Self { plan, early, ended: false, coming: VecDeque::new() }
+        Self { plan, early, ended: false, planned: VecDeque::new() }
     }
 
     /// The next unit and its bytes.
     pub(crate) fn next_unit(&mut self) -> Result<Option<(Unit, Result<Vec<Bytes>>)>> {
-        if self.coming.is_empty() {
+        if self.planned.is_empty() {
             self.enqueue();
         }
-        let Some(next) = self.coming.pop_front().transpose()? else { return Ok(None) };
+        let Some(next) = self.planned.pop_front().transpose()? else { return Ok(None) };
         self.top_up();
         let bytes = match next.parts {
             Some(parts) => wait(next.unit.fetch.len(), parts),
@@ -68,26 +68,26 @@ impl Ahead {
     }
 
     /// Whether units are in flight.
-    pub(crate) fn asks_early(&self) -> bool {
-        self.early && !self.coming.is_empty()
+    pub(crate) fn reads_ahead(&self) -> bool {
+        self.early && !self.planned.is_empty()
     }
 
-    /// The next unit of the plan, whose bytes were not requested.
+    /// The next unit of the plan, without requesting its bytes.
     pub(crate) fn plan_unit(&mut self) -> Result<Option<Unit>> {
         self.plan.next_unit()
     }
 
-    /// Units that the plan has passed over.
+    /// Units that the plan has skipped.
     pub(crate) fn pruned(&self) -> u64 {
         self.plan.pruned()
     }
 
     /// Requests units until enough are in flight.
     pub(crate) fn top_up(&mut self) {
-        while self.early && !self.ended && self.coming.len() < MAX_UNITS {
-            let under_way = self.coming.iter().flatten().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
-            let like_the_last = self.coming.back().map_or(0, |c| c.as_ref().map_or(0, |c| c.bytes));
-            if under_way > 0 && under_way.saturating_add(like_the_last) > MAX_BYTES {
+        while self.early && !self.ended && self.planned.len() < MAX_UNITS {
+            let in_flight = self.planned.iter().flatten().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
+            let next_bytes = self.planned.back().map_or(0, |c| c.as_ref().map_or(0, |c| c.bytes));
+            if in_flight > 0 && in_flight.saturating_add(next_bytes) > MAX_BYTES {
                 break;
             }
             self.enqueue();
@@ -107,7 +107,7 @@ impl Ahead {
             }
             Err(e) => {
                 self.ended = true;
-                self.coming.push_back(Err(e));
+                self.planned.push_back(Err(e));
                 return;
             }
         };
@@ -117,7 +117,7 @@ impl Ahead {
             .fetch
             .iter()
             .fold(0u64, |sum, f| sum.saturating_add(f.range.end.saturating_sub(f.range.start)));
-        self.coming.push_back(Ok(Coming { unit, bytes, parts }));
+        self.planned.push_back(Ok(PlannedUnit { unit, bytes, parts }));
     }
 }
 
@@ -147,7 +147,7 @@ fn fetch(parts: &[Fetch]) -> Result<Vec<Bytes>> {
     Ok(answers)
 }
 
-/// The same without waiting; `None` if a source should not be read ahead.
+/// Like [`fetch`], without waiting; `None` if a source should not be read ahead.
 fn begin(parts: &[Fetch]) -> Option<Vec<Part>> {
     let begun = |(source, places, ranges): Group| Some((places, begin_coalesced(source.as_ref(), &ranges)?));
     groups(parts).into_iter().map(begun).collect()

@@ -1,23 +1,23 @@
-//! Arrays from offsets and bytes that were checked in bulk: the only module in which a decoder's bytes become Arrow's
-//! strings.
+//! Arrays from offsets and bytes that are checked in bulk. Only this module turns a decoder's bytes into
+//! Arrow strings.
 //!
-//! Arrow's safe constructors stop at the first decreasing offset, and check each byte with the standard library's UTF-8
-//! check and each value's first byte. Here all pairs of offsets are compared in a loop without an early exit, which the
-//! compiler vectorises; offsets made from lengths cannot decrease; and text is checked several bytes at a time, with a
-//! fast path for pure ASCII.
+//! Arrow's safe constructors stop at the first decreasing offset, and check each byte with the standard
+//! library's UTF-8 check and each value's first byte. Here all pairs of offsets are compared in a loop
+//! without an early exit, which the compiler vectorises; offsets made from lengths cannot decrease; and text
+//! is checked several bytes at a time, with a fast path for pure ASCII.
 //!
 //! | module | holds |
 //! |---|---|
 //! | this | arrays from offsets, or from lengths |
-//! | [`chosen`] | some rows of a batch |
+//! | [`chosen`] | the selected rows of a batch |
 //! | [`views`] | the same values as views |
 //! | [`blocks`] | views of values that lie anywhere in blocks |
-//! | [`words`] | a dictionary's entries, and values made from them |
+//! | [`mod@dictionary`] | a dictionary's entries, and values made from them |
 
 pub mod blocks;
 pub mod chosen;
+pub mod dictionary;
 pub mod views;
-pub mod words;
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, Scala
 use coldframe_encoding::{Error, Result};
 
 use crate::arrow_error;
-pub use words::Words;
+pub use dictionary::TextDictionary;
 
 /// Maximum bytes reserved for values that are not decoded yet.
 const MAX_AHEAD: usize = 16 << 20;
 
-/// Reserves room in `data` for `more` bytes of the next `rows` values, and for the `left` values from there on if they
-/// are as long: one allocation instead of a copy at each doubling.
+/// Reserves room in `data` for the `more` bytes of the next `rows` values, and for all `left` values under
+/// the assumption that they are as long: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
@@ -40,30 +40,30 @@ pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     }
 }
 
-/// `offsets` as Arrow's, if there is at least one, none is negative and none decreases.
+/// `offsets` as an Arrow buffer. An error if there is none, or one is negative or decreases.
 pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
-    let behind = offsets.get(1..).unwrap_or_default();
-    let falling = offsets.iter().zip(behind).fold(0u32, |n, (a, b)| n | u32::from(a > b));
+    let next = offsets.get(1..).unwrap_or_default();
+    let falling = offsets.iter().zip(next).fold(0u32, |n, (a, b)| n | u32::from(a > b));
     if falling != 0 || offsets.first().is_none_or(|first| *first < 0) {
-        return Err(Error::corrupt("expected values one behind another, found an offset that falls"));
+        return Err(Error::corrupt("expected offsets that do not decrease, found one that does"));
     }
     let offsets = ScalarBuffer::from(offsets);
-    // SAFETY: the offsets are not empty, the first is not negative, and none is less than the one before it: checked
-    // above, whatever the file says.
+    // SAFETY: the offsets are not empty, the first is not negative, and none is less than the one before it:
+    // all checked above.
     #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
 
 /// Offsets of values with these lengths, which must add up to `len` bytes.
-pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i32>> {
+pub(crate) fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i32>> {
     let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
     if total != len as u64 || i32::try_from(total).is_err() {
         return Err(Error::corrupt(format!(
             "expected values of {len} bytes together, found lengths of {total}"
         )));
     }
-    // The total fits, so no partial sum overflows. Four at a time, so that only one addition depends on the previous
-    // four.
+    // The total fits, so no partial sum overflows. Four at a time, so that only one addition depends on the
+    // previous four.
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     let mut at = 0u32;
     offsets.push(at);
@@ -80,18 +80,19 @@ pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i3
     }));
     let count = offsets.len();
     let offsets = ScalarBuffer::new(Buffer::from_vec(offsets), 0, count);
-    // SAFETY: the first offset is 0, each is the one before plus a length, and since their sum was found to be in the
-    // range of i32, no addition overflowed and every offset is in that range.
+    // SAFETY: the first offset is 0, each other is the previous offset plus a length. Their sum is in the
+    // range of i32, as checked above, so no addition overflowed and every offset is in that range.
     #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
 
-/// Where the values of these offsets begin, and their number: those of a slice, not of the array it was cut from.
+/// The start and length of the values that these offsets cover: those of a slice, not of the array it was cut
+/// from.
 pub fn span<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize) {
     (offsets.first().as_usize(), (offsets.last() - offsets.first()).as_usize())
 }
 
-/// The same, and the offsets relative to that beginning.
+/// [`span`], and the offsets relative to its start.
 pub fn window<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize, OffsetBuffer<O>) {
     let (start, length) = span(offsets);
     if start == 0 {
@@ -112,19 +113,23 @@ pub fn strings(ends: Vec<i32>, data: Vec<u8>, nulls: Option<NullBuffer>, text: b
     Ok(Arc::new(BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls).map_err(arrow_error)?))
 }
 
-/// Binary values with these lengths, which must be those of the bytes.
+/// Binary values with these lengths, which must add up to the bytes.
 pub fn binary_of_lengths(lengths: &[u32], data: Buffer, nulls: Option<NullBuffer>) -> Result<BinaryArray> {
     let offsets = offsets_of_lengths(lengths, data.len())?;
     BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)
 }
 
-/// Text values with these lengths, which must be those of the bytes; an error if a value is not UTF-8.
-pub fn text_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
+/// Text values with these lengths, which must add up to the bytes; an error if a value is not UTF-8.
+pub(crate) fn text_of_lengths(
+    lengths: &[u32],
+    data: Vec<u8>,
+    nulls: Option<NullBuffer>,
+) -> Result<StringArray> {
     text_array(offsets_of_lengths(lengths, data.len())?, data, nulls)
 }
 
-/// Like [`text_of_lengths`], but a value that is not UTF-8 costs only itself: it is empty, and null if nulls are
-/// allowed. Also returns which values those are.
+/// Text values with these lengths. A value that is not UTF-8 is no error: it becomes null, or empty if nulls
+/// are not allowed. Also returns the indexes of these values.
 pub fn readable_text(
     lengths: &[u32],
     data: Buffer,
@@ -151,7 +156,7 @@ pub fn readable_text(
     Ok((text_of_lengths(&sizes, kept, nulls)?, malformed))
 }
 
-/// The same nulls for `rows` rows, and those of the `more` rows.
+/// `nulls` of `rows` rows, with the rows `more` null as well.
 pub fn with_nulls(nulls: Option<NullBuffer>, rows: usize, more: &[usize]) -> Option<NullBuffer> {
     if more.is_empty() {
         return nulls;
@@ -188,16 +193,17 @@ fn text_array(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffe
     checked_text(offsets, data.into(), nulls)
 }
 
-/// Text whose values the caller, inside this module, has found to be UTF-8 and inside `data`.
+/// Text. The caller, inside this module, has checked that all values are UTF-8 and inside `data`.
 fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuffer>) -> Result<StringArray> {
     if let Some(nulls) = nulls.as_ref().filter(|n| n.len() + 1 != offsets.len()) {
-        let (expected, found) = (offsets.len() - 1, nulls.len());
-        return Err(Error::corrupt(format!("expected nulls of {expected} values, found those of {found}")));
+        let (expected, actual) = (offsets.len() - 1, nulls.len());
+        return Err(Error::corrupt(format!("expected a null bitmap of {expected} values, found {actual}")));
     }
-    // SAFETY: `OffsetBuffer` is not empty, not negative and does not fall; the nulls are of as many values, as compared above;
-    // `text_array`, `Gathered::text` and `chosen` call this only with offsets whose last is not behind the end of `data` and whose
-    // values are all UTF-8: all bytes are ASCII, or `check_text` saw each value, or UTF-8 as a whole is cut at characters, or they
-    // are whole values of another array of text.
+    // SAFETY: an `OffsetBuffer` is not empty, not negative and does not decrease, and the null bitmap has as
+    // many values, as compared above. `text_array`, `Gathered::text` and `chosen` call this only if the last
+    // offset is inside `data` and all values are UTF-8: all bytes are ASCII, or `check_text` checked each
+    // value, or the bytes are UTF-8 as a whole and cut at characters, or the values are whole values of
+    // another text array.
     #[expect(unsafe_code, reason = "the safe constructor would check the text again, a byte at a time")]
     Ok(unsafe { StringArray::new_unchecked(offsets, data, nulls) })
 }
@@ -212,7 +218,7 @@ fn is_text(offsets: &[i32], data: &[u8]) -> bool {
     simdutf8::basic::from_utf8(data).is_ok() && !cuts_characters(offsets, data)
 }
 
-/// The values that are not UTF-8 by themselves; bytes before the first value or after the last do not count.
+/// The values that are not UTF-8 by themselves. Bytes before the first value or after the last are ignored.
 fn malformed(offsets: &[i32], data: &[u8]) -> impl Iterator<Item = usize> {
     let is_text = |(from, to): (&i32, &i32)| {
         data.get(place(*from)..place(*to)).is_some_and(|value| simdutf8::basic::from_utf8(value).is_ok())
@@ -221,7 +227,7 @@ fn malformed(offsets: &[i32], data: &[u8]) -> impl Iterator<Item = usize> {
     values.filter(move |(_, value)| !is_text(*value)).map(|(row, _)| row)
 }
 
-/// All bytes together must be UTF-8, or each value by itself.
+/// An error unless each value is UTF-8.
 fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     if is_text(offsets, data) {
         return Ok(());
@@ -239,7 +245,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_value_that_is_not_text_costs_only_itself() {
+    fn a_value_that_is_not_utf8_costs_only_itself() {
         let data = b"ab\xe9cd\xc3\xa4".to_vec();
         let nulls = Some(NullBuffer::from(vec![true, true, false, true, true]));
         let (text, malformed) = readable_text(&[2, 1, 0, 2, 2], data.clone().into(), nulls, true).unwrap();
@@ -254,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_not_text_is_an_error() {
+    fn a_value_that_is_not_utf8_is_an_error() {
         let e = strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, true).unwrap_err();
         assert_eq!(e.reason(), "expected UTF-8, found other bytes in value 1");
         assert!(strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, false).is_ok());
@@ -269,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_must_be_those_of_the_bytes() {
+    fn lengths_must_add_up_to_the_bytes() {
         assert!(binary_of_lengths(&[1, 2], vec![0u8; 4].into(), None).is_err());
         assert!(binary_of_lengths(&[u32::MAX, 1], Buffer::default(), None).is_err());
         assert!(binary_of_lengths(&[1, 2], vec![0u8; 3].into(), Some(NullBuffer::new_null(3))).is_err());
@@ -278,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offset_buffer_is_refused() {
+    fn invalid_offsets_are_refused() {
         assert!(offsets(vec![]).is_err());
         assert!(offsets(vec![-1, 0]).is_err());
         assert!(offsets(vec![0, 5, 4]).is_err());
@@ -287,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_once_and_not_for_more_than_is_likely() {
+    fn reserved_memory_is_enough_and_bounded() {
         let mut data = Vec::new();
         reserve(&mut data, 1000, 10, 100);
         assert!((10_000..12_000).contains(&data.capacity()), "{}", data.capacity());
@@ -319,13 +325,13 @@ mod tests {
                 let arrow = known.then(|| OffsetBuffer::new(ends.clone().into())).and_then(|o| {
                     StringArray::try_new(o, data.clone().into(), nulls.clone()).ok()
                 });
-                let found = strings(ends, data.clone(), nulls, true).ok();
-                if let Some(found) = &found {
-                    found.to_data().validate_full().unwrap();
+                let array = strings(ends, data.clone(), nulls, true).ok();
+                if let Some(array) = &array {
+                    array.to_data().validate_full().unwrap();
                 }
                 // Arrow also refuses invalid UTF-8 outside of the values.
-                match (&arrow, &found) {
-                    (Some(arrow), found) => prop_assert_eq!(found.as_deref(), Some(arrow as &dyn Array)),
+                match (&arrow, &array) {
+                    (Some(arrow), array) => prop_assert_eq!(array.as_deref(), Some(arrow as &dyn Array)),
                     (None, Some(_)) => prop_assert!(std::str::from_utf8(&data).is_err()),
                     (None, None) => {}
                 }

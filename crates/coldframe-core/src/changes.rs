@@ -1,14 +1,15 @@
-//! Values that a reader changes on the way: they are intact in the file but are not returned exactly.
+//! Counts of values that are intact in the file, but that a reader does not return exactly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a value was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// A timestamp lost digits below a microsecond, since microseconds were requested.
     Digits,
-    /// Text that is not UTF-8 has U+FFFD for each malformed sequence, as in its own engine.
+    /// Text that is not UTF-8 got U+FFFD for each malformed sequence, as in its engine.
     Text,
 }
 
@@ -16,7 +17,7 @@ impl Change {
     /// All kinds.
     pub const ALL: [Self; 2] = [Self::Digits, Self::Text];
 
-    /// Its name for Python.
+    /// The name in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Digits => "digits-below-microseconds",

@@ -1,17 +1,18 @@
-//! What a source contains besides what a request reads: needed to decide whether the source may be deleted.
+//! What a source contains, whether or not a request reads it. Users need this to decide whether to delete the
+//! source.
 
 /// One part of a source's contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// What it is: `table`, `snapshot`, `versions`, `archive` ...
     pub kind: &'static str,
-    /// What it belongs to, in the terms of the format's options; empty for the whole source.
+    /// The table it belongs to, as a value of the format's option; empty for the whole source.
     pub of: String,
-    /// The same for display.
+    /// The name for display.
     pub name: String,
-    /// Whether the engine can show it to a reader. Otherwise only files hold it.
+    /// Whether the engine shows it to its readers; otherwise it exists only in files.
     pub visible: bool,
-    /// Whether the request reads all of it; `None` if only reading can tell.
+    /// Whether the request reads all of it; `None` if that is unknown before reading.
     pub taken: Option<bool>,
     /// The amount, if it is cheap to determine.
     pub count: Option<u64>,
@@ -19,7 +20,7 @@ pub struct Content {
     pub unit: &'static str,
     /// Bytes of its files, if cheap to determine.
     pub bytes: Option<u64>,
-    /// A sentence on it.
+    /// A sentence about it.
     pub note: String,
 }
 
@@ -56,7 +57,7 @@ impl Content {
         Self { note: note.into(), ..self }
     }
 
-    /// As something that only files hold.
+    /// As content that exists only in files.
     #[must_use]
     pub fn hidden(self) -> Self {
         Self { visible: false, ..self }

@@ -21,8 +21,9 @@ pub enum OnError {
 }
 
 impl OnError {
-    /// Under `skip` and `null`, an unsupported feature in one part of a table (a version, an algorithm, an encoding number
-    /// without a meaning) counts as damage of that part, and the scan goes on. Under `raise` the error stays as it is.
+    /// Under `skip` and `null`, an unsupported feature in one part of a table (a version, an algorithm, an
+    /// unknown encoding number) counts as damage of that part, and the scan continues. Under `raise` the
+    /// error is unchanged.
     #[must_use]
     pub fn weigh(self, e: Error) -> Error {
         if self == Self::Raise { e } else { e.as_damage() }
@@ -56,23 +57,23 @@ impl Damage {
     }
 }
 
-/// A part of a table that cannot be read, before `on_error` decides to raise or skip: it is damaged, or has a version,
-/// an algorithm or a feature that this reader does not support.
+/// A part of a table that cannot be read, because it is damaged or because this reader does not support its
+/// version, algorithm or feature. `on_error` decides whether to raise or skip it.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// The damage record if it is skipped.
     pub damage: Damage,
-    /// Whether a plain read is refused because of it, without claiming damage.
+    /// Whether the reader lacks support, so that the error of a plain read does not claim damage.
     unsupported: bool,
 }
 
 impl Fault {
-    /// The unsupported feature, in the words of a record.
+    /// An unsupported feature, described by a record.
     pub fn unsupported(damage: Damage) -> Self {
         Self { damage, unsupported: true }
     }
 
-    /// Whether an error costs only the part that it names.
+    /// Whether an error affects only the part of the table that it names.
     pub fn is(e: &Error) -> bool {
         e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_))
     }
@@ -83,7 +84,7 @@ impl Fault {
         Self { damage: Damage::from_error(e, bytes, rows_lost), unsupported }
     }
 
-    /// Whether the part is intact as far as is known, and only not supported.
+    /// Whether the part may be intact, but is not supported.
     pub fn is_unsupported(&self) -> bool {
         self.unsupported
     }
@@ -93,7 +94,7 @@ impl Fault {
         self.as_error(&self.damage)
     }
 
-    /// The same with the text of a record that says more about the loss.
+    /// [`Self::to_error`] with the text of a more detailed record.
     pub fn as_error(&self, damage: &Damage) -> Error {
         if !self.unsupported {
             return damage.to_error();
@@ -109,19 +110,19 @@ impl From<Damage> for Fault {
 }
 
 /// Maximum number of individual records. A file can be damaged every few bytes, and a record takes hundreds.
-const MOST: usize = 1 << 14;
+const MAX_RECORDS: usize = 1 << 14;
 
 /// The records of a log.
 #[derive(Debug, Default)]
 struct Records {
     each: Vec<Damage>,
-    /// Those beyond [`MOST`], merged into one, and their number.
+    /// The records beyond [`MAX_RECORDS`], merged into one, and their number.
     further: Option<(Damage, u64)>,
 }
 
 impl Records {
     fn push(&mut self, damage: Damage) {
-        if self.each.len() < MOST {
+        if self.each.len() < MAX_RECORDS {
             self.each.push(damage);
             return;
         }
@@ -139,8 +140,8 @@ impl Records {
         let further = self.further.as_ref().map(|(damage, count)| match count {
             1 => damage.clone(),
             _ => Damage {
-                structure: "further places".to_owned(),
-                reason: format!("{count} of them are told together, the first is: {}", damage.to_error()),
+                structure: "further damage".to_owned(),
+                reason: format!("{count} records merged into one; the first is: {}", damage.to_error()),
                 ..damage.clone()
             },
         });
@@ -148,8 +149,9 @@ impl Records {
     }
 }
 
-/// Intact values that a scan does not return because of its options: they must not be taken for copied.
+/// Intact values that a scan does not return because of its options. A copy of the table lacks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PassedOver {
     /// Older versions of a cell, which a request for all versions would return.
     Versions,
@@ -167,7 +169,7 @@ impl PassedOver {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Versions, Self::Times, Self::Columns, Self::Regions, Self::Logs];
 
-    /// Its name for Python.
+    /// The name in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Versions => "versions",
@@ -201,8 +203,9 @@ impl Counts {
     }
 }
 
-/// Collects damage from the parts of a scan; clones share one list. After 16,384 records all further ones are merged
-/// into one, whose bytes extend from the first of them to the last. It also counts values skipped by request.
+/// Collects damage from the parts of a scan; clones share one list. After 16,384 records all further ones are
+/// merged into one, whose bytes extend from the first of them to the last. It also counts values skipped by
+/// request.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {
     records: Arc<Mutex<Records>>,
@@ -213,8 +216,8 @@ pub struct DamageLog {
 }
 
 impl DamageLog {
-    /// The same log for a part of the scan, such as one file of a table: its records name `part` as the enclosing
-    /// structure.
+    /// The same log for a part of the scan, such as one file of a table: its records name `part` as the
+    /// enclosing structure.
     #[must_use]
     pub fn within(&self, part: &str) -> Self {
         let within =
@@ -269,20 +272,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn very_many_places_are_told_together() {
+    fn records_beyond_the_maximum_are_merged() {
         let log = DamageLog::default();
-        let count = MOST as u64 + 3;
+        let count = MAX_RECORDS as u64 + 3;
         for at in 0..count {
             let (structure, reason) = (format!("page {at}"), "expected 1, found 2".to_owned());
             log.push(Damage { bytes: at * 10..at * 10 + 5, rows_lost: Some(2), structure, reason });
         }
         let records = log.records();
-        assert_eq!((records.len(), log.len()), (MOST + 1, MOST + 1));
-        assert!(records.iter().take(MOST).all(|one| one.rows_lost == Some(2)));
+        assert_eq!((records.len(), log.len()), (MAX_RECORDS + 1, MAX_RECORDS + 1));
+        assert!(records.iter().take(MAX_RECORDS).all(|damage| damage.rows_lost == Some(2)));
         let last = records.last().cloned();
         let Some(Damage { bytes, rows_lost, structure, reason }) = last else { return };
-        assert_eq!((bytes, rows_lost), (MOST as u64 * 10..(count - 1) * 10 + 5, Some(6)));
-        assert_eq!(structure, "further places");
-        assert!(reason.starts_with("3 of them") && reason.contains("page 16384"), "{reason}");
+        assert_eq!((bytes, rows_lost), (MAX_RECORDS as u64 * 10..(count - 1) * 10 + 5, Some(6)));
+        assert_eq!(structure, "further damage");
+        assert!(reason.starts_with("3 records") && reason.contains("page 16384"), "{reason}");
     }
 }

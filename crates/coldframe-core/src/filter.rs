@@ -1,4 +1,4 @@
-//! Rows that pass, without the blocks of those that do not.
+//! Keeps the rows that pass a filter, without the memory of the rows that do not.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::projection::prune;
 use crate::types::views::without_views;
 use crate::{Result, arrow_error};
 
-/// Views are copied if fewer than one row in this many passes.
+/// Views are copied if less than 1/`FEW` of the rows pass.
 const FEW: usize = 4;
 
-/// The rows of `batch` whose bits are set in `passes`. If few pass, their views are copied, so that they do not keep whole blocks in
-/// memory.
+/// The rows of `batch` whose bits are set in `passes`. If few rows pass, the values of views are copied, so
+/// that they do not keep whole blocks in memory.
 pub fn keep_rows(batch: &RecordBatch, passes: BooleanBuffer) -> Result<RecordBatch> {
     let left = chosen(batch, passes)?;
     if left.num_rows() < batch.num_rows() / FEW { compacted(&left) } else { Ok(left) }
 }
 
-/// The same batch, whose views do not keep more in memory than their values.
+/// The same batch, with views whose buffers hold only their values.
 fn compacted(batch: &RecordBatch) -> Result<RecordBatch> {
     let schema = batch.schema();
     let compact = |(array, field): (&ArrayRef, &FieldRef)| -> Result<ArrayRef> {
@@ -51,17 +51,17 @@ mod tests {
     #[test]
     fn few_rows_do_not_keep_the_blocks_of_all() {
         let rows = 1000;
-        let words: Vec<String> = (0..rows).map(|i| format!("a long value with the number {i}")).collect();
-        let text: ArrayRef = Arc::new(StringViewArray::from(&StringArray::from(words)));
+        let values: Vec<String> = (0..rows).map(|i| format!("a long value with the number {i}")).collect();
+        let text: ArrayRef = Arc::new(StringViewArray::from(&StringArray::from(values)));
         let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
         let lists = ListArray::new(item, OffsetBuffer::from_lengths(vec![1; rows]), text.clone(), None);
         let batch =
             RecordBatch::try_from_iter([("text", text), ("lists", Arc::new(lists) as ArrayRef)]).unwrap();
         let passes: BooleanBuffer = (0..rows).map(|i| i % 100 == 0).collect();
-        let found = keep_rows(&batch, passes.clone()).unwrap();
-        assert_eq!(found, filter_record_batch(&batch, &BooleanArray::new(passes, None)).unwrap());
+        let kept = keep_rows(&batch, passes.clone()).unwrap();
+        assert_eq!(kept, filter_record_batch(&batch, &BooleanArray::new(passes, None)).unwrap());
         let held = |text: &StringViewArray| text.data_buffers().iter().map(|b| b.len()).sum::<usize>();
-        let lists: &ListArray = found.column(1).as_list();
-        assert!(held(found.column(0).as_string_view()) < 400 && held(lists.values().as_string_view()) < 400);
+        let lists: &ListArray = kept.column(1).as_list();
+        assert!(held(kept.column(0).as_string_view()) < 400 && held(lists.values().as_string_view()) < 400);
     }
 }

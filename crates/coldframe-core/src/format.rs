@@ -1,9 +1,9 @@
 //! The narrow waist: a format opens a file; a file plans a split; a plan yields units; a unit decodes.
 //!
-//! The traits ask only what every format can answer. A format with a footer lists its units from the footer; one
-//! without walks the file; a sorted one seeks by the key range of the predicate; a table of many single-column files
-//! plans over all of them. What only one format can do (a point look-up, a seek by ordinal) is a method of its own
-//! type, reached through [`TableFile::as_any`].
+//! The traits require only what every format can do. A format with a footer lists its units from the footer;
+//! a format without a footer walks the file; a sorted format seeks by the key range of the predicate; a table
+//! of many single-column files plans over all of them. What only one format can do (a point look-up, a seek
+//! by ordinal) is a method of its concrete type, available through [`TableFile::as_any`].
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ use coldframe_encoding::{Error, Result};
 
 use crate::options::OptionSpec;
 use crate::{
-    Content, Damage, DamageLog, Extremes, Node, Notice, Predicate, Proof, ReadAt, Scan, Source, StatedColumn,
-    Value,
+    ColumnSummary, Content, Damage, DamageLog, Extremes, Node, Notice, Predicate, Proof, ReadAt, Scan,
+    Source, Value,
 };
 
 mod options;
@@ -30,8 +30,8 @@ pub use options::{CommonOptions, KeySource, OpenOptions, SchemaSpec, WriteOption
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// What a format can do besides scans, and what it needs. This is data, so that no layer above has to know formats by
-/// name.
+/// What a format can do besides scans, and what it needs. This is data, so that no other layer depends on the
+/// names of formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// Rows can be looked up by key (`get`, `get_many`, `scan` of a range).
@@ -54,17 +54,20 @@ pub struct Capabilities {
     pub endings: &'static [&'static str],
     /// Whether an empty file is a valid file of this format, if its name has one of `endings`.
     pub empty_files: bool,
-    /// The file format whose folders are tables of this format: a folder opened as that format is opened as this one.
+    /// The file format whose folders are tables of this format: a folder opened as that format is opened as
+    /// this one.
     pub tables_of: Option<&'static str>,
-    /// The option of `open` that makes a folder one table. Without it, `scan` reads the files of the folder.
+    /// The option of `open` that opens a folder as one table. Without it, `scan` reads the folder's files.
     pub folder_option: Option<&'static str>,
-    /// Whether adjacent folders form one source: those of several servers, which hold replicas of the same rows.
+    /// Whether several folders form one source: the data directories of several servers, which hold replicas
+    /// of the same rows.
     pub side_by_side: bool,
     /// Hive's input formats for these files, as suffixes of class names.
     pub input_formats: &'static [&'static str],
-    /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that support only one.
+    /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that support
+    /// only one.
     pub unit_option: Option<&'static str>,
-    /// The option of `open` that names a further column: the number of each row in its file.
+    /// The option of `open` that adds a column with the number of each row in its file.
     pub row_numbers_option: Option<&'static str>,
 }
 
@@ -78,8 +81,8 @@ pub trait Format: Send + Sync {
         Capabilities::default()
     }
 
-    /// Whether a file that begins with `head` and ends with `tail` is of this format. Each has at least 64 bytes, or
-    /// the whole file if it is shorter.
+    /// Whether a file that begins with `head` and ends with `tail` is of this format. Each slice has at least
+    /// 64 bytes, or the whole file if that is shorter.
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool;
 
     /// Whether a folder is one table of this format.
@@ -87,7 +90,7 @@ pub trait Format: Send + Sync {
         Ok(false)
     }
 
-    /// Whether a folder of this name says of the one it lies in that it is one table, or one partition of a table.
+    /// Whether a subfolder of this name marks its parent as a table, or as a partition of a table.
     fn is_part_of_folder(&self, _name: &str) -> bool {
         false
     }
@@ -97,8 +100,8 @@ pub trait Format: Send + Sync {
         Err(Error::unsupported(format!("several tables in one folder of {}", self.name())))
     }
 
-    /// Everything that could be read from a source, each with whether these options read all of it. Empty if there is
-    /// nothing besides what [`Self::open`] opens. Reads no rows.
+    /// Everything that could be read from a source, each part with whether these options read all of it.
+    /// Empty if there is nothing besides what [`Self::open`] opens. Reads no rows.
     fn contents(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<Content>> {
         Ok(Vec::new())
     }
@@ -106,8 +109,9 @@ pub trait Format: Send + Sync {
     /// Opens a file or folder by reading its metadata.
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>>;
 
-    /// Like [`Self::open`], for a folder of which parts were read before: those that [`Self::shared`] returned for the
-    /// table, or [`TableFile::recorded`] for one split. In the second case only that split can be read.
+    /// Like [`Self::open`], with parts of the folder that were read before: `recorded` comes from
+    /// [`Self::shared`] for the table, or from [`TableFile::recorded`] for one split. In the second case only
+    /// that split can be read.
     fn open_recorded(
         &self,
         source: &Source,
@@ -118,8 +122,8 @@ pub trait Format: Send + Sync {
         self.open(source, options)
     }
 
-    /// Reads once what opening each table of a folder would otherwise read again, by the value for the option `table`.
-    /// Empty if these options need no such thing.
+    /// Reads once what opening each table of a folder would read again. The keys are the values of the option
+    /// `table`. Empty if the tables share nothing.
     fn shared(&self, source: &Source, options: &OpenOptions) -> Result<BTreeMap<String, Vec<Piece>>> {
         let _ = (source, options);
         Ok(BTreeMap::new())
@@ -146,8 +150,8 @@ pub trait Format: Send + Sync {
     }
 }
 
-/// Bytes kept from one opening for the next: bytes as stored, or what was found in them. The number is an offset in a
-/// file; in a folder the format chooses it.
+/// Bytes kept from one opening for the next: stored bytes, or a result computed from them. The number is an
+/// offset in a file; in a folder the format chooses it.
 pub type Piece = (u64, Bytes);
 
 /// The part of a table that one task reads. Plain numbers, so that it can be sent to Spark executors.
@@ -155,8 +159,8 @@ pub type Piece = (u64, Bytes);
 pub struct Split {
     /// Which part of the table; 0 for a single file.
     pub part: u32,
-    /// The range within the part: bytes of a file (a unit belongs to the split that contains its start, as the format
-    /// defines it), or ordinals if the format counts rows.
+    /// The range within the part: bytes of a file (a unit belongs to the split that contains its start, as
+    /// the format defines it), or ordinals if the format counts rows.
     pub range: Range<u64>,
     /// Number of rows, if known.
     pub rows: Option<u64>,
@@ -165,9 +169,9 @@ pub struct Split {
 /// The parts of a table in which rows may pass a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
-    /// The splits that have them.
+    /// The splits with these parts.
     pub splits: Vec<Split>,
-    /// How many units, such as stripes, are in none of these splits.
+    /// How many units (stripes, row groups) these splits leave out.
     pub pruned: u64,
 }
 
@@ -181,12 +185,13 @@ impl Split {
 /// The input of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// What the user asked for. The predicate is bound to the file's schema; there is none if no row may be left out.
+    /// The user's request. The predicate is bound to the file's schema; it is `None` if the plan must not
+    /// prune.
     pub scan: Scan,
-    /// The columns to decode, in this order: those asked for and those the filter needs. A struct may list only some of
-    /// its children; a format may decode all of them, and the scan prunes.
+    /// The columns to decode, in this order: the requested ones and those the filter needs. A struct may list
+    /// only some of its children; a format may decode all of them, and the scan drops the others.
     pub decode: SchemaRef,
-    /// Where damage is recorded if it is not raised.
+    /// Records damage that is not raised.
     pub damage: DamageLog,
 }
 
@@ -195,9 +200,9 @@ pub struct PlanRequest {
 pub struct StoredDictionary {
     /// The part: `stripe 3`.
     pub part: String,
-    /// Where the values lie.
+    /// The byte range of the values.
     pub bytes: Range<u64>,
-    /// The values by their numbers; bytes where not all are UTF-8.
+    /// The values by their indexes; binary if not all are UTF-8.
     pub values: ArrayRef,
 }
 
@@ -217,8 +222,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// Number of rows, if the metadata states it.
     fn row_count(&self) -> Option<u64>;
 
-    /// Whether only a full read can confirm [`Self::row_count`], since the file states it in one place alone. Counting
-    /// then reads the rows.
+    /// Whether only a full read can confirm [`Self::row_count`], because the file states it only once.
+    /// Counting then reads the rows.
     fn counts_by_reading(&self) -> bool {
         false
     }
@@ -234,26 +239,26 @@ pub trait TableFile: Send + Sync + Debug {
     /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 
-    /// [`Self::splits`] without the units that the file's metadata exclude. The filter is bound to the columns; nothing of the units
-    /// is read. `None` if the metadata do not describe units.
+    /// [`Self::splits`] without the units that the file's metadata exclude. The filter is bound to the
+    /// columns. Reads no units. `None` if the metadata do not describe units.
     fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Matching>> {
         let _ = (target, filter);
         Ok(None)
     }
 
-    /// For each of these splits, what [`Format::open_recorded`] needs so as not to search again.
+    /// For each of these splits, the pieces that spare [`Format::open_recorded`] a search.
     fn recorded(&self, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
         Ok(vec![Vec::new(); splits.len()])
     }
 
-    /// The split for a byte range of the file: ranges that tile the file return each row once. A format whose splits
-    /// are not byte ranges translates; a table of many files returns an error.
+    /// The split for a byte range of the file: ranges that tile the file return each row once. A format whose
+    /// splits are not byte ranges translates; a table of many files returns an error.
     fn byte_split(&self, bytes: Range<u64>) -> Result<Split> {
         Ok(Split { part: 0, range: bytes, rows: None })
     }
 
-    /// Whether [`PlanRequest::decode`] may have a view in place of a column of strings or binary values, which is then
-    /// decoded as such. The scan converts what comes as something else.
+    /// Whether the format decodes views where [`PlanRequest::decode`] has view types for strings and binary
+    /// values. The scan converts columns that are decoded as another type.
     fn decodes_views(&self) -> bool {
         false
     }
@@ -261,7 +266,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// Starts a scan of one part.
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
 
-    /// Options of `open` that would show more of the table, guessed from its values, for the user to review.
+    /// Suggested options of `open`, guessed from the values, that show more of the table. The user should
+    /// review them.
     fn proposal(&self) -> Result<Option<Value>> {
         Ok(None)
     }
@@ -271,7 +277,7 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Value::Null)
     }
 
-    /// How long the keys, values and rows of the file are, for which all of it is read. `tick` is called with the rows so
+    /// The lengths of the file's keys, values and rows. Reads the whole file; calls `tick` with the rows so
     /// far.
     fn lengths(&self, _tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<Value> {
         Err(Error::unsupported(format!(
@@ -280,8 +286,7 @@ pub trait TableFile: Send + Sync + Debug {
         )))
     }
 
-    /// Passes the dictionaries of a column to `with`, in the order of the file. None where its values are not stored by
-    /// dictionary.
+    /// Passes the dictionaries of a column to `with`, in file order. Parts without a dictionary are skipped.
     fn dictionaries(
         &self,
         _column: &str,
@@ -293,37 +298,39 @@ pub trait TableFile: Send + Sync + Debug {
         )))
     }
 
-    /// What the file states about the columns of a split, to compare decoded values with: a list of columns as in
-    /// [`Self::statistics`] for each unit of the split, or one list for all units. `Null` if it states nothing.
-    fn stated(&self, split: &Split) -> Result<Value> {
+    /// The file's statistics of the columns of a split, to compare decoded values with: a list of columns as
+    /// in [`Self::statistics`] for each unit of the split, or one list for all units. `Null` if the file has
+    /// none.
+    fn split_statistics(&self, split: &Split) -> Result<Value> {
         let _ = split;
         Ok(Value::Null)
     }
 
-    /// The same for top-level columns, as far as it is certain: for each unit of the split, or once for all units.
-    /// Empty if the file states nothing.
-    fn stated_columns(&self, split: &Split) -> Result<Vec<Vec<StatedColumn>>> {
+    /// The reliable statistics of the top-level columns of a split: for each unit of the split, or once for
+    /// all units. Empty if the file has none.
+    fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
         let _ = split;
         Ok(Vec::new())
     }
 
-    /// What metadata say exactly of top-level columns, in parts that together have the rows of a split; `None`: the rows have to be
-    /// decoded. `by_unit`: in each unit, if the metadata say that; otherwise in as few parts as can be.
+    /// Exact counts and extremes of top-level columns from metadata, in parts that together cover the rows of
+    /// a split. `None` if the rows must be decoded. `by_unit` requests a part for each unit, if the metadata
+    /// has them; otherwise there are as few parts as possible.
     fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let _ = (split, columns, by_unit);
         Ok(None)
     }
 
-    /// The physical layout as a tree: each byte belongs to one leaf. Damage is a node, not an error.
+    /// The physical layout as a tree in which each byte belongs to one leaf. Damage is a node, not an error.
     fn inspect(&self) -> Result<Node>;
 
-    /// Checks what a scan of all columns does not: checksums of parts that it skips, agreement of counts, unused bytes.
-    /// Returns the damage.
+    /// Checks what a scan of all columns does not check: checksums of parts that a scan skips, agreement of
+    /// counts, unused bytes. Returns the damage.
     fn verify_structure(&self) -> Result<Vec<Damage>> {
         Ok(Vec::new())
     }
 
-    /// What `verify` compares in this file besides decoding all of it. Empty unless the format says otherwise.
+    /// What `verify` compares in this file besides decoding all of it.
     fn proof(&self) -> Proof {
         Proof::default()
     }
@@ -332,15 +339,15 @@ pub trait TableFile: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Finds the units of a split one after another. This is where pruning happens; it may read indexes.
+/// Yields the units of a split in order. Pruning happens here, and may read indexes.
 ///
-/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues after it; an error that it
+/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues. An error that it
 /// returns ends the scan.
 pub trait Plan: Send {
     /// The next unit that may hold matching rows.
     fn next_unit(&mut self) -> Result<Option<Unit>>;
 
-    /// Units that were passed over so far since statistics, indexes or bloom filters exclude their rows.
+    /// Units skipped so far because statistics, indexes or bloom filters exclude their rows.
     fn pruned(&self) -> u64 {
         0
     }
@@ -381,7 +388,8 @@ pub struct Unit {
 
 /// Decodes a unit. CPU work only: no I/O, no GIL.
 pub trait DecodeUnit: Send {
-    /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the columns of the request's `decode`.
+    /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the columns of the request's
+    /// `decode`.
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter>;
 }
 
@@ -390,18 +398,20 @@ pub trait BatchWriter: Send {
     /// Appends rows.
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
 
-    /// Writes the end of the file and flushes it; without it the file is invalid. Returns the file's length in bytes.
+    /// Writes the end of the file, without which it is invalid, and flushes it. Returns the file's length in
+    /// bytes.
     fn finish(self: Box<Self>) -> Result<u64>;
 }
 
 /// The result of `verify`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Rows that could be decoded.
     pub rows: u64,
     /// Number of units (stripes, row groups, blocks) read.
     pub units: u64,
-    /// The damage found.
+    /// The damage.
     pub damage: Vec<Damage>,
     /// What was compared.
     pub proof: Proof,

@@ -1,8 +1,8 @@
 //! Where bytes come from.
 //!
-//! A format asks a [`ReadAt`] for all ranges that it needs at once; the source decides how to get them: one
-//! positioned read each for a local file, a few coalesced requests for an object store. Nothing above this
-//! module depends on which it is.
+//! A format requests all ranges that it needs at once from a [`ReadAt`]. The source decides how to read them:
+//! one positioned read per range of a local file, a few coalesced requests to an object store. Nothing above
+//! this module depends on the kind of source.
 
 mod coalesce;
 mod folder;
@@ -10,7 +10,8 @@ mod memory;
 mod recorded;
 mod window;
 
-pub use coalesce::{LONG, begin_coalesced, read_coalesced};
+pub(crate) use coalesce::begin_coalesced;
+pub use coalesce::{LONG, read_coalesced};
 pub use folder::{Entry, Folder};
 pub use recorded::{Recorded, Recording};
 pub use window::Window;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Result};
 
-/// What identifies a version of a file.
+/// Identifies a version of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Length in bytes.
@@ -34,7 +35,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether the two may be the same version. What either of them lacks is not compared.
+    /// Whether both may be the same version. Fields that either lacks are not compared.
     pub fn may_be(&self, other: &Self) -> bool {
         fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
             a.zip(b).is_some_and(|(a, b)| a != b)
@@ -45,7 +46,7 @@ impl Identity {
     }
 }
 
-/// Bytes in flight: waits for them.
+/// A request in flight. Calling it waits for the bytes.
 pub type Pending = Box<dyn FnOnce() -> Result<Vec<Bytes>> + Send>;
 
 /// Random access to the bytes of one file.
@@ -53,7 +54,8 @@ pub trait ReadAt: Send + Sync + Debug {
     /// Length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// All `ranges` together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an error.
+    /// All `ranges` together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an
+    /// error.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
     /// The file's identity, for opening the same version again.
@@ -69,22 +71,22 @@ pub trait ReadAt: Send + Sync + Debug {
     /// One range.
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let mut all = self.read_ranges(std::slice::from_ref(&range))?;
-        all.pop().ok_or_else(|| Error::invalid("a source answered a request for one range with none"))
+        all.pop().ok_or_else(|| Error::invalid("a source returned no bytes for a range"))
     }
 
-    /// Requests `ranges` like [`Self::read_ranges`], without waiting for them. `None` from a source that is too fast to
-    /// be worth reading ahead: a local file, memory.
+    /// Requests `ranges` like [`Self::read_ranges`], without waiting for them. `None` from a source that is
+    /// too fast to be worth reading ahead: a local file, memory.
     fn begin(&self, _ranges: &[Range<u64>]) -> Option<Pending> {
         None
     }
 
-    /// How many extra bytes are worth reading to save one request; more for sources with expensive requests.
+    /// How many extra bytes are worth reading to save a request; more for sources with expensive requests.
     fn worthwhile_gap(&self) -> u64 {
         4096
     }
 }
 
-/// Whether `range` lies inside a source of `len` bytes; if not, an error that names both.
+/// An error unless `range` lies inside a source of `len` bytes.
 pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
     if range.start <= range.end && range.end <= len {
         return Ok(());

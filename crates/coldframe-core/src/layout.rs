@@ -1,4 +1,4 @@
-//! The tree behind `inspect`: which structure each byte of a file belongs to.
+//! The tree that `inspect` returns: the structure that each byte of a file belongs to.
 
 use std::ops::Range;
 
@@ -37,7 +37,8 @@ impl Node {
         }
     }
 
-    /// Names the gaps between and after the parts `name`, so that each byte belongs to a leaf.
+    /// Adds nodes called `name` for the gaps between and after the parts, so that each byte belongs to a
+    /// leaf.
     pub fn fill_gaps(&mut self, name: &str) {
         let mut at = self.bytes.start;
         let mut filled = Vec::with_capacity(self.children.len());

@@ -10,26 +10,26 @@
 //! |---|---|
 //! | [`mod@format`] | the waist: the traits that a format implements |
 //! | [`io`] | byte sources and folders |
-//! | `ahead` | units whose bytes are on their way |
+//! | `ahead` | requests units before they are needed |
 //! | `request` | what to read |
 //! | [`scan`] | the reader that drives any format |
 //! | [`projection`] | columns and nested paths of a schema |
 //! | [`predicate`] | filters: normal form, pruning, exact evaluation |
-//! | [`types`] | the columns of many files as those of one table; the type that holds the values of two |
-//! | [`words`] | SQL to tokens: of filters, of statements that create tables |
+//! | [`types`] | one schema for many files; common types; conversions |
+//! | [`sql_tokens`] | the tokens of SQL: filters, statements that create tables |
 //! | [`arrays`] | strings and offsets checked in bulk |
-//! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
-//! | [`scout`] | a filter's columns first, the others where a row passes |
-//! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
-//! | [`changes`] | values that are not handed out as they are in the file |
-//! | `notice` | what is told about a table without being an error |
-//! | `stated` | what a file states of its columns, typed |
-//! | [`filter`] | the rows that pass a filter |
+//! | [`salvage`] | which rows and values of a damaged unit are kept; batches that fit |
+//! | [`scout`] | late materialisation: decodes a filter's columns first, the others where a row passes |
+//! | [`damage`], [`layout`], [`value`] | records of damage; the tree of a file's bytes; nested metadata |
+//! | [`changes`] | counts of values that are not returned exactly |
+//! | `notice` | what users should know about a table though it is no error |
+//! | `statistics`, `extremes` | typed statistics of columns; exact minima and maxima |
+//! | [`mod@filter`] | keeps the rows that pass a filter |
 //! | [`proof`] | what `verify` compares |
-//! | [`contents`] | what could be read from a source beside what is asked for |
-//! | [`mod@options`], [`writing`] | the options of formats, each declared once; what all writers see to |
-//! | [`process`] | what lives no longer than a process |
-//! | [`threads`] | how the columns of a unit are shared among idle threads |
+//! | [`contents`] | everything that a source contains |
+//! | [`mod@options`], [`writing`] | the options of formats, each declared once; checks of all writers |
+//! | [`process`] | values that belong to a process |
+//! | [`threads`] | shares the columns of a unit among idle threads |
 
 mod ahead;
 pub mod arrays;
@@ -79,7 +79,7 @@ pub use proof::{Checksums, Proof};
 pub use request::Scan;
 pub use scan::{ScanReader, UnitPlace, Work};
 pub use scout::{Divided, Scouting};
-pub use statistics::{StatedColumn, StatedEnd};
+pub use statistics::{Bound, ColumnSummary};
 pub use value::Value;
 
 /// Converts an Arrow error to ours. Only data that violates Arrow's own rules causes one.

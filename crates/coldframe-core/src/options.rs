@@ -1,8 +1,9 @@
-//! The options of formats: each is declared once, with its name, what it takes, its default and its help.
+//! The options of formats: each is declared once, with its name, kind, default and help.
 //!
-//! A format states its options as a struct ([`options!`](crate::options!)) and the words that one of them may take as an enum
-//! ([`choices!`](crate::choices!)). From that come the typed struct that Rust callers fill in, the reader of maps of [`Value`]s, and
-//! the [`OptionSpec`]s that Python, the command line, Spark and the documentation ask.
+//! A format declares its options as a struct ([`options!`](crate::options!)), and the choices of an option as
+//! an enum ([`choices!`](crate::choices!)). The macros derive the typed struct that Rust callers fill in, a
+//! reader of maps of [`Value`]s, and the [`OptionSpec`]s for Python, the command line, Spark and the
+//! documentation.
 //!
 //! ```
 //! use coldframe_core::options::{Kind, Options, OptionSpec};
@@ -51,43 +52,44 @@ use std::collections::BTreeMap;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
 pub use self::field::{Bytes, Field, Strings, Time, TimestampUnit};
-pub use self::kind::{Kind, Word};
+pub use self::kind::{Choice, Kind};
 pub use self::text::size;
 use crate::Value;
 
-/// An option as it is declared.
+/// The declaration of an option.
 #[derive(Clone, Debug)]
 pub struct OptionSpec {
     /// Its name, the same in Rust, in Python, on the command line and in Spark.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of its value.
     pub kind: Kind,
-    /// What it is where it is not given; `Null` where that is no value of its own: the help says what happens then.
+    /// Its value if it is not given. `Null` if that is not a value of the kind: the help describes the
+    /// default then.
     pub default: Value,
     /// What it does, on one line.
     pub help: &'static str,
-    /// Other names that it is known by.
+    /// Other names of the option.
     pub aliases: &'static [&'static str],
 }
 
 impl OptionSpec {
-    /// Whether it goes by a name.
-    pub fn is_called(&self, name: &str) -> bool {
+    /// Whether this is a name of the option.
+    pub fn has_name(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// A value in the form that its kind has for it: words as they are listed, sizes as numbers, names as a list.
+    /// A value in normal form: choices as they are listed, sizes as numbers, names as a list.
     pub fn normal(&self, value: &Value) -> Result<Value> {
         self.kind.normal(value).map_err(|expected| unexpected(self.name, &expected, shown(value)))
     }
 
-    /// The value that a text stands for: on a command line, in Spark. Whether the option may have it is not asked.
+    /// The value of a text from a command line or from Spark, without checking that the option allows it.
     pub fn of_text(&self, text: &str) -> Result<Value> {
         text::parse(self.kind, text)
             .map_err(|expected| unexpected(self.name, &expected, format_args!("{text:?}")))
     }
 
-    /// The same, of a value that the option may have.
+    /// The value of a text, which the option must allow.
     pub fn parse(&self, text: &str) -> Result<Value> {
         self.normal(&self.of_text(text)?)
     }
@@ -100,25 +102,25 @@ impl OptionSpec {
     }
 }
 
-/// Options that a struct declares.
+/// The options declared by a struct.
 pub trait Options: Sized + Default {
-    /// All of them.
+    /// The declarations.
     fn specs() -> &'static [OptionSpec];
 
-    /// Their values, those of `default` where they are not given; a name that is none of them is passed over.
+    /// The given values; those of `default` for options that are not given. Other names are ignored.
     fn from_given_or(given: &BTreeMap<String, Value>, default: Self) -> Result<Self>;
 
-    /// Adds those that are not at their defaults to a map.
+    /// Adds the values that differ from the defaults to a map.
     fn put(&self, into: &mut BTreeMap<String, Value>);
 
-    /// Their values. `format` is the one that has no option of another name.
+    /// The given values. Any other name is an error, which calls the format `format`.
     fn read(format: &str, given: &BTreeMap<String, Value>) -> Result<Self> {
         check_names(format, given, Self::specs())?;
         Self::from_given_or(given, Self::default())
     }
 }
 
-/// The value of one option; `default` where it is not given.
+/// The value of an option; `default` if it is not given.
 pub fn value_of<T: Field>(
     specs: &[OptionSpec],
     name: &str,
@@ -127,19 +129,19 @@ pub fn value_of<T: Field>(
 ) -> Result<T> {
     let Some(spec) = specs.iter().find(|spec| spec.name == name) else { return Ok(default) };
     let names = std::iter::once(&spec.name).chain(spec.aliases);
-    let mut found = names.filter_map(|name| given.get_key_value(*name)).filter(|(_, v)| **v != Value::Null);
-    match (found.next(), found.next()) {
+    let mut values = names.filter_map(|name| given.get_key_value(*name)).filter(|(_, v)| **v != Value::Null);
+    match (values.next(), values.next()) {
         (None, _) => Ok(default),
         (Some((_, value)), None) => spec.read(value),
-        (Some((one, _)), Some((other, _))) => {
-            Err(Error::invalid(format!("options `{one}` and `{other}` are the same: expected one of them")))
-        }
+        (Some((first, _)), Some((second, _))) => Err(Error::invalid(format!(
+            "options `{first}` and `{second}` are the same option: expected one of them"
+        ))),
     }
 }
 
-/// Refuses names that no option goes by, and says which there are.
+/// An error for a name that no option has; it lists the options.
 fn check_names(format: &str, given: &BTreeMap<String, Value>, known: &[OptionSpec]) -> Result<()> {
-    match given.keys().find(|name| known.iter().all(|spec| !spec.is_called(name))) {
+    match given.keys().find(|name| known.iter().all(|spec| !spec.has_name(name))) {
         None => Ok(()),
         Some(unknown) => {
             let names: Vec<&str> = known.iter().map(|spec| spec.name).collect();
@@ -149,10 +151,10 @@ fn check_names(format: &str, given: &BTreeMap<String, Value>, known: &[OptionSpe
     }
 }
 
-/// An option with a value that it cannot have.
+/// The error for a value that an option does not allow.
 #[cold]
-pub fn unexpected(name: &str, expected: &str, found: impl std::fmt::Display) -> Error {
-    Error::invalid(format!("option `{name}`: expected {expected}, found {found}"))
+pub fn unexpected(name: &str, expected: &str, actual: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("option `{name}`: expected {expected}, found {actual}"))
 }
 
 /// A value as errors print it.

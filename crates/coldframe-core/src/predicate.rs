@@ -3,14 +3,14 @@
 //! ```text
 //! SQL text ─ parse ─┐
 //! lists ──── dnf ───┼─▶ Condition ─ bind(schema): resolve names, coerce literals ─▶ Predicate
-//! pieces ───────────┘                                    Substrait ─ substrait ──────▲
+//! parts ────────────┘                                    Substrait ─ substrait ──────▲
 //! ```
 //!
-//! A [`Condition`] is what the caller stated, a [`Predicate`] its meaning for a schema. A predicate is a tree of
-//! `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when it is built. A format
-//! asks it which units cannot match ([`Predicate::may_match`]) or which keys to visit ([`Predicate::key_range`]); both
-//! only save work. [`Predicate::evaluate`] decides each row, in one place for all formats, in three-valued logic: a row
-//! whose result is null does not pass.
+//! A [`Condition`] is the caller's filter, a [`Predicate`] its meaning for a schema. A predicate is a tree of
+//! `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when it is
+//! built. A format uses it to skip units ([`Predicate::may_match`]) or to seek keys
+//! ([`Predicate::key_range`]); both only save work. [`Predicate::evaluate`] decides each row, in one place
+//! for all formats, in three-valued logic: a row whose result is null does not pass.
 
 mod bind;
 mod bounds;
@@ -32,7 +32,7 @@ use arrow_array::ArrayRef;
 
 pub use bounds::{ColumnBounds, KeyRange};
 pub use condition::{Condition, resolve};
-pub use like::{Pattern, behind_prefix};
+pub use like::Pattern;
 pub use literal::Literal;
 pub use members::Members;
 pub use number::Number;
@@ -69,7 +69,7 @@ impl Op {
         })
     }
 
-    /// The opposite comparison, which holds if this one does not (if neither side is null or NaN).
+    /// The negated comparison, if neither side is null or NaN.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {
@@ -122,8 +122,8 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
-    /// `column in (values)`, or its negation; null for a null row, as in SQL. Floating point numbers are compared as
-    /// pyarrow's `is_in` does: NaN is equal to itself, and 0.0 is not -0.0.
+    /// `column in (values)`, or its negation; null for a null row, as in SQL. Floating point numbers are
+    /// compared as pyarrow's `is_in` does: NaN is equal to itself, and 0.0 is not -0.0.
     In {
         /// A column or a dotted path to a struct's child.
         column: String,

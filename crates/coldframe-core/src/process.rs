@@ -1,7 +1,7 @@
-//! State that belongs to a single process.
+//! Values that belong to a single process.
 //!
-//! Spark's workers fork. Neither threads nor the connections of a client survive that: the child has a copy of both in
-//! memory, waits for threads that it does not have, and reads answers meant for its parent. So whatever holds them is
+//! Spark's workers fork. Threads and connections do not survive a fork: the child would wait for threads that
+//! it does not have, and read answers meant for its parent. So a value that holds threads or connections is
 //! tied to a process id, and is created again in another process.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_encoding::Result;
 
-/// A value that is created once for each process that asks for it.
+/// A value that each process creates for itself, on first use.
 pub struct PerProcess<T> {
     slot: Mutex<Option<(u32, Arc<T>)>>,
 }
@@ -20,7 +20,7 @@ impl<T> PerProcess<T> {
         Self { slot: Mutex::new(None) }
     }
 
-    /// This process's own.
+    /// The value of this process.
     pub fn get(&self, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         let pid = std::process::id();
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_for_a_process() {
+    fn each_process_has_its_own_value() {
         let slot = PerProcess::new();
         let first = slot.get(|| Ok(1)).unwrap();
         assert!(Arc::ptr_eq(&first, &slot.get(|| Ok(2)).unwrap()));

@@ -1,8 +1,8 @@
-//! Which columns of a schema are requested: names, or dotted paths into structs.
+//! The requested columns of a schema: names, or dotted paths into structs.
 //!
-//! `["a.b"]` keeps the struct `a` with the one child `b`, as pyarrow.parquet does. A column whose own name contains
-//! dots takes precedence. Paths go through lists and maps without naming their item (`tags.key` for list<struct<key,
-//! ..>>).
+//! `["a.b"]` keeps the struct `a` with only the child `b`, as pyarrow.parquet does. A column whose name
+//! contains dots takes precedence. Paths lead through lists and maps without naming their items (`tags.key`
+//! for list<struct<key, ..>>).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -60,8 +60,8 @@ impl Projection {
         })
     }
 
-    /// The same with views for strings and binary values, but for the columns `filtered`: what leaves rows out before
-    /// there are views does not keep the others in memory.
+    /// The projection with views for strings and binary values, except in the columns `filtered`: filtering
+    /// plain values does not keep the values of other rows in memory.
     pub(crate) fn with_views(self, filtered: &[&str]) -> Result<Self> {
         let places = outermost(&self.decode, filtered)?;
         let names: Vec<&String> = places.iter().map(|at| self.decode.field(*at).name()).collect();
@@ -78,10 +78,10 @@ impl Projection {
 
     /// The output columns of a decoded batch.
     pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let stands =
+        let is_at =
             |i: usize, f: &Field| batch.schema_ref().fields().get(i).is_some_and(|g| g.name() == f.name());
         // Usually the columns are already in order; searching each by name is slow for wide tables.
-        let moved = self.output.fields().iter().enumerate().any(|(i, f)| !stands(i, f));
+        let moved = self.output.fields().iter().enumerate().any(|(i, f)| !is_at(i, f));
         let known = Names::new(batch.schema_ref(), moved);
         let columns = self
             .output
@@ -89,7 +89,7 @@ impl Projection {
             .iter()
             .enumerate()
             .map(|(i, f)| {
-                let at = if stands(i, f) { Some(i) } else { known.first(f.name()) };
+                let at = if is_at(i, f) { Some(i) } else { known.first(f.name()) };
                 let array = at.and_then(|at| batch.columns().get(at)).ok_or_else(|| {
                     Error::schema(format!("a decoded batch lacks the column `{}`", f.name()))
                 })?;
@@ -125,16 +125,16 @@ impl RequestedPaths {
     }
 }
 
-/// The columns of a schema by name; the first of several with one name.
+/// The columns of a schema by name; the first if several have the same name.
 struct Names<'a> {
     schema: &'a Schema,
     places: HashMap<&'a str, usize>,
 }
 
 impl<'a> Names<'a> {
-    /// For `schema`; empty if it will not be used.
-    fn new(schema: &'a Schema, asked: bool) -> Self {
-        let fields: &[FieldRef] = if asked { schema.fields() } else { &[] };
+    /// For `schema`; empty unless `needed`.
+    fn new(schema: &'a Schema, needed: bool) -> Self {
+        let fields: &[FieldRef] = if needed { schema.fields() } else { &[] };
         let places = fields.iter().enumerate().rev().map(|(at, field)| (field.name().as_str(), at)).collect();
         Self { schema, places }
     }
@@ -143,7 +143,7 @@ impl<'a> Names<'a> {
         self.places.get(name).copied()
     }
 
-    /// The column that `name` means and the path below it.
+    /// The index of the column that `name` refers to, and the path below it.
     fn find(&self, name: &str) -> Result<(usize, Vec<String>)> {
         if let Some(index) = self.first(name) {
             return Ok((index, Vec::new()));
@@ -176,8 +176,8 @@ fn children(data_type: &DataType) -> Option<&Fields> {
     }
 }
 
-/// The fields that a dotted path leads through, from a column of this type down. Names may contain dots themselves: the
-/// whole rest of a path is tried as the name of a child before a part of it.
+/// The fields on a dotted path below a column of this type. Names may contain dots: the whole rest of a path
+/// is tried as a child's name before a part of it.
 pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a FieldRef>> {
     let fields = children(data_type)?;
     if let Some(field) = fields.iter().find(|f| f.name() == path) {
@@ -192,7 +192,7 @@ pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a F
     })
 }
 
-/// The fields that `path` leads through, the column first.
+/// The fields on `path`, the column first.
 pub fn steps<'a>(schema: &'a Schema, path: &str) -> Result<Vec<&'a FieldRef>> {
     let (index, names) = Names::new(schema, true).find(path)?;
     let column = schema.fields().get(index).ok_or_else(|| Error::schema(format!("no column `{path}`")))?;
@@ -215,7 +215,7 @@ fn keep(field: &FieldRef, paths: &[&[String]]) -> FieldRef {
         DataType::List(f) => DataType::List(keep(f, paths)),
         DataType::LargeList(f) => DataType::LargeList(keep(f, paths)),
         DataType::FixedSizeList(f, n) => DataType::FixedSizeList(keep(f, paths), *n),
-        // A map without its key or value is no map: it is kept whole.
+        // A map needs both its key and its value: it is kept whole.
         _ => return field.clone(),
     };
     Arc::new(Field::clone(field).with_data_type(data_type))
@@ -234,7 +234,7 @@ fn keep_children(fields: &Fields, paths: &[&[String]]) -> Fields {
         .collect()
 }
 
-/// `array` with only the struct children that `to` has, and with views where `to` has them, or has not.
+/// `array` with only the struct children of `to`, and with strings in the layout of `to`.
 pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -285,7 +285,8 @@ pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// A batch with the layouts of `schema`, which has the same columns. Plain values that become views stay where they are.
+/// A batch in the layouts of `schema`, which has the same columns. Plain values that become views are not
+/// copied.
 pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref() == schema {
         return Ok(batch.clone());
@@ -296,8 +297,8 @@ pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
 }
 
-/// The paths by which a request names those parts of a column that `wanted` has: its type with fewer fields of structs. The
-/// column's name alone if it has all of them, or if names cannot tell which.
+/// The paths that request the parts of a column that are in `wanted`, its type with fewer struct fields. Only
+/// the column's name if `wanted` has all fields, or if paths would be ambiguous.
 pub fn paths_to(column: &Field, wanted: &DataType) -> Vec<String> {
     let mut paths = Vec::new();
     match leaves(column.name(), column.data_type(), wanted, &mut paths) {
@@ -306,15 +307,18 @@ pub fn paths_to(column: &Field, wanted: &DataType) -> Vec<String> {
     }
 }
 
-/// Adds the paths to what `wanted` has of a type; whether it lacks something. `None` if names do not tell.
+/// Adds the paths of the fields in `wanted` to `paths`. Returns whether `wanted` lacks a field; `None` if
+/// paths would be ambiguous.
 fn leaves(path: &str, own: &DataType, wanted: &DataType, paths: &mut Vec<String>) -> Option<bool> {
     match (own, wanted) {
         (DataType::Struct(own), DataType::Struct(wanted)) if !wanted.is_empty() => {
             let mut lacks = wanted.len() < own.len();
             for field in wanted {
-                let found = own.iter().find(|one| one.name() == field.name() && !one.name().contains('.'))?;
+                let own_field = own
+                    .iter()
+                    .find(|own_field| own_field.name() == field.name() && !own_field.name().contains('.'))?;
                 let below = format!("{path}.{}", field.name());
-                lacks |= leaves(&below, found.data_type(), field.data_type(), paths)?;
+                lacks |= leaves(&below, own_field.data_type(), field.data_type(), paths)?;
             }
             Some(lacks)
         }
@@ -329,7 +333,7 @@ fn leaves(path: &str, own: &DataType, wanted: &DataType, paths: &mut Vec<String>
     }
 }
 
-/// The outermost columns that contain `paths`, each once, in the schema's order.
+/// The indexes of the top-level columns that contain `paths`, each once, in the schema's order.
 pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
     let names = Names::new(schema, true);
     let mut places = paths.iter().map(|path| Ok(names.find(path)?.0)).collect::<Result<Vec<_>>>()?;
@@ -338,8 +342,7 @@ pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
     Ok(places)
 }
 
-/// The column that `path` names in `batch`: a column, or a struct's child including the nulls of the enclosing
-/// structs.
+/// The column at `path` in `batch`. A struct's child includes the nulls of the enclosing structs.
 pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
     let schema = batch.schema();
     let (index, below) = Names::new(&schema, true).find(path)?;
@@ -372,7 +375,7 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable([("id", a, true), ("s", s, true), ("s.b", b, true)]).unwrap()
     }
 
-    /// Every column of a wide table by name, in another order: this must be linear, or it takes minutes.
+    /// All columns of a wide table by name, in another order. If this is not linear, it takes minutes.
     #[test]
     fn a_hundred_thousand_names() {
         let fields: Vec<Field> =
@@ -391,9 +394,9 @@ mod tests {
         let names = |p: &Projection| {
             (p.decode.fields().len(), p.output.fields().iter().map(|f| f.to_string()).collect::<Vec<_>>())
         };
-        let one = Projection::resolve(&batch.schema(), Some(&["s.a".into()]), &["id"]).unwrap();
-        assert_eq!(names(&one).0, 2);
-        let out = one.project(&batch).unwrap();
+        let pruned = Projection::resolve(&batch.schema(), Some(&["s.a".into()]), &["id"]).unwrap();
+        assert_eq!(names(&pruned).0, 2);
+        let out = pruned.project(&batch).unwrap();
         assert_eq!(out.num_columns(), 1);
         assert_eq!(out.column(0).as_struct().num_columns(), 1);
         let own = Projection::resolve(&batch.schema(), Some(&["s.b".into(), "id".into()]), &[]).unwrap();
@@ -405,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_the_fields_that_are_wanted() {
+    fn paths_name_the_wanted_fields() {
         let fields = |names: &[&str]| -> Fields {
             names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect()
         };

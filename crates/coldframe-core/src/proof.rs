@@ -1,27 +1,28 @@
-//! What `verify` checks in a file: data per format, and the only place for its wording.
+//! What `verify` checks in a file, as data of each format, and its description.
 
-/// Checksums over stored bytes, which detect a change that still decodes.
+/// Which stored bytes have checksums. A checksum detects a change that still decodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Checksums {
-    /// The file has none.
+    /// No bytes.
     #[default]
     None,
-    /// Parts of it may have none.
+    /// Some parts may have none.
     Some,
-    /// Everything that holds values has one.
+    /// All bytes that hold values.
     All,
-    /// They are stored but not compared, because the file was opened that way.
+    /// The file has checksums, but was opened without comparing them.
     Ignored,
 }
 
 impl Checksums {
-    /// These, unless checksums are not to be compared.
+    /// `self` if checksums are compared, else `Ignored` if the file has any.
     #[must_use]
     pub fn if_compared(self, compared: bool) -> Self {
         if compared || self == Self::None { self } else { Self::Ignored }
     }
 
-    /// Its name for Python.
+    /// The name in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -31,32 +32,32 @@ impl Checksums {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             Self::None => "no checksums are stored, so a change that still decodes goes unnoticed",
             Self::Some => {
                 "checksums where they are stored; elsewhere a change that still decodes goes unnoticed"
             }
             Self::All => "all checksums",
-            Self::Ignored => "checksums are stored but were not compared, as asked for",
+            Self::Ignored => "checksums are stored but were not compared, as requested",
         }
     }
 }
 
-/// What a report without damage is based on.
+/// The checks behind a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Checksums over its bytes.
+    /// The checksums of the file.
     pub checksums: Checksums,
-    /// What else is compared: fields stored twice, structures that no scan reads.
+    /// Further checks: fields stored twice, structures that no scan reads.
     pub besides: &'static [&'static str],
 }
 
 impl Proof {
     /// What was checked, for display.
-    pub fn words(&self) -> String {
-        let besides = self.besides.iter().flat_map(|one| [", ", one]).collect::<String>();
-        format!("decoding of every value{besides}; {}", self.checksums.words())
+    pub fn text(&self) -> String {
+        let besides = self.besides.iter().flat_map(|check| [", ", check]).collect::<String>();
+        format!("decoding of every value{besides}; {}", self.checksums.text())
     }
 }
 
@@ -65,10 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_say_whether_there_are_checksums() {
+    fn the_text_describes_the_checksums() {
         let proof = Proof { checksums: Checksums::None, besides: &["counts of rows", "ends of streams"] };
-        let words = proof.words();
-        assert!(words.starts_with("decoding of every value, counts of rows, ends of streams; no checksums"));
+        let text = proof.text();
+        assert!(text.starts_with("decoding of every value, counts of rows, ends of streams; no checksums"));
         assert_eq!(Checksums::None.if_compared(false), Checksums::None);
         assert_eq!(Checksums::All.if_compared(false), Checksums::Ignored);
     }

@@ -1,4 +1,4 @@
-//! What to read from a table: plain data, so that it can be sent to other processes.
+//! The request of a scan: plain data, so that it can be sent to other processes.
 
 use crate::options::Strings;
 use crate::{OnError, Predicate, threads};
@@ -16,13 +16,14 @@ pub struct Scan {
     pub batch_rows: usize,
     /// What to do about damage.
     pub on_error: OnError,
-    /// Whether the file may skip what its statistics, indexes and bloom filters exclude. The resulting rows are the
-    /// same without, which tests check.
+    /// Whether the file may skip units that statistics, indexes and bloom filters exclude. The resulting rows
+    /// are the same without pruning, as tests check.
     pub prune: bool,
-    /// Maximum number of busy threads, including those on other units: a format may share the columns of a unit
-    /// among idle threads with [`threads::share`]. Default all processors; 1 means only the caller's.
+    /// Maximum number of busy threads, including those on other units: a format may share the columns of a
+    /// unit among idle threads with [`threads::share`]. Default all processors; 1 means only the caller's.
     pub threads: usize,
-    /// How strings and binary values are laid out; `None` as the file was opened with, and plain without a word.
+    /// The layout of strings and binary values. `None` uses the layout that the file was opened with, by
+    /// default plain.
     pub strings: Option<Strings>,
 }
 

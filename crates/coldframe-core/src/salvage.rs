@@ -1,4 +1,4 @@
-//! What is lost of a unit, what stays, and what the records say: shared by all formats.
+//! Which rows and values of a damaged unit are kept, and the records of the losses: shared by all formats.
 //!
 //! ```text
 //!  losses of columns          stretches of rows           batches
@@ -8,9 +8,10 @@
 //!
 //! The laws that every format's tests check:
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
-//! - under [`OnError::Null`], at least the rows that `Skip` keeps stay: a loss costs a row only if its column is not
-//!   nullable;
-//! - each loss is recorded, and each record is a loss. A row lost by two columns is counted once, for the first.
+//! - [`OnError::Null`] keeps at least the rows that `Skip` keeps: a loss costs a row only if its column is
+//!   not nullable;
+//! - each loss has a record, and each record is a loss. A row lost by two columns counts once, for the first
+//!   column.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -22,19 +23,19 @@ use coldframe_encoding::{Error, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Maximum bytes of one column in a batch of several rows: longer batches are cut, so that memory depends on what is
-/// stored and not on how many rows were requested. A single value may be longer.
+/// Maximum bytes of one column in a batch of several rows. Longer batches are cut, so that memory depends on
+/// the stored data and not on the requested number of rows. A single value may be longer.
 pub const MAX_BATCH_BYTES: u64 = 128 << 20;
 
-/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed [`MAX_BATCH_BYTES`] or
-/// what an array with 32-bit offsets can hold.
+/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed
+/// [`MAX_BATCH_BYTES`] or what an array with 32-bit offsets can hold.
 pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
     let most = if rows > 1 { MAX_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
     if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
 }
 
-/// The result of `read` for `rows` rows, or for half as many until they fit; and for how many rows. A `read`
-/// that returns [`Error::is_batch_too_long`] must not advance its reader.
+/// Calls `read` with `rows` rows, and with half as many until they fit. Returns the result and its number of
+/// rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
 pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
     loop {
         match read(rows) {
@@ -66,7 +67,8 @@ impl Ranges {
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Those that touch it, from the back; each is removed only once, so many additions stay cheap.
+        // Merges the ranges that touch it, from the back. Each is removed only once, so many additions stay
+        // cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;
@@ -90,12 +92,12 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// Whether one contains `at`.
+    /// Whether a range contains `at`.
     pub fn contains(&self, at: u64) -> bool {
         self.0.range(..=at).next_back().is_some_and(|(_, end)| at < *end)
     }
 
-    /// The ranges.
+    /// The ranges, in order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.0.iter().map(|(start, end)| *start..*end)
     }
@@ -115,7 +117,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// What an error costs.
+    /// The loss that an error causes.
     pub fn from_error(error: &Error, bytes: Range<u64>, rows: Range<u64>) -> Self {
         Self { rows, bytes, structure: error.structure(), reason: error.reason() }
     }
@@ -126,9 +128,9 @@ impl Loss {
 pub enum Fate {
     /// All columns can be read.
     Kept,
-    /// They are lost.
+    /// The rows are lost.
     Dropped,
-    /// They stay, with nulls in the columns that are `true`.
+    /// The rows are kept, with nulls in the columns that are `true`.
     Null(Arc<[bool]>),
 }
 
@@ -164,7 +166,7 @@ impl Salvage {
         }
     }
 
-    /// A column has lost rows: they become null if allowed, else they are dropped.
+    /// Records that a column has lost rows. They become null if allowed, else they are dropped.
     pub fn lose(&mut self, column: usize, loss: Loss) {
         match (self.may_be_null.get(column), self.null.get_mut(column)) {
             (Some(true), Some(null)) => {
@@ -175,7 +177,7 @@ impl Salvage {
         }
     }
 
-    /// Whole rows are lost.
+    /// Records that whole rows are lost.
     pub fn lose_rows(&mut self, loss: Loss) {
         let new = self.dropped.add(loss.rows.clone());
         self.record(loss, new);
@@ -199,7 +201,7 @@ impl Salvage {
         cuts.extend([rows.start, rows.end]);
         cuts.sort_unstable();
         cuts.dedup();
-        // Of many columns few are damaged: the others are not checked at each cut.
+        // Usually few of many columns are damaged: only these are checked at each cut.
         let null: Vec<(usize, &Ranges)> =
             self.null.iter().enumerate().filter(|(_, r)| !r.is_empty()).collect();
         let mut stretches: VecDeque<Stretch> = VecDeque::with_capacity(cuts.len());
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn null_costs_rows_only_where_a_column_cannot_be_null() {
+    fn null_costs_rows_only_for_columns_that_are_not_nullable() {
         let damage = DamageLog::default();
         let mut salvage = Salvage::new(OnError::Null, [true, false], damage.clone());
         salvage.lose(0, loss(2..5));
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_read_in_fewer_rows() {
+    fn a_batch_that_is_too_long_is_read_in_fewer_rows() {
         let bytes = |rows: usize| rows as u64 * (40 << 20);
         let read = fitting(100, |rows| check_batch("values", rows, bytes(rows)).map(|()| rows));
         assert_eq!(read.unwrap(), (3, 3));

@@ -1,4 +1,4 @@
-//! Drives any format: plan, fetch, decode, filter, project, limit.
+//! Scans a table of any format: plan, fetch, decode, filter, project, limit.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
-use crate::ahead::Ahead;
+use crate::ahead::ReadAhead;
 use crate::filter::keep_rows;
 use crate::format::Unit;
 use crate::options::Strings;
@@ -20,12 +20,12 @@ use crate::{
 
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {
-    units: Ahead,
+    units: ReadAhead,
     current: Option<Current>,
     request: PlanRequest,
     predicate: Option<Predicate>,
     projection: Projection,
-    /// The columns returned: those of the projection, with the strings that the request wants.
+    /// The columns returned: those of the projection, in the requested layout of strings.
     output: SchemaRef,
     left: u64,
     done: bool,
@@ -33,12 +33,12 @@ pub struct ScanReader {
     rows: u64,
 }
 
-/// What a scan has done so far.
+/// The work that a scan has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Units (stripes, row groups, runs of blocks) decoded.
     pub units: u64,
-    /// Units passed over since statistics, indexes or bloom filters exclude their rows.
+    /// Units skipped because statistics, indexes or bloom filters exclude their rows.
     pub pruned: u64,
     /// Rows decoded, before the filter.
     pub rows: u64,
@@ -62,8 +62,8 @@ struct Current {
 }
 
 impl Current {
-    /// The next batch of at most `most` rows. Later stages size memory by the rows of a batch, and a file may claim any
-    /// number of them if no column is requested.
+    /// The next batch of at most `most` rows. Later stages allocate memory by the rows of a batch, and a file
+    /// may claim any number of rows if no column is requested.
     fn next(&mut self, most: usize) -> Option<Result<RecordBatch>> {
         let batch = match self.rest.take() {
             Some(rest) => rest,
@@ -114,7 +114,7 @@ impl ScanReader {
         let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
         let plan = file.plan(&request, split)?;
         // With a limit, do not prefetch.
-        let units = Ahead::new(plan, ahead);
+        let units = ReadAhead::new(plan, ahead);
         Ok(Self {
             units,
             current: None,
@@ -136,9 +136,10 @@ impl ScanReader {
         }
     }
 
-    /// Whether later units are requested while one is decoded: known once the first was requested.
-    pub fn asks_early(&self) -> bool {
-        self.units.asks_early()
+    /// Whether later units are requested while a unit is decoded. This is known once the first unit was
+    /// requested.
+    pub fn reads_ahead(&self) -> bool {
+        self.units.reads_ahead()
     }
 
     /// The columns returned.
@@ -151,7 +152,7 @@ impl ScanReader {
         self.decoded
     }
 
-    /// What was done so far.
+    /// The work done so far.
     pub fn work(&self) -> Work {
         Work { units: self.decoded, pruned: self.units.pruned(), rows: self.rows }
     }
@@ -257,7 +258,7 @@ impl RecordBatchReader for ScanReader {
     }
 }
 
-/// How many rows of the whole table pass `predicate`; decodes only the filter's columns.
+/// The number of rows of the whole table that pass `predicate`. Decodes only the filter's columns.
 pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> {
     if let (None, Some(rows), false) = (&predicate, file.row_count(), file.counts_by_reading()) {
         return Ok(rows);
@@ -273,8 +274,9 @@ pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> 
     Ok(rows)
 }
 
-/// A unit that a scan would read, without the means to read it.
+/// The description of a unit that a scan would read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnitPlace {
     /// Its name: `stripe 3`.
     pub structure: String,
@@ -286,8 +288,8 @@ pub struct UnitPlace {
     pub fetched: u64,
 }
 
-/// The units of the table that `scan` would read: those that statistics, indexes and bloom filters do not exclude. No
-/// row is decoded. Calls `each` for one after the other; an error from it stops the listing.
+/// Lists the units of the table that `scan` would read: those that statistics, indexes and bloom filters do
+/// not exclude. Decodes no row. Calls `each` for each unit; an error from it stops the listing.
 pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) -> Result<()>) -> Result<()> {
     for split in file.splits(u64::MAX)? {
         let mut reader = ScanReader::try_new(file, scan, &split, DamageLog::default())?;
@@ -300,19 +302,18 @@ pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) 
     Ok(())
 }
 
-/// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch with the
-/// rows so far, and may stop the run with an error.
+/// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch
+/// with the rows so far, and may stop the run with an error.
 pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
     let damage = DamageLog::default();
     let mut report = Report { proof: file.proof(), ..Report::default() };
-    // An error after which a scan cannot continue is damage too: it is reported here, and the next split is
-    // tried.
+    // An error that ends a scan is damage too: it is recorded, and the next split is tried.
     let lost = |e: Error, split: &Split, rows: Option<u64>| {
         damage.push(Damage::from_error(&e, split.range.clone(), rows));
     };
     let splits = match file.splits(u64::MAX) {
-        Err(e) if is_told(&e) => {
+        Err(e) if is_reported(&e) => {
             damage.push(Damage::from_error(&e, 0..0, file.row_count()));
             Vec::new()
         }
@@ -320,7 +321,7 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     };
     for split in splits {
         let mut reader = match ScanReader::try_new(file, &scan, &split, damage.clone()) {
-            Err(e) if is_told(&e) => {
+            Err(e) if is_reported(&e) => {
                 lost(e, &split, split.rows);
                 continue;
             }
@@ -330,7 +331,7 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
             match reader.next_batch() {
                 Ok(Some(batch)) => report.rows += batch.num_rows() as u64,
                 Ok(None) => break,
-                Err(e) if is_told(&e) => {
+                Err(e) if is_reported(&e) => {
                     lost(e, &split, None);
                     break;
                 }
@@ -347,8 +348,8 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     Ok(report)
 }
 
-/// Whether [`verify`] should report an error. A value that does not fit the requested types may be damage or may be
-/// correct.
-fn is_told(e: &Error) -> bool {
+/// Whether [`verify`] reports an error as damage. That includes values that do not fit the requested types,
+/// which may be correct.
+fn is_reported(e: &Error) -> bool {
     e.is_damage() || matches!(e.kind(), ErrorKind::Schema(_))
 }

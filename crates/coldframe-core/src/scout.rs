@@ -1,13 +1,14 @@
-//! Decodes a filter's columns first and the others only where a row passes: what the scouts of all formats share.
+//! Late materialisation: decodes a filter's columns first, and the other columns only for rows that pass. The
+//! formats share this part of it.
 //!
 //! ```text
 //! rows           | . . . . | . . x . | . . . . | x x x . |     x passes the filter
 //! filter's       | v v v v | v v v v | v v v v | v v v v |     decoded
-//! others         |         |     v   |         | v v v v |     decoded; how finely is the format's affair
+//! others         |         |     v   |         | v v v v |     decoded, as selectively as the format can
 //! ```
 //!
-//! Damage is found only in what is decoded, so a scan with `skip` or `null`, which must report losses, has no
-//! scout.
+//! A scan detects damage only in the columns that it decodes. A scan with `skip` or `null` must report all
+//! losses, so it decodes all columns.
 
 use std::sync::Arc;
 

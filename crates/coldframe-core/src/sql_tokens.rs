@@ -1,9 +1,10 @@
-//! The tokens of SQL: of conditions, and of statements that create tables.
+//! The tokens of SQL conditions and of statements that create tables.
 
 use coldframe_encoding::{Error, Result};
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TokenKind {
     /// `12`, `1.5`, `.5e-3`
     Number,
@@ -70,32 +71,32 @@ pub fn position(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).chars().count() + 1
 }
 
-/// All tokens of a text, followed by the end token. Errors call the text `what`.
+/// The tokens of a text, followed by the end token. Errors call the text `what`.
 pub fn tokens<'a>(what: &str, text: &'a str) -> Result<Vec<Token<'a>>> {
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     let mut at = 0;
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let trimmed = rest.trim_start();
         at += rest.len() - trimmed.len();
         if trimmed.is_empty() {
-            found.push(Token { kind: TokenKind::End, text: "", at });
-            return Ok(found);
+            all.push(Token { kind: TokenKind::End, text: "", at });
+            return Ok(all);
         }
-        let Some((kind, length)) = one(trimmed) else {
+        let Some((kind, length)) = next_token(trimmed) else {
             let shown: String = trimmed.chars().take(10).collect();
             let position = position(text, at);
             return Err(Error::invalid(format!(
                 "{what} {text:?}, position {position}: cannot read {shown:?}"
             )));
         };
-        found.push(Token { kind, text: trimmed.get(..length).unwrap_or_default(), at });
+        all.push(Token { kind, text: trimmed.get(..length).unwrap_or_default(), at });
         at += length;
     }
 }
 
 /// The kind and length of the token at the start of a text.
-fn one(text: &str) -> Option<(TokenKind, usize)> {
+fn next_token(text: &str) -> Option<(TokenKind, usize)> {
     let first = text.chars().next()?;
     let second = text.chars().nth(1);
     match first {

@@ -1,33 +1,35 @@
-//! What a file states of its columns, as numbers: decoded values are held against it.
+//! Typed column statistics of a file, to compare decoded values with.
 
-/// The smallest or the largest value that a file states.
+/// The smallest or the largest value of a column, according to its file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum StatedEnd {
+#[non_exhaustive]
+pub enum Bound {
     /// An integer.
     Whole(i64),
     /// A floating point number.
     Float(f64),
-    /// Digits and how many of them stand behind the point. No value is beyond it, and there may be none that is equal.
-    Bound(i128, u8),
+    /// A decimal: its digits, and the number of digits after the point. Inclusive, but perhaps no value is
+    /// equal.
+    Decimal(i128, u8),
     /// Days since 1970.
     Days(i32),
 }
 
-/// What a file states of a column of its rows; `None` for what it does not state, or states in a way of its own.
+/// Statistics of a column. `None` for those that the file lacks, or stores in a form that cannot be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StatedColumn {
-    /// Its name.
+pub struct ColumnSummary {
+    /// The column's name.
     pub name: String,
-    /// Values that are not null.
+    /// The number of values that are not null.
     pub values: Option<u64>,
-    /// Those that are true.
+    /// The number of values that are true.
     pub trues: Option<u64>,
-    /// Bytes of all texts or blobs together.
+    /// The total bytes of texts or binary values.
     pub bytes: Option<u64>,
     /// The sum of integers.
     pub sum: Option<i64>,
     /// The smallest value.
-    pub smallest: Option<StatedEnd>,
+    pub smallest: Option<Bound>,
     /// The largest value.
-    pub largest: Option<StatedEnd>,
+    pub largest: Option<Bound>,
 }

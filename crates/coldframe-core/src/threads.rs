@@ -1,80 +1,81 @@
 //! Threads that share the columns of a unit.
 //!
 //! ```text
-//! unit 0 ──▶ thread of a scan ──▶ columns, alone while all threads have a unit
-//! unit 1 ──▶ thread of a scan ──▶ columns ── and with a helper once unit 0 is done
+//! unit 0 ──▶ thread of a scan ──▶ columns, without helpers while all threads have a unit
+//! unit 1 ──▶ thread of a scan ──▶ columns ── with a helper once unit 0 is done
 //! ```
 //!
-//! A scan may decode several units at once, each on a thread of its own. That takes precedence: columns get helpers
-//! only from threads that have no unit. So a scan of many units never has more busy threads than requested, and the
-//! last unit, or the only one of a file, can still use them all.
+//! A scan may decode several units at once, one per thread. Units take precedence: columns get helpers only
+//! while fewer threads than requested are busy. So a scan of many units never exceeds the requested threads,
+//! and the last unit, or the only unit of a file, can use all of them.
 //!
-//! Helpers are started for the work and end with it, so a process that forks, like Spark's workers, loses none.
+//! Helpers end with the work that they were started for, so a process that forks, like Spark's workers, loses
+//! none.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// More are of no use to one scan.
-pub const MOST: usize = 256;
+/// Maximum number of threads of a scan; more would not help.
+pub const MAX: usize = 256;
 
-/// As many threads as the machine has processors.
+/// The number of the machine's processors, at most [`MAX`].
 pub fn all() -> usize {
     static ALL: OnceLock<usize> = OnceLock::new();
-    *ALL.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST))
+    *ALL.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX))
 }
 
-/// Threads of this process that share columns.
-static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+/// The number of busy threads of this process that share columns.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
 
-/// One busy thread.
-struct Working;
+/// A busy thread.
+struct BusyThread;
 
-impl Working {
+impl BusyThread {
     fn start() -> Self {
-        AT_WORK.fetch_add(1, Ordering::Relaxed);
+        BUSY.fetch_add(1, Ordering::Relaxed);
         Self
     }
 
-    /// One more, if there are fewer than `most`.
+    /// Counts a busy thread, if there are fewer than `most`.
     fn start_below(most: usize) -> Option<Self> {
-        let more = |at_work: usize| (at_work < most).then_some(at_work + 1);
-        AT_WORK.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+        let more = |busy: usize| (busy < most).then_some(busy + 1);
+        BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
     }
 }
 
-impl Drop for Working {
+impl Drop for BusyThread {
     fn drop(&mut self) {
-        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+        BUSY.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Does `work` on each of `items`, started in order, on this thread and as many helpers as keep the number of busy
-/// threads within `threads` ([`crate::Scan::threads`]).
+/// Calls `work` with each of `items`, in order, on this thread and on helpers. The number of busy threads
+/// stays within `threads` ([`crate::Scan::threads`]).
 pub fn share<T: Send>(
     items: impl ExactSizeIterator<Item = T> + Send,
     threads: usize,
     work: impl Fn(T) + Sync,
 ) {
-    let this = Working::start();
+    let this = BusyThread::start();
     let most_helpers = items.len().saturating_sub(1);
-    let helpers: Vec<Working> =
-        std::iter::from_fn(|| Working::start_below(threads.min(MOST))).take(most_helpers).collect();
+    let helpers: Vec<BusyThread> =
+        std::iter::from_fn(|| BusyThread::start_below(threads.min(MAX))).take(most_helpers).collect();
     if helpers.is_empty() {
         items.for_each(work);
         return;
     }
     let queue = Mutex::new(items);
-    let take = |working: Working| {
+    let take = |busy: BusyThread| {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(item) = next else { break };
             work(item);
         }
-        drop(working);
+        drop(busy);
     };
     std::thread::scope(|scope| {
         for helper in helpers {
-            // If the system has no more threads, the others do the work.
+            // If the system cannot start a thread, the other threads do the work.
             drop(std::thread::Builder::new().spawn_scoped(scope, || take(helper)));
         }
         take(this);
@@ -87,8 +88,8 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn all_is_done_once_and_helpers_leave() {
-        // Other tests may share work at the same time: only what this one adds is known.
+    fn each_item_is_processed_once() {
+        // Other tests may start helpers at the same time, so only bounds are checked.
         for threads in [0, 1, 64] {
             let done = Mutex::new(Vec::new());
             let by = Mutex::new(HashSet::new());

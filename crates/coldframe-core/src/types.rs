@@ -1,4 +1,4 @@
-//! The columns of many files as those of one table, with one type for a column that has several.
+//! One schema for many files, with a common type for each column.
 //!
 //! ```text
 //! a.orc   id int,     name string                  id bigint
@@ -6,18 +6,18 @@
 //! c.orc               name string                  at date          null where a file lacks it
 //! ```
 //!
-//! Columns are matched by name, in any case if that is unambiguous. [`wider`] has the rules for types. Types without a
-//! common type (text and numbers, decimals and doubles, instants and wall clocks) are an error that names a file for
-//! each of the two.
+//! Columns are matched by name, in any case if that is unambiguous. [`wider`] has the rules for types. If two
+//! types have no common type (text and numbers, decimals and doubles, instants and wall clocks), the error
+//! names a file for each.
 //!
 //! | module | holds |
 //! |---|---|
 //! | this | one schema for many files |
-//! | `widen` | the common type for the values of two |
-//! | `plain` | the types that a consumer such as Spark has |
-//! | [`mod@arrange`] | a file's columns in the table's form: its order, its names, nulls for missing ones |
+//! | `widen` | the common type of two types |
+//! | `plain` | the types of a consumer such as Spark |
+//! | [`mod@arrange`] | a file's columns in the table's order and under its names, nulls for missing columns |
 //! | [`ddl`] | columns and types in the language of Hive's and Spark's `CREATE TABLE` |
-//! | [`views`] | strings and binary values as views, or without |
+//! | [`views`] | strings and binary values as views, or plain |
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
 
 pub mod arrange;
@@ -40,19 +40,20 @@ pub use widen::{MAX_PRECISION, Unlike, wider};
 
 use crate::{Error, Result};
 
-/// The merged column so far.
+/// A column merged from several files.
 struct MergedColumn<'a> {
     field: Field,
     /// A file that has this type.
     path: &'a str,
-    /// How many of the schemas have it.
+    /// The number of schemas that have the column.
     count: usize,
 }
 
-/// One schema for those of several files, given with their paths: the first one's columns and metadata, then those that
-/// the others add. A column that a file lacks is nullable, and so is a field of a struct.
+/// Merges the schemas of several files, given with their paths: the columns and metadata of the first schema,
+/// then the columns that the others add. A column or struct field that a file lacks is nullable.
 ///
-/// A schema error if a column has incompatible types, or a file has a column twice; it names `table`.
+/// Returns a schema error, which names `table`, if a column has incompatible types or a file has a column
+/// twice.
 pub fn unify<'a>(
     schemas: impl IntoIterator<Item = (&'a str, &'a Schema)>,
     table: Option<&str>,
@@ -68,12 +69,12 @@ pub fn unify<'a>(
             continue;
         }
         check_names(schema).map_err(|twice| {
-            let why = format!("columns {twice:?} occur twice: files are put together by name");
+            let why = format!("columns {twice:?} occur twice, but files are merged by column name");
             Error::schema(format!("{of}{path}: {why}"))
         })?;
         for (name, field) in names_in(schema, &places).into_iter().zip(schema.fields()) {
-            let found = places.get(&name).and_then(|place| columns.get_mut(*place));
-            if let Some(known) = found {
+            let merged = places.get(&name).and_then(|place| columns.get_mut(*place));
+            if let Some(known) = merged {
                 known.add(field, path).map_err(|why| Error::schema(format!("{of}{why}")))?;
             } else {
                 places.insert(name, columns.len());
@@ -90,20 +91,20 @@ pub fn unify<'a>(
 }
 
 impl<'a> MergedColumn<'a> {
-    /// One more file has it. A later conflict names the file that determined the type.
+    /// Adds the column of another file. A later conflict names the file that determined the type.
     fn add(&mut self, other: &Field, path: &'a str) -> Result<(), String> {
         self.count += 1;
         let nullable = self.field.is_nullable() || other.is_nullable();
-        let (one, another) = (self.field.data_type(), other.data_type());
-        let wide = wider(one, another).map_err(|why| {
+        let (own, added) = (self.field.data_type(), other.data_type());
+        let wide = wider(own, added).map_err(|why| {
             let (name, path_of) = (self.field.name(), self.path);
             format!(
                 "column {name} is {} in {path_of} and {} in {path}: {why}",
-                name::name(one),
-                name::name(another)
+                name::name(own),
+                name::name(added)
             )
         })?;
-        if wide != *one {
+        if wide != *own {
             self.path = path;
         }
         self.field = self.field.clone().with_data_type(wide).with_nullable(nullable);
@@ -124,7 +125,7 @@ fn check_names(schema: &Schema) -> Result<(), Vec<&String>> {
     Err(twice)
 }
 
-/// The table's names for a file's columns: the same name, or the one that differs in case only.
+/// The table's names for a file's columns: the same name, or the only name that differs just in case.
 fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
     let own: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
     let mut alike: HashMap<String, Vec<&String>> = HashMap::new();
@@ -132,7 +133,7 @@ fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
         alike.entry(name.to_lowercase()).or_default().push(name);
     }
     let of = |name: &String| match alike.get(&name.to_lowercase()).map(Vec::as_slice) {
-        Some([one]) if !own.contains(*one) => (*one).clone(),
+        Some([name]) if !own.contains(*name) => (*name).clone(),
         _ => name.clone(),
     };
     schema.fields().iter().map(|field| of(field.name())).collect()
@@ -151,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn columns_go_by_name_in_any_case_where_that_is_unambiguous() {
+    fn columns_are_matched_by_name_in_any_unambiguous_case() {
         let first = schema(&[("id", DataType::Int32, false), ("name", DataType::Utf8, true)]);
         let second = schema(&[("Name", DataType::Utf8, true), ("id", DataType::Int64, false)]);
         let third = schema(&[("name", DataType::Utf8, true), ("NAME", DataType::Date32, false)]);
-        let found = unify([("a", &first), ("b", &second), ("c", &third), ("d", &first)], None).unwrap();
+        let merged = unify([("a", &first), ("b", &second), ("c", &third), ("d", &first)], None).unwrap();
         let want =
             [("id", DataType::Int64, true), ("name", DataType::Utf8, true), ("NAME", DataType::Date32, true)];
-        assert_eq!(found, schema(&want));
+        assert_eq!(merged, schema(&want));
     }
 
     #[test]
-    fn a_conflict_names_the_file_that_made_the_type() {
+    fn a_conflict_names_the_file_that_set_the_type() {
         let of = |kind: &DataType| schema(&[("v", kind.clone(), true)]);
         let (byte, long, text) = (of(&DataType::Int8), of(&DataType::Int64), of(&DataType::Utf8));
         let all = [("a", &byte), ("b", &long), ("c", &byte), ("d", &text)];
@@ -173,11 +174,11 @@ mod tests {
         );
         let twice = schema(&[("v", DataType::Int8, true), ("v", DataType::Int8, true)]);
         let e = unify([("a", &twice)], None).unwrap_err();
-        assert_eq!(e.to_string(), "a: columns [\"v\"] occur twice: files are put together by name");
+        assert_eq!(e.to_string(), "a: columns [\"v\"] occur twice, but files are merged by column name");
     }
 
     #[test]
-    fn the_first_ones_metadata_stays() {
+    fn the_metadata_of_the_first_schema_stays() {
         let metadata = HashMap::from([("k".to_owned(), "v".to_owned())]);
         let first = schema(&[("v", DataType::Int8, true)]).with_metadata(metadata.clone());
         let second = schema(&[("v", DataType::Int16, true)]);

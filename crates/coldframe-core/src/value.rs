@@ -1,4 +1,4 @@
-//! What a file states about itself, as plain nested data: metadata, details of the layout, statistics.
+//! Nested data for metadata, details of the layout and statistics.
 
 /// A nested value. Maps keep their order.
 #[derive(Clone, Debug, PartialEq)]

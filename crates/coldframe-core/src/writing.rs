@@ -1,4 +1,4 @@
-//! What all writers check before they accept a batch.
+//! Checks that all writers make before they accept a batch.
 
 mod intake;
 
@@ -8,12 +8,12 @@ use coldframe_encoding::{Error, ErrorKind, Result};
 
 pub use intake::Intake;
 
-/// A problem with data to be written, as an error about that data: no file is corrupt, there is none yet.
+/// The error for data that cannot be written. It is not damage, because no file exists yet.
 pub fn unsuitable(e: Error) -> Error {
     if e.is_damage() { schema(&e) } else { e }
 }
 
-/// A writer's complaint about values: its options were checked before, so what is invalid is the data.
+/// The error for values that a writer refuses. Its options were checked before, so the data is invalid.
 pub fn unfit(e: Error) -> Error {
     if matches!(e.kind(), ErrorKind::InvalidArgument(_)) { schema(&e) } else { unsuitable(e) }
 }
@@ -35,7 +35,7 @@ pub fn stream_error(e: ArrowError) -> Error {
     }
 }
 
-/// Whether a write failed: anything written after a missing part would be in the wrong place.
+/// Whether a write failed. Writing after a missing part would corrupt the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failed(bool);
 
@@ -43,12 +43,12 @@ impl Failed {
     /// An error if an earlier write failed.
     pub fn check(self) -> Result<()> {
         if self.0 {
-            return Err(Error::invalid("this file could not be written before; it is incomplete"));
+            return Err(Error::invalid("an earlier write to this file failed, so it is incomplete"));
         }
         Ok(())
     }
 
-    /// Passes `written` on, and remembers whether it failed.
+    /// Returns `written`, and remembers whether it failed.
     pub fn keep<T>(&mut self, written: Result<T>) -> Result<T> {
         self.0 |= written.is_err();
         written
@@ -57,9 +57,9 @@ impl Failed {
 
 /// An error unless `batch` has `expected` columns.
 pub fn check_column_count(batch: &RecordBatch, expected: usize) -> Result<()> {
-    let found = batch.num_columns();
-    if found == expected {
+    let actual = batch.num_columns();
+    if actual == expected {
         return Ok(());
     }
-    Err(Error::schema(format!("expected batches of {expected} columns, found {found}")))
+    Err(Error::schema(format!("expected batches of {expected} columns, found {actual}")))
 }

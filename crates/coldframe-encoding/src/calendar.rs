@@ -1,9 +1,9 @@
 //! Days since 1970-01-01 and the calendars that map them to year, month and day.
 //!
-//! Arrow and Java's `java.time` count Gregorian days throughout (proleptic). `java.util`'s calendar, which Hive before
-//! 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, the next day being 1582-10-15; a day number before
-//! that means another year, month and day. Users saw the year, month and day, so these are kept and the number changes
-//! ([`hybrid_to_proleptic`]).
+//! Arrow and Java's `java.time` use the Gregorian calendar for all days (proleptic). `java.util`'s calendar,
+//! which Hive before 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, followed by 1582-10-15.
+//! Before that, the same day number means different dates in the two calendars. Users saw the year, month and
+//! day, so these are kept and the number changes ([`hybrid_to_proleptic`]).
 
 /// 1582-10-15, the first Gregorian day of the hybrid calendar.
 pub const CUTOVER: i64 = -141_427;
@@ -25,7 +25,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// From these numbers, whether or not the date exists.
+    /// A date that need not exist.
     pub fn new(year: i64, month: i64, day: i64) -> Self {
         Self { year, month, day }
     }
@@ -77,7 +77,8 @@ impl Civil {
         Self { year: year + i64::from(month <= 2), month, day: of_year - (153 * march_month + 2) / 5 + 1 }
     }
 
-    /// The days since 1970-01-01 of this day in the hybrid calendar; a day in the gap of 1582 counts as Julian.
+    /// The days since 1970-01-01 of this day in the hybrid calendar; a day in the gap of 1582 counts as
+    /// Julian.
     pub fn hybrid_days(self) -> i64 {
         let gregorian = self.days();
         if gregorian >= CUTOVER { gregorian } else { self.julian_days() }
@@ -97,8 +98,8 @@ pub fn hybrid_to_proleptic(day: i64) -> i64 {
     if day >= CUTOVER { day } else { relabelled(day) }
 }
 
-/// The Gregorian number of the date that has the Julian number `day`. Years begin in March in both, so that leap days
-/// are last.
+/// The Gregorian number of the date that has the Julian number `day`. Years begin in March in both, so that
+/// leap days are last.
 fn relabelled(day: i64) -> i64 {
     let since = day.saturating_add(MARCH_EPOCH + 2);
     let (cycle, of_cycle) = (since.div_euclid(1461), since.rem_euclid(1461));
@@ -153,7 +154,8 @@ pub fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
     if month.wrapping_sub(1) >= 12 || day.wrapping_sub(1) >= last {
         return None;
     }
-    // Years from March, shifted by a cycle of 400 so that year 0 stays positive. 979 / 32 approximates a month.
+    // Years from March, shifted by a cycle of 400 so that year 0 stays positive. 979 / 32 approximates a
+    // month.
     let before_march = u32::from(month <= 2);
     let year = year + 400 - before_march;
     let century = year / 100;
@@ -168,20 +170,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_day_of_the_common_years_goes_there_and_back() {
+    fn every_day_of_the_common_years_round_trips() {
         let mut civil = Civil::new(0, 1, 1);
         for days in civil.days()..=Civil::new(9999, 12, 31).days() {
-            let found = Civil::from_days(days);
-            assert_eq!(found.days(), days);
+            let date = Civil::from_days(days);
+            assert_eq!(date.days(), days);
             let narrow = |n: i64| u32::try_from(n).unwrap();
             assert_eq!(
-                days_of_common_year(narrow(found.year), narrow(found.month), narrow(found.day))
-                    .map(i64::from),
+                days_of_common_year(narrow(date.year), narrow(date.month), narrow(date.day)).map(i64::from),
                 Some(days),
-                "{found:?}"
+                "{date:?}"
             );
-            assert!(found.exists() && (days == -719_528 || found > civil));
-            civil = found;
+            assert!(date.exists() && (days == -719_528 || date > civil));
+            civil = date;
         }
         assert_eq!(Civil::new(1970, 1, 1).days(), 0);
         assert_eq!(Civil::from_days(-719_529), Civil::new(-1, 12, 31));
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hybrid_calendar_goes_there_and_back() {
+    fn the_hybrid_calendar_round_trips() {
         let unlike = (-1_500_000..200_000).filter(|d| hybrid_to_proleptic(*d) != hybrid_to_proleptic(*d + 1));
         for day in unlike.step_by(97) {
             let proleptic = hybrid_to_proleptic(day);

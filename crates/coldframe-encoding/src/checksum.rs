@@ -17,8 +17,8 @@ pub fn xxh3_64(bytes: &[u8]) -> u64 {
     twox_hash::XxHash3_64::oneshot(bytes)
 }
 
-/// The CRC-32C whose masked form is `masked`. LevelDB and RocksDB store it rotated by 15 bits and offset, so that data
-/// that contains its own checksum still gets a different one.
+/// The CRC-32C whose masked form is `masked`. LevelDB and RocksDB store it rotated by 15 bits and offset,
+/// because checksums of data that contains checksums are weak.
 pub fn unmasked_crc32c(masked: u32) -> u32 {
     masked.wrapping_sub(0xa282_ead8).rotate_left(15)
 }
@@ -39,11 +39,11 @@ pub fn check_xxh3_low(stored: u32, bytes: &[u8]) -> Result<()> {
     check("XXH3", stored, u32::from_le_bytes([a, b, c, d]))
 }
 
-fn check(algorithm: &'static str, expected: u32, found: u32) -> Result<()> {
-    if expected == found {
+fn check(algorithm: &'static str, expected: u32, computed: u32) -> Result<()> {
+    if expected == computed {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Checksum { algorithm, expected, found }))
+    Err(Error::new(ErrorKind::Checksum { algorithm, expected, found: computed }))
 }
 
 #[cfg(test)]

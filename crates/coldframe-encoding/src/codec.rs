@@ -13,15 +13,15 @@
 //! | `Bzip2` | `BZh` streams, several may follow each other | no useful bound | libbz2-rs |
 //! | `Brotli` | RFC 7932 stream, window up to 16 MiB | no useful bound | brotli |
 //!
-//! Before anything is allocated for a claimed size, it is checked against how far `src` can expand. Where the bound
-//! is loose (the last three), the output buffer starts at 64 times the input and grows only after the stream has
-//! actually filled it. Hadoop's block framing is in [`hadoop`].
+//! A claimed size is compared with the maximum expansion of `src` before memory is allocated. For the last
+//! three algorithms, whose bound is loose, the output buffer starts at 64 times the input and grows only
+//! after the stream has filled it. Hadoop's block framing is in [`hadoop`].
 //!
 //! After an error, `out` has its previous length.
 //!
-//! Measured on one core of a shared 2-core x86-64 machine, text cells of an RCFile in blocks of 256 KiB to 1 MiB at the
-//! usual level, MB/s of raw bytes (compress / decompress): zlib 65 / 620, snappy 380 / 1250, lz4 470 / 3200, lzo 300 / 1030,
-//! zstd 160 / 800, bzip2 13 / 36, brotli 22 / 360.
+//! Measured on one core of a shared 2-core x86-64 machine, text cells of an RCFile in blocks of 256 KiB to 1
+//! MiB at the usual level, MB/s of raw bytes (compress / decompress): zlib 65 / 620, snappy 380 / 1250, lz4
+//! 470 / 3200, lzo 300 / 1030, zstd 160 / 800, bzip2 13 / 36, brotli 22 / 360.
 
 mod blocks;
 mod compress;
@@ -112,7 +112,7 @@ impl Algorithm {
         }
     }
 
-    /// How much to allocate for `src` before any output was seen.
+    /// The size of the first output buffer.
     fn justified(self, compressed: usize) -> usize {
         match self {
             Self::Zstd | Self::Bzip2 | Self::Brotli => compressed.saturating_mul(64).max(1 << 20),
@@ -120,19 +120,19 @@ impl Algorithm {
         }
     }
 
-    /// The output size that the compressed bytes state, if they do: only a hint.
-    fn stated_size(self, src: &[u8]) -> Option<usize> {
+    /// The output size according to the compressed bytes, if they contain it; only a hint.
+    fn content_size(self, src: &[u8]) -> Option<usize> {
         match self {
             Self::None => Some(src.len()),
-            Self::Snappy => blocks::snappy_stated_size(src),
+            Self::Snappy => blocks::snappy_content_size(src),
             Self::Gzip => src.last_chunk().and_then(|n| usize::try_from(u32::from_le_bytes(*n)).ok()),
-            Self::Zstd => streams::zstd_stated_size(src),
+            Self::Zstd => streams::zstd_content_size(src),
             _ => None,
         }
     }
 
     #[cold]
-    fn found_more(self, most: usize) -> Error {
+    fn too_long(self, most: usize) -> Error {
         self.corrupt(format_args!("expected at most {most} bytes, found more"))
     }
 
@@ -153,8 +153,8 @@ impl FromStr for Algorithm {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
+        let algorithm = Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name));
+        algorithm.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
             Error::invalid(format!("expected a compression of {names}, found \"{name}\""))
         })
@@ -199,19 +199,19 @@ impl Decompressor {
     ) -> Result<()> {
         check_expansion(algorithm, src, expected)?;
         let first = expected.min(algorithm.justified(src.len()));
-        let found = self.append(algorithm, src, first, expected, out)?;
-        if found == Some(expected) {
+        let len = self.append(algorithm, src, first, expected, out)?;
+        if len == Some(expected) {
             return Ok(());
         }
-        if let Some(found) = found {
-            out.truncate(out.len().saturating_sub(found));
+        if let Some(len) = len {
+            out.truncate(out.len().saturating_sub(len));
         }
-        let found = found.map_or_else(|| "more".to_owned(), |n| n.to_string());
-        Err(algorithm.corrupt(format_args!("expected {expected} bytes, found {found}")))
+        let len = len.map_or_else(|| "more".to_owned(), |n| n.to_string());
+        Err(algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
-    /// Appends the contents of `src` to `out`; they may be at most `ceiling` bytes. For streams of unknown size.
-    /// Returns the number of bytes.
+    /// Appends the contents of `src` to `out`; they may be at most `ceiling` bytes. For streams of unknown
+    /// size. Returns the number of bytes.
     pub fn decompress_bounded(
         &mut self,
         algorithm: Algorithm,
@@ -220,12 +220,12 @@ impl Decompressor {
         out: &mut Vec<u8>,
     ) -> Result<usize> {
         let (first, most) = bounds(algorithm, src, ceiling);
-        let found = self.append(algorithm, src, first, most, out)?;
-        found.ok_or_else(|| algorithm.found_more(most))
+        let len = self.append(algorithm, src, first, most, out)?;
+        len.ok_or_else(|| algorithm.too_long(most))
     }
 
-    /// Like [`Self::decompress_bounded`], but overwrites `out` from `at` on and extends it if needed. Bytes after the result
-    /// are arbitrary: reused memory need not be cleared.
+    /// Like [`Self::decompress_bounded`], but overwrites `out` from `at` on and extends it if needed. Bytes
+    /// after the result are arbitrary, so that callers can reuse memory without clearing it.
     pub fn decompress_over(
         &mut self,
         algorithm: Algorithm,
@@ -235,11 +235,11 @@ impl Decompressor {
         at: usize,
     ) -> Result<usize> {
         let (first, most) = bounds(algorithm, src, ceiling);
-        let found = self.write_at(algorithm, src, first, most, out, at)?;
-        found.ok_or_else(|| algorithm.found_more(most))
+        let len = self.write_at(algorithm, src, first, most, out, at)?;
+        len.ok_or_else(|| algorithm.too_long(most))
     }
 
-    /// Decodes to the end of `out`; `None` and nothing appended if `most` bytes do not suffice.
+    /// Appends the decoded bytes to `out`; `None`, and nothing appended, if they are more than `most`.
     fn append(
         &mut self,
         algorithm: Algorithm,
@@ -249,13 +249,14 @@ impl Decompressor {
         out: &mut Vec<u8>,
     ) -> Result<Option<usize>> {
         let start = out.len();
-        let found = self.write_at(algorithm, src, room, most, out, start);
-        let appended = if let Ok(Some(n)) = &found { *n } else { 0 };
+        let len = self.write_at(algorithm, src, room, most, out, start);
+        let appended = if let Ok(Some(n)) = &len { *n } else { 0 };
         out.truncate(start.saturating_add(appended));
-        found
+        len
     }
 
-    /// Decodes into `out` from `at` on, using first `room` and at most `most` bytes; `None` if those do not suffice.
+    /// Decodes into `out` from `at` on, with a buffer of first `room` and at most `most` bytes; `None` if
+    /// that is too short.
     fn write_at(
         &mut self,
         algorithm: Algorithm,
@@ -299,7 +300,7 @@ impl Decompressor {
 
 /// The buffer size to try first and the maximum, if the size is unknown.
 fn bounds(algorithm: Algorithm, src: &[u8], ceiling: usize) -> (usize, usize) {
-    let guess = match algorithm.stated_size(src) {
+    let guess = match algorithm.content_size(src) {
         Some(n) => n,
         None => src.len().saturating_mul(16).max(64 << 10),
     };

@@ -5,8 +5,9 @@
 //! plain byte    = stored byte XOR AES(key, counter block)[position % 16]
 //! ```
 //!
-//! NIST SP 800-38A, section 6.5 (CTR) and 6.1 (ECB). Counter mode is its own inverse: [`AesCtr::apply`] both encrypts
-//! and decrypts. It authenticates nothing: a wrong key gives noise, which the checks of the layer above must detect.
+//! NIST SP 800-38A, section 6.5 (CTR) and 6.1 (ECB). Counter mode is its own inverse: [`AesCtr::apply`] both
+//! encrypts and decrypts. It authenticates nothing: a wrong key gives noise, which the checks of the layer
+//! above must detect.
 
 use aes::cipher::{Block, BlockCipherDecrypt, KeyInit, KeyIvInit, StreamCipher, StreamCipherSeek};
 use aes::{Aes128, Aes192, Aes256};

@@ -1,8 +1,8 @@
 //! A bounds-checked reader over a slice that knows its offset in the file.
 //!
-//! Every parser of the workspace reads through a [`Cursor`]. A length found in the file makes a sub-cursor
-//! ([`Cursor::sub`]), and bytes left over in it are an error ([`Cursor::finish`]), so truncation and garbage are
-//! both detected where they occur.
+//! Every parser of the workspace reads through a [`Cursor`]. For a length in the file it makes a sub-cursor
+//! ([`Cursor::sub`]), and unread bytes in that are an error ([`Cursor::finish`]). So truncation and garbage
+//! are detected where they occur.
 
 use crate::{Error, Result};
 
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next `n` bytes as a cursor of their own.
+    /// The next `n` bytes as a sub-cursor.
     pub fn sub(&mut self, n: usize) -> Result<Cursor<'a>> {
         let offset = self.offset;
         Ok(Cursor { rest: self.take(n)?, offset })
@@ -112,11 +112,11 @@ impl<'a> Cursor<'a> {
     /// The next `expected.len()` bytes must be `expected`.
     pub fn expect(&mut self, what: &str, expected: &[u8]) -> Result<()> {
         let at = self.offset;
-        let found = self.take(expected.len())?;
-        if found == expected {
+        let actual = self.take(expected.len())?;
+        if actual == expected {
             return Ok(());
         }
-        let (e, f) = (expected.escape_ascii(), found.escape_ascii());
+        let (e, f) = (expected.escape_ascii(), actual.escape_ascii());
         Err(Error::corrupt(format!("{what}: expected \"{e}\", found \"{f}\"")).at(at))
     }
 

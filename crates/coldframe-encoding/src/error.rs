@@ -1,7 +1,7 @@
-//! One error type for every crate: what is wrong, where, and who has to act.
+//! The error type of all crates: what is wrong, where, and who must act.
 //!
-//! An error is created where the fault is detected, without knowing the file. On its way up, callers add what they
-//! know: the absolute offset, the structure being read (`row group 3: key buffer`), and finally the path.
+//! An error is created where the fault is detected. On its way up, callers add the absolute offset, the
+//! structure being read (`row group 3: key buffer`), and finally the path.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The source failed; a retry may succeed.
     Io(std::io::Error),
-    /// The bytes break the format's rules. The message says what was expected and what was found.
+    /// The bytes violate the format. The message has the expected and the actual content.
     Corrupt(String),
     /// A stored checksum differs from the one computed over the bytes.
     Checksum {
@@ -29,21 +29,21 @@ pub enum ErrorKind {
     Unsupported(String),
     /// The file asks for more than [`crate::Limits`] allows.
     LimitExceeded {
-        /// What would have been allocated or visited.
+        /// The structure that would have been allocated or visited.
         what: &'static str,
-        /// How much the file asks for.
+        /// The requested amount.
         asked: u64,
-        /// How much is allowed.
+        /// The allowed amount.
         limit: u64,
         /// The option that raises the limit.
         option: &'static str,
     },
-    /// The values of this many rows exceed what one Arrow array may hold; fewer rows may fit. This is not damage: the
-    /// caller must request fewer rows.
+    /// The values of the requested rows exceed the maximum of one Arrow array. This is not damage: the caller
+    /// must request fewer rows.
     BatchTooLong {
-        /// What is too long: `the values of a batch`.
+        /// The values that are too long: `the values of a batch`.
         what: &'static str,
-        /// Its bytes or elements.
+        /// Their bytes or elements.
         asked: u64,
     },
     /// The caller passed something invalid.
@@ -81,7 +81,7 @@ impl Error {
         Self(Box::new(Inner { kind, offset: None, structure: Vec::new(), path: None }))
     }
 
-    /// The bytes break the format's rules; `message` says what was expected and what was found.
+    /// The bytes violate the format; `message` has the expected and the actual content.
     #[cold]
     #[inline(never)]
     pub fn corrupt(message: impl Into<String>) -> Self {
@@ -164,7 +164,8 @@ impl Error {
         self.0.offset
     }
 
-    /// The structures being read, outermost first, such as `row group 3: key buffer`; empty if none was recorded.
+    /// The structures being read, outermost first, such as `row group 3: key buffer`; empty if none was
+    /// recorded.
     pub fn structure(&self) -> String {
         let frames: Vec<&str> = self.0.structure.iter().rev().map(String::as_str).collect();
         frames.join(": ")
@@ -180,7 +181,7 @@ impl Error {
         self.0.kind.to_string()
     }
 
-    /// Whether the file's bytes are to blame, so that `on_error="skip"` may continue after them.
+    /// Whether the error is damage of the file's bytes, so that `on_error="skip"` may continue after them.
     pub fn is_damage(&self) -> bool {
         matches!(
             self.0.kind,
@@ -188,12 +189,12 @@ impl Error {
         )
     }
 
-    /// Whether it says that something does not exist.
+    /// Whether something does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self.0.kind, ErrorKind::NotFound(_))
     }
 
-    /// The same error for a file that other bytes name: if it does not exist, that is damage.
+    /// The same error for a file that another file refers to: if it does not exist, that is damage.
     #[must_use]
     pub fn of_named_file(mut self) -> Self {
         if let ErrorKind::NotFound(what) = &mut self.0.kind {
@@ -203,8 +204,8 @@ impl Error {
         self
     }
 
-    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, then counts as
-    /// damage, so that the data after it need not be lost too.
+    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, counts
+    /// as damage, so that the scan can continue after it.
     #[must_use]
     pub fn as_damage(mut self) -> Self {
         if let ErrorKind::Unsupported(what) | ErrorKind::Schema(what) = &mut self.0.kind {

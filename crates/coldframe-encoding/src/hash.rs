@@ -1,6 +1,6 @@
-//! Hash functions of the formats' bloom filters, with the deviations of their writers; and sync markers.
+//! The hash functions of the formats' bloom filters, including deviations of their writers; sync markers.
 //!
-//! | function | used by | differs from the published one |
+//! | function | used by | differs from the published function |
 //! |---|---|---|
 //! | [`murmur3_64`] | ORC (`Murmur3.hash64`) | half of x64_128: one lane, mixed and finished on its own |
 //! | [`murmur3_128`] | | no (MurmurHash3_x64_128) |
@@ -29,13 +29,13 @@ fn le32(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |v, b| v << 8 | u32::from(*b))
 }
 
-/// The length as the 32-bit functions mix it in.
+/// The length modulo 2^32, for the 32-bit functions.
 fn len32(data: &[u8]) -> u32 {
     u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0)
 }
 
-/// The finaliser of SplitMix64: each bit of the value affects each bit of the result. Source: Steele, Lea, Flood: Fast
-/// Splittable Pseudorandom Number Generators, 2014.
+/// The finaliser of SplitMix64: each bit of the value affects each bit of the result. Source: Steele, Lea,
+/// Flood: Fast Splittable Pseudorandom Number Generators, 2014.
 #[inline]
 pub fn splitmix64(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -44,8 +44,8 @@ pub fn splitmix64(value: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// A sync marker: sixteen bytes that should not occur anywhere else in a file. Deterministic with a seed, random
-/// without one.
+/// A sync marker: sixteen bytes that should not occur anywhere else in a file. Deterministic with a seed,
+/// random without one.
 pub fn sync_marker(seed: Option<u64>) -> [u8; 16] {
     // The hasher's keys come from the operating system.
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
@@ -117,8 +117,8 @@ pub fn murmur3_32(data: &[u8], seed: u32) -> u32 {
     h ^ h >> 16
 }
 
-/// Murmur2 with a 32-bit result, as HBase computes it: the bytes after the last full four are sign-extended, as
-/// in Java.
+/// Murmur2 with a 32-bit result, as HBase computes it: the bytes after the last full four are sign-extended,
+/// as in Java.
 pub fn murmur2_32(data: &[u8], seed: u32) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut h = seed ^ len32(data);
@@ -141,8 +141,8 @@ pub fn murmur2_32(data: &[u8], seed: u32) -> u32 {
 pub fn jenkins(data: &[u8], seed: u32) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add(len32(data)).wrapping_add(seed);
     let (mut a, mut b, mut c) = (start, start, start);
-    let add = |(a, b, c): (&mut u32, &mut u32, &mut u32), words: [u32; 3]| {
-        let [x, y, z] = words;
+    let add = |(a, b, c): (&mut u32, &mut u32, &mut u32), parts: [u32; 3]| {
+        let [x, y, z] = parts;
         *a = a.wrapping_add(x);
         *b = b.wrapping_add(y);
         *c = c.wrapping_add(z);
@@ -151,7 +151,7 @@ pub fn jenkins(data: &[u8], seed: u32) -> u32 {
     while rest.len() > 12
         && let Some((block, more)) = rest.split_first_chunk::<12>()
     {
-        add((&mut a, &mut b, &mut c), words(block));
+        add((&mut a, &mut b, &mut c), three_le32(block));
         a = a.wrapping_sub(c) ^ c.rotate_left(4);
         c = c.wrapping_add(b);
         b = b.wrapping_sub(a) ^ a.rotate_left(6);
@@ -169,7 +169,7 @@ pub fn jenkins(data: &[u8], seed: u32) -> u32 {
     if rest.is_empty() {
         return c;
     }
-    add((&mut a, &mut b, &mut c), words(rest));
+    add((&mut a, &mut b, &mut c), three_le32(rest));
     c = (c ^ b).wrapping_sub(b.rotate_left(14));
     a = (a ^ c).wrapping_sub(c.rotate_left(11));
     b = (b ^ a).wrapping_sub(a.rotate_left(25));
@@ -181,7 +181,7 @@ pub fn jenkins(data: &[u8], seed: u32) -> u32 {
 
 /// Up to twelve bytes as three little-endian integers.
 #[inline]
-fn words(bytes: &[u8]) -> [u32; 3] {
+fn three_le32(bytes: &[u8]) -> [u32; 3] {
     let mut parts = bytes.chunks(4).map(le32);
     std::array::from_fn(|_| parts.next().unwrap_or(0))
 }
@@ -201,16 +201,17 @@ pub fn city64(data: &[u8]) -> u64 {
     }
 }
 
-/// The words at a beginning or an end, or none if the value is too short, so that one comparison covers all of them.
+/// Eight-byte integers at the start or end of a value; zeros if the value is too short. One comparison covers
+/// all of them.
 #[inline(always)]
-fn words64<const BYTES: usize, const WORDS: usize>(bytes: Option<&[u8; BYTES]>) -> [u64; WORDS] {
+fn le64s<const BYTES: usize, const COUNT: usize>(bytes: Option<&[u8; BYTES]>) -> [u64; COUNT] {
     let (chunks, _) = bytes.map(|bytes| bytes.as_chunks::<8>()).unwrap_or_default();
-    let mut words = [0; WORDS];
-    words.iter_mut().zip(chunks).for_each(|(word, chunk)| *word = u64::from_le_bytes(*chunk));
-    words
+    let mut values = [0; COUNT];
+    values.iter_mut().zip(chunks).for_each(|(word, chunk)| *word = u64::from_le_bytes(*chunk));
+    values
 }
 
-/// Eight bytes from `i` on. Every caller has them.
+/// The eight bytes from `i` on, which must exist.
 #[inline(always)]
 fn at(data: &[u8], i: usize) -> u64 {
     let bytes = data.get(i..).and_then(|d| d.first_chunk());
@@ -230,7 +231,7 @@ fn city_128_to_64(high: u64, low: u64) -> u64 {
 fn city_0_to_16(data: &[u8]) -> u64 {
     let n = data.len();
     if n > 8 {
-        let ([a], [b]) = (words64(data.first_chunk::<8>()), words64(data.last_chunk::<8>()));
+        let ([a], [b]) = (le64s(data.first_chunk::<8>()), le64s(data.last_chunk::<8>()));
         return city_128_to_64(a, b.wrapping_add(n as u64).rotate_right(len32(data))) ^ b;
     }
     if let (Some(first), Some(last)) = (data.first_chunk(), data.last_chunk()) {
@@ -244,7 +245,7 @@ fn city_0_to_16(data: &[u8]) -> u64 {
 }
 
 fn city_17_to_32(data: &[u8]) -> u64 {
-    let ([a, b], [d, c]) = (words64(data.first_chunk::<16>()), words64(data.last_chunk::<16>()));
+    let ([a, b], [d, c]) = (le64s(data.first_chunk::<16>()), le64s(data.last_chunk::<16>()));
     let (a, c, d) = (a.wrapping_mul(K1), c.wrapping_mul(K2), d.wrapping_mul(K0));
     let high = a.wrapping_sub(b).rotate_right(43).wrapping_add(c.rotate_right(30)).wrapping_add(d);
     let low = a.wrapping_add((b ^ K3).rotate_right(20)).wrapping_sub(c).wrapping_add(data.len() as u64);
@@ -260,8 +261,8 @@ fn city_33_to_64(data: &[u8]) -> u64 {
         a = a.wrapping_add(y);
         (a.wrapping_add(z), b.wrapping_add(a.rotate_right(31)).wrapping_add(c))
     };
-    let first: [u64; 4] = words64(data.first_chunk::<32>());
-    let last: [u64; 4] = words64(data.last_chunk::<32>());
+    let first: [u64; 4] = le64s(data.first_chunk::<32>());
+    let last: [u64; 4] = le64s(data.last_chunk::<32>());
     let z = first[3];
     let a = (data.len() as u64).wrapping_add(last[2]).wrapping_mul(K0).wrapping_add(first[0]);
     let (v1, v2) = half(a, z, first[1], first[2]);
@@ -337,7 +338,7 @@ mod tests {
 
     /// SMHasher's published values.
     #[test]
-    fn murmur3_is_the_published_one() {
+    fn murmur3_matches_the_published_values() {
         assert_eq!(murmur3_32(b"", 1), 0x514e_28b7);
         assert_eq!(murmur3_32(b"test", 0), 0xba6b_d213);
         assert_eq!(murmur3_32(b"Hello, world!", 0), 0xc036_3e43);

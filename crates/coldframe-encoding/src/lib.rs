@@ -1,4 +1,4 @@
-//! Bytes in, values out: what the storage formats share below Arrow and below I/O.
+//! Decoders and encoders that the storage formats share, without Arrow and without I/O.
 //!
 //! | module | holds |
 //! |---|---|
@@ -13,8 +13,7 @@
 //! | [`limits`] | what a file may make a reader allocate |
 //! | [`error`] | the one error type of the workspace |
 //!
-//! Nothing here allocates memory for a size claimed by a file before comparing the claim with the bytes that
-//! exist.
+//! Before memory is allocated for a size in a file, the size is compared with the bytes that exist.
 
 pub mod bits;
 pub mod calendar;

@@ -1,8 +1,8 @@
-//! What a file may make a reader allocate or visit.
+//! Bounds on what a file may make a reader allocate or visit.
 //!
-//! A length in a file is a claim. Before anything is allocated for it, it is compared with the bytes that exist (by
-//! [`crate::Cursor`], or by how far a codec can expand) and with these bounds, which the user can raise with the
-//! option of the same name.
+//! A length in a file is a claim. Before memory is allocated for it, it is compared with the bytes that exist
+//! (by [`crate::Cursor`], or by the maximum expansion of a codec) and with these bounds, which the user can
+//! raise with the option of the same name.
 //!
 //! | module | holds |
 //! |---|---|
@@ -16,7 +16,7 @@ pub use walk::Walk;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Upper bounds for what a file may claim.
+/// Upper bounds on the sizes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `max_block_bytes`: largest single block, column chunk or page after decompression. Default 1 GiB.
@@ -25,10 +25,11 @@ pub struct Limits {
     pub max_columns: u64,
     /// `max_depth`: deepest nesting of a type tree, an index or a message. Default 64.
     pub max_depth: u64,
-    /// `max_metadata_bytes`: largest header, footer, index block or key buffer after decompression. Default 256 MiB.
+    /// `max_metadata_bytes`: largest header, footer, index block or key buffer after decompression. Default
+    /// 256 MiB.
     pub max_metadata_bytes: u64,
-    /// `max_unit_rows`: most rows of one row group, stripe or block: a run of empty values takes no bytes in the file,
-    /// so nothing else bounds its decoded size. Default 2^24.
+    /// `max_unit_rows`: most rows of one row group, stripe or block. A run of empty values takes no bytes in
+    /// the file, so nothing else bounds its decoded size. Default 2^24.
     pub max_unit_rows: u64,
 }
 
@@ -55,9 +56,9 @@ impl Limits {
         bounded(what, asked, self.max_metadata_bytes, "max_metadata_bytes")
     }
 
-    /// Whether metadata of a file of `file_len` bytes may take `asked` bytes when decoded. A two-byte message can
-    /// decode to a struct a hundred times as large, so counts in a message need this bound: three times the file's
-    /// length, plus an eighth of `max_metadata_bytes` for short files.
+    /// An error if metadata of a file of `file_len` bytes would take `asked` bytes when decoded, and that is
+    /// too much. A two-byte message can decode to a struct a hundred times as large. The bound is three times
+    /// the file's length, plus an eighth of `max_metadata_bytes` for short files.
     pub fn decoded(&self, what: &'static str, asked: u64, file_len: u64) -> Result<()> {
         let limit = (self.max_metadata_bytes / 8).saturating_add(file_len.saturating_mul(3));
         bounded(what, asked, limit, "max_metadata_bytes").map(drop)
@@ -73,7 +74,7 @@ impl Limits {
         bounded(what, asked, self.max_unit_rows, "max_unit_rows")
     }
 
-    /// Whether `asked` levels of nesting are allowed.
+    /// `asked` levels of nesting as a `usize`, or an error that names the option.
     pub fn depth(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_depth, "max_depth")
     }

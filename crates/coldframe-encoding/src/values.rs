@@ -1,4 +1,4 @@
-//! What all encodings of column values share, and how dense values are spread over nulls.
+//! The trait of all decoders of column values, and spreading of dense values over nulls.
 
 use std::hint::select_unpredictable;
 
@@ -14,27 +14,27 @@ pub trait Decode<T> {
 }
 
 /// How many of the first `rows` bits of `validity` are set, least significant bit of a byte first.
-pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
+fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
     let (whole, last) = checked(validity, rows)?;
-    let (words, bytes) = whole.as_chunks::<8>();
-    let ones = words.iter().map(|w| u64::from_ne_bytes(*w).count_ones() as usize).sum::<usize>()
+    let (chunks, bytes) = whole.as_chunks::<8>();
+    let ones = chunks.iter().map(|w| u64::from_ne_bytes(*w).count_ones() as usize).sum::<usize>()
         + bytes.iter().map(|b| b.count_ones() as usize).sum::<usize>();
     Ok(ones + last.count_ones() as usize)
 }
 
 /// Moves values from the front of `values`, where they are dense, to the rows whose bit in `validity` (least
-/// significant bit of a byte first, as in Arrow) is set; the other rows get `T::default()`. `values` has one element
-/// per row. Returns how many values were moved.
+/// significant bit of a byte first, as in Arrow) is set; the other rows get `T::default()`. `values` has one
+/// element per row. Returns how many values were moved.
 ///
-/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before it is
-/// moved. It takes sixty-four rows at a time: all null is a fill, all valid a copy.
+/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before
+/// it is moved. It handles sixty-four rows at a time: if all are null it fills, if all are valid it copies.
 pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<usize> {
     let rows = values.len();
     let valid = count_valid(validity, rows)?;
     let mut dense = valid;
     let mut end = rows;
     while end > dense {
-        // Rows `start..end` are those of one 64-bit word of the bitmap; `end > dense` means that a null is left.
+        // Rows `start..end` belong to one 64-bit word of the bitmap. `end > dense` means that a null remains.
         let start = (end - 1) & !63;
         let word = word_at(validity, start) & (u64::MAX >> (64 - (end - start)));
         let ones = word.count_ones() as usize;
@@ -51,7 +51,8 @@ pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<us
     Ok(valid)
 }
 
-/// For each four rows' bits: which of the next four values belongs to each row, and how many rows have one.
+/// For the bits of four rows: which of the next four values belongs to each row, and how many rows have a
+/// value.
 const RANKS: [([u8; 4], u8); 16] = {
     let mut table = [([0; 4], 0); 16];
     let mut rest: &mut [([u8; 4], u8)] = &mut table;
@@ -65,7 +66,7 @@ const RANKS: [([u8; 4], u8); 16] = {
     table
 };
 
-/// One word: the values before `dense` go to its rows.
+/// Moves the values before `dense` to the rows of one word.
 fn spread_word<T: Copy + Default>(
     values: &mut [T],
     word: u64,
@@ -82,7 +83,7 @@ fn spread_word<T: Copy + Default>(
             *place = if valid { value } else { T::default() };
         }
     }
-    // Four rows at a time have no dependent loads.
+    // Handling four rows at a time avoids dependent loads.
     for row in (0..fours).rev().map(|n| rows.start + 4 * n) {
         let Some((ranks, ones)) = RANKS.get((word >> (row & 63) & 15) as usize) else { return };
         dense -= usize::from(*ones);
@@ -103,8 +104,9 @@ fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T;
     })
 }
 
-/// [`spread`] of the first values of `dense` to at most 64 rows elsewhere: those whose bit of `word` is set, the first
-/// row's bit lowest; the others get `null`. Returns how many values were copied; `None` if there are fewer.
+/// Copies the first values of `dense` to those of at most 64 `rows` whose bit in `word` is set, the first
+/// row's bit lowest; the other rows get `null`. Returns how many values were copied; `None` if `dense` has
+/// fewer.
 #[inline]
 pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> Option<usize> {
     let every = u64::MAX >> (64 - rows.len().clamp(1, 64));
@@ -119,17 +121,17 @@ pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> 
         let (ranks, ones) = RANKS.get((bits & 15) as usize)?;
         match dense.get(at..).and_then(|d| d.first_chunk()) {
             Some(next) => *four = four_rows(bits, ranks, next, null),
-            None => one_by_one(dense.get(at..)?, bits, four, null)?,
+            None => spread_tail(dense.get(at..)?, bits, four, null)?,
         }
         at += usize::from(*ones);
         bits >>= 4;
     }
-    one_by_one(dense.get(at..)?, bits, rest, null)?;
+    spread_tail(dense.get(at..)?, bits, rest, null)?;
     Some(word.count_ones() as usize)
 }
 
-/// Rows too near the end of the values for loads of four.
-fn one_by_one<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
+/// The rows whose values are too near the end for loads of four.
+fn spread_tail<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
     let mut next = dense.iter();
     for (i, row) in rows.iter_mut().enumerate() {
         *row = if bits >> i & 1 == 1 { *next.next()? } else { null };
@@ -149,10 +151,8 @@ fn word_at(validity: &[u8], start: usize) -> u64 {
 /// The whole bytes of `rows` bits and the bits of the last, partial one.
 fn checked(validity: &[u8], rows: usize) -> Result<(&[u8], u8)> {
     let Some(bytes) = validity.get(..rows.div_ceil(8)) else {
-        let found = validity.len();
-        return Err(Error::corrupt(format!(
-            "expected a validity bitmap of {rows} bits, found {found} bytes"
-        )));
+        let len = validity.len();
+        return Err(Error::corrupt(format!("expected a validity bitmap of {rows} bits, found {len} bytes")));
     };
     let whole = bytes.get(..rows / 8).unwrap_or_default();
     let last = bytes.get(rows / 8).map_or(0, |b| b & ((1 << (rows % 8)) - 1));

@@ -84,7 +84,8 @@ impl<'a> Cursor<'a> {
         let start = self.offset();
         let selector = self.u8()?;
         let lengths = group_lengths(selector);
-        // A group is at most four values of four bytes: if that many bytes are left, no value needs a check.
+        // A group has at most four values of four bytes. If that many bytes remain, no value needs a bounds
+        // check.
         if let Some(window) = self.rest().first_chunk::<16>() {
             let mut at = 0;
             let values = lengths.map(|length| {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_their_length_end_where_it_says() {
+    fn bytes_with_a_length_prefix() {
         let mut c = Cursor::new(&[2, 7, 8, 0, 3, 9], 10);
         assert_eq!(c.uleb128_bytes().unwrap(), [7, 8]);
         assert_eq!(c.uleb128_bytes().unwrap(), [0; 0]);

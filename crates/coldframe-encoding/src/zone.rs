@@ -1,13 +1,13 @@
-//! Time zones with the offsets that Java gives them.
+//! Time zones with Java's offsets.
 //!
-//! Hive's and ORC's writers convert wall clocks to instants with `java.util.TimeZone`, which differs from the time
-//! zone database:
+//! Hive's and ORC's writers convert wall clocks to instants with `java.util.TimeZone`, which differs from the
+//! time zone database:
 //!
-//! * Before 1900 it knows no changes and uses the zone's standard time of today, not the local mean time.
+//! * Before 1900 it has no transitions and uses the zone's standard time of today, not the local mean time.
 //! * It accepts `GMT+05:30` and the old three-letter names.
 //!
-//! After the years in the table the zone's last rules continue: a later year is looked up as one with the
-//! same calendar.
+//! After the last year in the table, the zone's last rules continue: a later year uses the offsets of a year
+//! with the same calendar.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -99,10 +99,10 @@ impl Zone {
     }
 
     fn table(zone: Tz) -> Self {
-        let mut found = Self { starts: vec![i64::MIN], offsets: vec![standard_offset(zone)] };
+        let mut zone_table = Self { starts: vec![i64::MIN], offsets: vec![standard_offset(zone)] };
         let mut at = YEAR_1900;
         let mut old = offset(zone, at);
-        found.change(at, old);
+        zone_table.change(at, old);
         while at < YEAR_2066 {
             let next = at + STEP;
             let new = offset(zone, next);
@@ -112,12 +112,12 @@ impl Zone {
                     let middle = before + (behind - before) / 2;
                     if offset(zone, middle) == old { before = middle } else { behind = middle }
                 }
-                found.change(behind, new);
+                zone_table.change(behind, new);
                 old = new;
             }
             at = next;
         }
-        found
+        zone_table
     }
 
     /// From `start` on another offset applies, if it differs.
@@ -129,7 +129,7 @@ impl Zone {
     }
 
     /// Whether all instants have the same offset.
-    pub fn is_fixed(&self) -> bool {
+    fn is_fixed(&self) -> bool {
         self.starts.len() == 1
     }
 
@@ -146,7 +146,8 @@ impl Zone {
             let like = like_year(instant);
             let (start, end, offset) = self.span(like);
             let shift = instant - like;
-            // A range that begins before the year or ends after it differs from year to year.
+            // A span that crosses the start or end of the year differs from year to year, so the span is cut
+            // to the day.
             let day = instant - instant.rem_euclid(DAY);
             return ((start + shift).max(day), (end.saturating_add(shift)).min(day + DAY), offset);
         }
@@ -157,16 +158,16 @@ impl Zone {
         (start, end, self.offsets.get(index.wrapping_sub(1)).copied().unwrap_or(0))
     }
 
-    /// The wall clock, as seconds since 1970, that the zone shows at an instant.
+    /// The wall clock at an instant, as seconds since 1970.
     pub fn wall_clock(&self, instant: i64) -> i64 {
         instant.saturating_add(self.offset(instant))
     }
 
-    /// The instant at which the zone shows a wall clock. A skipped time uses the offset before the change; a repeated
-    /// time means the second one.
+    /// The instant of a wall clock. A skipped time uses the offset before the transition; a repeated time
+    /// means the second occurrence.
     pub fn instant(&self, wall_clock: i64) -> i64 {
         let within = if self.is_beyond(wall_clock) { like_year(wall_clock) } else { wall_clock };
-        // Changes are days apart, offsets differ by hours: wall clocks have the same order as instants.
+        // Transitions are days apart and offsets differ by hours, so wall clocks have the order of instants.
         let next = partition(self.starts.len(), |i| {
             let change = self.starts.get(i).zip(self.offsets.get(i));
             change.is_some_and(|(start, offset)| start.saturating_add(*offset) <= within)
@@ -180,7 +181,7 @@ impl Zone {
     }
 }
 
-/// How many of `0..n` satisfy `begun`, if those are the first ones.
+/// The number of indexes in `0..n` that satisfy `begun`; these come first.
 fn partition(n: usize, begun: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {
@@ -222,14 +223,14 @@ fn offset(zone: Tz, instant: i64) -> i64 {
     zone.offset_from_utc_datetime(&naive(instant)).fix().local_minus_utc().into()
 }
 
-/// Today's standard time, as in Java's data: the smallest offset in the last year of the table. (The database treats
-/// Ireland's winter as the exception, Java its summer.)
+/// Today's standard time, as in Java's data: the smallest offset in the last year of the table. (The database
+/// treats Ireland's winter as the exception, Java its summer.)
 fn standard_offset(zone: Tz) -> i64 {
     (1..=12).map(|month| offset(zone, YEAR_2066 - month * 30 * DAY)).min().unwrap_or(0)
 }
 
-/// An instant (or wall clock) in 2038 to 2065 at the same position in a year of the same calendar as one of a later
-/// year.
+/// Maps an instant (or wall clock) of a later year to the same position in a year of 2038 to 2065 with the
+/// same calendar.
 fn like_year(instant: i64) -> i64 {
     // Four hundred years are 146097 days, a whole number of weeks.
     let cycle = 146_097 * DAY;
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_has_one_offset_and_wall_clocks_go_there_and_back() {
+    fn a_span_has_a_single_offset_and_wall_clocks_round_trip() {
         for zone in
             [chrono_tz::America::Los_Angeles, chrono_tz::Australia::Lord_Howe, chrono_tz::Asia::Tehran]
         {
@@ -307,7 +308,8 @@ mod tests {
         // Daylight saving time continues after the end of the zone database.
         assert_eq!(zone.wall_clock(seconds("2101-07-01T07:00:00")), seconds("2101-07-01T00:00:00"));
         assert_eq!(zone.wall_clock(seconds("9999-12-31T08:00:00")), seconds("9999-12-31T00:00:00"));
-        // Winter time is not the standard offset everywhere, but Dublin's is that of Greenwich.
+        // Dublin's standard offset is that of Greenwich, though the database calls its winter time an
+        // exception.
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(0), 3600);
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(-5_000_000_000), -5_000_000_000);
     }

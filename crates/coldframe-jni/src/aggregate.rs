@@ -1,11 +1,10 @@
-//! `count`, `min` and `max` over all rows of a task, which Spark merges with those of the other tasks.
+//! `count`, `min` and `max` over all rows of a task. Spark merges the results of all tasks.
 //!
 //! ```text
 //! [{"op": "MIN", "name": ["a"]}, {"op": "COUNT"}]      as io.coldframe.spark.ColdframeScanBuilder writes them
 //! ```
-//!
-//! What is taken means the same in Spark: integers, dates, truth values and texts have one order. Floating point numbers have NaN, and
-//! timestamps and decimals may change on the way to Spark.
+//! An aggregate is accepted only if Spark computes the same: integers, dates, booleans and texts have one order. Floating
+//! point numbers have NaN, and timestamps and decimals may change when they are converted for Spark.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use arrow_select::concat::concat;
 use coldframe::{Error, Extremes, Result, arrow_error};
 use serde_json::{Value as Json, json};
 
-/// What is computed of a column.
+/// The function of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The number of values that are not null.
@@ -47,21 +46,21 @@ impl Function {
 /// One function over the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aggregate {
-    /// What is computed.
+    /// The function.
     pub function: Function,
-    /// Of which column; the number of all rows if there is none.
+    /// The column; `None` to count all rows.
     pub column: Option<String>,
 }
 
 impl Aggregate {
-    /// Those that Spark asks for, in its words; `None` if one of them is not known here.
-    pub fn parse(said: &Json) -> Option<Vec<Self>> {
-        said.as_array()?.iter().map(Self::parse_one).collect()
+    /// Parses Spark's list of aggregates; `None` if one of them is not supported.
+    pub fn parse(json: &Json) -> Option<Vec<Self>> {
+        json.as_array()?.iter().map(Self::parse_aggregate).collect()
     }
 
-    fn parse_one(said: &Json) -> Option<Self> {
-        let function = Function::named(said.get("op")?.as_str()?)?;
-        let column = match said.get("name").map(Json::as_array) {
+    fn parse_aggregate(json: &Json) -> Option<Self> {
+        let function = Function::named(json.get("op")?.as_str()?)?;
+        let column = match json.get("name").map(Json::as_array) {
             None => None,
             Some(Some(names)) if names.len() == 1 => Some(names.first()?.as_str()?.to_owned()),
             // A field of a struct.
@@ -70,7 +69,7 @@ impl Aggregate {
         (column.is_some() || function == Function::Count).then_some(Self { function, column })
     }
 
-    /// The words for [`Aggregate::parse`].
+    /// The JSON for [`Aggregate::parse`].
     pub fn to_json(&self) -> Json {
         match &self.column {
             Some(column) => json!({"op": self.function.name(), "name": [column]}),
@@ -78,7 +77,7 @@ impl Aggregate {
         }
     }
 
-    /// Its column among those of Spark's types, and the answer's name and type; `None` if it is left to Spark.
+    /// The name and type of its answer, for columns in Spark's types; `None` if it is left to Spark.
     pub fn answer(&self, columns: &Schema) -> Option<Field> {
         let shown = self.column.as_deref().unwrap_or("*");
         let name = format!("{}({shown})", self.function.name().to_lowercase());
@@ -96,51 +95,52 @@ fn is_ordered(kind: &DataType) -> bool {
     kind.is_signed_integer() || matches!(kind, DataType::Date32 | DataType::Boolean | DataType::Utf8)
 }
 
-/// What was found so far.
+/// The value of an aggregate over the rows so far.
 #[derive(Debug)]
-enum Found {
+enum Total {
     Count(u64),
-    /// An array of one.
+    /// A minimum or maximum, as an array of length one.
     End(ArrayRef),
 }
 
-/// The answers over the rows that were added.
+/// Computes aggregates over the rows that are added.
 #[derive(Debug)]
 pub struct Totals {
-    /// Each with the number of its column.
-    asked: Vec<(Function, Option<usize>)>,
-    found: Vec<Found>,
+    /// Each function with the index of its column.
+    functions: Vec<(Function, Option<usize>)>,
+    totals: Vec<Total>,
     schema: Arc<Schema>,
 }
 
 impl Totals {
-    /// Over batches of these columns, in types that Spark has.
+    /// For batches of these columns, in Spark's types.
     pub fn new(aggregates: &[Aggregate], columns: &Schema) -> Result<Self> {
-        let (mut asked, mut found, mut fields) = (Vec::new(), Vec::new(), Vec::new());
-        for one in aggregates {
-            let refused = || Error::invalid(format!("an aggregate that was not taken: {}", one.to_json()));
-            let answer = one.answer(columns).ok_or_else(refused)?;
-            let at = one.column.as_ref().map(|name| columns.index_of(name)).transpose();
-            asked.push((one.function, at.map_err(arrow_error)?));
-            found.push(match one.function {
-                Function::Count => Found::Count(0),
-                _ => Found::End(new_null_array(answer.data_type(), 1)),
+        let (mut functions, mut totals, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        for aggregate in aggregates {
+            let refused =
+                || Error::invalid(format!("an aggregate that is left to Spark: {}", aggregate.to_json()));
+            let answer = aggregate.answer(columns).ok_or_else(refused)?;
+            let at = aggregate.column.as_ref().map(|name| columns.index_of(name)).transpose();
+            functions.push((aggregate.function, at.map_err(arrow_error)?));
+            totals.push(match aggregate.function {
+                Function::Count => Total::Count(0),
+                _ => Total::End(new_null_array(answer.data_type(), 1)),
             });
             fields.push(answer);
         }
-        Ok(Self { asked, found, schema: Arc::new(Schema::new(fields)) })
+        Ok(Self { functions, totals, schema: Arc::new(Schema::new(fields)) })
     }
 
     /// Adds the rows of a batch.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        for ((function, at), found) in self.asked.iter().zip(&mut self.found) {
+        for ((function, at), total) in self.functions.iter().zip(&mut self.totals) {
             let column = at.and_then(|at| batch.columns().get(at));
-            match found {
-                Found::Count(count) => {
+            match total {
+                Total::Count(count) => {
                     let nulls = column.map_or(0, |column| column.logical_null_count());
                     *count = count.saturating_add(batch.num_rows().saturating_sub(nulls) as u64);
                 }
-                Found::End(end) => {
+                Total::End(end) => {
                     if let Some(column) = column {
                         *end = outer(*function, end, column)?;
                     }
@@ -150,25 +150,26 @@ impl Totals {
         Ok(())
     }
 
-    /// Whether the metadata of some units say all that is asked.
+    /// Whether the metadata of some units answer all aggregates.
     pub fn is_answered_by(&self, units: &[Extremes]) -> bool {
         let is_known = |(function, at): &(Function, Option<usize>), unit: &Extremes| {
             let column = at.and_then(|at| unit.columns.get(at));
             *function == Function::Count || column.is_some_and(|column| column.ends.is_some())
         };
-        units.iter().all(|unit| self.asked.iter().all(|one| is_known(one, unit)))
+        units.iter().all(|unit| self.functions.iter().all(|function| is_known(function, unit)))
     }
 
-    /// Adds the rows of a unit of which its metadata say all that is asked.
+    /// Adds the rows of a unit whose metadata answer all aggregates.
     pub fn add_unit(&mut self, unit: &Extremes) -> Result<()> {
-        for ((function, at), found) in self.asked.iter().zip(&mut self.found) {
+        for ((function, at), total) in self.functions.iter().zip(&mut self.totals) {
             let column = at.and_then(|at| unit.columns.get(at));
-            match found {
-                Found::Count(count) => {
+            match total {
+                Total::Count(count) => {
                     *count = count.saturating_add(column.map_or(unit.rows, |column| column.values));
                 }
-                Found::End(end) => {
-                    let unknown = || Error::invalid("metadata without the ends of a column");
+                Total::End(end) => {
+                    let unknown =
+                        || Error::invalid("expected the minimum and maximum of a column, found none");
                     let ends = column.and_then(|column| column.ends.as_ref()).ok_or_else(unknown)?;
                     *end = outer(*function, end, ends)?;
                 }
@@ -179,26 +180,26 @@ impl Totals {
 
     /// The answers, as a batch of one row.
     pub fn answers(&self) -> Result<RecordBatch> {
-        let column = |found: &Found| -> ArrayRef {
-            match found {
-                Found::Count(count) => {
+        let column = |total: &Total| -> ArrayRef {
+            match total {
+                Total::Count(count) => {
                     Arc::new(Int64Array::from(vec![i64::try_from(*count).unwrap_or(i64::MAX)]))
                 }
-                Found::End(end) => end.clone(),
+                Total::End(end) => end.clone(),
             }
         };
-        RecordBatch::try_new(self.schema.clone(), self.found.iter().map(column).collect())
+        RecordBatch::try_new(self.schema.clone(), self.totals.iter().map(column).collect())
             .map_err(arrow_error)
     }
 }
 
-/// The smaller or larger of a value and those of a column; null where there is none.
+/// The smallest or largest of a value and a column's values; null if all are null.
 fn outer(function: Function, end: &ArrayRef, column: &ArrayRef) -> Result<ArrayRef> {
     let own = extreme(function, column.as_ref())?;
     extreme(function, &concat(&[end.as_ref(), own.as_ref()]).map_err(arrow_error)?)
 }
 
-/// The smallest or largest value of a column, as an array of one.
+/// The smallest or largest value of a column, as an array of length one.
 fn extreme(function: Function, of: &dyn Array) -> Result<ArrayRef> {
     let is_min = function == Function::Min;
     Ok(match of.data_type() {
@@ -215,7 +216,7 @@ fn extreme(function: Function, of: &dyn Array) -> Result<ArrayRef> {
             let of = of.as_string::<i32>();
             Arc::new(StringArray::from(vec![if is_min { min_string(of) } else { max_string(of) }]))
         }
-        other => return Err(Error::unsupported(format!("the smallest or largest {other}"))),
+        other => return Err(Error::unsupported(format!("the minimum or maximum of {other} values"))),
     })
 }
 
@@ -230,12 +231,12 @@ mod tests {
 
     use super::*;
 
-    fn asked(words: &[(&str, Option<&str>)]) -> Vec<Aggregate> {
-        let one = |(op, name): &(&str, Option<&str>)| match name {
+    fn asked(functions: &[(&str, Option<&str>)]) -> Vec<Aggregate> {
+        let aggregate = |(op, name): &(&str, Option<&str>)| match name {
             Some(name) => json!({"op": op, "name": [name]}),
             None => json!({"op": op}),
         };
-        Aggregate::parse(&Json::Array(words.iter().map(one).collect())).unwrap()
+        Aggregate::parse(&Json::Array(functions.iter().map(aggregate).collect())).unwrap()
     }
 
     fn batch(numbers: &[Option<i32>], texts: &[Option<&str>]) -> RecordBatch {
@@ -266,7 +267,7 @@ mod tests {
         let unit = |numbers| Extremes { rows: 10, columns: vec![column(4, numbers), column(9, None)] };
         assert!(
             !totals.is_answered_by(&[unit(ends(vec![Some(1), Some(2)]))]),
-            "the texts' ends are not known"
+            "the extremes of the texts are unknown"
         );
         let numbers = Totals::new(&asked[..4], &first.schema()).unwrap();
         assert!(numbers.is_answered_by(&[unit(ends(vec![None, None]))]));
@@ -274,37 +275,37 @@ mod tests {
         let mut numbers = numbers;
         numbers.add(&first).unwrap();
         numbers.add_unit(&unit(ends(vec![Some(-7), Some(2)]))).unwrap();
-        let found = numbers.answers().unwrap();
-        let long = |at: usize| found.column(at).as_primitive::<Int64Type>().value(0);
+        let answers = numbers.answers().unwrap();
+        let long = |at: usize| answers.column(at).as_primitive::<Int64Type>().value(0);
         assert_eq!((long(0), long(1)), (13, 11));
-        assert_eq!(found.column(2).as_primitive::<Int32Type>().value(0), -7);
-        assert_eq!(found.column(3).as_primitive::<Int32Type>().value(0), 5);
+        assert_eq!(answers.column(2).as_primitive::<Int32Type>().value(0), -7);
+        assert_eq!(answers.column(3).as_primitive::<Int32Type>().value(0), 5);
         assert_eq!(totals.answers().unwrap().column(4).as_string::<i32>().value(0), "ä");
     }
 
     #[test]
-    fn what_may_differ_is_left_to_spark() {
+    fn aggregates_that_may_differ_are_left_to_spark() {
         let columns = Schema::new(vec![
             Field::new("x", DataType::Float64, true),
             Field::new("c", DataType::Decimal128(5, 2), true),
             Field::new("n", DataType::Int32, true),
         ]);
-        for (words, taken) in [
+        for (aggregate, taken) in [
             (("MIN", Some("x")), false),
             (("MAX", Some("c")), false),
             (("MAX", Some("nowhere")), false),
             (("COUNT", Some("x")), true),
             (("MIN", Some("n")), true),
         ] {
-            assert_eq!(asked(&[words])[0].answer(&columns).is_some(), taken, "{words:?}");
+            assert_eq!(asked(&[aggregate])[0].answer(&columns).is_some(), taken, "{aggregate:?}");
         }
-        for said in [
+        for unsupported in [
             json!([{"op": "SUM", "name": ["n"]}]),
             json!([{"op": "MIN"}]),
             json!([{"op": "MIN", "name": ["s", "f"]}]),
             json!([{"op": "other"}]),
         ] {
-            assert_eq!(Aggregate::parse(&said), None, "{said}");
+            assert_eq!(Aggregate::parse(&unsupported), None, "{unsupported}");
         }
     }
 }

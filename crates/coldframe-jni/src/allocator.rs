@@ -1,9 +1,9 @@
-//! The allocator of the package, and how long it keeps memory.
-//!
-//! A scan takes and gives back some megabytes for each row group, and a table that is dropped is often followed by one as
-//! large. The system's allocator hands such memory back to the kernel, which clears it page by page for the next: more work
-//! than decoding is (`benches/README.md`). mimalloc keeps it, by default for a second; [`PURGE_DELAY_MS`] is longer, and made
-//! reads of 300 MB tables one after the other 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the environment overrides it.
+//! The package's allocator and how long it keeps memory.
+//! A scan allocates and frees some megabytes per row group, and a dropped table is often followed by one of the same size.
+//! The system's allocator returns such memory to the kernel, which clears it page by page for the next allocation; that costs
+//! more than decoding (`benches/README.md`). mimalloc keeps memory, by default for a second. [`PURGE_DELAY_MS`] is longer,
+//! and made consecutive reads of 300 MB tables 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the environment overrides
+//! it.
 
 #![expect(unsafe_code, reason = "mimalloc's options are set by a C function")]
 
@@ -15,10 +15,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How long unused memory is kept before it is returned to the kernel.
 const PURGE_DELAY_MS: core::ffi::c_long = 10_000;
 
-/// `mi_option_purge_delay` of mimalloc 3's `mimalloc.h`, which the crate has no name for.
+/// `mi_option_purge_delay` of mimalloc 3's `mimalloc.h`; the crate has no constant for it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Sets [`PURGE_DELAY_MS`], unless the environment says otherwise.
+/// Sets [`PURGE_DELAY_MS`], unless the environment sets a delay.
 pub(crate) fn keep_memory() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: the function stores a number in a table of options, and checks the index; it may be called at any time.

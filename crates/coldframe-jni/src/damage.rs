@@ -1,6 +1,5 @@
-//! What `DROPMALFORMED` left out, as JSON lines in a folder: `spark.read.json(..)` reads them as a table.
-//!
-//! A file of them is named after what was read, so that a task that is repeated replaces what it wrote.
+//! Writes the damage that `DROPMALFORMED` skipped as JSON lines in a folder: `spark.read.json(..)` reads them as a table.
+//! The file of a split is named after the split, so a repeated task replaces its file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +10,7 @@ use coldframe::store::{Mode, Store};
 use md5::{Digest, Md5};
 use serde_json::json;
 
-/// Writes the damage of a split; none where an earlier run may have found some is a file less.
+/// Writes the damage of a split. Without damage, it deletes the file of an earlier run.
 pub fn record(
     folder: &str,
     storage: &BTreeMap<String, String>,
@@ -31,10 +30,10 @@ pub fn record(
         Part::Share { .. } => (0, split.file_bytes().unwrap_or(0)),
     };
     let mut lines = String::new();
-    for one in damage {
-        let lost = &one.damage;
+    for file_damage in damage {
+        let lost = &file_damage.damage;
         let record = json!({
-            "path": one.path,
+            "path": file_damage.path,
             "format": split.file.opening.format,
             "split_start": start,
             "split_stop": stop,

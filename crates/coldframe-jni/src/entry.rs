@@ -1,6 +1,5 @@
 //! The native methods of `io.coldframe.spark.Native`.
-//!
-//! What goes in and out is numbers and bytes; requests are JSON, tasks are [`crate::task`]'s.
+//! Arguments and results are numbers and bytes; requests are JSON, tasks are bytes of [`crate::task`].
 
 #![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
 
@@ -21,7 +20,7 @@ static TABLES: Handles<Table> = Handles::new("table");
 static READERS: Handles<Mutex<Reader>> = Handles::new("reader");
 static BATCHES: Handles<RecordBatch> = Handles::new("batch");
 
-/// A Java array as a native method returns it: null where it threw.
+/// A Java array as a native method returns it: null if it threw.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Returned<T>(*mut T);
@@ -66,8 +65,8 @@ fn answer<'a>(
     .resolve::<Throw>()
 }
 
-/// The version of the calls from Java, and of the bytes that both sides exchange. Raise it here and in `Native.CALLS` when one of
-/// them changes: two builds of one release are then told apart.
+/// The version of the calls from Java, and of the bytes that both sides exchange. Raise it here and in `Native.CALLS` when
+/// one of them changes, to distinguish two builds of one release.
 const CALLS: i32 = 2;
 
 /// [`CALLS`] for Java, which compares it with its own.
@@ -121,7 +120,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_schema<'a>(
     .resolve::<Throw>()
 }
 
-/// What a table is called in plans, without secrets.
+/// A table's name in plans, without secrets.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_name<'a>(
@@ -136,7 +135,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_name<'a>(
     .resolve::<Throw>()
 }
 
-/// What a user of a table should hear of, each with a zero byte behind it. Told once.
+/// Takes a table's notices for its user, each followed by a zero byte.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_notices<'a>(
@@ -145,13 +144,13 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_notices<'a>(
     table: jlong,
 ) -> Bytes {
     env.with_env(|env| {
-        let told: String = TABLES.get(table)?.notices().iter().flat_map(|text| [text, "\0"]).collect();
-        bytes(env, told.as_bytes())
+        let notices: String = TABLES.get(table)?.notices().iter().flat_map(|text| [text, "\0"]).collect();
+        bytes(env, notices.as_bytes())
     })
     .resolve::<Throw>()
 }
 
-/// For each of some filters, given as a JSON list, whether it is taken: 1 or 0.
+/// For each filter of a JSON list, whether it is evaluated here: 1 or 0.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_takes<'a>(
@@ -178,7 +177,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_aggregates<'a>(
     answer(env, table, &asked, |env, table, asked| text(env, table.aggregates(asked)?.as_deref()))
 }
 
-/// What is known of the size of a request's answer: bytes, rows; -1 where it is not known.
+/// The estimated size of a request's answer: bytes, rows; -1 if unknown.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_statistics<'a>(
@@ -190,7 +189,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_statistics<'a>(
     answer(env, table, &request, |env, table, request| longs(env, &table.statistics(request)?))
 }
 
-/// Which columns of a request are of partitions with tasks of their own: the number of partitions, then the columns' places.
+/// The partition columns by which tasks are divided: the number of partitions, then the columns' indexes in the request.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_partitioning<'a>(
@@ -283,7 +282,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_next<'a>(
     .resolve::<Throw>()
 }
 
-/// Frees a batch; its addresses are invalid from then on.
+/// Frees a batch; its addresses become invalid.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_release<'a>(
@@ -298,7 +297,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_release<'a>(
     .resolve::<Throw>();
 }
 
-/// What a reader has done, in the order of [`crate::reader::Counts`].
+/// A reader's counts, in the order of [`crate::reader::Counts`].
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_counts<'a>(
@@ -329,7 +328,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_closeReader<'a>(
     .resolve::<Throw>();
 }
 
-/// How many tables, readers and batches there are: for tests of what is left.
+/// The numbers of open tables, readers and batches, for tests of leaks.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_held<'a>(

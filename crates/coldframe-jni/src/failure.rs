@@ -1,4 +1,4 @@
-//! Errors as Java exceptions: the classes of `io.coldframe`, which have the names of Python's.
+//! Errors as Java exceptions: classes of `io.coldframe` with the names of Python's exceptions.
 
 use std::any::Any;
 
@@ -8,12 +8,12 @@ use jni::objects::{JThrowable, JValue};
 use jni::strings::JNIString;
 use jni::{Env, jni_sig, jni_str};
 
-/// Why a native method has no result.
+/// The failure of a native method.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// An error of ours.
+    /// An error of coldframe.
     Ours(Error),
-    /// One of JNI's, or an exception that is on its way.
+    /// An error of JNI, or a pending exception.
     Java(jni::errors::Error),
 }
 
@@ -29,7 +29,7 @@ impl From<jni::errors::Error> for Failure {
     }
 }
 
-/// Throws what a native method failed of, panics too.
+/// Throws the failure of a native method, or its panic.
 #[derive(Debug)]
 pub(crate) struct Throw;
 
@@ -64,7 +64,7 @@ impl<T: Default> ErrorPolicy<T, Failure> for Throw {
                 text.to_owned()
             }
         };
-        throw(env, "io/coldframe/ColdframeError", &format!("a defect of coldframe: {text}"));
+        throw(env, "io/coldframe/ColdframeError", &format!("a bug in coldframe: {text}"));
         Ok(T::default())
     }
 }
@@ -81,7 +81,7 @@ fn class_of(e: &Error) -> &'static str {
     }
 }
 
-/// Throwing returns an error as well; it is ignored, because the exception is what Java sees.
+/// Throws an exception. `throw_new` also returns an error, which is ignored: Java sees the exception.
 fn throw(env: &mut Env<'_>, class: &str, message: &str) {
     drop(env.throw_new(JNIString::new(class), JNIString::new(message)));
 }

@@ -1,11 +1,11 @@
-//! Spark's predicates as ours. One is taken only where both mean the same rows; the others stay with Spark.
+//! Converts Spark's predicates to coldframe's. A predicate is accepted only if both select the same rows; Spark evaluates the
+//! others.
 //!
 //! ```text
 //! {"op": ">", "args": [{"name": ["a"]}, {"type": "long", "value": "5"}]}      as io.coldframe.spark.Filters writes them
 //! ```
-//!
-//! Spark orders NaN above all numbers, where ours compare as IEEE 754 has it: `x > 5` of Spark holds for NaN, and so is
-//! `not (x <= 5)` here. A column whose values change on the way to Spark (nanoseconds to microseconds) is not compared before.
+//! Spark orders NaN above all numbers; coldframe compares as IEEE 754. `x > 5` holds for NaN in Spark, so it becomes `not (x
+//! <= 5)` here. A column whose values change when converted for Spark (nanoseconds to microseconds) is not compared.
 
 use arrow_schema::{DataType, Schema, TimeUnit};
 use coldframe::predicate::{Condition, Literal, Number, Op, Pattern, resolve};
@@ -14,31 +14,31 @@ use serde_json::Value as Json;
 
 use crate::types::plain_type;
 
-/// What columns are called and typed where a filter is made, and in the files.
+/// The columns' names and types, in Spark and in the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
-    /// As Spark has them.
+    /// In Spark.
     pub spark: &'a Schema,
-    /// As the table of the files has them.
+    /// In the table of the files.
     pub files: &'a Schema,
 }
 
-/// The condition that a predicate of Spark stands for. `None`: Spark has to evaluate it.
+/// The condition for a predicate of Spark; `None` if Spark must evaluate it.
 pub fn condition(text: &str, columns: Columns<'_>) -> Option<Condition> {
-    let said: Json = serde_json::from_str(text).ok()?;
-    let made = columns.condition(&said)?;
-    // What the files' types cannot be compared with stays with Spark, too.
+    let predicate: Json = serde_json::from_str(text).ok()?;
+    let made = columns.condition(&predicate)?;
+    // A comparison that the files' types do not allow is left to Spark.
     made.bind(columns.files).is_ok().then_some(made)
 }
 
-/// The conditions of filters that were taken, and one in SQL, as one.
+/// Joins the conditions of accepted filters and a condition in SQL with `and`.
 pub fn all(taken: &[String], also: Option<&str>, columns: Columns<'_>) -> Result<Option<Condition>> {
     let mut parts = Vec::with_capacity(taken.len() + 1);
     if let Some(text) = also {
         parts.push(coldframe::predicate::parse::condition(text)?);
     }
     for text in taken {
-        let refused = || Error::invalid(format!("a filter that was not taken: {text}"));
+        let refused = || Error::invalid(format!("a filter that is left to Spark: {text}"));
         parts.push(condition(text, columns).ok_or_else(refused)?);
     }
     Ok(match parts.len() {
@@ -55,11 +55,11 @@ struct Column<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn condition(self, said: &Json) -> Option<Condition> {
-        let op = said.get("op")?.as_str()?;
-        let args = said.get("args")?.as_array()?;
+    fn condition(self, predicate: &Json) -> Option<Condition> {
+        let op = predicate.get("op")?.as_str()?;
+        let args = predicate.get("args")?.as_array()?;
         let first = || args.first();
-        let all = || args.iter().map(|one| self.condition(one)).collect::<Option<Vec<_>>>();
+        let all = || args.iter().map(|part| self.condition(part)).collect::<Option<Vec<_>>>();
         Some(match (op, args.len()) {
             ("AND", 2) => Condition::And(all()?),
             ("OR", 2) => Condition::Or(all()?),
@@ -81,17 +81,17 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// A column whose nulls are wanted.
-    fn any_column(self, said: &Json) -> Option<Column<'a>> {
-        let names = said.get("name")?.as_array()?;
+    /// A column that a filter tests for null.
+    fn any_column(self, column: &Json) -> Option<Column<'a>> {
+        let names = column.get("name")?.as_array()?;
         let names = names.iter().map(Json::as_str).collect::<Option<Vec<_>>>()?;
         let path = names.join(".");
-        let (found, kind) = resolve(self.files, &path).ok()?;
+        let (name, kind) = resolve(self.files, &path).ok()?;
         let (_, spark) = resolve(self.spark, &path).ok()?;
-        // A dot may be of a name, or between names.
+        // A dot may be part of a name, or separate names.
         let dots = |text: &str| text.matches('.').count();
         let is_clear = names.len() == 1 || (dots(&path) == names.len() - 1 && self.has_no_column(&path));
-        (is_clear && plain_type(kind).ok()? == *spark).then_some(Column { path: found, kind })
+        (is_clear && plain_type(kind).ok()? == *spark).then_some(Column { path: name, kind })
     }
 
     fn has_no_column(self, name: &str) -> bool {
@@ -101,16 +101,16 @@ impl<'a> Columns<'a> {
     }
 
     /// A column whose values are the same in the file and in Spark.
-    fn column(self, said: &Json) -> Option<Column<'a>> {
-        self.any_column(said).filter(|column| is_same_value(column.kind))
+    fn column(self, column: &Json) -> Option<Column<'a>> {
+        self.any_column(column).filter(|column| is_same_value(column.kind))
     }
 
-    fn literal(self, column: &Column<'_>, said: &Json) -> Option<Literal> {
-        let kind = crate::types::type_from_spark(said.get("type")?).ok()?;
+    fn literal(self, column: &Column<'_>, value: &Json) -> Option<Literal> {
+        let kind = crate::types::type_from_spark(value.get("type")?).ok()?;
         if kind != plain_type(column.kind).ok()? {
             return None;
         }
-        let text = match said.get("value")? {
+        let text = match value.get("value")? {
             Json::Null => return Some(Literal::Null),
             Json::String(text) => text,
             _ => return None,
@@ -121,7 +121,7 @@ impl<'a> Columns<'a> {
     fn compare(self, op: Op, column: &Json, value: &Json) -> Option<Condition> {
         let column = self.column(column)?;
         let value = self.literal(&column, value)?;
-        // NaN is more than any number, and not equal to one.
+        // In Spark, NaN is greater than any number and unequal to it.
         let unordered = matches!(op, Op::Gt | Op::Ge | Op::Ne) && plain_type(column.kind).ok()?.is_floating();
         let asked = if unordered { op.opposite() } else { op };
         let made = Condition::Compare { column: column.path, op: asked, value };
@@ -134,8 +134,11 @@ impl<'a> Columns<'a> {
         match self.literal(&of, value)? {
             Literal::Null => Some(Condition::IsNull { column: of.path }),
             value => {
-                let there = not(Condition::IsNull { column: of.path.clone() });
-                Some(Condition::And(vec![there, Condition::Compare { column: of.path, op: Op::Eq, value }]))
+                let has_value = not(Condition::IsNull { column: of.path.clone() });
+                Some(Condition::And(vec![
+                    has_value,
+                    Condition::Compare { column: of.path, op: Op::Eq, value },
+                ]))
             }
         }
     }
@@ -145,8 +148,8 @@ impl<'a> Columns<'a> {
         if plain_type(column.kind).ok()?.is_floating() {
             return None;
         }
-        let values = values.iter().map(|one| self.literal(&column, one)).collect::<Option<Vec<_>>>()?;
-        let (nulls, values): (Vec<_>, Vec<_>) = values.into_iter().partition(|one| *one == Literal::Null);
+        let values = values.iter().map(|value| self.literal(&column, value)).collect::<Option<Vec<_>>>()?;
+        let (nulls, values): (Vec<_>, Vec<_>) = values.into_iter().partition(|value| *value == Literal::Null);
         let made = Condition::In { column: column.path, values };
         Some(if nulls.is_empty() { made } else { Condition::Or(vec![made, Condition::Constant(None)]) })
     }
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn both_mean_the_same_rows() {
+    fn conditions_select_the_same_rows_as_spark() {
         let (t, f) = (true, false);
         for (filter, rows) in [
             (of(">", "A", "long", &[Some("1")]), [f, t, f, t]),
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_differ_stays_with_spark() {
+    fn filters_that_may_differ_are_left_to_spark() {
         for filter in [
             of("=", "x", "double", &[Some("NaN")]),
             of("IN", "x", "double", &[Some("1.0")]),

@@ -1,5 +1,5 @@
-//! What Java holds by number. A number that stands for nothing is an error and no pointer, so that a reader that is closed twice, or
-//! used after it, does no harm.
+//! Objects that Java holds by number. A number is not a pointer: closing a reader twice is harmless, and using a closed one
+//! is an error.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use coldframe::{Error, Result};
 
-/// Things of one kind, by number.
+/// Objects of one kind, by number.
 pub(crate) struct Handles<T> {
     next: AtomicI64,
     known: LazyLock<Mutex<HashMap<i64, Arc<T>>>>,
@@ -19,16 +19,16 @@ impl<T> Handles<T> {
         Self { next: AtomicI64::new(1), known: LazyLock::new(Mutex::default), what }
     }
 
-    /// Keeps `one` until it is removed.
-    pub(crate) fn add(&self, one: T) -> i64 {
+    /// Keeps `object` until it is removed.
+    pub(crate) fn add(&self, object: T) -> i64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().insert(number, Arc::new(one));
+        self.lock().insert(number, Arc::new(object));
         number
     }
 
     pub(crate) fn get(&self, number: i64) -> Result<Arc<T>> {
-        let found = self.lock().get(&number).cloned();
-        found.ok_or_else(|| Error::invalid(format!("{} {number} is closed", self.what)))
+        let object = self.lock().get(&number).cloned();
+        object.ok_or_else(|| Error::invalid(format!("{} {number} is closed", self.what)))
     }
 
     /// Removes it. Does nothing if it was removed already.
@@ -37,7 +37,7 @@ impl<T> Handles<T> {
         drop(gone);
     }
 
-    /// How many there are.
+    /// The number of objects.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }
@@ -47,7 +47,7 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks what one thread uses at a time. A panic of an earlier one, which Java has seen, does not matter.
+/// Locks an object that one thread uses at a time. Poisoning by an earlier panic, which Java has seen, is ignored.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_is_gone_is_an_error() {
+    fn a_closed_number_is_an_error() {
         let handles = Handles::new("thing");
         let number = handles.add("x");
         assert_eq!((*handles.get(number).unwrap(), handles.len()), ("x", 1));

@@ -1,4 +1,4 @@
-//! Where the values of a batch stand in memory, as a list of numbers that `io.coldframe.spark.NativeVector` reads.
+//! The memory addresses of a batch's values, as a list of numbers that `io.coldframe.spark.NativeVector` reads.
 //!
 //! ```text
 //! batch     number, rows, bytes, then its columns
@@ -6,12 +6,11 @@
 //!
 //!           values of numbers, dates, decimals    at the column's first row
 //!           bits of booleans                      and the bit of the first row
-//!           text, bytes                           offsets (int32) at the first row, and the address that they count from
-//!           lists, maps                           offsets (int32) at the first row; the children are whole
+//!           text, bytes                           offsets (int32) at the first row, and the base address of the bytes
+//!           lists, maps                           offsets (int32) at the first row; children begin at their first value
 //!           structs                               0; children begin at the same row
 //! ```
-//!
-//! The addresses hold as long as the batch does. Types are not written: both sides know them from the schema.
+//! The addresses are valid until the batch is released. Types are not written: both sides know them from the schema.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -31,10 +30,10 @@ pub fn write(batch: &RecordBatch, into: &mut Vec<i64>) -> Result<()> {
 }
 
 fn count(of: usize) -> Result<i64> {
-    i64::try_from(of).map_err(|_| Error::invalid("a count beyond 64 bits"))
+    i64::try_from(of).map_err(|_| Error::invalid("a count of more than 63 bits"))
 }
 
-/// An address as Java has it: the same bits.
+/// An address as a Java long with the same bits.
 fn address<T>(of: *const T) -> i64 {
     i64::from_ne_bytes((of as usize as u64).to_ne_bytes())
 }
@@ -56,7 +55,7 @@ fn numbers<T: ArrowPrimitiveType>(of: &dyn Array, into: &mut Vec<i64>) {
 
 fn array(of: &dyn Array, into: &mut Vec<i64>) -> Result<()> {
     if matches!(of.data_type(), DataType::Null) {
-        // All of it is null: Java asks for no bit of it.
+        // All values are null: Java reads no validity bit.
         into.extend([count(of.len())?, 0, 0, 0, 0]);
         return Ok(());
     }
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_begins_at_its_own_first_row() {
+    fn addresses_of_a_slice_begin_at_its_first_row() {
         let numbers = Int32Array::from(vec![Some(1), None, Some(3), Some(4)]);
         let text = StringArray::from(vec!["a", "bc", "def", ""]);
         let truth = BooleanArray::from(vec![true, false, true, true]);
@@ -134,7 +133,7 @@ mod tests {
         write(&batch, &mut into).unwrap();
         assert_eq!(into.len(), 2 + 4 * 5 + 5 + 5);
         assert_eq!(into[0], 2);
-        // One null among two rows, in the second bit; values from the second on.
+        // One null in two rows; validity bits and values begin at the second row.
         assert_eq!((into[2], into[4]), (1, 1));
         assert_eq!(into[5], address(numbers.values().as_ptr()) + 4);
         assert_eq!(into[7..10], [0, 0, 0]);

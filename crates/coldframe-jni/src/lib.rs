@@ -1,29 +1,28 @@
-//! What the Spark connector for the JVM (`jvm/`) is made of: planning and decoding, called over JNI.
+//! The native library of the Spark connector for the JVM (`jvm/`): planning and decoding, called over JNI.
 //!
 //! ```text
-//! driver     ColdframeTable ──open──▶ plan::Table     options, schema, which filters are taken, plan of tasks as bytes
+//! driver     ColdframeTable ──open──▶ plan::Table     options, schema, accepted filters, plan of tasks as bytes
 //! executor   ColdframeReader ──read──▶ reader::Reader ──next──▶ addresses of a batch's buffers, until it is released
 //! ```
-//!
-//! No rule of a format and no rule of planning is here: [`plan`] asks `coldframe::dataset`, and `coldframe::load` reads the options.
-//! What is here is Spark's: its types, its filters, its words for damage.
+//! This crate has only what is specific to Spark: its types, its filters, its records of damage. Formats and planning are in
+//! `coldframe::dataset`, which [`plan`] calls; `coldframe::load` parses the options.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `entry` | the native methods of `io.coldframe.spark.Native`; no panic leaves them |
 //! | `failure` | errors as Java exceptions |
-//! | `handles` | what Java holds by number |
-//! | [`types`] | Spark's types for Arrow's, and its JSON |
+//! | `handles` | the objects that Java holds by number |
+//! | [`types`] | Arrow types to Spark's, and Spark's JSON |
 //! | [`folders`] | the files of a Hive metastore's table |
-//! | [`filter`] | Spark's predicates as ours, where both mean the same rows |
+//! | [`filter`] | Spark's predicates as coldframe's, if both select the same rows |
 //! | [`aggregate`] | `count`, `min` and `max` of a task |
 //! | [`plan`] | a table, and its plan |
 //! | [`stream`], `stream_entry` | new files batch by batch, and the native methods of `io.coldframe.spark.NativeStream` |
-//! | [`task`] | what travels to an executor |
+//! | [`task`] | the bytes sent to an executor |
 //! | [`reader`] | the batches of a task |
-//! | `metered` | how many bytes a task reads |
-//! | [`damage`] | what `DROPMALFORMED` left out, as a table |
-//! | [`layout`] | where a batch's values stand in memory |
+//! | `metered` | counts the bytes that a task reads |
+//! | [`damage`] | the damage that `DROPMALFORMED` skipped, as a table |
+//! | [`layout`] | the memory addresses of a batch's values |
 
 pub mod aggregate;
 mod allocator;

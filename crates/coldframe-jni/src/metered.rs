@@ -17,7 +17,7 @@ use coldframe::{ReadAt, Result, Source};
 pub(crate) struct Meter(Arc<AtomicU64>);
 
 impl Meter {
-    /// How many there were.
+    /// The bytes read so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -44,7 +44,7 @@ impl Meter {
     }
 }
 
-/// A source of bytes, and who counts them.
+/// A source of bytes with the meter that counts them.
 #[derive(Debug)]
 struct Metered<T> {
     inner: T,

@@ -1,4 +1,4 @@
-//! A table of a `load()`, and the tasks that answer a request to it. All of it is asked of [`coldframe::dataset`].
+//! A table of a `load()`, and the tasks that answer a request to it, by [`coldframe::dataset`].
 
 pub mod keys;
 pub mod planned;
@@ -26,7 +26,7 @@ use crate::folders;
 use crate::task::Task;
 use crate::types;
 
-/// How many files are opened for a plan at most.
+/// Maximum number of files that planning opens.
 const MAX_OPENED: usize = 64;
 
 /// The files of a `load()` as one table.
@@ -36,69 +36,71 @@ pub struct Table {
     options: LoadOptions,
     /// The columns as Spark has them.
     spark: SchemaRef,
-    /// The same by the names that the files have.
+    /// The names of these columns in the files.
     names: Vec<String>,
 }
 
-/// What Spark asks of a table.
+/// Spark's request to a table.
 struct Request {
     /// The columns as Spark has them.
     schema: Schema,
     filters: Vec<String>,
     limit: Option<u64>,
-    /// What is asked of the rows in place of them.
+    /// The aggregates to compute instead of returning rows.
     aggregates: Vec<Aggregate>,
-    /// Whether each task is to read one partition only.
+    /// Whether each task reads one partition only.
     is_by_partition: bool,
 }
 
 impl Request {
-    fn parse(said: &[u8]) -> Result<Self> {
-        let said = json(said)?;
-        let filters = said.get("filters").and_then(Json::as_array);
+    fn parse(request: &[u8]) -> Result<Self> {
+        let request = json(request)?;
+        let filters = request.get("filters").and_then(Json::as_array);
         Ok(Self {
             schema: types::from_spark(
-                said.get("schema").ok_or_else(|| Error::invalid("a request without columns"))?,
+                request
+                    .get("schema")
+                    .ok_or_else(|| Error::invalid("expected the columns of a request, found none"))?,
             )?,
             filters: filters
                 .into_iter()
                 .flatten()
-                .filter_map(|one| one.as_str().map(str::to_owned))
+                .filter_map(|filter| filter.as_str().map(str::to_owned))
                 .collect(),
-            limit: said.get("limit").and_then(Json::as_u64),
-            is_by_partition: said.get("by_partition").and_then(Json::as_bool).unwrap_or(false),
-            aggregates: match said.get("aggregates").filter(|asked| !asked.is_null()) {
+            limit: request.get("limit").and_then(Json::as_u64),
+            is_by_partition: request.get("by_partition").and_then(Json::as_bool).unwrap_or(false),
+            aggregates: match request.get("aggregates").filter(|asked| !asked.is_null()) {
                 None => Vec::new(),
                 Some(asked) => Aggregate::parse(asked)
-                    .ok_or_else(|| Error::invalid(format!("aggregates that were not taken: {asked}")))?,
+                    .ok_or_else(|| Error::invalid(format!("aggregates that are left to Spark: {asked}")))?,
             },
         })
     }
 }
 
-fn json(said: &[u8]) -> Result<Json> {
-    serde_json::from_slice(said).map_err(|why| Error::invalid(format!("a request that is no JSON: {why}")))
+fn json(bytes: &[u8]) -> Result<Json> {
+    serde_json::from_slice(bytes).map_err(|why| Error::invalid(format!("a request that is not JSON: {why}")))
 }
 
 /// The options and the user's columns of `{"options": {..}, "schema": ..}`.
-pub(crate) fn parse_open(said: &[u8]) -> Result<(LoadOptions, Option<Schema>)> {
-    let said = json(said)?;
-    let given = said.get("options").and_then(Json::as_object).into_iter().flatten();
+pub(crate) fn parse_open(request: &[u8]) -> Result<(LoadOptions, Option<Schema>)> {
+    let request = json(request)?;
+    let given = request.get("options").and_then(Json::as_object).into_iter().flatten();
     let mut given: BTreeMap<String, String> =
         given.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect();
-    let user = said.get("schema").filter(|schema| !schema.is_null()).map(types::from_spark).transpose()?;
-    if said.get("folders").is_some_and(|folders| !folders.is_null()) {
+    let user = request.get("schema").filter(|schema| !schema.is_null()).map(types::from_spark).transpose()?;
+    if request.get("folders").is_some_and(|folders| !folders.is_null()) {
         given.entry("path".to_owned()).or_default();
     }
     Ok((LoadOptions::parse(&given, None)?, user))
 }
 
 impl Table {
-    /// The table for `{"options": {..}, "schema": ..}`; the schema is the user's, if there is one.
-    pub fn open(said: &[u8]) -> Result<Self> {
-        let (options, user) = parse_open(said)?;
-        let said = json(said)?;
-        match (said.get("folders").filter(|folders| !folders.is_null()), user) {
+    /// Opens the table for `{"options": {..}, "schema": ..}`; the schema is the user's, if given.
+    pub fn open(request: &[u8]) -> Result<Self> {
+        let (options, user) = parse_open(request)?;
+        let request = json(request)?;
+        match (request.get("folders").filter(|folders| !folders.is_null()), user) {
             (Some(folders), Some(user)) => Self::of_hive(options, folders, user),
             (_, user) => Self::new(options, user),
         }
@@ -109,7 +111,7 @@ impl Table {
         let opening = opening(&options);
         let files = folders::files(folders, &opening)?;
         let types = folders::partition_types(&user);
-        // Files that name their columns may lack some of the table's, and have others.
+        // Files with column names may lack columns of the table, and have others.
         let has_names = options.format.as_deref() == Some("orc");
         let table = TableOptions {
             first_only: !has_names,
@@ -121,31 +123,31 @@ impl Table {
         if folders::is_whole(folders) {
             dataset.lead()?;
         } else if has_names {
-            // Spark may have taken what this reader cannot: now is the time to leave it the table.
+            // Spark can read some files that this reader cannot. Finding out now leaves the table to Spark.
             dataset.open_first(MAX_OPENED)?;
         }
         Self::with(dataset, options, Some(user))
     }
 
-    /// The table that some options ask for, with the columns of the user.
+    /// The table for some options, with the user's columns.
     pub fn new(options: LoadOptions, user: Option<Schema>) -> Result<Self> {
         Self::over(dataset, options, user)
     }
 
-    /// The same over files that somebody else has found.
+    /// The same for a dataset that the caller makes from the options.
     pub fn over(
-        dataset: impl Fn(&LoadOptions) -> Result<Dataset>,
+        make_dataset: impl Fn(&LoadOptions) -> Result<Dataset>,
         mut options: LoadOptions,
         user: Option<Schema>,
     ) -> Result<Self> {
-        let mut found = dataset(&options)?;
+        let mut dataset = make_dataset(&options)?;
         if let Some(typed) =
-            user.as_ref().map(|user| typed_by_user(&found, &options, user)).transpose()?.flatten()
+            user.as_ref().map(|user| typed_by_user(&dataset, &options, user)).transpose()?.flatten()
         {
             options.open.schema = Some(SchemaSpec::Arrow(typed));
-            found = dataset(&options)?;
+            dataset = make_dataset(&options)?;
         }
-        Self::with(found, options, user)
+        Self::with(dataset, options, user)
     }
 
     fn with(dataset: Dataset, options: LoadOptions, user: Option<Schema>) -> Result<Self> {
@@ -168,7 +170,7 @@ impl Table {
         Ok(Self { dataset, options, spark: spark.into(), names })
     }
 
-    /// What it is called in plans, without secrets.
+    /// Its name in plans, without secrets.
     pub fn name(&self) -> String {
         let paths = self.options.paths.iter();
         let shown: Vec<String> = paths.take(3).map(|path| coldframe::store::shown(path)).collect();
@@ -176,10 +178,10 @@ impl Table {
         format!("{}{more}", shown.join(", "))
     }
 
-    /// What a user of it should hear of, since the last call.
+    /// The notices for its user since the last call.
     pub fn notices(&self) -> Vec<String> {
-        let told = self.dataset.take_notices().into_iter();
-        told.map(|(path, notice)| format!("{}: {}", shown_path(&path), notice.text())).collect()
+        let notices = self.dataset.take_notices().into_iter();
+        notices.map(|(path, notice)| format!("{}: {}", shown_path(&path), notice.text())).collect()
     }
 
     /// The columns, as Spark's JSON.
@@ -188,11 +190,12 @@ impl Table {
     }
 
     /// For each filter of a JSON list of texts, whether it is evaluated here.
-    pub fn takes(&self, said: &[u8]) -> Result<Vec<bool>> {
-        let (said, files) = (json(said)?, self.dataset.schema()?);
-        let filters = said.as_array().ok_or_else(|| Error::invalid("expected a list of filters"))?;
+    pub fn takes(&self, request: &[u8]) -> Result<Vec<bool>> {
+        let (filters, files) = (json(request)?, self.dataset.schema()?);
+        let filters = filters.as_array().ok_or_else(|| Error::invalid("expected a list of filters"))?;
         let columns = Columns { spark: &self.spark, files: &files };
-        let takes = |one: &Json| one.as_str().is_some_and(|text| filter::condition(text, columns).is_some());
+        let takes =
+            |filter: &Json| filter.as_str().is_some_and(|text| filter::condition(text, columns).is_some());
         Ok(filters.iter().map(takes).collect())
     }
 
@@ -205,18 +208,18 @@ impl Table {
     /// The file's name for a column of Spark's.
     fn name_of(&self, wanted: &str) -> Result<String> {
         let at = self.spark.fields().iter().position(|field| field.name() == wanted);
-        let found = at.and_then(|at| self.names.get(at)).cloned();
-        found.ok_or_else(|| Error::schema(format!("no column '{wanted}' in the table")))
+        let name = at.and_then(|at| self.names.get(at)).cloned();
+        name.ok_or_else(|| Error::schema(format!("no column '{wanted}' in the table")))
     }
 
     fn scan(&self, request: &Request, names: &[String]) -> Result<ScanBuilder> {
         let options = &self.options;
         let scan = self.dataset.scan().columns(names.iter().cloned()).batch_rows(options.batch_rows);
-        // Spark's vectors take no views.
+        // Spark's vectors do not support views.
         let scan = scan.strings(Strings::Plain);
-        // Spark has a thread for each task.
+        // Spark runs each task on its own thread.
         let mut scan = scan.on_error(options.on_error).threads(1).split_bytes(options.split_bytes);
-        scan = scan.most_opened(MAX_OPENED);
+        scan = scan.max_opened(MAX_OPENED);
         if let Some(condition) = self.condition(request)? {
             scan = scan.filter(condition);
         }
@@ -226,47 +229,48 @@ impl Table {
         Ok(scan)
     }
 
-    /// The columns that a request decodes, as Spark has them: those that are handed over, or those that aggregates are of.
+    /// The columns that a request decodes, as Spark has them: the returned columns, or the columns of the aggregates.
     fn decoded(&self, request: &Request) -> Vec<Field> {
         if request.aggregates.is_empty() {
             return request.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
         }
         let is_wanted = |field: &&Arc<Field>| {
-            request.aggregates.iter().any(|one| one.column.as_ref() == Some(field.name()))
+            request.aggregates.iter().any(|aggregate| aggregate.column.as_ref() == Some(field.name()))
         };
         self.spark.fields().iter().filter(is_wanted).map(|field| field.as_ref().clone()).collect()
     }
 
     /// The columns of the answer to some aggregates, as Spark's JSON; `None` if one of them is left to Spark.
-    pub fn aggregates(&self, said: &[u8]) -> Result<Option<String>> {
-        let asked = Aggregate::parse(&json(said)?);
-        let answers = |all: Vec<Aggregate>| all.iter().map(|one| one.answer(&self.spark)).collect();
+    pub fn aggregates(&self, request: &[u8]) -> Result<Option<String>> {
+        let asked = Aggregate::parse(&json(request)?);
+        let answers =
+            |all: Vec<Aggregate>| all.iter().map(|aggregate| aggregate.answer(&self.spark)).collect();
         let Some(fields): Option<Vec<Field>> = asked.and_then(answers) else { return Ok(None) };
         Ok(Some(types::to_spark(&Schema::new(fields))?.to_string()))
     }
 
     /// The tasks that answer a request.
-    pub fn plan(&self, said: &[u8]) -> Result<Planning> {
-        let request = Request::parse(said)?;
+    pub fn plan(&self, request: &[u8]) -> Result<Planning> {
+        let request = Request::parse(request)?;
         let (mut names, mut fields) = (Vec::new(), Vec::new());
         let files = self.dataset.schema()?;
         for field in self.decoded(&request) {
             let name = self.name_of(field.name())?;
-            // Of a struct, the query may need some fields.
+            // The query may need only some fields of a struct.
             match files.field_with_name(&name) {
                 Ok(whole) => names.extend(projection::paths_to(whole, field.data_type())),
                 Err(_) => names.push(name.clone()),
             }
             fields.push(field.with_name(&name));
         }
-        let aggregates = request.aggregates.iter().map(|one| {
-            let column = one.column.as_deref().map(|column| self.name_of(column)).transpose()?;
-            Ok(Aggregate { column, ..one.clone() })
+        let aggregates = request.aggregates.iter().map(|aggregate| {
+            let column = aggregate.column.as_deref().map(|column| self.name_of(column)).transpose()?;
+            Ok(Aggregate { column, ..aggregate.clone() })
         });
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(Schema::new(fields));
         let mut scan = self.scan(&request, &names)?;
-        // Opening a file is then all that it costs, so it is not cut, and its length does not count.
+        // If metadata answer, a file only costs its opening. So it is not cut, and its length does not count.
         let is_answered = is_answered_by_metadata(&scan, &aggregates, &schema)?;
         if is_answered {
             scan = scan.split_bytes(u64::MAX);
@@ -290,13 +294,13 @@ impl Table {
             }
         }
         if tasks.is_empty() && !aggregates.is_empty() {
-            // No row has a number, too: 0.
+            // Without rows there is still an answer: the count 0.
             tasks.push(Planned { task: of(Vec::new()).to_bytes()?, ..Planned::default() });
         }
         Ok(Planning { pruned, settings: self.settings(&tasks)?, tasks })
     }
 
-    /// How Hadoop's client is to reach the files whose hosts it is asked for.
+    /// The settings with which Hadoop's client reaches the files whose hosts Spark looks up.
     fn settings(&self, tasks: &[Planned]) -> Result<BTreeMap<String, String>> {
         match tasks.iter().find_map(|task| task.ranges.first()) {
             Some((path, _)) => coldframe::store::resolved_options(&os_path(path), &self.options.storage),
@@ -322,8 +326,8 @@ fn dataset(options: &LoadOptions) -> Result<Dataset> {
     )
 }
 
-/// The types that the user has for files which know none: `.schema()` lists the columns of the file. `None` where they are told
-/// otherwise, or where the user only picks columns by the names that such files have.
+/// The user's types for files that store no types: `.schema()` lists the columns of the file. `None` if the options have a
+/// schema, or if the user only selects columns by the files' names.
 fn typed_by_user(dataset: &Dataset, options: &LoadOptions, user: &Schema) -> Result<Option<SchemaRef>> {
     if options.open.schema.is_some()
         || !format_named(dataset.lead()?.1.table.format())?.capabilities().needs_schema
@@ -331,12 +335,12 @@ fn typed_by_user(dataset: &Dataset, options: &LoadOptions, user: &Schema) -> Res
         return Ok(None);
     }
     let known = dataset.schema()?;
-    let is_in_files = |name: &str| known.fields().iter().any(|one| one.name().eq_ignore_ascii_case(name));
+    let is_in_files = |name: &str| known.fields().iter().any(|field| field.name().eq_ignore_ascii_case(name));
     if user.fields().iter().all(|field| is_in_files(field.name())) {
         return Ok(None);
     }
     let is_of_folders =
-        |name: &str| dataset.partitions().iter().any(|one| one.name().eq_ignore_ascii_case(name));
+        |name: &str| dataset.partitions().iter().any(|field| field.name().eq_ignore_ascii_case(name));
     let of_files = user.fields().iter().filter(|field| !is_of_folders(field.name()));
     let fields: Vec<Field> = of_files.map(|field| as_in_hive(field)).collect();
     Ok(Some(Schema::new(fields).into()))
@@ -350,17 +354,17 @@ fn as_in_hive(field: &Field) -> Field {
     }
 }
 
-/// The names as the files write them: Spark does not tell cases apart, so neither does this where it need not.
+/// The names as in the files; case-insensitive if unambiguous, as in Spark.
 fn resolve<'a>(wanted: impl Iterator<Item = &'a str>, files: &Schema) -> Result<Vec<String>> {
     let names = || files.fields().iter().map(|field| field.name());
     let of = |name: &str| {
-        if names().any(|one| one == name) {
+        if names().any(|known| known == name) {
             return Ok(name.to_owned());
         }
         let folded = name.to_lowercase();
-        let alike: Vec<&String> = names().filter(|one| one.to_lowercase() == folded).collect();
+        let alike: Vec<&String> = names().filter(|known| known.to_lowercase() == folded).collect();
         match alike.as_slice() {
-            [one] => Ok((*one).clone()),
+            [known] => Ok((*known).clone()),
             _ => {
                 let problem = if alike.is_empty() {
                     "not found".to_owned()
@@ -381,17 +385,17 @@ fn listed(names: Vec<&String>) -> String {
     format!("[{}]", names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether metadata answer the aggregates: the first file's do, and those of the others are expected to. Where they do not, a task reads
-/// the rows.
+/// Whether metadata answer the aggregates: the first file's do, and the other files' are expected to. If they do not, the
+/// task reads the rows.
 fn is_answered_by_metadata(scan: &ScanBuilder, aggregates: &[Aggregate], columns: &Schema) -> Result<bool> {
     if aggregates.is_empty() {
         return Ok(false);
     }
     let totals = Totals::new(aggregates, columns)?;
-    scan.first_says(|units| totals.is_answered_by(units))
+    scan.metadata_suffice(|units| totals.is_answered_by(units))
 }
 
-/// The bytes of a split, about.
+/// The approximate bytes of a split.
 fn bytes_of(split: &Split, target: u64) -> u64 {
     match (&split.part, split.file_bytes()) {
         (Part::Share { of, .. }, Some(bytes)) => bytes / (*of).max(1),

@@ -1,4 +1,4 @@
-//! The batches of a task, split by split, as the types that Spark has.
+//! The batches of a task, split by split, in Spark's types.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,20 @@ use crate::damage;
 use crate::metered::Meter;
 use crate::task::Task;
 
-/// What was done so far, for Spark's page.
+/// The work done so far, for Spark's UI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Rows that were handed over, or counted.
+    /// Rows returned or counted.
     pub rows: u64,
-    /// Rows that damage is known to have cost.
+    /// Rows known to be lost by damage.
     pub rows_lost: u64,
-    /// Places that are damaged.
+    /// Damage records.
     pub damaged: u64,
     /// Splits that were read.
     pub splits: u64,
-    /// What decoding took.
+    /// The work of decoding.
     pub work: Work,
-    /// Bytes read, of footers and indexes, too.
+    /// Bytes read, including footers and indexes.
     pub bytes: u64,
 }
 
@@ -49,17 +49,17 @@ pub struct Reader {
     task: Task,
     rest: VecDeque<Split>,
     current: Option<Current>,
-    /// Rows that are still wanted.
+    /// Rows still needed, if limited.
     left: Option<u64>,
-    /// Of the splits before the current one.
+    /// The counts of earlier splits.
     counts: Counts,
     meter: Meter,
-    /// The answers to aggregates, until they are handed over.
+    /// The totals of the aggregates, until they are returned.
     totals: Option<Totals>,
 }
 
 impl Reader {
-    /// Nothing is opened before the first batch is asked for.
+    /// Nothing is opened before the first batch is requested.
     pub fn new(task: Task) -> Result<Self> {
         let meter = Meter::default();
         let rest = task.plan.splits.iter().map(|split| meter.over(split.clone())).collect();
@@ -69,14 +69,14 @@ impl Reader {
         Ok(Self { task, rest, current: None, left, counts: Counts::default(), meter, totals })
     }
 
-    /// What was done so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         let mut work = self.counts.work;
         work += self.current.as_ref().map(|current| current.rows.work()).unwrap_or_default();
         Counts { work, bytes: self.meter.bytes(), ..self.counts }
     }
 
-    /// The next batch. Where aggregates are wanted, there is one batch, of their answers.
+    /// The next batch; for aggregates, one batch of their answers.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.task.aggregates.is_empty() {
             return self.decoded()?.map(|batch| conform(&batch, &self.task.schema)).transpose();
@@ -109,7 +109,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Begins a split. A share is cut first, so that damage is reported for each split.
+    /// Begins a split. A share is cut into splits first, so that damage is reported for each of them.
     fn begin(&mut self, split: Split) -> Result<()> {
         let may_pass = self.task.plan.scan.on_error != OnError::Raise;
         let cut = match split.cut() {
@@ -121,8 +121,8 @@ impl Reader {
             },
             Err(e) => return Err(e),
         };
-        for one in cut.into_iter().rev() {
-            self.rest.push_front(one);
+        for split in cut.into_iter().rev() {
+            self.rest.push_front(split);
         }
         let Some(split) = self.rest.pop_front() else { return Ok(()) };
         let scan = Scan { limit: self.left, ..self.task.plan.scan.clone() };
@@ -136,7 +136,7 @@ impl Reader {
 
     /// Whether the metadata of a split have answered the aggregates.
     fn is_answered(&mut self, split: &Split, scan: &Scan) -> Result<bool> {
-        // Rows are counted without decoding anyway, where that is all.
+        // Without columns, rows are counted without decoding anyway.
         let Some(totals) = self.totals.as_mut().filter(|_| !self.task.schema.fields().is_empty()) else {
             return Ok(false);
         };
@@ -151,7 +151,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// The current split is read to its end.
+    /// Ends the current split.
     fn end(&mut self) -> Result<()> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let lost = current.rows.damage();
@@ -159,7 +159,7 @@ impl Reader {
         self.counts.work += current.rows.work();
         self.counts.damaged += lost.len() as u64;
         self.counts.rows_lost +=
-            lost.iter().filter_map(|one| one.damage.rows_lost).fold(0, u64::saturating_add);
+            lost.iter().filter_map(|file| file.damage.rows_lost).fold(0, u64::saturating_add);
         match &self.task.damage {
             Some(folder) => damage::record(folder, &self.task.storage, &current.split, &lost),
             None => Ok(()),

@@ -3,12 +3,11 @@
 //! ```text
 //! CHECKPOINT/sources/0/coldframe/0        {"entry":0,"files":["/data/a.rc","/data/b.rc"]}
 //!                               /1        {"entry":1,"files":["/data/c.rc"]}
-//!                               /9.all    the lines of all entries so far, which then are deleted
+//!                               /9.all    the lines of all entries so far; the entries are then deleted
 //! ```
-//!
-//! An offset is the number of an entry; a batch is the files of the entries between two offsets. Java writes an entry, whole or
-//! not at all, before Spark hears of its number, so a batch that is repeated after a restart has the same files. A file is known
-//! by its path: it is in one entry, and so read once, however its time or content changes later.
+//! An offset is the number of an entry; a batch is the files of the entries between two offsets. Java writes an entry
+//! atomically before Spark sees its number, so a batch that is repeated after a restart has the same files. A file is
+//! identified by its path: it is in one entry and so read once, even if its time or content changes later.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use arrow_schema::Schema;
 use coldframe::dataset::foreign::foreign;
 use coldframe::dataset::storage::{os_path, shown_path};
-use coldframe::dataset::{Dataset, Found, Given, Storage, Stores, TableOptions, discover};
+use coldframe::dataset::{Dataset, FileEntry, Given, Storage, Stores, TableOptions, discover};
 use coldframe::load::LoadOptions;
 use coldframe::{Error, Result};
 use serde_json::{Value as Json, json};
@@ -24,26 +23,26 @@ use serde_json::{Value as Json, json};
 use crate::plan::planned::Planning;
 use crate::plan::{self, Table};
 
-/// What a stream has read, and what lies there.
+/// The files that a stream has read, and the current listing.
 pub struct Stream {
     options: LoadOptions,
-    /// The columns as Spark has them, those of folders too.
+    /// The columns as Spark has them, including partition columns.
     user: Schema,
     /// The entry that each known file is in.
     seen: HashMap<String, i64>,
     /// The newest entry; -1 before the first.
     last: i64,
     /// The files of the newest listing.
-    listed: Vec<Found>,
-    /// Whether no newer listing is made.
+    listed: Vec<FileEntry>,
+    /// Whether the listing is final.
     frozen: bool,
 }
 
 impl Stream {
     /// The stream of a `load()` for `{"options": {..}, "schema": ..}`.
-    pub fn open(said: &[u8]) -> Result<Self> {
-        let (options, user) = plan::parse_open(said)?;
-        let user = user.ok_or_else(|| Error::invalid("a stream without columns"))?;
+    pub fn open(request: &[u8]) -> Result<Self> {
+        let (options, user) = plan::parse_open(request)?;
+        let user = user.ok_or_else(|| Error::invalid("expected the columns of a stream, found none"))?;
         Ok(Self { options, user, seen: HashMap::new(), last: -1, listed: Vec::new(), frozen: false })
     }
 
@@ -52,14 +51,16 @@ impl Stream {
         self.last
     }
 
-    /// Takes in the lines of entries, from a log or from [`Stream::fresh`].
+    /// Adds the lines of entries, from a log or from [`Stream::fresh`].
     pub fn recall(&mut self, entries: &[u8]) -> Result<()> {
-        let wrong = |what: &str| Error::corrupt(format!("{what}: not a log of this stream")).within("log");
+        let wrong =
+            |what: &str| Error::corrupt(format!("{what}; expected a log of this stream")).within("log");
         for line in entries.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let said: Json = serde_json::from_slice(line).map_err(|_| wrong("no JSON"))?;
-            let number = said.get("entry").and_then(Json::as_i64).filter(|number| *number >= 0);
-            let number = number.ok_or_else(|| wrong("no number"))?;
-            let files = said.get("files").and_then(Json::as_array).ok_or_else(|| wrong("no files"))?;
+            let entry: Json = serde_json::from_slice(line).map_err(|_| wrong("a line that is not JSON"))?;
+            let number = entry.get("entry").and_then(Json::as_i64).filter(|number| *number >= 0);
+            let number = number.ok_or_else(|| wrong("an entry without a number"))?;
+            let files =
+                entry.get("files").and_then(Json::as_array).ok_or_else(|| wrong("an entry without files"))?;
             for file in files {
                 let path = file.as_str().ok_or_else(|| wrong("a file without a path"))?;
                 self.seen.insert(path.to_owned(), number);
@@ -78,38 +79,38 @@ impl Stream {
         entries.iter().flat_map(|(number, files)| line(*number, files)).collect()
     }
 
-    /// The next entry, as a line, with the oldest of the files that no entry has; `None` if there are none. It counts once it is
-    /// recalled. `unlimited`: all of them, whatever the options say.
+    /// The next entry, as a line, with the oldest files that are in no entry; `None` if there are none. It takes effect once
+    /// it is passed to [`Stream::recall`]. `unlimited`: all new files, whatever the options' limits.
     pub fn fresh(&mut self, unlimited: bool) -> Result<Option<Vec<u8>>> {
         if !self.frozen {
             self.listed = self.list()?;
         }
-        let mut new: Vec<&Found> =
-            self.listed.iter().filter(|one| !self.seen.contains_key(&one.path)).collect();
+        let mut new: Vec<&FileEntry> =
+            self.listed.iter().filter(|file| !self.seen.contains_key(&file.path)).collect();
         new.sort_unstable_by(|a, b| (modified(a), &a.path).cmp(&(modified(b), &b.path)));
         let limit = |of: Option<u64>| of.filter(|_| !unlimited).unwrap_or(u64::MAX);
-        let most_files = limit(self.options.max_files_per_trigger);
-        let most_bytes = limit(self.options.max_bytes_per_trigger);
+        let max_files = limit(self.options.max_files_per_trigger);
+        let max_bytes = limit(self.options.max_bytes_per_trigger);
         let (mut taken, mut bytes) = (Vec::new(), 0_u64);
-        for one in new {
-            bytes = bytes.saturating_add(one.known.as_ref().map_or(0, |known| known.len));
-            // One file at least: else a large one would stop the stream.
-            if !taken.is_empty() && (taken.len() as u64 >= most_files || bytes > most_bytes) {
+        for file in new {
+            bytes = bytes.saturating_add(file.known.as_ref().map_or(0, |known| known.len));
+            // At least one file, or a large file would stop the stream.
+            if !taken.is_empty() && (taken.len() as u64 >= max_files || bytes > max_bytes) {
                 break;
             }
-            taken.push(one.path.as_str());
+            taken.push(file.path.as_str());
         }
         Ok((!taken.is_empty()).then(|| line(self.last.saturating_add(1), &taken)))
     }
 
-    /// Reads what lies there now, and nothing that comes later.
+    /// Lists the files a last time; later files are not read.
     pub fn freeze(&mut self) -> Result<()> {
         self.listed = self.list()?;
         self.frozen = true;
         Ok(())
     }
 
-    /// The tasks that read the files of the entries behind `from`, up to `to`.
+    /// The tasks that read the files of the entries after `from`, up to `to`.
     pub fn plan(&self, from: i64, to: i64, request: &[u8]) -> Result<Planning> {
         let wanted: HashSet<&str> = self
             .seen
@@ -117,25 +118,25 @@ impl Stream {
             .filter(|(_, number)| (from.saturating_add(1)..=to).contains(*number))
             .map(|(path, _)| path.as_str())
             .collect();
-        let of = |listed: &[Found]| -> Vec<Found> {
-            listed.iter().filter(|one| wanted.contains(one.path.as_str())).cloned().collect()
+        let of = |listed: &[FileEntry]| -> Vec<FileEntry> {
+            listed.iter().filter(|file| wanted.contains(file.path.as_str())).cloned().collect()
         };
-        let mut found = of(&self.listed);
-        if found.len() < wanted.len() {
-            // They were listed before a restart.
-            found = of(&self.list()?);
+        let mut files = of(&self.listed);
+        if files.len() < wanted.len() {
+            // The files were listed before a restart.
+            files = of(&self.list()?);
         }
-        let there: HashSet<&str> = found.iter().map(|one| one.path.as_str()).collect();
-        if let Some(gone) = wanted.difference(&there).next() {
-            let what = "a file of the stream's next batch is gone, or empty";
+        let existing: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        if let Some(gone) = wanted.difference(&existing).next() {
+            let what = "a file of the stream's next batch was deleted, or is empty";
             return Err(Error::not_found(what).in_file(shown_path(gone)));
         }
-        if found.is_empty() {
+        if files.is_empty() {
             return Ok(Planning::default());
         }
-        // Named: which of them are of the table was decided where they were listed.
+        // Not `listed`: foreign files were already left out when the entry was made.
         let given: Vec<Given> =
-            found.into_iter().map(|one| Given::Found(Found { listed: false, ..one })).collect();
+            files.into_iter().map(|file| Given::Entry(FileEntry { listed: false, ..file })).collect();
         let dataset = |options: &LoadOptions| {
             let table = TableOptions {
                 first_only: !options.unify,
@@ -147,29 +148,29 @@ impl Stream {
         Table::over(dataset, self.options.clone(), Some(self.user.clone()))?.plan(request)
     }
 
-    /// The files of the table that lie there, none where there is nothing yet.
-    fn list(&self) -> Result<Vec<Found>> {
+    /// The table's files that exist now; none if the folder does not exist yet.
+    fn list(&self) -> Result<Vec<FileEntry>> {
         let storage: Arc<dyn Storage> = Arc::new(Stores(self.options.storage.clone()));
-        let mut found = Vec::new();
+        let mut files = Vec::new();
         for path in &self.options.paths {
             match discover(storage.as_ref(), &os_path(path), false) {
-                Ok(more) => found.extend(more),
+                Ok(more) => files.extend(more),
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }
         }
-        if let Some(whole) = found.iter().find(|one| one.known.is_none()) {
-            let what = "a stream of what is no folder of files: one table as a whole, or a web server";
+        if let Some(whole) = files.iter().find(|file| file.known.is_none()) {
+            let what = "a stream needs a folder of files; this is one table, or a file on a web server";
             return Err(Error::unsupported(what).in_file(shown_path(&whole.path)));
         }
-        found.retain(|one| one.known.as_ref().is_some_and(|known| known.len > 0));
-        let foreign: HashSet<usize> = foreign(&storage, &found)?.into_iter().map(|(at, _)| at).collect();
-        let own = found.into_iter().enumerate().filter(|(at, _)| !foreign.contains(at));
-        Ok(own.map(|(_, one)| one).collect())
+        files.retain(|file| file.known.as_ref().is_some_and(|known| known.len > 0));
+        let foreign: HashSet<usize> = foreign(&storage, &files)?.into_iter().map(|(at, _)| at).collect();
+        let own = files.into_iter().enumerate().filter(|(at, _)| !foreign.contains(at));
+        Ok(own.map(|(_, file)| file).collect())
     }
 }
 
-fn modified(file: &Found) -> i64 {
+fn modified(file: &FileEntry) -> i64 {
     file.known.as_ref().and_then(|known| known.modified).unwrap_or(0)
 }
 
@@ -200,13 +201,13 @@ mod tests {
         file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
     }
 
-    /// The files of the next entry, which counts from then on.
+    /// The files of the next entry, which is recalled.
     fn next(stream: &mut Stream, unlimited: bool) -> Vec<String> {
         let Some(entry) = stream.fresh(unlimited).unwrap() else { return Vec::new() };
         stream.recall(&entry).unwrap();
-        let said: Json = serde_json::from_slice(&entry).unwrap();
-        assert_eq!(said["entry"], stream.last());
-        let names = said["files"].as_array().unwrap().iter();
+        let parsed: Json = serde_json::from_slice(&entry).unwrap();
+        assert_eq!(parsed["entry"], stream.last());
+        let names = parsed["files"].as_array().unwrap().iter();
         names.map(|path| path.as_str().unwrap().rsplit('/').next().unwrap().to_owned()).collect()
     }
 
@@ -221,7 +222,7 @@ mod tests {
             put(&folder, name, if name == "empty.rc" { 0 } else { 8 }, time);
         }
         assert_eq!(next(&mut stream, false), ["c.rc", "a.rc"]);
-        // Older than what was read, and late; a file that was read is changed.
+        // A late file that is older than the files read, a changed file that was read, a file that is no longer empty.
         put(&folder, "late.rc", 8, 2);
         put(&folder, "c.rc", 16, 9);
         put(&folder, "empty.rc", 8, 9);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_a_limit_and_one_file_is_always_read() {
+    fn bytes_are_limited_but_one_file_is_always_read() {
         let dir = tempfile::tempdir().unwrap();
         for (at, bytes) in [400, 8, 8, 8].into_iter().enumerate() {
             put(dir.path(), &format!("{at}.rc"), bytes, at as u64);
@@ -238,7 +239,7 @@ mod tests {
         let mut stream = stream(dir.path(), &[("maxbytespertrigger", "16")]);
         assert_eq!(next(&mut stream, false), ["0.rc"]);
         assert_eq!(next(&mut stream, false), ["1.rc", "2.rc"]);
-        // What comes after it is frozen does not count.
+        // Files that come after freezing do not count.
         stream.freeze().unwrap();
         put(dir.path(), "4.rc", 8, 0);
         assert_eq!(next(&mut stream, false), ["3.rc"]);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_taken_up_again() {
+    fn a_stream_continues_from_its_log() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a.rc", "b.rc", "c.rc"] {
             put(dir.path(), name, 8, 3);
@@ -266,28 +267,28 @@ mod tests {
         }
         for wrong in ["{", "{\"entry\":-1,\"files\":[]}", "{\"entry\":1}", "{\"entry\":1,\"files\":[1]}"] {
             let e = before.recall(wrong.as_bytes()).unwrap_err();
-            assert!(e.to_string().contains("not a log of this stream"), "{e}");
+            assert!(e.to_string().contains("expected a log of this stream"), "{e}");
         }
     }
 
     #[test]
-    fn a_file_that_is_gone_is_an_error_and_a_table_as_a_whole_is_no_stream() {
+    fn deleted_files_and_table_folders_are_errors() {
         let dir = tempfile::tempdir().unwrap();
         put(dir.path(), "a.rc", 8, 3);
-        let mut one = stream(dir.path(), &[]);
-        assert_eq!(next(&mut one, false), ["a.rc"]);
+        let mut reading = stream(dir.path(), &[]);
+        assert_eq!(next(&mut reading, false), ["a.rc"]);
         std::fs::remove_file(dir.path().join("a.rc")).unwrap();
-        let e = stream_of(&one, dir.path()).plan(-1, 0, b"{}").unwrap_err();
+        let e = stream_of(&reading, dir.path()).plan(-1, 0, b"{}").unwrap_err();
         assert!(e.is_not_found() && e.to_string().contains("a.rc"), "{e}");
-        assert!(one.plan(0, 0, b"{}").unwrap().tasks.is_empty());
+        assert!(reading.plan(0, 0, b"{}").unwrap().tasks.is_empty());
         let delta = dir.path().join("delta_1_1");
         std::fs::create_dir(&delta).unwrap();
         std::fs::write(delta.join("bucket_00000"), b"ORC").unwrap();
         let e = stream(dir.path(), &[]).fresh(false).unwrap_err();
-        assert!(e.to_string().contains("no folder of files"), "{e}");
+        assert!(e.to_string().contains("needs a folder of files"), "{e}");
     }
 
-    /// A stream with another one's log.
+    /// A new stream with the log of another stream.
     fn stream_of(other: &Stream, folder: &Path) -> Stream {
         let mut made = stream(folder, &[]);
         made.recall(&other.all()).unwrap();

@@ -30,7 +30,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_open<'a>(
     .resolve::<Throw>()
 }
 
-/// Takes in entries of the log; the number of the newest.
+/// Adds entries of the log; returns the number of the newest entry.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_recall<'a>(
@@ -49,7 +49,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_recall<'a>(
     .resolve::<Throw>()
 }
 
-/// The next entry, or null where there is no new file.
+/// The next entry, or null if there is no new file.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_fresh<'a>(
@@ -82,7 +82,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_all<'a>(
     .resolve::<Throw>()
 }
 
-/// Takes what lies there now to be all.
+/// Lists the files a last time.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_freeze<'a>(

@@ -1,10 +1,9 @@
-//! What travels to an executor: a plan's share, and what becomes of its rows.
+//! The bytes sent to an executor: a share of a plan, and how to return its rows.
 //!
 //! ```text
 //! "CFT1" | length, 4 bytes LE | JSON: schema, aggregates, damage, storage | bytes of coldframe::dataset::Plan
 //! ```
-//!
-//! The bytes hold the options of stores, and keys, as the plan's do.
+//! The bytes contain the options of stores and keys, as the plan's do, so they are secret.
 
 use std::collections::BTreeMap;
 
@@ -24,50 +23,52 @@ const HEADER: usize = 8;
 /// One task of a query.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// What is read.
+    /// The splits to read.
     pub plan: Plan,
-    /// The columns that are decoded, in types that Spark has.
+    /// The decoded columns, in Spark's types.
     pub schema: SchemaRef,
-    /// What is wanted of them, in one batch of one row, in place of the rows; the rows where there is none.
+    /// The aggregates to return instead of rows, in one batch of one row; empty to return the rows.
     pub aggregates: Vec<Aggregate>,
-    /// A folder for the records of damage.
+    /// A folder for damage records.
     pub damage: Option<String>,
-    /// The options of the store that it is in.
+    /// The options of the folder's store.
     pub storage: BTreeMap<String, String>,
 }
 
 impl Task {
     /// The task as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let said = json!({
+        let header = json!({
             "schema": types::to_spark(&self.schema)?,
             "aggregates": self.aggregates.iter().map(Aggregate::to_json).collect::<Vec<_>>(),
             "damage": self.damage,
             "storage": self.storage,
         });
-        let (said, plan) = (said.to_string(), self.plan.to_bytes()?);
-        let len = u32::try_from(said.len()).map_err(|_| Error::invalid("a task's schema beyond 4 GiB"))?;
-        let mut bytes = Vec::with_capacity(HEADER + said.len() + plan.len());
+        let (header, plan) = (header.to_string(), self.plan.to_bytes()?);
+        let len =
+            u32::try_from(header.len()).map_err(|_| Error::invalid("a task's schema of more than 4 GiB"))?;
+        let mut bytes = Vec::with_capacity(HEADER + header.len() + plan.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&len.to_le_bytes());
-        bytes.extend_from_slice(said.as_bytes());
+        bytes.extend_from_slice(header.as_bytes());
         bytes.extend_from_slice(&plan);
         Ok(bytes)
     }
 
-    /// The task of [`Task::to_bytes`].
+    /// Parses [`Task::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let wrong = |what: &str| Error::corrupt(format!("{what}: not a task of this version")).within("task");
+        let wrong =
+            |what: &str| Error::corrupt(format!("{what}; expected a task of this version")).within("task");
         let (magic, rest) = bytes.split_at_checked(MAGIC.len()).ok_or_else(|| wrong("too few bytes"))?;
         if magic != MAGIC {
-            return Err(wrong("another magic"));
+            return Err(wrong("a different magic"));
         }
         let (len, rest) = rest.split_first_chunk().ok_or_else(|| wrong("too few bytes"))?;
         let len = usize::try_from(u32::from_le_bytes(*len)).map_err(|_| wrong("too long"))?;
-        let (said, plan) = rest.split_at_checked(len).ok_or_else(|| wrong("too few bytes"))?;
-        let said: Json = serde_json::from_slice(said).map_err(|_| wrong("no JSON"))?;
-        let schema = said.get("schema").ok_or_else(|| wrong("no schema"))?;
-        let storage = said.get("storage").and_then(Json::as_object);
+        let (header, plan) = rest.split_at_checked(len).ok_or_else(|| wrong("too few bytes"))?;
+        let header: Json = serde_json::from_slice(header).map_err(|_| wrong("a header that is not JSON"))?;
+        let schema = header.get("schema").ok_or_else(|| wrong("no schema"))?;
+        let storage = header.get("storage").and_then(Json::as_object);
         let storage = storage
             .into_iter()
             .flatten()
@@ -75,11 +76,11 @@ impl Task {
         Ok(Self {
             plan: Plan::from_bytes(plan, &Bound::default())?,
             schema: types::from_spark(schema)?.into(),
-            aggregates: said
+            aggregates: header
                 .get("aggregates")
                 .and_then(Aggregate::parse)
                 .ok_or_else(|| wrong("no aggregates"))?,
-            damage: said.get("damage").and_then(Json::as_str).map(str::to_owned),
+            damage: header.get("damage").and_then(Json::as_str).map(str::to_owned),
             storage: storage.collect(),
         })
     }
@@ -94,7 +95,7 @@ mod tests {
     use crate::aggregate::Function;
 
     #[test]
-    fn bytes_become_the_task_or_an_error() {
+    fn bytes_parse_to_the_task_or_an_error() {
         let schema: SchemaRef = Schema::new(vec![Field::new("a", DataType::Int64, true)]).into();
         let plan = Plan { schema: schema.clone(), scan: Scan::default(), splits: Vec::new() };
         let storage = BTreeMap::from([("region".to_owned(), "x".to_owned())]);

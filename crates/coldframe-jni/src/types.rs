@@ -1,4 +1,4 @@
-//! Spark's types for Arrow's, and both as Spark's JSON.
+//! Converts Arrow types to types that Spark has, and these to and from Spark's JSON.
 //!
 //! ```text
 //! file        uint32, large_utf8, timestamp[ns], dictionary, union ..
@@ -13,7 +13,7 @@ use coldframe::types::{Consumer, MAX_PRECISION};
 use coldframe::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
-/// Spark, as what becomes of a file's types for it: [`coldframe::types`] says.
+/// Spark as a consumer of a file's types; [`coldframe::types`] has the rules.
 const SPARK: Consumer = Consumer::spark(TimeUnit::Microsecond);
 
 /// The columns as Spark has them.
@@ -21,13 +21,13 @@ pub fn plain_schema(schema: &Schema) -> Result<Schema> {
     SPARK.schema(schema)
 }
 
-/// The type that Spark has for the values of another.
-pub fn plain_type(found: &DataType) -> Result<DataType> {
-    SPARK.plain(found)
+/// The type in which Spark has the values of an Arrow type.
+pub fn plain_type(arrow: &DataType) -> Result<DataType> {
+    SPARK.plain(arrow)
 }
 
-fn no_type(found: &DataType) -> Error {
-    Error::unsupported(format!("Spark has no type for Arrow's {}", coldframe::types::name(found)))
+fn no_type(arrow: &DataType) -> Error {
+    Error::unsupported(format!("Spark has no type for Arrow's {}", coldframe::types::name(arrow)))
 }
 
 fn list_of(item: DataType) -> DataType {
@@ -82,7 +82,7 @@ pub fn type_to_spark(kind: &DataType) -> Result<Json> {
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(pair) if pair.len() == 2 => {
                 let of = |field: Option<&Arc<Field>>| {
-                    type_to_spark(field.map_or(&DataType::Null, |one| one.data_type()))
+                    type_to_spark(field.map_or(&DataType::Null, |field| field.data_type()))
                 };
                 let (key, value) = (of(pair.first())?, of(pair.get(1))?);
                 return Ok(
@@ -97,13 +97,13 @@ pub fn type_to_spark(kind: &DataType) -> Result<Json> {
 }
 
 /// The plain schema for Spark's JSON.
-pub fn from_spark(said: &Json) -> Result<Schema> {
-    Ok(Schema::new(fields_from_spark(said)?))
+pub fn from_spark(json: &Json) -> Result<Schema> {
+    Ok(Schema::new(fields_from_spark(json)?))
 }
 
-fn fields_from_spark(said: &Json) -> Result<Vec<Field>> {
-    let wrong = || Error::schema(format!("expected the fields of a struct, found {said}"));
-    let fields = said.get("fields").and_then(Json::as_array).ok_or_else(wrong)?;
+fn fields_from_spark(json: &Json) -> Result<Vec<Field>> {
+    let wrong = || Error::schema(format!("expected the fields of a struct, found {json}"));
+    let fields = json.get("fields").and_then(Json::as_array).ok_or_else(wrong)?;
     let of = |field: &Json| {
         let name = field.get("name").and_then(Json::as_str).ok_or_else(wrong)?;
         let kind = type_from_spark(field.get("type").ok_or_else(wrong)?);
@@ -114,9 +114,9 @@ fn fields_from_spark(said: &Json) -> Result<Vec<Field>> {
     fields.iter().map(of).collect()
 }
 
-/// The plain type for Spark's JSON, where batches can have it.
-pub fn type_from_spark(said: &Json) -> Result<DataType> {
-    match said {
+/// The plain type for Spark's JSON, if batches can have it.
+pub fn type_from_spark(json: &Json) -> Result<DataType> {
+    match json {
         Json::String(name) => named(name),
         Json::Object(whole) => nested(whole),
         other => Err(unknown(&other.to_string())),
@@ -143,7 +143,7 @@ fn named(name: &str) -> Result<DataType> {
     })
 }
 
-/// `decimal(10,2)`, `time(6)`, and texts of a bounded length, which are text.
+/// `decimal(10,2)`, `time(6)`, and `char(n)` and `varchar(n)`, which become text.
 fn parameterised(name: &str) -> Option<DataType> {
     let (word, rest) = name.split_once('(')?;
     let inside = rest.strip_suffix(')')?;
@@ -161,8 +161,10 @@ fn parameterised(name: &str) -> Option<DataType> {
 
 fn nested(whole: &Map<String, Json>) -> Result<DataType> {
     let part = |name: &str| {
-        let found = whole.get(name).ok_or_else(|| Error::schema(format!("a type of Spark lacks {name}")));
-        type_from_spark(found?)
+        let part = whole
+            .get(name)
+            .ok_or_else(|| Error::schema(format!("expected {name} in a type of Spark, found none")));
+        type_from_spark(part?)
     };
     match whole.get("type").and_then(Json::as_str) {
         Some("struct") => Ok(DataType::Struct(fields_from_spark(&Json::Object(whole.clone()))?.into())),
@@ -173,7 +175,7 @@ fn nested(whole: &Map<String, Json>) -> Result<DataType> {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::unsupported(format!("the type {name} of Spark: no file has values of it"))
+    Error::unsupported(format!("Spark's type {name}; no file has values of this type"))
 }
 
 #[cfg(test)]
@@ -207,22 +209,22 @@ mod tests {
         let mut fields: Vec<Field> = kinds.iter().map(|(name, kind, _)| field(name, kind.clone())).collect();
         fields.extend([field("m", map), field("u", union)]);
         let plain = plain_schema(&Schema::new(fields)).unwrap();
-        let said = to_spark(&plain).unwrap();
+        let json = to_spark(&plain).unwrap();
         for (at, (name, _, spark)) in kinds.iter().enumerate() {
             assert_eq!(
-                (said["fields"][at]["name"].as_str(), said["fields"][at]["type"].as_str()),
+                (json["fields"][at]["name"].as_str(), json["fields"][at]["type"].as_str()),
                 (Some(*name), Some(*spark))
             );
         }
-        assert_eq!(said["fields"][8]["type"]["valueType"]["elementType"], "long");
-        assert_eq!(said["fields"][9]["type"]["fields"][2]["type"], "float");
-        assert_eq!(from_spark(&said).unwrap(), plain);
+        assert_eq!(json["fields"][8]["type"]["valueType"]["elementType"], "long");
+        assert_eq!(json["fields"][9]["type"]["fields"][2]["type"], "float");
+        assert_eq!(from_spark(&json).unwrap(), plain);
     }
 
     #[test]
-    fn what_spark_has_not_is_said() {
+    fn types_that_spark_lacks_are_errors() {
         let wide = plain_type(&DataType::Decimal256(50, 2)).unwrap_err().to_string();
-        assert!(wide.contains("its decimals have 38 digits"), "{wide}");
+        assert!(wide.contains("its decimals have at most 38 digits"), "{wide}");
         assert!(plain_type(&DataType::Interval(IntervalUnit::YearMonth)).is_err());
         let e =
             from_spark(&json!({"type": "struct", "fields": [{"name": "v", "type": "variant"}]})).unwrap_err();

@@ -9,14 +9,14 @@
 //! text, bytes                           total length in bytes
 //! ```
 //!
-//! A format passes on only statistics that are certain ([`coldframe_core::StatedColumn`]). Dates before the Gregorian calendar are not
+//! A format passes on only statistics that are certain ([`coldframe_core::ColumnSummary`]). Dates before the Gregorian calendar are not
 //! compared: writers use different calendars for them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use coldframe_core::{StatedColumn, StatedEnd};
+use coldframe_core::{Bound, ColumnSummary};
 
 use crate::fingerprint::Extreme;
 use crate::observed::{Observed, ObservedColumn};
@@ -26,16 +26,16 @@ const GREGORIAN: i128 = -141_427;
 
 /// A file's own statistics of the columns of a part.
 #[derive(Clone, Debug, Default)]
-pub struct FileStatistics(BTreeMap<String, Vec<StatedColumn>>);
+pub struct FileStatistics(BTreeMap<String, Vec<ColumnSummary>>);
 
 impl FileStatistics {
-    /// Takes the result of [`coldframe_core::TableFile::stated_columns`].
-    pub fn new(units: Vec<Vec<StatedColumn>>) -> Self {
+    /// Takes the result of [`coldframe_core::TableFile::column_summaries`].
+    pub fn new(units: Vec<Vec<ColumnSummary>>) -> Self {
         let count = units.len();
         if units.iter().any(Vec::is_empty) {
             return Self::default();
         }
-        let mut columns: BTreeMap<String, Vec<StatedColumn>> = BTreeMap::new();
+        let mut columns: BTreeMap<String, Vec<ColumnSummary>> = BTreeMap::new();
         for column in units.into_iter().flatten() {
             columns.entry(column.name.clone()).or_default().push(column);
         }
@@ -64,11 +64,11 @@ impl FileStatistics {
 
 type Difference = (&'static str, String, String);
 
-fn compare_column(units: &[StatedColumn], decoded: &ObservedColumn) -> Vec<Difference> {
+fn compare_column(units: &[ColumnSummary], decoded: &ObservedColumn) -> Vec<Difference> {
     let mut differences = Vec::new();
     compare(&mut differences, "values", total(units.iter().map(|unit| unit.values)), Some(decoded.values));
     // Units without values have neither a sum nor ends.
-    let with_values: Vec<&StatedColumn> = units.iter().filter(|unit| unit.values != Some(0)).collect();
+    let with_values: Vec<&ColumnSummary> = units.iter().filter(|unit| unit.values != Some(0)).collect();
     let all = || with_values.iter().copied();
     compare(&mut differences, "true", total(all().map(|unit| unit.trues)), decoded.trues);
     compare(&mut differences, "bytes of text", total(all().map(|unit| unit.bytes)), decoded.bytes);
@@ -104,7 +104,7 @@ fn compare<T: PartialEq + Display>(
 }
 
 /// The smallest or largest end of all units; `None` if a unit lacks it.
-fn outermost(ends: Vec<Option<&StatedEnd>>, outer: Ordering) -> Option<StatedEnd> {
+fn outermost(ends: Vec<Option<&Bound>>, outer: Ordering) -> Option<Bound> {
     let mut ends = ends.into_iter();
     let mut outermost = ends.next()??.clone();
     for end in ends {
@@ -116,12 +116,12 @@ fn outermost(ends: Vec<Option<&StatedEnd>>, outer: Ordering) -> Option<StatedEnd
     Some(outermost)
 }
 
-fn order(left: &StatedEnd, right: &StatedEnd) -> Option<Ordering> {
+fn order(left: &Bound, right: &Bound) -> Option<Ordering> {
     match (left, right) {
-        (StatedEnd::Whole(a), StatedEnd::Whole(b)) => Some(a.cmp(b)),
-        (StatedEnd::Float(a), StatedEnd::Float(b)) => a.partial_cmp(b),
-        (StatedEnd::Bound(a, s), StatedEnd::Bound(b, t)) => order_decimals((*a, *s), (*b, *t)),
-        (StatedEnd::Days(a), StatedEnd::Days(b)) => Some(a.cmp(b)),
+        (Bound::Whole(a), Bound::Whole(b)) => Some(a.cmp(b)),
+        (Bound::Float(a), Bound::Float(b)) => a.partial_cmp(b),
+        (Bound::Decimal(a, s), Bound::Decimal(b, t)) => order_decimals((*a, *s), (*b, *t)),
+        (Bound::Days(a), Bound::Days(b)) => Some(a.cmp(b)),
         _ => None,
     }
 }
@@ -136,22 +136,22 @@ fn order_decimals((a, s): (i128, u8), (b, t): (i128, u8)) -> Option<Ordering> {
 fn compare_extreme(
     what: &'static str,
     decoded: &Extreme,
-    stored: Option<StatedEnd>,
+    stored: Option<Bound>,
     outer: Ordering,
     smallest: &Extreme,
 ) -> Option<Difference> {
     let stored = stored?;
     let (differs, shown) = match (&stored, decoded) {
-        (StatedEnd::Whole(stored), Extreme::Whole(decoded)) => {
+        (Bound::Whole(stored), Extreme::Whole(decoded)) => {
             (i128::from(*stored) != *decoded, stored.to_string())
         }
-        (StatedEnd::Float(stored), Extreme::Float(decoded)) => (stored != decoded, format!("{stored:?}")),
-        (StatedEnd::Days(stored), Extreme::Whole(decoded)) => {
+        (Bound::Float(stored), Extreme::Float(decoded)) => (stored != decoded, format!("{stored:?}")),
+        (Bound::Days(stored), Extreme::Whole(decoded)) => {
             let is_old = |day: i128| day < GREGORIAN;
             let old = is_old((*stored).into()) || matches!(smallest, Extreme::Whole(day) if is_old(*day));
             (!old && i128::from(*stored) != *decoded, stored.to_string())
         }
-        (StatedEnd::Bound(digits, scale), Extreme::Decimal(value, places)) => {
+        (Bound::Decimal(digits, scale), Extreme::Decimal(value, places)) => {
             // Decimals only must not exceed the file's bounds.
             let places = u8::try_from(*places).ok()?;
             let beyond = order_decimals((*value, places), (*digits, *scale))? == outer;

@@ -9,7 +9,7 @@ mod stated;
 use std::ops::Range;
 
 use bytes::Bytes;
-use coldframe_core::{ErrorContext, Result, StatedColumn, Value};
+use coldframe_core::{ColumnSummary, ErrorContext, Result, Value};
 
 use crate::layout::proto::{self, ColumnStatistics, ColumnarStripeStatistics, RowIndex};
 use crate::layout::stripe::Stripe;
@@ -69,7 +69,7 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
 }
 
 /// The same of the columns at the top, typed.
-pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<StatedColumn>>> {
+pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<ColumnSummary>>> {
     let columns = |stats: Unit| stated::columns(shape.tree.columns().iter().zip(stats));
     Ok(units(shape, range)?.unwrap_or_default().into_iter().map(columns).collect())
 }

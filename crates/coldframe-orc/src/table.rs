@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Checksums, Damage, Error, Extremes, Matching, Node, Notice, OnError, Plan, PlanRequest, Predicate, Proof,
-    ReadAt, Result, Split, StatedColumn, StoredDictionary, TableFile, Value,
+    Checksums, ColumnSummary, Damage, Error, Extremes, Matching, Node, Notice, OnError, Plan, PlanRequest,
+    Predicate, Proof, ReadAt, Result, Split, StoredDictionary, TableFile, Value,
 };
 
 use crate::declared;
@@ -209,11 +209,11 @@ impl TableFile for OrcFile {
         dictionaries::each(&self.shape, column, with)
     }
 
-    fn stated(&self, split: &Split) -> Result<Value> {
+    fn split_statistics(&self, split: &Split) -> Result<Value> {
         statistics::stated(&self.shape, &split.range)
     }
 
-    fn stated_columns(&self, split: &Split) -> Result<Vec<Vec<StatedColumn>>> {
+    fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
         statistics::stated_columns(&self.shape, &split.range)
     }
 

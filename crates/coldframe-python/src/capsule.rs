@@ -119,7 +119,7 @@ pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let array = pointer::<FFI_ArrowArray>(&array, ARRAY)?;
     // SAFETY: capsules of these names hold valid structs while `pair` lives. `from_raw` moves the array out and leaves
     // a released one behind, as the protocol requires of a consumer. Its buffers are trusted to be what the producer,
-    // code of this process, states.
+    // code of this process, declares.
     let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array), &*schema) }.map_err(failed)?;
     Ok(make_array(data))
 }
@@ -128,8 +128,8 @@ pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
 pub(crate) fn import_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let array = import_array(object)?;
     let Some(columns) = array.as_struct_opt() else {
-        let found = array.data_type();
-        return Err(to_python(Error::schema(format!("expected a batch, found {found}"))));
+        let kind = array.data_type();
+        return Err(to_python(Error::schema(format!("expected a batch, found {kind}"))));
     };
     Ok(RecordBatch::from(columns.clone()))
 }

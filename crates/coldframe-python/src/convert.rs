@@ -1,4 +1,4 @@
-//! The unit of work of a migration: rows become files, without the GIL.
+//! The unit of work of a migration: converts rows to files, without the GIL.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ use crate::scan::{RawBatch, RawScan};
 use crate::store::PyStore;
 use crate::value;
 
-/// How the rows of a source are converted, and what is recorded about them.
+/// How to convert and record the rows of a source.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawShape(Shape);
 
@@ -50,7 +50,7 @@ impl RawShape {
     }
 }
 
-/// Passes the rows of one of our scans, or of any Arrow stream, to `work`, without the GIL.
+/// Passes the rows of a [`RawScan`], or of any Arrow stream, to `work`, without the GIL.
 fn with_rows<T: Send>(
     py: Python<'_>,
     rows: &Bound<'_, PyAny>,
@@ -97,7 +97,7 @@ impl Numbered {
 
 impl Names for Numbered {
     fn dest(&self, number: usize) -> Result<Dest> {
-        // The name is used by no other writer, so there is nothing to compare it with.
+        // No other writer uses the name, so `Mode::Over` is safe.
         Dest::below(&self.folder, &self.path(number), Mode::Over)
     }
 
@@ -106,7 +106,7 @@ impl Names for Numbered {
     }
 }
 
-/// A Python function that tells the partitions of rows.
+/// A Python function that returns the partitions of rows.
 struct Divider {
     columns: Vec<usize>,
     partitions: Py<PyAny>,
@@ -119,10 +119,10 @@ impl Partitioner for Divider {
 
     fn partitions(&mut self, batch: &RecordBatch) -> Result<UInt32Array> {
         Python::attach(|py| {
-            let found = self.partitions.call1(py, (RawBatch(batch.clone()),))?;
-            let found = import_array(found.bind(py))?;
-            let wrong = || PyTypeError::new_err(format!("expected uint32, found {}", found.data_type()));
-            Ok(found.as_primitive_opt::<UInt32Type>().ok_or_else(wrong)?.clone())
+            let numbers = self.partitions.call1(py, (RawBatch(batch.clone()),))?;
+            let numbers = import_array(numbers.bind(py))?;
+            let wrong = || PyTypeError::new_err(format!("expected uint32, found {}", numbers.data_type()));
+            Ok(numbers.as_primitive_opt::<UInt32Type>().ok_or_else(wrong)?.clone())
         })
         .map_err(|e: PyErr| Error::schema(format!("partitions of rows: {e}")))
     }
@@ -254,5 +254,5 @@ impl RawTarget {
 }
 
 fn finished() -> Error {
-    Error::invalid("a file that is already finished")
+    Error::invalid("the file is already finished")
 }

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use coldframe::dataset::storage::{Storage, os_path};
 use coldframe::dataset::table::Given;
 use coldframe::dataset::{
-    ColumnsBy, Dataset, Found, LeftOut, Plan, ScanBuilder, TableOptions, discover, discovery, foreign,
+    ColumnsBy, Dataset, FileEntry, LeftOut, Plan, ScanBuilder, TableOptions, discover, discovery, foreign,
 };
 use coldframe::store::{Identity, to_text};
 use coldframe::{Error, Notice, Predicate, Scan};
@@ -29,23 +29,24 @@ use crate::storage::PyStorage;
 use crate::store::Known;
 use crate::strings::parse_strings;
 
-/// Path, name and value pairs of its folders, and the size, time and tag from a listing.
-type PyFound = (OsString, Vec<(String, String)>, Option<Known>);
+/// A listed file: path, name and value pairs of its folders, and the size, time and tag from the listing.
+type PyEntry = (OsString, Vec<(String, String)>, Option<Known>);
 
 /// The same as Python passes it.
-type FoundGiven = (PathBuf, Vec<(String, String)>, Option<Known>);
+type EntryGiven = (PathBuf, Vec<(String, String)>, Option<Known>);
 
-fn found_to_python(found: &Found) -> PyFound {
-    let known = found.known.clone().map(|known| (known.len, known.modified, known.etag));
-    (os_path(&found.path), found.pairs.clone(), known)
+fn entry_to_python(entry: &FileEntry) -> PyEntry {
+    let known = entry.known.clone().map(|known| (known.len, known.modified, known.etag));
+    (os_path(&entry.path), entry.pairs.clone(), known)
 }
 
-fn found_from_python((path, pairs, known): FoundGiven) -> Found {
+fn entry_from_python((path, pairs, known): EntryGiven) -> FileEntry {
     let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
-    Found { path: to_text(path.as_os_str()), pairs, known, listed: false }
+    FileEntry { path: to_text(path.as_os_str()), pairs, known, listed: false }
 }
 
-/// Converts an element of the sources: a path, a listed file (3-tuple; 4 with defaults for what it may lack), an open file, or (handle, name) of an object.
+/// Converts an element of the sources: a path, a listed file (3-tuple; with a fourth element for default values), an open
+/// file, or (handle, name) of an object.
 fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     if source.is_instance_of::<PyString>() {
         return Ok(Given::Path(source.extract::<PathBuf>()?.into_os_string()));
@@ -55,11 +56,11 @@ fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     }
     let tuple = source.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("expected a source"))?;
     if tuple.len() == 4 {
-        let found = found_from_python(tuple.get_slice(0, 3).extract()?);
-        return Ok(Given::FoundWith(found, columns_of(&import_batch(&tuple.get_item(3)?)?)));
+        let entry = entry_from_python(tuple.get_slice(0, 3).extract()?);
+        return Ok(Given::EntryWith(entry, columns_of(&import_batch(&tuple.get_item(3)?)?)));
     }
     if tuple.len() == 3 {
-        return Ok(Given::Found(found_from_python(tuple.extract()?)));
+        return Ok(Given::Entry(entry_from_python(tuple.extract()?)));
     }
     let (handle, name): (Bound<'_, PyAny>, String) = tuple.extract()?;
     let options = texts(&opening.opening, &name);
@@ -99,9 +100,9 @@ pub(crate) fn find_files(
     paths: Vec<PathBuf>,
     storage_options: Option<&Bound<'_, PyAny>>,
     whole: bool,
-) -> PyResult<Vec<PyFound>> {
+) -> PyResult<Vec<PyEntry>> {
     let storage = PyStorage::new(storage_options)?;
-    let found = py.detach(|| {
+    let entries = py.detach(|| {
         let mut all = Vec::new();
         for path in &paths {
             all.extend(discover(&storage, path.as_os_str(), whole)?);
@@ -109,39 +110,37 @@ pub(crate) fn find_files(
         let shown = paths.iter().take(3).map(|path| coldframe::store::shown(&path.to_string_lossy()));
         discovery::with_bytes(all, &shown.collect::<Vec<_>>().join(", "))
     });
-    Ok(found.map_err(to_python)?.iter().map(found_to_python).collect())
+    Ok(entries.map_err(to_python)?.iter().map(entry_to_python).collect())
 }
 
-/// The files among listed ones that are of another kind than all formats, by their numbers; and what to say of it. Fails
-/// if there are no others.
+/// The indexes of listed files of other kinds, and a notice about them. An error if all files are of other kinds.
 #[pyfunction]
-#[pyo3(signature = (found, *, storage_options=None))]
+#[pyo3(signature = (files, *, storage_options=None))]
 pub(crate) fn foreign_files(
     py: Python<'_>,
-    found: Vec<FoundGiven>,
+    files: Vec<EntryGiven>,
     storage_options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<usize>, Option<String>)> {
     let storage: Arc<dyn Storage> = Arc::new(PyStorage::new(storage_options)?);
-    let listed = |one| Found { listed: true, ..found_from_python(one) };
-    let found: Vec<Found> = found.into_iter().map(listed).collect();
-    let told = py.detach(|| {
-        let told = foreign::foreign(&storage, &found)?;
-        let only = if told.is_empty() { foreign::only_foreign(&storage, &found)? } else { Vec::new() };
+    let listed = |file| FileEntry { listed: true, ..entry_from_python(file) };
+    let files: Vec<FileEntry> = files.into_iter().map(listed).collect();
+    let others = py.detach(|| {
+        let others = foreign::foreign(&storage, &files)?;
+        let only = if others.is_empty() { foreign::only_foreign(&storage, &files)? } else { Vec::new() };
         match only.is_empty() {
-            true => Ok(told),
-            false => Err(Error::not_found(format!(
-                "no files of any of the formats, only {}",
-                foreign::in_words(&only)
-            ))),
+            true => Ok(others),
+            false => {
+                Err(Error::not_found(format!("no files of a known format, only {}", foreign::summary(&only))))
+            }
         }
     });
-    let told = told.map_err(to_python)?;
-    let left_out: Vec<LeftOut> = told
+    let others = others.map_err(to_python)?;
+    let left_out: Vec<LeftOut> = others
         .iter()
-        .filter_map(|(at, kind)| Some(LeftOut { path: found.get(*at)?.path.clone(), kind }))
+        .filter_map(|(at, kind)| Some(LeftOut { path: files.get(*at)?.path.clone(), kind }))
         .collect();
-    let words = (!left_out.is_empty()).then(|| Notice::LeftOut(foreign::in_words(&left_out)).text());
-    Ok((told.into_iter().map(|(at, _)| at).collect(), words))
+    let notice = (!left_out.is_empty()).then(|| Notice::LeftOut(foreign::summary(&left_out)).text());
+    Ok((others.into_iter().map(|(at, _)| at).collect(), notice))
 }
 
 /// Many files as one table.
@@ -149,12 +148,12 @@ pub(crate) fn foreign_files(
 pub(crate) struct RawDataset(Dataset);
 
 impl RawDataset {
-    fn asked<T: Send>(
+    fn without_gil<T: Send>(
         &self,
         py: Python<'_>,
-        ask: impl FnOnce() -> coldframe::Result<T> + Send,
+        work: impl FnOnce() -> coldframe::Result<T> + Send,
     ) -> PyResult<T> {
-        let answer = py.detach(ask);
+        let answer = py.detach(work);
         warn(py, &self.0)?;
         answer.map_err(to_python)
     }
@@ -203,7 +202,7 @@ impl RawDataset {
             schema: schema.map(import_schema).transpose()?,
             ..TableOptions::default()
         };
-        let given = sources.iter().map(|one| given(one, opening)).collect::<PyResult<Vec<_>>>()?;
+        let given = sources.iter().map(|source| given(source, opening)).collect::<PyResult<Vec<_>>>()?;
         let opening = (*opening.opening).clone();
         let dataset = py.detach(|| Dataset::new(given, opening, options)).map_err(to_python)?;
         warn(py, &dataset)?;
@@ -211,7 +210,7 @@ impl RawDataset {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = self.asked(py, || self.0.scan().schema())?;
+        let schema = self.without_gil(py, || self.0.scan().schema())?;
         export_schema(py, &schema)
     }
 
@@ -221,17 +220,18 @@ impl RawDataset {
 
     #[getter]
     fn format(&self, py: Python<'_>) -> PyResult<&'static str> {
-        self.asked(py, || Ok(self.0.lead()?.1.table.format()))
+        self.without_gil(py, || Ok(self.0.lead()?.1.table.format()))
     }
 
     /// The files: path, name and value pairs of its folders, and the size, time and tag from a listing.
-    fn found(&self) -> Vec<PyFound> {
-        (0..self.0.len()).filter_map(|at| self.0.found(at)).map(found_to_python).collect()
+    #[pyo3(name = "found")]
+    fn entries(&self) -> Vec<PyEntry> {
+        (0..self.0.len()).filter_map(|at| self.0.entry(at)).map(entry_to_python).collect()
     }
 
     /// The files that are left out: path and kind.
     fn left_out(&self) -> Vec<(OsString, &'static str)> {
-        self.0.left_out().iter().map(|one| (os_path(&one.path), one.kind)).collect()
+        self.0.left_out().iter().map(|file| (os_path(&file.path), file.kind)).collect()
     }
 
     /// The numbers of the files that are objects of this process, in the given order.
@@ -255,12 +255,12 @@ impl RawDataset {
     }
 
     fn open(&self, py: Python<'_>, number: usize) -> PyResult<RawFile> {
-        self.asked(py, || self.0.open(number)).map(RawFile)
+        self.without_gil(py, || self.0.open(number)).map(RawFile)
     }
 
     /// The sum of the row counts that the files record; None if a file records none.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        self.asked(py, || {
+        self.without_gil(py, || {
             let mut rows = Some(0u64);
             for at in 0..self.0.len() {
                 rows = rows.zip(self.0.open(at)?.table.row_count()).map(|(sum, n)| sum.saturating_add(n));
@@ -272,7 +272,7 @@ impl RawDataset {
     #[pyo3(signature = (predicate=None))]
     fn count(&self, py: Python<'_>, predicate: Option<&PyPredicate>) -> PyResult<u64> {
         let predicate: Option<Predicate> = predicate.map(|p| p.0.clone());
-        self.asked(py, || {
+        self.without_gil(py, || {
             let schema = self.0.schema()?;
             let bound = predicate.map(|p| p.bind(&schema)).transpose()?;
             self.0.count(bound.as_ref())
@@ -312,11 +312,11 @@ impl RawDataset {
         if let Some(strings) = parse_strings(strings)? {
             request = request.strings(strings);
         }
-        let rows = self.asked(py, || request.read())?;
+        let rows = self.without_gil(py, || request.read())?;
         Ok(RawTableRows::new(rows, Some(self.0.clone())))
     }
 
-    /// Splits cut by the files; opens all of them.
+    /// Splits as the formats cut the files; opens all files.
     #[pyo3(signature = (split_bytes, *, predicate=None, files=None))]
     fn splits(
         &self,
@@ -326,10 +326,10 @@ impl RawDataset {
         files: Option<Vec<usize>>,
     ) -> PyResult<Vec<RawSplit>> {
         let request = self.request(predicate, files, split_bytes);
-        self.asked(py, || request.splits()).map(splits_of)
+        self.without_gil(py, || request.splits()).map(splits_of)
     }
 
-    /// Splits planned from the listing; opens only files that the listing says nothing about.
+    /// Splits planned from the listing; opens only files that are not from a listing.
     #[pyo3(signature = (split_bytes, *, predicate=None))]
     fn plan(
         &self,
@@ -338,10 +338,10 @@ impl RawDataset {
         predicate: Option<&PyPredicate>,
     ) -> PyResult<Vec<RawSplit>> {
         let request = self.request(predicate, None, split_bytes);
-        self.asked(py, || request.plan()).map(splits_of)
+        self.without_gil(py, || request.plan()).map(splits_of)
     }
 
-    /// Adapts a batch of a file to the table's columns, however the batch was read.
+    /// Adapts a batch of a file to the table's columns, whatever read the batch.
     fn adapt(
         &self,
         py: Python<'_>,
@@ -350,8 +350,8 @@ impl RawDataset {
         columns: Vec<String>,
     ) -> PyResult<RawBatch> {
         let batch = import_batch(batch)?;
-        let adapted = self.asked(py, || {
-            let path = self.0.found(number).map(|found| found.path.clone()).unwrap_or_default();
+        let adapted = self.without_gil(py, || {
+            let path = self.0.entry(number).map(|entry| entry.path.clone()).unwrap_or_default();
             let strings = self.0.scan().layout()?;
             let scan = Scan { columns: Some(columns), strings, ..Scan::default() };
             let reading = self.0.fragment(number)?.reading(batch.schema_ref(), &scan, &path)?;
@@ -362,6 +362,6 @@ impl RawDataset {
             let narrow = batch.project(&places).map_err(coldframe::arrow_error)?;
             reading.adaptation.adapt(&narrow).map(Some)
         })?;
-        adapted.map(RawBatch).ok_or_else(|| PyValueError::new_err("no row passes"))
+        adapted.map(RawBatch).ok_or_else(|| PyValueError::new_err("no row of the file passes"))
     }
 }

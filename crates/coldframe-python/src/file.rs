@@ -19,7 +19,7 @@ use crate::value;
 
 /// Part, start, end.
 type SplitRange = (u32, u64, u64);
-/// Data that was already read or found: an offset or a number, and bytes.
+/// Recorded data: an offset or a number, and bytes.
 pub(crate) type PyPiece<'py> = (u64, Bound<'py, PyBytes>);
 /// Structure, offset, length, rows if known, bytes to read.
 type PlannedUnit = (String, u64, u64, Option<u64>, u64);
@@ -56,7 +56,7 @@ impl RawFile {
         &self.0.path
     }
 
-    /// What identifies its content: `known` of `open_file`.
+    /// The identity of its content, for `known` of `open_file`.
     #[getter]
     fn identity(&self) -> Option<crate::store::Known> {
         self.0.identity.clone().map(|known| (known.len, known.modified, known.etag))
@@ -71,7 +71,7 @@ impl RawFile {
     /// Notices for the user: a kind and a text each.
     fn notices(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let notices = py.detach(|| self.0.table.notices()).map_err(|e| self.raise(e))?;
-        Ok(notices.into_iter().map(told).collect())
+        Ok(notices.into_iter().map(kind_and_text).collect())
     }
 
     #[getter]
@@ -102,14 +102,14 @@ impl RawFile {
     fn stated<'py>(&self, py: Python<'py>, split: SplitRange) -> PyResult<Bound<'py, PyAny>> {
         let (part, start, end) = split;
         let split = Split { part, range: start..end, rows: None };
-        let stated = py.detach(|| self.0.table.stated(&split)).map_err(|e| self.raise(e))?;
+        let stated = py.detach(|| self.0.table.split_statistics(&split)).map_err(|e| self.raise(e))?;
         value::to_python(py, &stated)
     }
 
     fn witness(&self, py: Python<'_>, split: SplitRange) -> PyResult<RawWitness> {
         let (part, start, end) = split;
         let split = Split { part, range: start..end, rows: None };
-        let stated = py.detach(|| self.0.table.stated_columns(&split)).map_err(|e| self.raise(e))?;
+        let stated = py.detach(|| self.0.table.column_summaries(&split)).map_err(|e| self.raise(e))?;
         Ok(RawWitness(coldframe_migrate::FileStatistics::new(stated)))
     }
 
@@ -162,7 +162,7 @@ impl RawFile {
                 TableScan::try_new(self.0.clone(), scan, vec![split])
             }
             None if read_ahead && scan.threads > 1 => {
-                let ahead = Ahead::of_threads(scan.threads);
+                let ahead = Ahead::for_threads(scan.threads);
                 TableScan::try_new_parallel(self.0.clone(), scan, ahead)
             }
             None => TableScan::try_new(self.0.clone(), scan, self.0.whole()?),
@@ -204,26 +204,26 @@ impl RawFile {
         dict.set_item("units", report.units)?;
         dict.set_item("damage", value::damage_to_python(py, &report.damage)?)?;
         dict.set_item("checksums", report.proof.checksums.name())?;
-        dict.set_item("checked", report.proof.words())?;
+        dict.set_item("checked", report.proof.text())?;
         Ok(dict)
     }
 
     #[pyo3(signature = (progress=None))]
     fn lengths<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        let mut told = |rows| tick(progress.as_ref(), rows);
-        let lengths = py.detach(|| self.0.table.lengths(&mut told)).map_err(|e| self.raise(e))?;
+        let mut progressed = |rows| tick(progress.as_ref(), rows);
+        let lengths = py.detach(|| self.0.table.lengths(&mut progressed)).map_err(|e| self.raise(e))?;
         value::to_python(py, &lengths)
     }
 
     /// Calls `with` with the part, start, end and values (a batch) of each dictionary of a column.
     fn dictionaries(&self, py: Python<'_>, column: &str, with: Py<PyAny>) -> PyResult<()> {
-        let mut tell = |found: StoredDictionary| {
+        let mut pass_on = |dictionary: StoredDictionary| {
             let batch =
-                RecordBatch::try_from_iter([("value", found.values)]).map_err(coldframe::arrow_error)?;
-            let told = (found.part, found.bytes.start, found.bytes.end, RawBatch(batch));
-            Python::attach(|py| with.call1(py, told).map(drop)).map_err(foreign)
+                RecordBatch::try_from_iter([("value", dictionary.values)]).map_err(coldframe::arrow_error)?;
+            let arguments = (dictionary.part, dictionary.bytes.start, dictionary.bytes.end, RawBatch(batch));
+            Python::attach(|py| with.call1(py, arguments).map(drop)).map_err(foreign)
         };
-        py.detach(|| self.0.table.dictionaries(column, &mut tell)).map_err(|e| self.raise(e))
+        py.detach(|| self.0.table.dictionaries(column, &mut pass_on)).map_err(|e| self.raise(e))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -232,7 +232,7 @@ impl RawFile {
 }
 
 /// A notice as a kind and a text.
-pub(crate) fn told(notice: Notice) -> (&'static str, String) {
+pub(crate) fn kind_and_text(notice: Notice) -> (&'static str, String) {
     let kind = match notice {
         Notice::AmbiguousDialect(_) => "ambiguous_dialect",
         Notice::EncryptedColumns(_) => "encrypted_columns",
@@ -252,7 +252,7 @@ impl RawFile {
     }
 }
 
-/// Reports progress of a long call to Python, which may stop it.
+/// Reports the progress of a long call to Python, which may stop the call.
 pub(crate) fn tick(progress: Option<&Py<PyAny>>, rows: u64) -> coldframe::Result<()> {
     Python::attach(|py| {
         py.check_signals()?;

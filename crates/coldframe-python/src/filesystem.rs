@@ -43,9 +43,9 @@ fn is_new(mode: &Mode) -> Result<bool> {
     match mode {
         Mode::New => Ok(true),
         Mode::Over => Ok(false),
-        Mode::Matching(_) => {
-            Err(Error::unsupported("replacing one content of a file through a Python file system"))
-        }
+        Mode::Matching(_) => Err(Error::unsupported(
+            "replacing a file only if its content is unchanged, through a Python file system",
+        )),
     }
 }
 
@@ -64,36 +64,36 @@ impl PyFiles {
         self.0.bind(py).call_method1(name, args)
     }
 
-    fn told(&self, key: &str) -> Result<Option<Stat>> {
-        let told = |py: Python<'_>| self.call(py, "stat", (key,))?.extract::<Option<EntryTuple>>();
-        Ok(Python::attach(told).map_err(error)?.map(stat_of))
+    fn stat_entry(&self, key: &str) -> Result<Option<Stat>> {
+        let stat = |py: Python<'_>| self.call(py, "stat", (key,))?.extract::<Option<EntryTuple>>();
+        Ok(Python::attach(stat).map_err(error)?.map(stat_of))
     }
 }
 
 impl Files for PyFiles {
     fn list(&self, folder: &str, deep: bool) -> Result<Listing> {
         let iterator = Python::attach(|py| {
-            let found = self.call(py, "list", (folder, deep))?;
-            Ok(found.try_iter()?.into_any().unbind())
+            let entries = self.call(py, "list", (folder, deep))?;
+            Ok(entries.try_iter()?.into_any().unbind())
         });
         Ok(Box::new(Entries(Some(iterator.map_err(error)?))))
     }
 
     fn stat(&self, key: &str) -> Result<Option<Stat>> {
-        self.told(key)
+        self.stat_entry(key)
     }
 
     fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>> {
-        let found = match self.told(key)? {
+        let identity = match self.stat_entry(key)? {
             Some(stat) if !stat.is_folder => stat.identity(),
             _ => return Err(Error::not_found("no such file")),
         };
-        if known.is_some_and(|known| !known.may_be(&found)) {
+        if known.is_some_and(|known| !known.may_be(&identity)) {
             let text = "the file was changed since it was listed or opened";
             return Err(Error::new(ErrorKind::Io(io::Error::other(text))));
         }
         let files = Self(Python::attach(|py| self.0.clone_ref(py)));
-        Ok(Arc::new(RangedFile { files, key: key.to_owned(), url: url.to_owned(), known: found }))
+        Ok(Arc::new(RangedFile { files, key: key.to_owned(), url: url.to_owned(), known: identity }))
     }
 
     fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
@@ -126,13 +126,13 @@ impl Iterator for Entries {
         let iterator = self.0.as_ref()?;
         let next = Python::attach(|py| {
             let next = iterator.bind(py).try_iter()?.next();
-            next.transpose()?.map(|told| told.extract::<EntryTuple>()).transpose()
+            next.transpose()?.map(|entry| entry.extract::<EntryTuple>()).transpose()
         });
         let next = next.map_err(error).transpose();
         if !matches!(next, Some(Ok(_))) {
             self.0 = None;
         }
-        next.map(|told| told.map(stat_of))
+        next.map(|entry| entry.map(stat_of))
     }
 }
 
@@ -146,7 +146,7 @@ struct RangedFile {
 }
 
 impl RangedFile {
-    fn read_one(&self, py: Python<'_>, range: &Range<u64>) -> PyResult<PyBackedBytes> {
+    fn read_range(&self, py: Python<'_>, range: &Range<u64>) -> PyResult<PyBackedBytes> {
         self.files
             .call(py, "read", (self.key.as_str(), range.start, range.end))?
             .extract()
@@ -168,18 +168,18 @@ impl ReadAt for RangedFile {
         let mut all = Vec::with_capacity(ranges.len());
         for range in ranges {
             check_range(range, self.known.len).map_err(named)?;
-            let bytes = Python::attach(|py| self.read_one(py, range)).map_err(|e| named(error(e)))?;
-            let (wanted, found) = (range.end - range.start, bytes.len());
-            if found as u64 != wanted {
+            let bytes = Python::attach(|py| self.read_range(py, range)).map_err(|e| named(error(e)))?;
+            let (wanted, len) = (range.end - range.start, bytes.len());
+            if len as u64 != wanted {
                 let text = format!(
-                    "expected {wanted} bytes, found {found}: the file was changed, or its file system is wrong"
+                    "expected {wanted} bytes, found {len}: the file was changed, or its file system is faulty"
                 );
                 return Err(named(Error::new(ErrorKind::Io(io::Error::other(text))).at(range.start)));
             }
             all.push(Bytes::from_owner(bytes));
         }
-        // Such files are read by name, so a replacement only shows after the read.
-        match self.files.told(&self.key).map_err(named)? {
+        // Python file systems read by name, so a replaced file can only be detected after the read.
+        match self.files.stat_entry(&self.key).map_err(named)? {
             Some(now) if self.known.may_be(&now.identity()) => Ok(all),
             _ => {
                 let text = "the file was changed since it was listed or opened";
@@ -234,7 +234,7 @@ impl Upload for PyUpload {
 impl Drop for PyUpload {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // The error that led here is the one to report.
+            // The error that caused the drop is reported instead.
             drop(Python::attach(|py| writer.call_method0(py, "abandon")));
         }
     }

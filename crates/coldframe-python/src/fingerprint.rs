@@ -51,7 +51,7 @@ impl RawFingerprint {
         self.get().rows()
     }
 
-    /// The differences of another fingerprint, taken of what was written.
+    /// The differences to the fingerprint of the written rows.
     fn differences(&self, written: &Self) -> Vec<String> {
         // Locked one after the other: both may be the same object.
         let other = written.get().clone();
@@ -71,7 +71,7 @@ impl RawFingerprint {
     }
 }
 
-/// Statistics of decoded columns, in the terms in which files state them.
+/// Statistics of decoded columns, in the form that files store.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawObserved(Mutex<Observed>);
 
@@ -124,7 +124,7 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-/// What a file states of its columns, against what was decoded of them.
+/// The statistics that a file stores of its columns, to compare with those of the decoded values.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawWitness(pub(crate) FileStatistics);
 
@@ -149,8 +149,8 @@ pub(crate) fn hash_rows<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (batch, target) = (import_batch(batch)?, import_schema(target)?);
     let hashes = py.detach(|| row_hashes(&batch, &target)).map_err(to_python)?;
-    let words: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
-    Ok(PyBytes::new(py, &words))
+    let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+    Ok(PyBytes::new(py, &bytes))
 }
 
 fn described<'py>(py: Python<'py>, column: &ColumnFingerprint) -> PyResult<Bound<'py, PyDict>> {

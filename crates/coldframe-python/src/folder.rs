@@ -1,4 +1,4 @@
-//! Folders that hold several tables.
+//! Folders of several tables.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::to_python;
 use crate::file::{PyPiece, pieces};
 use crate::{keys, source, value};
 
-/// A folder, and how it is read.
+/// A folder, and the options to read it.
 struct FolderRequest {
     source: Source,
     options: OpenOptions,
@@ -34,7 +34,7 @@ impl FolderRequest {
         Ok(Self { source, options, format: format.to_owned() })
     }
 
-    /// What the format says of it.
+    /// Runs `question` on the format, without the GIL.
     fn ask<T: Send>(
         mut self,
         py: Python<'_>,
@@ -59,11 +59,12 @@ pub(crate) fn tables(
     verify_checksums: bool,
     keys: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<(String, String)>> {
-    let asked = FolderRequest::new(path, format, storage_options, verify_checksums, keys, None)?;
-    asked.ask(py, |format, source, options| format.tables(source, options))
+    let request = FolderRequest::new(path, format, storage_options, verify_checksums, keys, None)?;
+    request.ask(py, |format, source, options| format.tables(source, options))
 }
 
-/// Reads once what opening each table of a folder would otherwise read again, by the value of the option `table`.
+/// Reads the data that all tables of a folder share, so that opening each does not read it again; by the value of the option
+/// `table`.
 #[pyfunction]
 #[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]
 pub(crate) fn shared_of_tables<'py>(
@@ -75,12 +76,12 @@ pub(crate) fn shared_of_tables<'py>(
     keys: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<BTreeMap<String, Vec<PyPiece<'py>>>> {
-    let asked = FolderRequest::new(path, format, storage_options, verify_checksums, keys, options)?;
-    let shared = asked.ask(py, |format, source, options| format.shared(source, options))?;
+    let request = FolderRequest::new(path, format, storage_options, verify_checksums, keys, options)?;
+    let shared = request.ask(py, |format, source, options| format.shared(source, options))?;
     Ok(shared.into_iter().map(|(table, recorded)| (table, pieces(py, recorded))).collect())
 }
 
-/// What could be read from a source, each with whether a request with `options` reads all of it.
+/// The contents of a source, each with whether a request with `options` reads all of it.
 #[pyfunction]
 #[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]
 pub(crate) fn contents<'py>(
@@ -92,8 +93,8 @@ pub(crate) fn contents<'py>(
     keys: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let asked = FolderRequest::new(path, format, storage_options, verify_checksums, keys, options)?;
-    let contents = asked.ask(py, |format, source, options| format.contents(source, options))?;
+    let request = FolderRequest::new(path, format, storage_options, verify_checksums, keys, options)?;
+    let contents = request.ask(py, |format, source, options| format.contents(source, options))?;
     let list = PyList::empty(py);
     for coldframe::Content { kind, of, name, visible, taken, count, unit, bytes, note } in contents {
         let dict = PyDict::new(py);

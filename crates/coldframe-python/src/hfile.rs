@@ -18,11 +18,11 @@ use crate::scan::RawBatch;
 
 /// The table as an HFile; otherwise an unsupported error that names the operation.
 pub(crate) fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
-    let found: Option<&HFile> = file.table.as_any().downcast_ref();
-    found.ok_or_else(|| {
+    let table: Option<&HFile> = file.table.as_any().downcast_ref();
+    table.ok_or_else(|| {
         let format = file.table.format();
         let table = if format == "hfile" { "a table of many HFiles" } else { format };
-        to_python(file.named(Error::unsupported(format!("{what} of {table}: it is for single HFiles"))))
+        to_python(file.named(Error::unsupported(format!("{what} of {table}; {what} needs a single HFile"))))
     })
 }
 

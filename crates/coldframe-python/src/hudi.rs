@@ -1,9 +1,9 @@
-//! What the partitions of a Hudi table's metadata are kept for.
+//! Queries of a Hudi table's metadata partitions: files, column statistics, record locations.
 
 use std::path::PathBuf;
 
 use coldframe::Error;
-use coldframe::hfile::{self, MetadataTable};
+use coldframe::hudi::{self, MetadataTable};
 use coldframe::store::StoreFolder;
 use pyo3::prelude::*;
 
@@ -22,7 +22,7 @@ fn table(file: &RawFile) -> PyResult<&MetadataTable> {
 #[pyfunction]
 pub(crate) fn hudi_partitions(py: Python<'_>, store: &PyStore, path: PathBuf) -> PyResult<Vec<String>> {
     let path = store.path(path)?;
-    let names = py.detach(|| hfile::partitions(&StoreFolder::new(store.0.below(&path)?)));
+    let names = py.detach(|| hudi::partitions(&StoreFolder::new(store.0.below(&path)?)));
     names.map_err(to_python)
 }
 
@@ -63,11 +63,11 @@ pub(crate) fn hudi_prune(
     let (listing, statistics) = (table(files)?, table(stats)?);
     let columns: Vec<String> = condition.0.columns().into_iter().map(str::to_owned).collect();
     let live = py.detach(|| listing.data_files(partition, false)).map_err(|e| files.raise(e))?;
-    let pruned = py.detach(|| hfile::prune(&live, &statistics.column_stats(Some(&columns))?, &condition.0));
+    let pruned = py.detach(|| hudi::prune(&live, &statistics.column_stats(Some(&columns))?, &condition.0));
     pruned.map(RawBatch).map_err(|e| stats.raise(e))
 }
 
-/// The places of the records with these keys, by the metadata's partition `record_index`.
+/// The locations of the records with these keys, by the metadata's partition `record_index`.
 #[pyfunction]
 pub(crate) fn hudi_locate(py: Python<'_>, index: &RawFile, keys: Vec<String>) -> PyResult<RawBatch> {
     let table = table(index)?;

@@ -44,8 +44,8 @@ impl fmt::Debug for KeyFunction {
 impl KeySource for KeyFunction {
     fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let ask = |py: Python<'_>| -> PyResult<Option<Vec<u8>>> {
-            let found = self.0.bind(py).call1((name,))?;
-            if found.is_none() { Ok(None) } else { key(&found).map(Some) }
+            let returned = self.0.bind(py).call1((name,))?;
+            if returned.is_none() { Ok(None) } else { key(&returned).map(Some) }
         };
         Python::attach(ask).map_err(foreign)
     }

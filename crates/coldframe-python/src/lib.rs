@@ -1,4 +1,4 @@
-//! The compiled part of the Python package: handles, errors, Arrow capsules. No logic of its own.
+//! The compiled part of the Python package: handles, errors, Arrow capsules. It has no logic of formats.
 
 mod allocator;
 mod capsule;
@@ -35,7 +35,7 @@ use coldframe::{Capabilities, CommonOptions, Options as _};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The name of the format with these bytes; None if it is not one of ours.
+/// The name of the format with these bytes; None if no format matches.
 #[pyfunction]
 #[pyo3(signature = (source, storage_options=None, known=None))]
 fn detect(
@@ -45,8 +45,8 @@ fn detect(
     known: Option<store::Known>,
 ) -> PyResult<Option<&'static str>> {
     let source = source::from_python(source, &storage_options.unwrap_or_default(), known)?;
-    let found = py.detach(|| coldframe::detect(&source)).map_err(error::to_python)?;
-    Ok(found.map(|f| f.name()))
+    let format = py.detach(|| coldframe::detect(&source)).map_err(error::to_python)?;
+    Ok(format.map(|f| f.name()))
 }
 
 /// Every format: the options of its reader and writer, and its capabilities.
@@ -117,7 +117,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_classes(module)
 }
 
-/// Formats, open files, tables of many files, and what is written.
+/// Formats, open files, tables of many files, writing.
 fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect, module)?)?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
@@ -139,7 +139,7 @@ fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Where files are.
+/// Stores and paths.
 fn add_stores(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_schemes, module)?)?;
@@ -164,7 +164,7 @@ fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// What only some formats have: look-ups by key, and Hudi's metadata.
+/// Operations of some formats: look-ups by key, and Hudi's metadata.
 fn add_lookups(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
@@ -181,7 +181,7 @@ fn add_lookups(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// What a migration does in Rust.
+/// Operations of a migration.
 fn add_migration(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;

@@ -12,7 +12,7 @@ use crate::error;
 use crate::types::pyarrow;
 use crate::value::to_python;
 
-/// What a `load()` asks for, by the names of `coldframe.spark.options.ReadOptions`.
+/// The request of a `load()`, by the names of `coldframe.spark.options.ReadOptions`.
 #[pyfunction]
 #[pyo3(signature = (given, format=None))]
 pub(crate) fn load_options<'py>(
@@ -20,26 +20,26 @@ pub(crate) fn load_options<'py>(
     given: BTreeMap<String, String>,
     format: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let found = LoadOptions::parse(&given, format).map_err(error::to_python)?;
+    let parsed = LoadOptions::parse(&given, format).map_err(error::to_python)?;
     let dict = PyDict::new(py);
-    dict.set_item("paths", found.paths)?;
-    dict.set_item("format", found.format)?;
-    dict.set_item("columns", found.columns)?;
-    dict.set_item("filter", found.filter)?;
-    dict.set_item("on_error", if found.on_error == OnError::Raise { "raise" } else { "skip" })?;
-    dict.set_item("damage", found.damage)?;
-    dict.set_item("split_bytes", found.split_bytes)?;
-    dict.set_item("batch_rows", found.batch_rows)?;
-    dict.set_item("verify_checksums", !found.open.skip_checksums)?;
-    dict.set_item("unify", found.unify)?;
-    dict.set_item("storage_options", found.storage)?;
-    let keys = found.open.keys.into_iter().map(|(name, key)| (name, PyBytes::new(py, &key)));
+    dict.set_item("paths", parsed.paths)?;
+    dict.set_item("format", parsed.format)?;
+    dict.set_item("columns", parsed.columns)?;
+    dict.set_item("filter", parsed.filter)?;
+    dict.set_item("on_error", if parsed.on_error == OnError::Raise { "raise" } else { "skip" })?;
+    dict.set_item("damage", parsed.damage)?;
+    dict.set_item("split_bytes", parsed.split_bytes)?;
+    dict.set_item("batch_rows", parsed.batch_rows)?;
+    dict.set_item("verify_checksums", !parsed.open.skip_checksums)?;
+    dict.set_item("unify", parsed.unify)?;
+    dict.set_item("storage_options", parsed.storage)?;
+    let keys = parsed.open.keys.into_iter().map(|(name, key)| (name, PyBytes::new(py, &key)));
     dict.set_item("keys", keys.collect::<BTreeMap<_, _>>())?;
-    dict.set_item("options", options(py, found.open.extra, found.open.schema)?)?;
+    dict.set_item("options", options(py, parsed.open.extra, parsed.open.schema)?)?;
     Ok(dict)
 }
 
-/// What a `save()` asks for, by the names of `coldframe.spark.options.WriteOptions`.
+/// The request of a `save()`, by the names of `coldframe.spark.options.WriteOptions`.
 #[pyfunction]
 #[pyo3(signature = (given, format=None))]
 pub(crate) fn save_options<'py>(
@@ -47,16 +47,16 @@ pub(crate) fn save_options<'py>(
     given: BTreeMap<String, String>,
     format: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let found = SaveOptions::parse(&given, format).map_err(error::to_python)?;
+    let parsed = SaveOptions::parse(&given, format).map_err(error::to_python)?;
     let dict = PyDict::new(py);
-    dict.set_item("path", found.path)?;
-    dict.set_item("format", found.format)?;
-    dict.set_item("storage_options", found.storage)?;
-    dict.set_item("options", options(py, found.extra, found.schema)?)?;
+    dict.set_item("path", parsed.path)?;
+    dict.set_item("format", parsed.format)?;
+    dict.set_item("storage_options", parsed.storage)?;
+    dict.set_item("options", options(py, parsed.extra, parsed.schema)?)?;
     Ok(dict)
 }
 
-/// The options of a format, its schema among them.
+/// The options of a format, including its schema.
 fn options<'py>(
     py: Python<'py>,
     extra: BTreeMap<String, Value>,

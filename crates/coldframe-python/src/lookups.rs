@@ -7,8 +7,8 @@ use crate::error::to_python;
 use crate::file::RawFile;
 use crate::hfile::{Key, hfile};
 
-/// What a filter states of a key: for a Kudu bloom file, of an encoded key; for an HFile, of a row, of a column in it,
-/// or of a row with a deleted family.
+/// False only if a key is certainly absent by a bloom filter: an encoded key of a Kudu bloom file; a row of an HFile, a
+/// column of a row, or a row with a deleted family.
 #[pyfunction]
 #[pyo3(signature = (file, row, qualifier=None, delete_family=false))]
 pub(crate) fn might_contain(
@@ -24,9 +24,9 @@ pub(crate) fn might_contain(
     }
     let table = hfile(&file.0, "might_contain")?;
     let qualifier = qualifier.as_ref().map(|q| q.0.as_slice());
-    let says = py.detach(|| match delete_family {
+    let result = py.detach(|| match delete_family {
         true => table.might_delete_family(&row.0),
         false => table.might_contain(&row.0, qualifier),
     });
-    says.map_err(|e| to_python(file.0.named(e)))
+    result.map_err(|e| to_python(file.0.named(e)))
 }

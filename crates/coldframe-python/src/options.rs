@@ -8,26 +8,26 @@ use pyo3::types::PyDict;
 use crate::error;
 use crate::value::to_python;
 
-/// By name: what each takes, its default, its help, the words that it may be, its other names.
+/// The options by name: their kinds, defaults, choices, aliases and help.
 pub(crate) fn declared<'py>(
     py: Python<'py>,
     specs: impl IntoIterator<Item = &'static OptionSpec>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     for spec in specs {
-        let one = PyDict::new(py);
-        let words: Vec<&str> = spec.kind.words().iter().map(|word| word.name).collect();
-        one.set_item("kind", spec.kind.name())?;
-        one.set_item("default", to_python(py, &spec.default)?)?;
-        one.set_item("choices", words)?;
-        one.set_item("aliases", spec.aliases)?;
-        one.set_item("help", spec.help)?;
-        all.set_item(spec.name, one)?;
+        let option = PyDict::new(py);
+        let choices: Vec<&str> = spec.kind.choices().iter().map(|word| word.name).collect();
+        option.set_item("kind", spec.kind.name())?;
+        option.set_item("default", to_python(py, &spec.default)?)?;
+        option.set_item("choices", choices)?;
+        option.set_item("aliases", spec.aliases)?;
+        option.set_item("help", spec.help)?;
+        all.set_item(spec.name, option)?;
     }
     Ok(all)
 }
 
-/// What the text of an option means: of a format, or of any where the format is not known yet. An option that no format has stays text.
+/// Parses the text of an option of a format, or of any format if it is not known yet. An option that no format has stays text.
 #[pyfunction]
 #[pyo3(signature = (name, text, *, format=None, write=false))]
 pub(crate) fn parse_option<'py>(

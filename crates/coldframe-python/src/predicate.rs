@@ -15,7 +15,7 @@ use crate::error::to_python;
 use crate::literal::literal;
 use crate::scan::RawBatch;
 
-/// A filter as stated, not yet bound to a schema.
+/// A filter that is not bound to a schema.
 #[pyclass(name = "Condition", module = "coldframe._coldframe", frozen, eq)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyCondition(pub(crate) Condition);
@@ -175,7 +175,7 @@ fn leaf(part: &Bound<'_, PyAny>) -> PyResult<Condition> {
                 _ => return Err(malformed(&format!("{op:?} needs a collection of values"))),
             }
         }
-        Ok(value) => dnf::Operand::One(literal(&value)?),
+        Ok(value) => dnf::Operand::Single(literal(&value)?),
     };
     dnf::condition(&column, &op, operand).map_err(|e| match e.kind() {
         coldframe::ErrorKind::InvalidArgument(_) => malformed(&format!("unknown operator {op:?}")),
@@ -202,8 +202,8 @@ impl PyPredicate {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// Its nodes, for those who translate it: `("and", nodes)`, `("or", nodes)`, or a test of a column: its kind, the
-    /// column, what it is compared with, whether the result is negated.
+    /// Its nodes, for translation into another language: `("and", nodes)`, `("or", nodes)`, or a test of a column: its kind,
+    /// the column, the operand, whether the result is negated.
     fn tree<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         tree(py, &self.0)
     }
@@ -230,7 +230,7 @@ impl PyPredicate {
 
 fn tree<'py>(py: Python<'py>, predicate: &Predicate) -> PyResult<Bound<'py, PyTuple>> {
     let all = |parts: &[Predicate]| parts.iter().map(|part| tree(py, part)).collect::<PyResult<Vec<_>>>();
-    let values = |values: &ArrayRef| one_column("value", values.clone());
+    let values = |values: &ArrayRef| single_column("value", values.clone());
     match predicate {
         Predicate::And(parts) => ("and", all(parts)?).into_pyobject(py),
         Predicate::Or(parts) => ("or", all(parts)?).into_pyobject(py),
@@ -247,7 +247,7 @@ fn tree<'py>(py: Python<'py>, predicate: &Predicate) -> PyResult<Bound<'py, PyTu
     }
 }
 
-fn one_column(name: &str, values: ArrayRef) -> PyResult<RawBatch> {
+fn single_column(name: &str, values: ArrayRef) -> PyResult<RawBatch> {
     let batch = RecordBatch::try_from_iter_with_nullable([(name, values, true)]);
     batch.map(RawBatch).map_err(|e| to_python(coldframe::arrow_error(e)))
 }

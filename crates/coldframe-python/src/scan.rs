@@ -39,7 +39,7 @@ impl<R: RecordBatchReader + Send + 'static> Pass<R> {
         batch.map(|batch| batch.map(RawBatch)).map_err(to_python)
     }
 
-    /// Takes the rows themselves out.
+    /// Takes the rows out.
     pub(crate) fn take(&self) -> PyResult<R> {
         let rows = self.lock().take();
         rows.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))
@@ -72,7 +72,7 @@ impl RawScan {
         Self { pass: Pass::new(scan.schema(), scan), damage }
     }
 
-    /// Takes the scan itself out.
+    /// Takes the scan out.
     pub(crate) fn take(&self) -> PyResult<TableScan> {
         self.pass.take()
     }
@@ -98,7 +98,7 @@ impl RawScan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // heard when the scan was made
+        drop(requested_schema); // applied when the scan was made
         self.pass.export_stream(py)
     }
 

@@ -12,7 +12,7 @@ use crate::capsule::{
 };
 use crate::error::to_python;
 
-/// The batch with exactly the schema `target`; the object itself if it already has that.
+/// The batch with exactly the schema `target`; the object itself if it already has this schema.
 #[pyfunction]
 pub(crate) fn conform_batch<'py>(
     py: Python<'py>,
@@ -25,15 +25,15 @@ pub(crate) fn conform_batch<'py>(
     if schema.call_method(intern!(py, "equals"), (target,), Some(&exactly))?.is_truthy()? {
         return Ok(batch.clone());
     }
-    let (found, wanted) = (import_batch(batch)?, import_schema(target)?);
+    let (source, wanted) = (import_batch(batch)?, import_schema(target)?);
     let made = py.detach(|| {
-        let made = coldframe::types::conform(&found, &wanted)?;
+        let made = coldframe::types::conform(&source, &wanted)?;
         let (schema, columns, rows) = made.into_parts();
         let structs = StructArray::try_new_with_length(schema.fields().clone(), columns, None, rows);
         structs.map(|structs| BareArray::new(&structs)).map_err(|e| Error::schema(e.to_string()))
     });
     let made = made.map_err(to_python)?;
-    // With the target itself as the schema, so that no library rebuilds it.
+    // Import with the target object as the schema, so that pyarrow does not rebuild it.
     let batches = py.import("pyarrow")?.getattr("RecordBatch")?;
     batches.call_method1(intern!(py, "_import_from_c"), (made.address(), target))
 }
@@ -54,7 +54,7 @@ pub(crate) fn unified<'py>(
     schemas.call_method1(intern!(py, "_import_from_c_capsule"), (export_schema(py, &made)?,))
 }
 
-/// The array with struct fields that only `target` has added as nulls; the object itself if there are none.
+/// The array with the struct fields that it lacks added as nulls; the object itself if it lacks none.
 #[pyfunction]
 pub(crate) fn with_fields<'py>(
     py: Python<'py>,
@@ -63,7 +63,7 @@ pub(crate) fn with_fields<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let kind = array.getattr(intern!(py, "type"))?;
     let is_same = kind.call_method1(intern!(py, "equals"), (target,))?.is_truthy()?;
-    // The storage fields of an extension type are its own.
+    // An extension type defines its storage fields.
     if is_same || kind.hasattr(intern!(py, "extension_name"))? {
         return Ok(array.clone());
     }
@@ -71,9 +71,9 @@ pub(crate) fn with_fields<'py>(
     if !wanted.is_nested() {
         return Ok(array.clone());
     }
-    let found = import_array(array)?;
-    let made = py.detach(|| coldframe::types::with_fields(&found, &wanted)).map_err(to_python)?;
-    if made.data_type() == found.data_type() {
+    let source = import_array(array)?;
+    let made = py.detach(|| coldframe::types::with_fields(&source, &wanted)).map_err(to_python)?;
+    if made.data_type() == source.data_type() {
         return Ok(array.clone());
     }
     let arrays = py.import("pyarrow")?.getattr("Array")?;
@@ -91,8 +91,8 @@ pub(crate) fn pruned<'py>(
     if kind.call_method1(intern!(py, "equals"), (target,))?.is_truthy()? {
         return Ok(array.clone());
     }
-    let (found, wanted) = (import_array(array)?, import_type(target)?);
-    let made = py.detach(|| coldframe::projection::prune(&found, &wanted)).map_err(to_python)?;
+    let (source, wanted) = (import_array(array)?, import_type(target)?);
+    let made = py.detach(|| coldframe::projection::prune(&source, &wanted)).map_err(to_python)?;
     let arrays = py.import("pyarrow")?.getattr("Array")?;
     arrays.call_method1(intern!(py, "_import_from_c_capsule"), export_array(py, &made)?)
 }

@@ -70,7 +70,7 @@ pub(crate) fn local_path(path: PathBuf) -> PyResult<Option<OsString>> {
     }
 }
 
-/// What to call a Python file in errors.
+/// The name of a Python file, for errors.
 fn name_of(file: &Bound<'_, PyAny>) -> String {
     for attribute in ["full_name", "path", "name"] {
         if let Ok(name) = file.getattr(attribute).and_then(|n| n.extract::<String>()) {
@@ -81,11 +81,9 @@ fn name_of(file: &Bound<'_, PyAny>) -> String {
 }
 
 /// A Python file with `seek` and `read`. Each request takes the GIL.
-///
-/// A file has one position, which `seek` sets for the following `read`, and Python may switch threads in between. So
-/// requests to one object run one after the other, even if it was opened twice. Undetectable from here are another
-/// object with the same position (a wrapper, a duplicated descriptor) and a caller who moves the position during a
-/// read.
+/// A file has one position, which `seek` sets for the following `read`, and Python may switch threads in between. So requests
+/// to one object run one after the other, even if it was opened twice. Two cases cannot be detected: another object with the
+/// same position (a wrapper, a duplicated descriptor), and a caller who moves the position during a read.
 struct PyFile {
     object: Py<PyAny>,
     len: u64,
@@ -133,7 +131,7 @@ impl PyFile {
         Ok(Self { object: object.clone().unbind(), len, turn })
     }
 
-    fn read_one(&self, py: Python<'_>, range: &Range<u64>) -> PyResult<Bytes> {
+    fn read_range(&self, py: Python<'_>, range: &Range<u64>) -> PyResult<Bytes> {
         let object = self.object.bind(py);
         object.call_method1("seek", (range.start,))?;
         let mut left = range.end - range.start;
@@ -147,7 +145,8 @@ impl PyFile {
             let n = part.len() as u64;
             if n == 0 || n > left {
                 let end = range.end - left;
-                let e = Error::corrupt(format!("expected {left} more bytes, read() gave {n}")).at(end);
+                let e =
+                    Error::corrupt(format!("expected {left} more bytes, but read() returned {n}")).at(end);
                 return Err(to_python(e));
             }
             left -= n;
@@ -171,7 +170,7 @@ impl ReadAt for PyFile {
         }
         let read = |py: Python<'_>| {
             let _held = take(&self.turn, py);
-            ranges.iter().map(|range| self.read_one(py, range)).collect::<PyResult<_>>()
+            ranges.iter().map(|range| self.read_range(py, range)).collect::<PyResult<_>>()
         };
         Python::attach(read).map_err(foreign)
     }

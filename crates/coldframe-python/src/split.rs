@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
 use coldframe::dataset::storage::os_path;
-use coldframe::dataset::wire::Bound as BoundHere;
+use coldframe::dataset::wire::Bound as PlanBound;
 use coldframe::dataset::{Opening, Part, Plan, Split, SplitFile, pack};
 use coldframe::store::{Identity, to_text};
 use coldframe::{Piece, Scan, SchemaSpec};
@@ -137,8 +137,8 @@ impl RawSplit {
                 dict.set_item("schema", schema)?;
             }
         }
-        for (name, one) in &options.extra {
-            dict.set_item(name, value::to_python(py, one)?)?;
+        for (name, option) in &options.extra {
+            dict.set_item(name, value::to_python(py, option)?)?;
         }
         Ok(dict)
     }
@@ -152,7 +152,7 @@ impl RawSplit {
         }
     }
 
-    /// Whether the split is of a table and knows the table's columns.
+    /// Whether the split belongs to a table of many files and has the table's columns.
     #[getter]
     fn is_of_table(&self) -> bool {
         self.0.file.fragment.is_some()
@@ -166,7 +166,8 @@ impl RawSplit {
 
     /// The values of the partition columns, as a batch of one row.
     fn constants(&self) -> PyResult<RawBatch> {
-        let constants = self.0.file.fragment.as_ref().map(|one| one.constants.clone()).unwrap_or_default();
+        let constants =
+            self.0.file.fragment.as_ref().map(|fragment| fragment.constants.clone()).unwrap_or_default();
         one_row(constants)
     }
 
@@ -205,7 +206,7 @@ impl RawSplit {
         Ok(RawTableRows::new(rows, None))
     }
 
-    /// Whether the bytes depend on Python objects: a file system, or a function that returns keys.
+    /// Whether reading needs Python objects that the bytes do not contain: a file system, or a function that returns keys.
     #[getter]
     fn is_bound(&self) -> bool {
         let (file, opening) = (&self.0.file, &self.0.file.opening);
@@ -225,13 +226,13 @@ impl RawSplit {
 
     /// Compares file, opening options, part and own data.
     fn __eq__(&self, other: &Self) -> bool {
-        let (one, another) = (&self.0, &other.0);
-        let same_file = Arc::ptr_eq(&one.file, &another.file)
-            || (one.file.path == another.file.path
-                && one.file.known == another.file.known
-                && one.file.recorded == another.file.recorded
-                && format!("{:?}", one.file.opening) == format!("{:?}", another.file.opening));
-        same_file && one.part == another.part && one.own == another.own
+        let (this, other) = (&self.0, &other.0);
+        let same_file = Arc::ptr_eq(&this.file, &other.file)
+            || (this.file.path == other.file.path
+                && this.file.known == other.file.known
+                && this.file.recorded == other.file.recorded
+                && format!("{:?}", this.file.opening) == format!("{:?}", other.file.opening));
+        same_file && this.part == other.part && this.own == other.own
     }
 
     fn __hash__(&self) -> u64 {
@@ -263,7 +264,8 @@ pub(crate) fn splits_of(
     path: PathBuf,
     source: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<RawSplit>> {
-    let source = source.map(|one| crate::source::from_python(one, &BTreeMap::new(), None)).transpose()?;
+    let source =
+        source.map(|object| crate::source::from_python(object, &BTreeMap::new(), None)).transpose()?;
     let format = Some(file.0.table.format().to_owned());
     let split_file = SplitFile {
         path: to_text(path.as_os_str()),
@@ -299,7 +301,7 @@ pub(crate) fn plan_from_bytes(
     keys: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<RawSplit>> {
     let keys = keys.filter(|keys| !keys.is_none()).map(crate::keys::from_python).transpose()?;
-    let bound = BoundHere {
+    let bound = PlanBound {
         storage: Some(shared(PyStorage::new(storage_options)?)),
         keys: keys.and_then(|(_, source)| source),
     };

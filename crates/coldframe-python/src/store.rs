@@ -73,7 +73,7 @@ impl PyEntry {
 
 #[pymethods]
 impl PyEntry {
-    /// What `open_file` and `detect` accept as `known`.
+    /// The value for `known` of `open_file` and `detect`.
     #[getter]
     fn identity(&self) -> Known {
         (self.size, self.modified, self.etag.clone())
@@ -104,8 +104,8 @@ impl PyListing {
             let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
             entries.by_ref().take(AT_ONCE).map(|stat| Ok(PyEntry::new(&self.store, stat?))).collect()
         };
-        let found = py.detach(next).map_err(to_python)?;
-        Ok((!found.is_empty()).then_some(found))
+        let next = py.detach(next).map_err(to_python)?;
+        Ok((!next.is_empty()).then_some(next))
     }
 }
 
@@ -126,14 +126,14 @@ impl PyUpload {
 #[pymethods]
 impl PyUpload {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
-        // pyarrow also passes buffers of its own.
+        // pyarrow also passes its own buffers.
         let data: PyBackedBytes = match data.extract() {
             Ok(data) => data,
             Err(_) => py.get_type::<PyBytes>().call1((data,))?.extract()?,
         };
         let written = py.detach(|| match self.slot().as_mut() {
             Some(upload) => upload.write_all(&data).map_err(Error::from),
-            None => Err(Error::invalid("writing beyond the end of a file")),
+            None => Err(Error::invalid("the file is already finished; nothing can be added")),
         });
         written.map_err(to_python)?;
         self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl PyUpload {
     fn finish(&self, py: Python<'_>) -> PyResult<PyEntry> {
         let finished = py.detach(|| match self.slot().take() {
             Some(upload) => upload.finish().map_err(|e| e.in_file(self.store.url())),
-            None => Err(Error::invalid("a file that is already finished")),
+            None => Err(Error::invalid("the file is already finished")),
         });
         finished.map(|stat| PyEntry::new(&self.store, stat)).map_err(to_python)
     }
@@ -266,8 +266,8 @@ impl PyStore {
 
     #[pyo3(signature = (path=PathBuf::new()))]
     fn stat(&self, py: Python<'_>, path: PathBuf) -> PyResult<Option<PyEntry>> {
-        let found = self.ask(py, path, |path| self.0.stat(path))?;
-        Ok(found.map(|stat| PyEntry::new(&self.0, stat)))
+        let stat = self.ask(py, path, |path| self.0.stat(path))?;
+        Ok(stat.map(|stat| PyEntry::new(&self.0, stat)))
     }
 
     #[pyo3(signature = (path, start=0, stop=None))]

@@ -1,4 +1,4 @@
-//! Types of pyarrow as those of a consumer, and in Hive's language.
+//! Types of pyarrow as a consumer's types, and as Hive DDL.
 
 use arrow_schema::{DataType, TimeUnit};
 use coldframe::ddl;
@@ -15,7 +15,7 @@ fn spark(timestamp_unit: &str) -> Consumer {
     Consumer::spark(if timestamp_unit == "ns" { TimeUnit::Nanosecond } else { TimeUnit::Microsecond })
 }
 
-/// What pyarrow makes of a capsule.
+/// Imports a capsule as an object of pyarrow.
 pub(crate) fn pyarrow<'py>(
     py: Python<'py>,
     class: &str,
@@ -28,10 +28,10 @@ pub(crate) fn pyarrow<'py>(
 #[pyfunction]
 pub(crate) fn plain_type<'py>(
     py: Python<'py>,
-    found: &Bound<'py, PyAny>,
+    arrow_type: &Bound<'py, PyAny>,
     timestamp_unit: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let plain: DataType = spark(timestamp_unit).plain(&import_type(found)?).map_err(to_python)?;
+    let plain: DataType = spark(timestamp_unit).plain(&import_type(arrow_type)?).map_err(to_python)?;
     pyarrow(py, "DataType", export_type(py, &plain)?)
 }
 
@@ -46,13 +46,13 @@ pub(crate) fn plain_schema<'py>(
     pyarrow(py, "Schema", export_schema(py, &plain)?)
 }
 
-/// A pyarrow.DataType as text, the same for structs whose fields differ in their order alone.
+/// A pyarrow.DataType as text; structs whose fields differ only in order have the same text.
 #[pyfunction]
-pub(crate) fn type_shape(found: &Bound<'_, PyAny>) -> PyResult<String> {
-    Ok(coldframe::types::shape(&import_type(found)?))
+pub(crate) fn type_shape(arrow_type: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(coldframe::types::shape(&import_type(arrow_type)?))
 }
 
-/// The columns of a list in Hive's language as a pyarrow.Schema; with `partitions`, only of types that directories' names hold.
+/// The columns of a list in Hive DDL as a pyarrow.Schema; with `partitions`, only types whose values fit into directory names.
 #[pyfunction]
 #[pyo3(signature = (text, *, partitions=false))]
 pub(crate) fn parse_columns<'py>(
@@ -65,7 +65,7 @@ pub(crate) fn parse_columns<'py>(
     pyarrow(py, "Schema", export_schema(py, &parsed.map_err(to_python)?)?)
 }
 
-/// Columns as a list in Hive's language.
+/// Columns as a list in Hive DDL.
 #[pyfunction]
 pub(crate) fn print_columns(schema: &Bound<'_, PyAny>) -> PyResult<String> {
     ddl::print_columns(import_schema(schema)?.as_ref()).map_err(to_python)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use chrono_tz::Tz;
-use coldframe_core::options::{Field as OptionType, Kind, Options as _, Word};
+use coldframe_core::options::{Choice, Field as OptionType, Kind, Options as _};
 use coldframe_core::{Error, Result, SchemaSpec, Value};
 
 use crate::hive_type::HiveType;
@@ -39,10 +39,10 @@ coldframe_core::options! {
 
 impl OptionType for HiveVersion {
     const KIND: Kind = Kind::OpenChoice(&[
-        Word { name: "4.1", aliases: &[] },
-        Word { name: "3.1", aliases: &[] },
-        Word { name: "2.3", aliases: &[] },
-        Word { name: "0.8", aliases: &[] },
+        Choice { name: "4.1", aliases: &[] },
+        Choice { name: "3.1", aliases: &[] },
+        Choice { name: "2.3", aliases: &[] },
+        Choice { name: "0.8", aliases: &[] },
     ]);
 
     fn from_value(value: Value) -> Result<Self> {

@@ -1,4 +1,4 @@
-//! The two ends of a remote file, read at once and kept.
+//! Reads the head and tail of a remote file with one request each, and keeps them.
 //!
 //! ```text
 //! 0      16 KiB                             len - 64 KiB        len
@@ -6,8 +6,8 @@
 //!   magic                                           footer, trailer
 //! ```
 //!
-//! Opening a file reads its ends piece by piece: the magic, the trailer, then what the trailer points to. Where a
-//! request takes as long as transferring a hundred kilobytes, it is better to read each end with one request.
+//! Opening a file reads its ends in small pieces: the magic, the trailer, then the footer. If a request takes
+//! as long as the transfer of a hundred kilobytes, reading each end with one request is faster.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,12 +24,12 @@ pub(crate) const TAIL: u64 = 64 << 10;
 pub(crate) struct Ends {
     file: Arc<dyn ReadAt>,
     url: Arc<str>,
-    /// Offset and bytes of what was read.
+    /// Offset and bytes of the ends.
     kept: Mutex<Vec<(u64, Bytes)>>,
 }
 
 impl Ends {
-    /// `file`, which errors call `url`; `ends` is what is known of its ends, by offset.
+    /// `file`, which errors call `url`. `ends` are the known parts of its ends, by offset.
     pub(crate) fn new(file: Arc<dyn ReadAt>, url: &str, ends: Vec<(u64, Bytes)>) -> Self {
         Self { file, url: url.into(), kept: Mutex::new(ends) }
     }
@@ -38,7 +38,7 @@ impl Ends {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The end of the file that a range lies in.
+    /// The head or tail that contains a range.
     fn end_of(&self, range: &Range<u64>) -> Option<Range<u64>> {
         let len = self.file.len();
         if len <= HEAD + TAIL {
@@ -47,7 +47,7 @@ impl Ends {
         [0..HEAD, len - TAIL..len].into_iter().find(|end| end.start <= range.start && range.end <= end.end)
     }
 
-    /// The ranges to read for `ranges`: whole ends instead of the ranges inside them.
+    /// The ranges to request for `ranges`: a whole end instead of a range inside it.
     fn missing(&self, ranges: &[Range<u64>], kept: &[(u64, Bytes)]) -> Vec<Range<u64>> {
         let mut missing: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
         for range in ranges.iter().filter(|r| r.start < r.end && find(kept, r).is_none()) {
@@ -128,7 +128,7 @@ fn find(pieces: &[(u64, Bytes)], range: &Range<u64>) -> Option<Bytes> {
 
 fn answer(ranges: &[Range<u64>], pieces: &[(u64, Bytes)]) -> Result<Vec<Bytes>> {
     let of = |range: &Range<u64>| if range.is_empty() { Some(Bytes::new()) } else { find(pieces, range) };
-    let missing = || Error::invalid("a store answered with fewer ranges than it was asked for");
+    let missing = || Error::invalid("a store returned fewer ranges than requested");
     ranges.iter().map(|range| of(range).ok_or_else(missing)).collect()
 }
 
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_is_asked_for_once() {
+    fn each_end_is_requested_once() {
         let (file, bytes) = file(300_000);
         let ends = Ends::new(file.clone(), "u", Vec::new());
         let len = u64::from(300_000u32);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_that_is_known_is_not_asked_for() {
+    fn a_known_tail_is_not_requested() {
         let (file, bytes) = file(300_000);
         let ends = Ends::new(file.clone(), "u", vec![(299_000, bytes.slice(299_000..))]);
         assert_eq!(ends.read(299_500..299_501).unwrap(), bytes.slice(299_500..299_501));
@@ -180,7 +180,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_bytes_as_without(len in 0u32..200_000, asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8)) {
+        fn bytes_are_unchanged(
+            len in 0u32..200_000,
+            asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8),
+        ) {
             let (file, bytes) = file(len);
             let ends = Ends::new(file, "u", Vec::new());
             let ranges: Vec<_> = asked

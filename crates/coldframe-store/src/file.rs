@@ -1,7 +1,7 @@
 //! A local file, by positioned reads.
 //!
-//! Not memory-mapped: if a mapped file is truncated while it is read, a signal kills the process, and in a Spark
-//! executor the user gets no message at all. `benches/README.md` says what the copy costs.
+//! Not memory-mapped: if a mapped file is truncated while it is read, a signal kills the process, and the
+//! user of a Spark executor gets no message. `benches/README.md` has the cost of the copy.
 
 use std::fs::File;
 use std::ops::Range;
@@ -78,7 +78,8 @@ impl ReadAt for LocalFile {
     }
 }
 
-/// `len` bytes from `offset` on, into memory that is not zeroed first: that would cost a tenth of a plain scan.
+/// `len` bytes from `offset` on. The buffer is not zeroed first, which would take a tenth of the time of a
+/// plain scan.
 #[cfg(unix)]
 fn read_at(file: &File, len: usize, offset: u64) -> std::io::Result<Vec<u8>> {
     let mut buffer = Vec::with_capacity(len);

@@ -1,4 +1,4 @@
-//! The operations of every kind of store: the trait, and what it reports about files.
+//! The trait of all stores, and its descriptions of files.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -10,8 +10,8 @@ use coldframe_core::{Error, ErrorKind, ReadAt, Result};
 /// A file or folder as its store reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// Its key in the store; [`crate::Store`] returns the path below its root instead. Parts are joined by `/`; names
-    /// are the store's own, without any escaping.
+    /// Its key in the store; [`crate::Store`] returns the path below its root instead. Parts are joined by
+    /// `/`; names are the store's own, without any escaping.
     pub path: String,
     /// Length in bytes; 0 for a folder.
     pub len: u64,
@@ -30,29 +30,29 @@ impl Stat {
     }
 }
 
-/// Refuses a file that is not the version that `known` describes. What either of the two lacks is not compared.
-pub(crate) fn check(known: &Identity, found: &Identity) -> Result<()> {
-    if known.may_be(found) {
+/// An error if a file is not the version `known`. Fields that either identity lacks are not compared.
+pub(crate) fn check(known: &Identity, actual: &Identity) -> Result<()> {
+    if known.may_be(actual) {
         return Ok(());
     }
-    let told = |identity: &Identity| {
+    let described = |identity: &Identity| {
         let modified = identity.modified.map(|ms| format!(" of {ms} ms")).unwrap_or_default();
         let etag = identity.etag.as_deref().map(|etag| format!(" with etag {etag}")).unwrap_or_default();
         format!("{} bytes{modified}{etag}", identity.len)
     };
-    Err(changed(&format!("expected {}, found {}", told(known), told(found))))
+    Err(changed(&format!("expected {}, found {}", described(known), described(actual))))
 }
 
-/// A file changed after it was listed or opened.
+/// The error for a file that changed after it was listed or opened.
 #[cold]
 pub(crate) fn changed(how: &str) -> Error {
     Error::from(io::Error::other(format!("the file was changed since it was listed or opened: {how}")))
 }
 
-/// What may exist at the path of a file to be written.
+/// What may exist at the path of a new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing: if several writers try, one succeeds.
+    /// Nothing: if several writers try, only one succeeds.
     New,
     /// Anything; it is replaced.
     Over,
@@ -60,20 +60,20 @@ pub enum Mode {
     Matching(String),
 }
 
-/// Something exists where [`Mode::New`] expects nothing.
+/// The error if a file exists despite [`Mode::New`].
 #[cold]
 pub(crate) fn already_exists() -> Error {
     Error::from(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists already"))
 }
 
-/// The file to be replaced does not exist, or has another etag.
+/// The error if the file to replace does not exist, or has another etag.
 #[cfg(feature = "object-store")]
 #[cold]
 pub(crate) fn other_content(etag: &str) -> Error {
-    changed(&format!("expected the content with etag {etag} in its place"))
+    changed(&format!("expected etag {etag}"))
 }
 
-/// Whether the error is that [`Mode::New`] found something.
+/// Whether the error means that a file exists despite [`Mode::New`].
 pub fn is_taken(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Io(e) if e.kind() == io::ErrorKind::AlreadyExists)
 }
@@ -89,7 +89,7 @@ pub(crate) fn as_io(e: Error) -> io::Error {
 
 /// A unique key beside `key`, which readers of folders ignore.
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
-pub(crate) fn own_key(key: &str) -> String {
+pub(crate) fn temporary_key(key: &str) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -98,19 +98,19 @@ pub(crate) fn own_key(key: &str) -> String {
     key.rsplit_once('/').map(|(folder, _)| format!("{folder}/{own}")).unwrap_or(own)
 }
 
-/// A file being written to a store. If it is dropped before [`Upload::finish`], nothing of it appears.
+/// A file being written to a store. If it is dropped before [`Upload::finish`], no file appears.
 pub trait Upload: Write + Send + Debug {
     /// Makes the complete file appear.
     fn finish(self: Box<Self>) -> Result<Stat>;
 }
 
-/// What a URL refers to.
+/// The store and key of a URL.
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct Resolved {
     /// The files of the store.
     pub(crate) files: Arc<dyn Files>,
-    /// The name for errors.
+    /// The URL for errors.
     pub(crate) url: String,
     /// Its key.
     pub(crate) root: String,
@@ -119,20 +119,19 @@ pub(crate) struct Reached {
 /// The entries of a listing, as they arrive.
 pub type Listing = Box<dyn Iterator<Item = Result<Stat>> + Send>;
 
-/// One kind of store, addressed by keys. What a key is depends on the store: a path of a file system, the name of an
-/// object.
+/// A kind of store, addressed by keys: paths of a file system, or names of objects.
 ///
-/// Errors need not name the file: [`crate::Store`] adds that.
+/// Errors need not contain the file's path: [`crate::Store`] adds it.
 pub trait Files: Send + Sync + Debug {
-    /// The direct entries of a folder or, if `deep`, all files below it, in any order. A missing folder is empty, or an
-    /// error.
+    /// The direct entries of a folder or, if `deep`, all files below it, in any order. A missing folder is
+    /// empty, or an error.
     fn list(&self, folder: &str, deep: bool) -> Result<Listing>;
 
     /// The file or folder, if it exists. Object stores recognise folders by the objects below them.
     fn stat(&self, key: &str) -> Result<Option<Stat>>;
 
-    /// Opens a file. What a listing has already told is not requested again. If the store can detect it, reading a file
-    /// that was replaced since is an error.
+    /// Opens a file. `known` is its identity from a listing, which is then not requested again. If the store
+    /// can detect that the file was replaced since, a read is an error.
     ///
     /// `url` names the file in the errors of reads.
     fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>>;
@@ -140,7 +139,7 @@ pub trait Files: Send + Sync + Debug {
     /// Starts a file; missing parent folders are created.
     fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>>;
 
-    /// Renames a complete file atomically: with [`Mode::New`] one of several writers wins.
+    /// Renames a complete file atomically. With [`Mode::New`], only one of several writers succeeds.
     fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()>;
 
     /// Whether [`Files::publish_folder`] is supported.
@@ -157,6 +156,6 @@ pub trait Files: Send + Sync + Debug {
     /// Deletes a file; a missing one is a not-found error.
     fn delete(&self, key: &str) -> Result<()>;
 
-    /// Deletes a folder with everything below it; a missing one counts as deleted.
+    /// Deletes a folder with everything below it; a missing folder counts as deleted.
     fn delete_folder(&self, key: &str) -> Result<()>;
 }

@@ -3,13 +3,13 @@
 //! ```text
 //! hdfs://nn:8020/warehouse/t     one NameNode
 //! hdfs://cold/warehouse/t        a name service of hdfs-site.xml, several NameNodes
-//! hdfs:///warehouse/t            that of fs.defaultFS
+//! hdfs:///warehouse/t            the NameNode or name service of fs.defaultFS
 //! viewfs://cluster/warehouse/t   a mount table of core-site.xml
 //! ```
 //!
-//! An open file keeps its block locations, so reading a range is one exchange with a DataNode and none with the
-//! NameNode. The NameNode performs renames atomically and, without overwriting, exclusively: that is how files are
-//! published.
+//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none
+//! with the NameNode. Files are published by renames, which the NameNode performs atomically and, without
+//! overwriting, exclusively.
 
 mod read;
 mod upload;
@@ -28,11 +28,11 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, ClientBuilder, HdfsError};
 
 use self::upload::HdfsUpload;
-use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists};
+use crate::files::{Files, Listing, Mode, Resolved, Stat, Upload, already_exists};
 use crate::options::{Kind, Options};
 use crate::runtime::{handle, kept, wait, within};
 
-/// For folders that are created on the way to a file.
+/// The mode of folders that are created with a file.
 const FOLDER_MODE: u32 = 0o755;
 
 /// How to reach a cluster; each process has its own client.
@@ -41,9 +41,9 @@ pub(crate) struct Cluster {
     base: Arc<str>,
     options: Arc<Options>,
     /// How long the cluster may take to answer.
-    patience: Duration,
-    /// The addresses of its NameNodes' web servers, for files that are being written; empty if those are not to
-    /// be read.
+    timeout: Duration,
+    /// The addresses of its NameNodes' web servers, to read files that are being written; empty to refuse
+    /// such files.
     webhdfs: Arc<str>,
     client: Arc<PerProcess<Client>>,
 }
@@ -54,18 +54,18 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// The store that a URL is in.
-pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Reached> {
+/// The store of a URL.
+pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Resolved> {
     let named = |e: Error| e.in_file(url);
     let (scheme, rest) = url.split_once("://").unwrap_or(("hdfs", url));
     let scheme = scheme.to_ascii_lowercase();
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut options = options(given).map_err(named)?;
-    let patience = options.take_time("timeout", Duration::from_secs(60)).map_err(named)?;
+    let timeout = options.take_time("timeout", Duration::from_secs(60)).map_err(named)?;
     let webhdfs = options.take("webhdfs").unwrap_or_default();
-    let cluster = cluster(&format!("{scheme}://{authority}"), options, patience, &webhdfs);
+    let cluster = cluster(&format!("{scheme}://{authority}"), options, timeout, &webhdfs);
     cluster.client().map_err(named)?;
-    Ok(Reached { files: Arc::new(HdfsFiles { cluster }), url: url.to_owned(), root: format!("/{path}") })
+    Ok(Resolved { files: Arc::new(HdfsFiles { cluster }), url: url.to_owned(), root: format!("/{path}") })
 }
 
 /// The given options, under any of their names.
@@ -74,15 +74,15 @@ pub(crate) fn options(given: &BTreeMap<String, String>) -> Result<Options> {
 }
 
 /// The connection of an earlier file, or a new one.
-fn cluster(base: &str, options: Options, patience: Duration, webhdfs: &str) -> Cluster {
+fn cluster(base: &str, options: Options, timeout: Duration, webhdfs: &str) -> Cluster {
     static ALL: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
     let same = |c: &Cluster| {
-        *c.base == *base && *c.options == options && c.patience == patience && *c.webhdfs == *webhdfs
+        *c.base == *base && *c.options == options && c.timeout == timeout && *c.webhdfs == *webhdfs
     };
     kept(&ALL, same, || Cluster {
         base: base.into(),
         options: Arc::new(options.clone()),
-        patience,
+        timeout,
         webhdfs: webhdfs.into(),
         client: Arc::new(PerProcess::new()),
     })
@@ -92,9 +92,9 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
-            // A DataNode that hangs is given up earlier than the cluster, so that another one has time to
-            // answer.
-            let silence = (self.patience / 3).as_millis().to_string();
+            // The timeout of a DataNode is shorter than that of the cluster, so that another DataNode has
+            // time to answer.
+            let silence = (self.timeout / 3).as_millis().to_string();
             let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
             let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);
             for (name, value) in self.options.iter() {
@@ -117,7 +117,7 @@ impl Cluster {
 
     /// Waits for an answer.
     fn ask<T>(&self, question: impl Future<Output = hdfs_native::Result<T>>) -> Result<T> {
-        wait(within(self.patience, question))??.map_err(error)
+        wait(within(self.timeout, question))??.map_err(error)
     }
 }
 
@@ -150,7 +150,7 @@ fn no_overwrite(mode: &Mode) -> Result<bool> {
         Mode::New => Ok(true),
         Mode::Over => Ok(false),
         Mode::Matching(_) => {
-            Err(Error::unsupported("replacing a file of HDFS by its etag, which it has none of"))
+            Err(Error::unsupported("replacing a file of HDFS by its etag: HDFS has no etags"))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Where bytes are stored: local files and folders and, where built in, HDFS (feature `hdfs`), object stores and web
-//! servers (feature `object-store`), behind one type.
+//! Stores behind one type: local files and folders, HDFS (feature `hdfs`), object stores and web servers
+//! (feature `object-store`).
 //!
 //! ```text
 //!   Store ── root + path ──▶ key ──▶ Files:  local   hdfs   s3 gs az http   a caller's own
@@ -7,8 +7,7 @@
 //!     └── Source, Folder, ReadAt ◀─────────────┴──────┴── Ends ──┴───────────────┘
 //! ```
 //!
-//! [`coldframe_core::io`] defines what a source is; network, TLS and an async runtime exist only in this
-//! crate.
+//! [`coldframe_core::io`] defines sources. Only this crate uses a network, TLS and an async runtime.
 
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 mod ends;
@@ -64,20 +63,21 @@ pub fn schemes() -> Vec<&'static str> {
     all.concat()
 }
 
-/// Whether a URL is of a store where folders are parts of names only, so that one listing has all below.
+/// Whether the store of a URL has a flat namespace, so that a single listing returns all files below a
+/// folder.
 pub fn is_flat(location: &OsStr) -> bool {
     const FLAT: [&str; 12] =
         ["s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"];
     matches!(Location::parse(location), Ok(Location::Url { scheme, .. }) if FLAT.contains(&scheme.as_str()))
 }
 
-/// Whether a URL is of a store that can say on which machines the bytes of a file lie, and where tasks may run.
+/// Whether the store of a URL knows which machines have the bytes of a file, so that tasks can run there.
 pub fn has_hosts(location: &OsStr) -> bool {
     matches!(Location::parse(location), Ok(Location::Url { scheme, .. }) if matches!(&*scheme, "hdfs" | "viewfs"))
 }
 
-/// The file or folder that a path or, where built in, a URL names. Errors show a path as far as it is text. `known` is
-/// what a listing has told about the file: it is not requested again, and different content is an error.
+/// Opens the file or folder of a path or, if its feature is enabled, of a URL. `known` is the file's identity
+/// from a listing: it is not requested again, and different content is an error.
 pub fn open(
     location: &OsStr,
     storage_options: &BTreeMap<String, String>,
@@ -89,8 +89,8 @@ pub fn open(
     }
 }
 
-/// The options in effect for the store of a path or URL, under their own names: those given under any of their names,
-/// completed from the environment. They contain secrets; they serve to configure other clients of the same store.
+/// The options in effect for the store of a path or URL, under their main names: the given options, completed
+/// from the environment. They contain secrets, and serve to configure other clients of the same store.
 pub fn resolved_options(
     location: &OsStr,
     options: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Files of this machine as a store. Keys are paths, in the text form of [`crate::name`].
+//! The local file system as a store. Keys are paths, in the text form of [`crate::name`].
 
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
@@ -75,7 +75,7 @@ impl Files for LocalFiles {
         }
         match mode {
             Mode::New => tempfile::TempPath::try_from_path(&from).and_then(|mut from| {
-                // If the file cannot get its new name, it keeps the old one.
+                // If the rename fails, the file keeps its old name.
                 from.disable_cleanup(true);
                 from.persist_noclobber(&to).map_err(|e| e.error)
             }),
@@ -120,7 +120,7 @@ fn taken_or(e: io::Error, path: &Path) -> Error {
     if e.kind() == io::ErrorKind::AlreadyExists { already_exists() } else { not_found_or_io(e, path) }
 }
 
-/// The entries of folders, reading one folder at a time.
+/// A listing that reads one folder at a time.
 struct FolderWalk {
     deep: bool,
     folders: VecDeque<String>,
@@ -128,8 +128,8 @@ struct FolderWalk {
 }
 
 impl FolderWalk {
-    /// Follows links to files, and to the folder that the walk starts in, as opening does; not to folders below it,
-    /// which may lead back.
+    /// Reads the entries of a folder. Follows links to files and to the starting folder, like `open`, but not
+    /// to folders below it, which may lead back.
     fn read(&mut self, folder: &str) -> Result<()> {
         let path = path_of(folder);
         for item in std::fs::read_dir(&path).map_err(|e| not_found_or_io(e, &path))? {
@@ -197,7 +197,7 @@ impl Write for LocalUpload {
 }
 
 impl Upload for LocalUpload {
-    /// Others may read the file, like any file that the process creates.
+    /// Makes the file readable by others, like other files of the process: temporary files are private.
     fn finish(self: Box<Self>) -> Result<Stat> {
         let Self { file, key, path, no_overwrite } = *self;
         file.as_file().sync_all()?;

@@ -1,11 +1,11 @@
-//! What a path or URL names: a local file or something in a store.
+//! Parses a path or URL: a local file, or a file in another store.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use coldframe_core::{Error, Result};
 
-/// Where something is.
+/// The location of a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A path of the local file system. It need not be UTF-8.
@@ -20,7 +20,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// A string with a scheme is a URL, any other a path; `file://` URLs are paths.
+    /// Parses a string: with a scheme it is a URL, otherwise a path. `file://` URLs become paths.
     pub fn parse(given: &OsStr) -> Result<Self> {
         let bytes = given.as_encoded_bytes();
         let Some((scheme, rest)) = split_scheme(bytes) else { return Ok(Self::Local(given.into())) };
@@ -34,8 +34,8 @@ impl Location {
     }
 }
 
-/// The scheme in lower case, and what follows `://`. A scheme has at least two letters: a single one is a Windows
-/// drive.
+/// The scheme in lower case, and the text after `://`. A scheme has at least two letters: a single letter is
+/// a Windows drive.
 fn split_scheme(given: &[u8]) -> Option<(String, &[u8])> {
     let end = given.windows(3).position(|w| w == b"://")?;
     let (scheme, rest) = (given.get(..end)?, given.get(end + 3..)?);
@@ -79,7 +79,8 @@ fn os_string(bytes: Vec<u8>) -> Result<OsString> {
     Ok(drive.unwrap_or(&path).into())
 }
 
-/// A URL as errors may show it: without a password, and without the query of a web server, which may be a signature.
+/// A URL for error messages: without its password, and without the query of a web server, which may be a
+/// signature.
 pub fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let is_web = scheme.ends_with("http") || scheme.ends_with("https");

@@ -1,8 +1,9 @@
 //! File names as text, even if they are not UTF-8.
 //!
-//! Folders are listed and files are opened by text. Unix names are bytes: each byte that is not part of a character is
-//! represented by a private character, `U+10FE80` for 0x80 and so on to `U+10FEFF`. If a name contains such a character
-//! itself, its bytes are represented the same way, so each name has exactly one text.
+//! Listings return text, and files are opened by text. Unix names are bytes: each byte that is not part of a
+//! UTF-8 character is represented by a private character, from `U+10FE80` for 0x80 to `U+10FEFF` for 0xFF. If
+//! a name contains such a character, its bytes are represented in the same way, so each name has exactly one
+//! text.
 
 use std::ffi::{OsStr, OsString};
 
@@ -53,7 +54,8 @@ fn byte_of(c: char) -> Option<u8> {
     u32::from(c).checked_sub(STAND_IN).and_then(|n| u8::try_from(n).ok()).filter(|b| *b >= 0x80)
 }
 
-/// The text of a name. Elsewhere names are text but for broken surrogate pairs, which cannot be told.
+/// The text of a name. On other systems names are text, except for broken surrogate pairs, which are
+/// replaced.
 #[cfg(not(unix))]
 pub fn to_text(name: &OsStr) -> String {
     name.to_string_lossy().into_owned()

@@ -1,7 +1,7 @@
 //! Object stores and web servers as stores. Keys are the literal names of objects.
 
+mod busy_retry;
 mod connect;
-mod patience;
 mod profile;
 mod read;
 mod upload;
@@ -54,7 +54,7 @@ impl ObjectFiles {
     }
 }
 
-/// A key as the client has it. Nothing is decoded or encoded; the client cannot express some names.
+/// A key as a path of the client. Nothing is decoded or encoded. The client does not support all names.
 fn path_of(key: &str) -> Result<Path> {
     let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
     path.ok_or_else(|| {
@@ -83,16 +83,16 @@ impl Files for ObjectFiles {
         self.refuse_if_web("lists of files")?;
         let (store, prefix) = (self.store()?, path_of(folder)?);
         if !deep {
-            let found = wait(store.list_with_delimiter(Some(&prefix)))?.map_err(error)?;
-            let folders: Vec<Stat> = found.common_prefixes.iter().map(folder_of).collect();
+            let result = wait(store.list_with_delimiter(Some(&prefix)))?.map_err(error)?;
+            let folders: Vec<Stat> = result.common_prefixes.iter().map(folder_of).collect();
             let is_mark = |meta: &ObjectMeta| {
                 // Some tools create an empty object with the folder's name in place of a folder.
                 let below = format!("{}/", meta.location);
                 meta.location == prefix
                     || meta.location.as_ref().ends_with(FOLDER_MARK)
-                    || (meta.size == 0 && found.common_prefixes.iter().any(|p| format!("{p}/") == below))
+                    || (meta.size == 0 && result.common_prefixes.iter().any(|p| format!("{p}/") == below))
             };
-            let objects = found.objects.iter().filter(|o| !is_mark(o)).map(stat_of);
+            let objects = result.objects.iter().filter(|o| !is_mark(o)).map(stat_of);
             let all: Vec<Result<Stat>> = objects.chain(folders).map(Ok).collect();
             return Ok(Box::new(all.into_iter()));
         }
@@ -105,7 +105,7 @@ impl Files for ObjectFiles {
         if !key.is_empty() {
             match wait(store.head(&path))? {
                 Ok(meta) => return Ok(Some(stat_of(&meta))),
-                // A listing is refused with a reason.
+                // The answer to HEAD has no reason, but that to a listing has.
                 Err(e) if has_no_reason(&e) && !self.connection.is_web() => {
                     let listed = wait(async { store.list(Some(&path)).try_next().await })?;
                     return Err(error(listed.err().unwrap_or(e)));
@@ -138,7 +138,9 @@ impl Files for ObjectFiles {
         let mode = match mode {
             Mode::New => CopyMode::Create,
             Mode::Over => CopyMode::Overwrite,
-            Mode::Matching(_) => return Err(Error::unsupported("copies over one content of an object only")),
+            Mode::Matching(_) => {
+                return Err(Error::unsupported("a copy that replaces only one version of an object"));
+            }
         };
         wait(async {
             store.copy_opts(&from, &to, CopyOptions::new().with_mode(mode)).await?;
@@ -170,8 +172,8 @@ struct Deep {
     prefix: Path,
     objects: BoxStream<'static, Vec<object_store::Result<ObjectMeta>>>,
     ready: VecDeque<object_store::Result<ObjectMeta>>,
-    /// An empty object: a file, or a folder marker. Its name has lost the trailing slash that would decide, but the
-    /// next object may.
+    /// An empty object: a file or a folder marker. The client has removed the trailing slash of a marker's
+    /// name; the next object may decide.
     doubtful: Option<ObjectMeta>,
     failed: bool,
 }
@@ -240,23 +242,24 @@ impl Iterator for Deep {
     }
 }
 
-/// The error in the project's terms: its kind says who must act. The client's own messages repeat URLs and XML.
+/// The error as ours: its kind determines who must act. The client's messages repeat URLs and XML.
 pub(crate) fn error(e: object_store::Error) -> Error {
     use object_store::Error as E;
     let io = |kind, text: String| Error::from(io::Error::new(kind, text));
-    let why = told(&e);
+    let why = reason_of(&e);
     match e {
         _ if why.contains("NoSuchBucket") || why.contains("ContainerNotFound") => {
             Error::not_found(format!("no such bucket: {why}"))
         }
         _ if is_about_time(&why) => {
-            io(io::ErrorKind::PermissionDenied, format!("{why} Is the clock of this machine right?"))
+            io(io::ErrorKind::PermissionDenied, format!("{why} Check the clock of this machine."))
         }
-        // Stores use several status codes for this, and lists and deletions hide the code.
+        // Stores use several status codes for refusals, and the client hides the code for listings and
+        // deletions.
         E::Generic { .. } if is_refusal(&why) => {
             io(io::ErrorKind::PermissionDenied, format!("the store refuses this: {why}"))
         }
-        // The client takes the request for one of a folder.
+        // The client takes this for a request of a folder.
         E::NotFound { .. } if has_status(&why, &["405"]) => {
             io(io::ErrorKind::Unsupported, format!("the server does not allow this: {why}"))
         }
@@ -271,7 +274,10 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         }
         E::Unauthenticated { .. } => {
             let why = behind(&why);
-            io(io::ErrorKind::PermissionDenied, format!("the store does not know who asks (401){why}"))
+            io(
+                io::ErrorKind::PermissionDenied,
+                format!("the store requires credentials, or does not accept these (401){why}"),
+            )
         }
         E::NotSupported { .. } | E::NotImplemented { .. } => Error::unsupported(why),
         E::InvalidPath { .. } => Error::unsupported(format!("an object's name: {why}")),
@@ -280,13 +286,13 @@ pub(crate) fn error(e: object_store::Error) -> Error {
     }
 }
 
-/// Whether an answer without a reason has one of these status codes.
+/// Whether a response without a reason has one of these status codes.
 fn has_status(why: &str, numbers: &[&str]) -> bool {
     let number = why.strip_prefix("Server returned non-2xx status code: ");
     number.is_some_and(|rest| numbers.iter().any(|number| rest.starts_with(number)))
 }
 
-/// The error codes with which stores refuse a request, whatever the status.
+/// The error codes of stores for refused requests, with any status.
 const REFUSALS: &[&str] = &[
     "AccessDenied",
     "AccountProblem",
@@ -302,14 +308,14 @@ const REFUSALS: &[&str] = &[
     "TokenRefreshRequired",
 ];
 
-/// Whether an answer's error code says that the request is refused.
+/// Whether a response's error code means that the request is refused.
 fn is_refusal(why: &str) -> bool {
     why.split_once(':').is_some_and(|(code, _)| REFUSALS.contains(&code))
 }
 
-/// The same for the original error.
+/// Whether the error means that the request is refused.
 pub(crate) fn is_refused(e: &object_store::Error) -> bool {
-    let why = told(e);
+    let why = reason_of(e);
     is_refusal(&why) || is_about_time(&why)
 }
 
@@ -317,22 +323,22 @@ fn is_about_time(why: &str) -> bool {
     why.starts_with("RequestTimeTooSkewed:") || why.starts_with("RequestExpired:")
 }
 
-/// Whether an error is an answer without a reason: the answer to a HEAD request has no body.
+/// Whether an error is a response without a reason. The response to a HEAD request has no body.
 fn has_no_reason(e: &object_store::Error) -> bool {
     use object_store::Error as E;
-    let told = told(e);
+    let why = reason_of(e);
     matches!(e, E::PermissionDenied { .. } | E::Unauthenticated { .. } | E::Generic { .. })
-        && told.starts_with("Server returned")
-        && !told.contains("code: 5")
+        && why.starts_with("Server returned")
+        && !why.contains("code: 5")
 }
 
-/// Adds a reason to the message; an answer without a body has none.
+/// A reason as the end of a message; empty for a response without a body.
 fn behind(why: &str) -> String {
     if why.starts_with("Server returned") { String::new() } else { format!(": {why}") }
 }
 
-/// The store's message from the XML of its answer, or the innermost reason.
-fn told(e: &object_store::Error) -> String {
+/// The store's message from the XML of its response, or the innermost error.
+fn reason_of(e: &object_store::Error) -> String {
     let mut innermost: &dyn std::error::Error = e;
     while let Some(source) = innermost.source() {
         innermost = source;
@@ -348,14 +354,14 @@ fn told(e: &object_store::Error) -> String {
     }
 }
 
-/// One line, without the queries and passwords of URLs, which are secrets.
+/// The first line of a text, without the queries and passwords of URLs, which are secrets.
 fn shortened(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let words = line.split(' ').map(crate::location::shown);
-    words.collect::<Vec<_>>().join(" ").chars().take(300).collect()
+    let parts = line.split(' ').map(crate::location::shown);
+    parts.collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
-/// The content was replaced, although [`Mode::Matching`] required another.
+/// The error of a put: a failed condition means that the file exists, or that its content is another.
 pub(crate) fn put_error(e: object_store::Error, mode: &Mode) -> Error {
     match (e, mode) {
         (object_store::Error::Precondition { .. }, Mode::Matching(etag)) => other_content(etag),

@@ -1,16 +1,17 @@
-//! The options of stores: one table of names for what object_store, obstore, pyarrow, fsspec and Hadoop call differently.
+//! The options of stores, with the names that object_store, obstore, pyarrow, fsspec and Hadoop use for them.
 //!
-//! A value may be a secret. So options have no `Debug` here, and errors tell their names only.
+//! A value may be a secret, so options have no `Debug`, and errors contain only names.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use coldframe_core::{Error, Result};
 
-/// A kind of store, as far as options go.
+/// A kind of store, which determines its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
-    /// Amazon S3 and what speaks its protocol.
+    /// Amazon S3 and compatible stores.
     S3,
     /// Google Cloud Storage.
     Google,
@@ -26,14 +27,15 @@ use Kind::{Azure, Google, Hdfs, Http, S3};
 
 /// A documented option of stores.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct StoreOption {
-    /// What it is called here, and by object_store where that knows it.
+    /// The main name, which is that of object_store if it has the option.
     pub name: &'static str,
-    /// The stores that know it.
+    /// The stores with the option.
     pub of: &'static [Kind],
-    /// What others call it. With `!` before the name, its truth is the opposite.
+    /// The names in other libraries. `!` before a name means that its value is inverted.
     pub aliases: &'static [&'static str],
-    /// What it takes and does.
+    /// A description of its value and effect.
     pub help: &'static str,
 }
 
@@ -41,8 +43,8 @@ const CLOUDS: &[Kind] = &[S3, Google, Azure];
 const ALL_HTTP: &[Kind] = &[S3, Google, Azure, Http];
 const ALL: &[Kind] = &[S3, Google, Azure, Http, Hdfs];
 
-/// Every option under its own name. Names are compared without regard to case, `-` is `_`, and `aws_`, `google_`, `azure_` before a name
-/// of a store of that kind say nothing new.
+/// All options. Names are compared in any case, `-` equals `_`, and the prefixes `aws_`, `google_` and
+/// `azure_` are ignored for stores of that kind.
 pub const OPTIONS: &[StoreOption] = &[
     StoreOption {
         name: "access_key_id",
@@ -192,7 +194,7 @@ pub const OPTIONS: &[StoreOption] = &[
         name: "retry_timeout",
         of: ALL_HTTP,
         aliases: &[],
-        help: "seconds after which it is not retried any more; default 60",
+        help: "seconds after which a failed request is no longer retried; default 60",
     },
     StoreOption {
         name: "hadoop_conf_dir",
@@ -214,44 +216,44 @@ pub const OPTIONS: &[StoreOption] = &[
     },
 ];
 
-/// Variables that mean the same, the one that counts first, as the SDKs of AWS have it: an endpoint of S3 before one of all services, and
-/// AWS_REGION before the older AWS_DEFAULT_REGION.
+/// Variables with the same meaning, in order of precedence, as in the SDKs of AWS: the endpoint of S3 before
+/// that of all services, and AWS_REGION before the older AWS_DEFAULT_REGION.
 #[cfg(feature = "object-store")]
 const PREFERRED: &[&str] =
     &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION"];
 
-/// The options of a store under their own names.
+/// The options of a store by their main names.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Options(BTreeMap<String, String>);
 
 impl Options {
-    /// Reads the options given. `others` says which names beyond the table the store knows; of Hadoop's, those without a counterpart are
-    /// passed over, since whole configurations are handed on.
+    /// Parses the given options. `others` accepts further names that the store's client knows. Hadoop's
+    /// settings without a counterpart are ignored, since users pass whole configurations.
     pub(crate) fn new(
         kind: Kind,
         given: &BTreeMap<String, String>,
         others: impl Fn(&str) -> bool,
     ) -> Result<Self> {
-        let mut found = Self::default();
+        let mut options = Self::default();
         for (name, value) in given {
             let plain = plain(kind, name);
             match find(kind, &plain) {
                 Some((option, opposite)) => {
                     let value = if opposite { negated(name, value)? } else { value.clone() };
-                    found.0.insert(option.name.to_owned(), value);
+                    options.0.insert(option.name.to_owned(), value);
                 }
                 None if others(&plain) || (kind == Hdfs && name.contains('.')) => {
-                    // Hadoop's names have capitals.
-                    found.0.insert(if kind == Hdfs { name.clone() } else { plain }, value.clone());
+                    // Hadoop's names are case-sensitive.
+                    options.0.insert(if kind == Hdfs { name.clone() } else { plain }, value.clone());
                 }
                 None if plain.starts_with("fs.") => {}
                 None => return Err(unknown(kind, name)),
             }
         }
-        Ok(found)
+        Ok(options)
     }
 
-    /// Adds what the environment has, unless it was given.
+    /// Adds the options of the environment that are not set.
     #[cfg(feature = "object-store")]
     pub(crate) fn add_environment(&mut self, kind: Kind, prefix: &str, others: impl Fn(&str) -> bool) {
         let variables = std::env::vars_os()
@@ -259,7 +261,8 @@ impl Options {
         self.add_variables(variables.filter(|(name, _)| name.starts_with(prefix)), kind, others);
     }
 
-    /// The same of variables in any order: where several mean one option, rules decide. Empty ones are as good as not set.
+    /// Adds options from variables in any order. If several variables set the same option, precedence
+    /// decides. Empty variables are ignored.
     #[cfg(feature = "object-store")]
     fn add_variables(
         &mut self,
@@ -268,7 +271,8 @@ impl Options {
         others: impl Fn(&str) -> bool,
     ) {
         let mut variables: Vec<_> = variables.filter(|(_, value)| !value.is_empty()).collect();
-        let rank = |name: &str| PREFERRED.iter().position(|one| *one == name).unwrap_or(PREFERRED.len());
+        let rank =
+            |name: &str| PREFERRED.iter().position(|preferred| *preferred == name).unwrap_or(PREFERRED.len());
         variables.sort_unstable_by(|(a, _), (b, _)| (rank(a), a).cmp(&(rank(b), b)));
         for (name, value) in &variables {
             let plain = plain(kind, name);
@@ -281,7 +285,7 @@ impl Options {
         }
     }
 
-    /// Adds a value, unless there is one.
+    /// Sets an option that is not set.
     pub(crate) fn or_set(&mut self, name: &str, value: impl Into<String>) {
         self.0.entry(name.to_owned()).or_insert_with(|| value.into());
     }
@@ -300,7 +304,7 @@ impl Options {
         names.iter().any(|name| self.0.contains_key(*name))
     }
 
-    /// All of them by their own names.
+    /// All options by their main names.
     pub(crate) fn into_map(self) -> BTreeMap<String, String> {
         self.0
     }
@@ -330,7 +334,7 @@ impl Options {
     }
 }
 
-/// A name as the table has it.
+/// A name in the form of [`OPTIONS`].
 fn plain(kind: Kind, name: &str) -> String {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let prefix = match kind {
@@ -342,7 +346,7 @@ fn plain(kind: Kind, name: &str) -> String {
     name.strip_prefix(prefix).map(str::to_owned).unwrap_or(name)
 }
 
-/// The option with a name, and whether it says the opposite.
+/// The option with a name, and whether its value is inverted.
 fn find(kind: Kind, name: &str) -> Option<(&'static StoreOption, bool)> {
     OPTIONS.iter().filter(|option| option.of.contains(&kind)).find_map(|option| {
         if option.name == name {
@@ -360,7 +364,7 @@ fn negated(name: &str, value: &str) -> Result<String> {
     }
 }
 
-/// What a text means as yes or no.
+/// The boolean value of a text.
 pub(crate) fn truth(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Some(true),
@@ -383,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn all_names_of_an_option_mean_it() {
+    fn aliases_set_their_option() {
         for names in [
             ["aws_access_key_id", "aws_secret_access_key", "endpoint_url"],
             ["access_key", "secret_key", "endpoint_override"],
@@ -393,14 +397,14 @@ mod tests {
         ] {
             let options: Vec<_> = names.into_iter().zip(["k", "s", "e"]).collect();
             let options = Options::new(S3, &given(&options), |_| false).unwrap();
-            let found = ["access_key_id", "secret_access_key", "endpoint"].map(|name| options.get(name));
-            assert_eq!(found, [Some("k"), Some("s"), Some("e")], "{names:?}");
+            let values = ["access_key_id", "secret_access_key", "endpoint"].map(|name| options.get(name));
+            assert_eq!(values, [Some("k"), Some("s"), Some("e")], "{names:?}");
         }
     }
 
     #[cfg(feature = "object-store")]
     #[test]
-    fn of_variables_that_mean_the_same_a_rule_takes_one() {
+    fn preferred_variables_win() {
         let mut variables = vec![
             ("AWS_DEFAULT_REGION", "old"),
             ("AWS_ENDPOINT_URL", "http://all"),
@@ -413,13 +417,13 @@ mod tests {
             let mut options = Options::default();
             let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             options.add_variables(owned, S3, |_| false);
-            let found = ["region", "endpoint", "session_token"].map(|name| options.get(name));
-            assert_eq!(found, [Some("new"), Some("http://s3"), None], "{variables:?}");
+            let values = ["region", "endpoint", "session_token"].map(|name| options.get(name));
+            assert_eq!(values, [Some("new"), Some("http://s3"), None], "{variables:?}");
         }
     }
 
     #[test]
-    fn opposites_are_turned() {
+    fn negated_aliases_are_inverted() {
         let options = given(&[("fs.s3a.path.style.access", "true"), ("use_ssl", "False"), ("anon", "true")]);
         let options = Options::new(S3, &options, |_| false).unwrap();
         assert_eq!(options.get("virtual_hosted_style_request"), Some("false"));
@@ -428,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_told_without_their_values() {
+    fn unknown_names_are_reported_without_their_values() {
         let error =
             Options::new(S3, &given(&[("secret_acess_key", "hush")]), |_| false).err().unwrap().to_string();
         assert!(error.contains("secret_acess_key") && error.contains("secret_access_key"), "{error}");

@@ -1,5 +1,5 @@
-//! Long ranges read in parallel parts: one connection seldom gets all the bandwidth, and one machine does not have all
-//! the blocks.
+//! Reads long ranges in parallel parts: one connection seldom gets the whole bandwidth, and the blocks of a
+//! file are on several machines.
 
 use std::future::Future;
 use std::ops::Range;
@@ -68,8 +68,8 @@ mod tests {
             async move { Ok(part) }
         };
         let ranges = vec![90..100, 5..5, 0..35, 40..50];
-        let found = wait(gather(ranges, 10, 3, read)).unwrap().unwrap();
-        assert_eq!(found, [bytes.slice(90..), Bytes::new(), bytes.slice(..35), bytes.slice(40..50)]);
+        let blocks = wait(gather(ranges, 10, 3, read)).unwrap().unwrap();
+        assert_eq!(blocks, [bytes.slice(90..), Bytes::new(), bytes.slice(..35), bytes.slice(40..50)]);
         assert_eq!(*longest.lock().unwrap(), 10);
     }
 }

@@ -1,4 +1,4 @@
-//! The runtime that requests run on: one for each process (see [`coldframe_core::process`]).
+//! The async runtime of requests: one per process (see [`coldframe_core::process`]).
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use coldframe_core::process::PerProcess;
 use coldframe_core::{Error, Result};
 use tokio::runtime::{Handle, Runtime};
 
-/// Connections of one kind, kept for the next file of the same store.
+/// Maximum number of connections of a kind that are kept for reuse.
 const KEPT: usize = 16;
 
-/// The connection of an earlier file, or a new one.
+/// The connection of an earlier file, or a new connection.
 pub(crate) fn kept<T: Clone>(all: &Mutex<Vec<T>>, same: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = all.iter().find(|one| same(one)) {
+    if let Some(known) = all.iter().find(|connection| same(connection)) {
         return known.clone();
     }
     let made = make();
@@ -44,7 +44,7 @@ pub(crate) fn handle() -> Result<Handle> {
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> Result<T> {
     if Handle::try_current().is_ok() {
         return Err(Error::invalid(
-            "reading from a store inside an asynchronous task: use a thread of its own",
+            "reading from a store inside an asynchronous task: use a separate thread",
         ));
     }
     Ok(runtime()?.block_on(future))
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_started_can_be_waited_for_later() {
+    fn a_started_future_can_be_waited_for_later() {
         let later = start(async { 7 }).unwrap();
         assert_eq!(later().unwrap(), 7);
         let inside = runtime().unwrap().block_on(async { wait(async { 1 }) });

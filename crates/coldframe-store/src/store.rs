@@ -1,4 +1,4 @@
-//! Files below a path or URL: the single access path to them for every part of the project.
+//! Access to the files below a path or URL, for all parts of the project.
 //!
 //! ```text
 //! s3://bucket/warehouse/t      Store { files: object store of `bucket`, root: "warehouse/t" }
@@ -21,8 +21,7 @@ use crate::local::LocalFiles;
 use crate::location::Location;
 use crate::name;
 
-/// The files below a path or URL. The paths it takes and returns are relative to that; `""` is the root
-/// itself.
+/// The files below a path or URL, the root. Paths are relative to the root; `""` is the root.
 #[derive(Clone, Debug)]
 pub struct Store {
     files: Arc<dyn Files>,
@@ -30,12 +29,12 @@ pub struct Store {
     url: Arc<str>,
     root: String,
     is_local: bool,
-    /// Whether it is a part of another store, below whose root folders are created.
+    /// Whether this store is a subfolder of another store, so that missing folders are created.
     is_part: bool,
 }
 
 impl Store {
-    /// The files at and below a path or, where built in, a URL, with the store's options under any of their names.
+    /// The files at and below a path or, if its feature is enabled, a URL. `options` are the store's options.
     pub fn new(location: &OsStr, options: &BTreeMap<String, String>) -> Result<Self> {
         match Location::parse(location)? {
             Location::Local(path) => {
@@ -52,12 +51,12 @@ impl Store {
         }
     }
 
-    /// The files of the caller's own store, by their keys below `root`. `url` is its name in errors.
+    /// The files of the caller's own store, whose keys are below `root`. Errors call it `url`.
     pub fn of(files: Arc<dyn Files>, url: &str, root: &str) -> Self {
         Self { files, url: ended(url).into(), root: ended(root).to_owned(), is_local: false, is_part: false }
     }
 
-    /// The path or URL it was made of.
+    /// The path or URL of the root.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -72,7 +71,7 @@ impl Store {
         }
     }
 
-    /// The same in the operating system's form: names of local files need not be text.
+    /// [`Self::url_of`] in the operating system's form: names of local files need not be UTF-8.
     pub fn os_url_of(&self, path: &str) -> OsString {
         let url = self.url_of(path);
         if self.is_local { name::from_text(&url) } else { url.into() }
@@ -94,7 +93,7 @@ impl Store {
         })
     }
 
-    /// Whether these are files of this machine.
+    /// Whether the files are local.
     pub fn is_local(&self) -> bool {
         self.is_local
     }
@@ -115,7 +114,7 @@ impl Store {
     pub fn list(&self, path: &str, deep: bool) -> Result<Listing> {
         let folder = self.key(path)?;
         let shown = self.url_of(path);
-        let found = self.files.list(&folder, deep).map_err(|e| e.in_file(&*shown))?;
+        let listing = self.files.list(&folder, deep).map_err(|e| e.in_file(&*shown))?;
         let root = self.root.clone();
         let below = move |stat: Result<Stat>| {
             let stat = stat.map_err(|e| e.in_file(&*shown))?;
@@ -124,13 +123,13 @@ impl Store {
             })?;
             Ok(Stat { path: path.to_owned(), ..stat })
         };
-        Ok(Box::new(found.map(below)))
+        Ok(Box::new(listing.map(below)))
     }
 
     /// The file or folder at `path`, if it exists.
     pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
-        let found = self.files.stat(&self.key(path)?).map_err(|e| self.named(e, path))?;
-        Ok(found.map(|stat| Stat { path: path.to_owned(), ..stat }))
+        let entry = self.files.stat(&self.key(path)?).map_err(|e| self.named(e, path))?;
+        Ok(entry.map(|stat| Stat { path: path.to_owned(), ..stat }))
     }
 
     /// Opens a file for reading.
@@ -141,7 +140,8 @@ impl Store {
 
     /// Starts a file, which appears as a whole when it is finished. Folders below the root are created.
     pub fn create(&self, path: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
-        // A missing local folder above the root is a mistake; elsewhere folders come with their files.
+        // If the local folder above the root is missing, the path is probably wrong. Other stores create
+        // folders with files.
         if let (true, true, Some((folder, _))) =
             (self.is_local && !self.is_part, path.is_empty(), self.above())
             && folder.stat("")?.is_none()
@@ -170,8 +170,8 @@ impl Store {
         self.files.renames_folders()
     }
 
-    /// Renames a folder with everything below it atomically, below the same root, to a name that does not exist or is
-    /// an empty folder.
+    /// Renames a folder with everything below it atomically, below the same root, to a name that does not
+    /// exist or is an empty folder.
     pub fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
         let (from_key, to_key) = (self.key(from)?, self.key(to)?);
         self.files.publish_folder(&from_key, &to_key).map_err(|e| self.named(e, to))
@@ -187,8 +187,8 @@ impl Store {
         self.files.delete_folder(&self.key(path)?).map_err(|e| self.named(e, path))
     }
 
-    /// Checks that [`Mode::New`] works here: some stores accept the condition but ignore it. Writes a small file of a
-    /// unique name twice, and deletes it.
+    /// Checks that the store supports [`Mode::New`]: some stores accept the condition but ignore it. Writes a
+    /// small file at `path` twice, and deletes it.
     pub fn check_exclusive(&self, path: &str) -> Result<()> {
         self.put(path, b"coldframe", &Mode::New)?;
         let second = self.put(path, b"coldframe", &Mode::New);
@@ -198,14 +198,14 @@ impl Store {
             Err(e) => Err(e),
             Ok(_) => Err(self.named(
                 Error::unsupported(
-                    "a store that ignores the condition If-None-Match and overwrites: concurrent runs would lose files",
+                    "a store that ignores the condition If-None-Match and overwrites files: concurrent runs would lose files",
                 ),
                 path,
             )),
         }
     }
 
-    /// What exists there, in the form that formats take: a file, which may have neighbours, or a folder.
+    /// The root as a source: a file with its siblings, or a folder.
     pub fn source(&self, known: Option<&Identity>) -> Result<Source> {
         let path: Arc<str> = self.url.clone();
         match self.open_if_file(known)? {
@@ -217,7 +217,7 @@ impl Store {
     /// The file at the root; `None` if that is a folder.
     fn open_if_file(&self, known: Option<&Identity>) -> Result<Option<Arc<dyn ReadAt>>> {
         if !self.root.is_empty() {
-            // Most are files: opening one without first asking what it is saves a request.
+            // Most roots are files: opening them without a `stat` saves a request.
             match self.open("", known) {
                 Ok(bytes) => return Ok(Some(bytes)),
                 Err(e) if known.is_none() && e.is_not_found() => {}
@@ -235,7 +235,7 @@ impl Store {
         self.above().map(|(above, _)| Arc::new(StoreFolder::new(above)) as Arc<dyn Folder>)
     }
 
-    /// The parent folder, and the root's name in it.
+    /// The parent folder as a store, and the root's name in it.
     pub fn above(&self) -> Option<(Self, String)> {
         let (above, name) = match self.root.rsplit_once('/') {
             Some(("", name)) => ("/", name),
@@ -313,7 +313,7 @@ impl Folder for StoreFolder {
     }
 }
 
-/// Without its trailing slashes, except for the root.
+/// The path without trailing slashes, unless it is only slashes.
 fn ended(path: &str) -> &str {
     let short = path.trim_end_matches('/');
     if short.is_empty() || short.ends_with(':') { path } else { short }
@@ -336,13 +336,13 @@ fn remote(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result
 }
 
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
-fn of_reached(reached: crate::files::Reached) -> Store {
+fn of_resolved(reached: crate::files::Resolved) -> Store {
     Store::of(reached.files, &reached.url, &reached.root)
 }
 
 #[cfg(feature = "hdfs")]
 fn hdfs(url: &str, options: &BTreeMap<String, String>) -> Result<Store> {
-    crate::hdfs::connect(url, options).map(of_reached)
+    crate::hdfs::connect(url, options).map(of_resolved)
 }
 
 #[cfg(not(feature = "hdfs"))]
@@ -352,7 +352,7 @@ fn hdfs(_url: &str, _options: &BTreeMap<String, String>) -> Result<Store> {
 
 #[cfg(feature = "object-store")]
 fn object(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result<Store> {
-    crate::object::connect(url, scheme, options).map(of_reached)
+    crate::object::connect(url, scheme, options).map(of_resolved)
 }
 
 #[cfg(not(feature = "object-store"))]
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_store_does_what_all_do() {
+    fn operations_of_a_local_store() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let put = store.put("t/k=a%2Fb/x", b"xyz", &Mode::New).unwrap();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_that_is_dropped_leaves_nothing() {
+    fn a_dropped_upload_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let mut upload = store.create("a/b", &Mode::New).unwrap();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_create_one_wins() {
+    fn a_single_writer_creates_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let won: Vec<bool> = std::thread::scope(|scope| {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_above() {
+    fn parents_of_roots() {
         let of = |url: &str, root: &str| Store::of(Arc::new(LocalFiles), url, root).above();
         let (above, name) = of("s3://b/w/t/", "w/t").unwrap();
         assert_eq!((above.url(), above.root.as_str(), name.as_str()), ("s3://b/w", "w", "t"));

@@ -7,8 +7,8 @@
 //! static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;
 //! ```
 //!
-//! A [`Meter`] counts the allocations of its own thread from start to stop. Other tests of the binary, which run concurrently, do not
-//! count, nor do threads that the measured one starts.
+//! A [`Meter`] counts the allocations of its thread from start to stop. It does not count concurrent tests of
+//! the binary, nor threads that the measured thread starts.
 
 #![expect(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait")]
 
@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
-/// A request that would leave more than this live fails.
+/// A request fails if it would raise the live bytes above this.
 static CEILING: AtomicIsize = AtomicIsize::new(isize::MAX);
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static TURN: Mutex<()> = Mutex::new(());
@@ -61,9 +61,9 @@ fn released(size: usize) {
     }
 }
 
-// SAFETY: each method passes its arguments to the system's allocator unchanged and returns its result, or null, which
-// the contract allows for any request. The counters are atomics, and the thread's flag has neither a destructor nor
-// lazy initialisation, so nothing here allocates or unwinds.
+// SAFETY: each method passes its arguments to the system's allocator unchanged and returns its result, or
+// null, which the contract allows for any request. The counters are atomics, and the thread's flag has
+// neither a destructor nor lazy initialisation, so nothing here allocates or unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !granted(layout.size()) {
@@ -83,12 +83,12 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         released(layout.size());
-        // SAFETY: `at` came from `System` with this layout, as `alloc` and `realloc` obtain it there.
+        // SAFETY: `alloc` and `realloc` got `at` from `System` with this layout.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // A moved block exists twice for a moment; only what the caller holds counts.
+        // A moved block exists twice for a moment; only the caller's block counts.
         if !granted(size) {
             return std::ptr::null_mut();
         }
@@ -99,12 +99,12 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Whether this process uses the counting allocator.
-pub fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     drop(std::hint::black_box(Box::new(1u64)));
     INSTALLED.load(Ordering::Relaxed)
 }
 
-/// Serialises work that must not be measured together with anything else.
+/// The lock that serialises measurements.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -125,8 +125,8 @@ pub struct Memory {
 }
 
 impl<'a> Meter<'a> {
-    /// Starts counting. A request that would leave more than `most` additional bytes live fails, which ends the process
-    /// as lack of memory would, but spares the machine.
+    /// Starts counting. A request fails if it would raise the live bytes by more than `most`. That ends the
+    /// process as if memory were exhausted, but spares the machine.
     pub(crate) fn start(turn: &'a MutexGuard<'static, ()>, most: usize) -> Self {
         LIVE.store(0, Ordering::Relaxed);
         PEAK.store(0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A source that counts what is read, and stops a reader that never ends.
+//! A source that counts reads, and stops a reader that never ends.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +14,9 @@ pub struct Counted {
     read: AtomicU64,
 }
 
-/// A reader that reads more than this many times the file,
+/// A reader is assumed never to end if it reads more than this many times the file,
 const TIMES: u64 = 256;
-/// plus this many bytes, is assumed never to end.
+/// plus this many bytes.
 const BESIDE: u64 = 1 << 30;
 
 impl Counted {

@@ -1,4 +1,4 @@
-//! The files that the tests read, as their manifests describe them.
+//! The test files and their manifests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,10 +73,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The folder of a format in a larger corpus: under `COLDFRAME_CORPUS`, or in a folder `corpus` of a directory beside
-/// the checkout. Tests that use it are skipped if it does not exist.
+/// The folder of a format in a larger corpus: under `COLDFRAME_CORPUS`, or in a folder `corpus` of a
+/// directory beside the checkout. Tests that use it are skipped if it does not exist.
 pub fn larger_corpus(format: &str) -> Option<PathBuf> {
-    let found = match std::env::var_os("COLDFRAME_CORPUS") {
+    let folder = match std::env::var_os("COLDFRAME_CORPUS") {
         Some(given) => Some(PathBuf::from(given).join(format)),
         None => fs::read_dir(root().parent()?)
             .ok()?
@@ -84,7 +84,7 @@ pub fn larger_corpus(format: &str) -> Option<PathBuf> {
             .map(|e| e.path().join("corpus").join(format))
             .find(|p| p.is_dir()),
     };
-    found.filter(|p| p.join("MANIFEST.json").is_file())
+    folder.filter(|p| p.join("MANIFEST.json").is_file())
 }
 
 /// A JSON file.
@@ -117,8 +117,8 @@ pub fn files(format: &str) -> Vec<Fixture> {
 /// The first entry of each file.
 pub fn distinct(fixtures: Vec<Fixture>) -> Vec<Fixture> {
     let mut seen = BTreeMap::new();
-    for one in fixtures {
-        seen.entry(one.path.clone()).or_insert(one);
+    for fixture in fixtures {
+        seen.entry(fixture.path.clone()).or_insert(fixture);
     }
     seen.into_values().collect()
 }

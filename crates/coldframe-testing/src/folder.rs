@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_one_level() {
+    fn lists_a_single_level() {
         let folder =
             MemoryFolder::default().with("a/b", &b"xy"[..]).with("a/c/d", &b"z"[..]).with("e", &b""[..]);
         let names = |path: &str| -> Vec<(String, bool)> {

@@ -4,8 +4,9 @@
 //! | page: no access | page .. page: the values, at the end or at the start | page: no access |
 //! ```
 //!
-//! For decoders that copy through pointers and claim to stay in bounds: their tests run with each end of their input and output at
-//! the edge. An access one byte out of bounds is a segmentation fault in the test that caused it, not silent corruption.
+//! For tests of decoders that copy through pointers: each end of their input and output is placed at the
+//! edge. An access one byte out of bounds is a segmentation fault in the test that caused it, not silent
+//! corruption.
 
 #![expect(unsafe_code, reason = "memory is mapped by the system's own calls")]
 
@@ -50,12 +51,14 @@ impl<T: Copy> Guarded<T> {
             )
         };
         assert!(map != libc::MAP_FAILED, "no memory for a test");
-        // SAFETY: `PAGE` and the `inner` bytes after it are whole pages inside the mapping, which nothing else uses.
+        // SAFETY: `PAGE` and the `inner` bytes after it are whole pages inside the mapping, which nothing
+        // else uses.
         let open = unsafe { libc::mprotect(map.byte_add(PAGE), inner, libc::PROT_READ | libc::PROT_WRITE) };
         assert!(open == 0, "no access to memory for a test");
         let skip = if at_end { inner - bytes } else { 0 };
-        // SAFETY: the address is inside the pages opened above, with `bytes` bytes available from there. It is aligned
-        // for `T`: pages are, and `bytes` is a multiple of the size of `T`, which is a multiple of its alignment.
+        // SAFETY: the address is inside the pages opened above, with `bytes` bytes available from there. It
+        // is aligned for `T`: pages are, and `bytes` is a multiple of the size of `T`, which is a multiple of
+        // its alignment.
         let place = unsafe { map.byte_add(PAGE + skip).cast::<T>() };
         // SAFETY: `values` has that many elements, and does not overlap the new pages.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), place, values.len()) };
@@ -67,7 +70,8 @@ impl<T: Copy> Deref for Guarded<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `new` wrote `len` values there. They live as long as the mapping, which lives as long as `self`.
+        // SAFETY: `new` wrote `len` values there. They live as long as the mapping, which lives as long as
+        // `self`.
         unsafe { std::slice::from_raw_parts(self.values, self.len) }
     }
 }
@@ -112,7 +116,7 @@ mod tests {
     fn a_byte_too_far_ends_the_process() {
         if std::env::var_os("COLDFRAME_TOO_FAR").is_some() {
             let end = Guarded::at_end(&[1u8; 100]);
-            // SAFETY: none. The test shows that this is not allowed, in a process of its own.
+            // SAFETY: none. The test shows, in a separate process, that this access is fatal.
             let byte = unsafe { end.as_ptr().add(100).read_volatile() };
             assert_eq!(byte, 0, "read without being stopped");
             return;

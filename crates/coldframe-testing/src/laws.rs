@@ -1,6 +1,7 @@
 //! The laws of every format, whatever its bytes: the laws of damage and of work.
 //!
-//! A format's `tests/it/laws.rs` names its files and states its smallest unit; the damage is generated here, by rule.
+//! A format's `tests/it/laws.rs` lists its files and defines its smallest unit. This module generates the
+//! damage, by rule.
 //!
 //! ```text
 //! healthy file ──inspect──▶ boundaries ──rules──▶ damaged files ──┬─▶ skip ──┐
@@ -8,26 +9,28 @@
 //!                                                                 └─▶ splits ┘
 //! ```
 //!
-//! 1. `skip` loses no more rows than the smallest unit of the format, and returns no row that was not there.
+//! 1. `skip` loses no more rows than the smallest unit of the format, and returns no row that did not exist.
 //! 2. `null` keeps at least the rows that `skip` keeps.
-//! 3. Every loss has a record, no record is without a loss, and the recorded number of lost rows equals the number missing.
-//! 4. The rows of all splits together are the rows of the whole scan, none twice; this holds for damaged files too.
-//! 5. Opening, `inspect`, `verify`, splits and scans take work in proportion to the file ([`assert_linear`]) and memory of
-//!    four times the file and 64 MiB ([`assert_bounded`]).
+//! 3. Every loss has a record, every record has a loss, and the recorded number of lost rows equals the
+//!    missing rows.
+//! 4. All splits together return the rows of the whole scan, each once, also for damaged files.
+//! 5. The work of opening, `inspect`, `verify`, splits and scans is proportional to the file
+//!    ([`assert_linear`]); they use at most four times the file plus 64 MiB of memory ([`assert_bounded`]).
 //! 6. `inspect` assigns each byte to one leaf, and no node is empty.
-//! 7. Nothing panics. A tolerant read ends without an error; where a strict read ends with one, a tolerant one has a record.
-//! 8. Strings as views are the same values, and the same rows are lost.
+//! 7. Nothing panics. A tolerant read ends without an error; if a strict read fails, a tolerant read has a
+//!    record.
+//! 8. A scan with string views returns the same values and loses the same rows.
 //!
 //! ```no_run
 //! # use coldframe_core::*; use coldframe_testing::laws::*; use std::sync::Arc;
 //! # fn open(_: Source) -> Result<Arc<dyn TableFile>> { unimplemented!() }
 //! let subject = Subject::new("groups.rc", &b"..."[..], open);
 //! let units = Units::named(&subject.tree(), "row group", "rows");
-//! subject.unit(move |damaged| units.toll(damaged, AllowedLoss::file(), Moved::Found)).obey();
+//! subject.unit(move |damaged| units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept)).obey();
 //! ```
 //!
-//! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and `COLDFRAME_LAWS=name` only files with
-//! that string in their name.
+//! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and
+//! `COLDFRAME_LAWS=name` only files with that string in their name.
 
 mod allowed_loss;
 mod damage;
@@ -96,41 +99,41 @@ impl Subject {
         }
     }
 
-    /// Sets the smallest unit of the format: the most that one piece of damage may cost.
+    /// Sets the smallest unit of the format: the most that one damaged place may cost.
     #[must_use]
     pub fn unit(self, unit: impl Fn(&Damaged) -> AllowedLoss + 'static) -> Self {
         Self { unit: Box::new(unit), ..self }
     }
 
-    /// No checksum covers the values: within the unit they may change undetected.
+    /// No checksum covers the values, so within the unit they may change undetected.
     #[must_use]
     pub fn unsummed(mut self) -> Self {
         self.rules.summed = false;
         self
     }
 
-    /// The file always states how many rows a lost unit held: each record has a number.
+    /// The number of rows of a lost unit is always known, so each record has it.
     #[must_use]
     pub fn counted(mut self) -> Self {
         self.rules.counted = true;
         self
     }
 
-    /// The bytes are one file of a directory that `open` opens as a table, so the table's layout is not that of the
-    /// file.
+    /// The bytes are one file of a directory that `open` opens as a table, so the table's layout differs from
+    /// the file's.
     #[must_use]
-    pub fn one_of_many(mut self) -> Self {
+    pub fn part_of_table(mut self) -> Self {
         self.rules.folder = true;
         self
     }
 
-    /// Tries up to about `most` pieces of damage instead of 300.
+    /// Tries about `most` damaged files instead of 300.
     #[must_use]
     pub fn damages(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// The layout of the healthy file; for one of many, a single leaf.
+    /// The layout of the healthy file; a single leaf for a file of a directory.
     pub fn tree(&self) -> Node {
         if self.rules.folder {
             return Node::new("file", 0..self.bytes.len() as u64);
@@ -164,11 +167,11 @@ impl Subject {
         for damaged in [None].into_iter().chain(damages.iter().map(Some)) {
             let what = damaged.map_or_else(|| "healthy".to_owned(), ToString::to_string);
             watch.next(format!("{self:?}: {what}"));
-            let toll = damaged.map_or_else(AllowedLoss::none, |d| (self.unit)(d));
+            let allowed = damaged.map_or_else(AllowedLoss::none, |d| (self.unit)(d));
             let mut judge = Judge {
                 rules: &self.rules,
                 truth: &truth,
-                toll,
+                allowed,
                 what: what.clone(),
                 complaints: &mut complaints,
             };
@@ -185,16 +188,17 @@ impl Subject {
     }
 }
 
-/// Checks a table of arbitrary bytes against the laws that need no healthy twin: 2, 4, 6, 7, 8, and of 3 that an error
-/// must have a record. `len` is the length of a single file; `targets` are split sizes. Panics with the violations.
+/// Checks a table of arbitrary bytes against the laws that need no healthy file: 2, 4, 6, 7, 8, and that each
+/// error has a record. `len` is the length of a single file; `targets` are split sizes. Panics with the
+/// violations.
 pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64]) {
     let rules = Rules { summed: false, counted: false, folder: len.is_none(), targets: targets.to_vec() };
     let mut complaints = Complaints::default();
     let mut judge = Judge {
         rules: &rules,
-        // The rows before the damage are unknown: any row may be missing.
+        // The original rows are unknown, so any row may be missing.
         truth: &Truth::new(&RecordBatch::new_empty(table.schema().clone())),
-        toll: AllowedLoss::file(),
+        allowed: AllowedLoss::file(),
         what: table.format().to_owned(),
         complaints: &mut complaints,
     };
@@ -202,8 +206,8 @@ pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64])
     assert!(complaints.count() == 0, "{} complaints\n{}", complaints.count(), complaints.text());
 }
 
-/// Ends the process and names the current step if a step takes longer than two minutes, so that a hang names its file.
-/// No law depends on the clock.
+/// Aborts the process with the current step's name if a step takes longer than two minutes, so that a hang
+/// shows its file. No law depends on the clock.
 pub(crate) struct Watch(Arc<Mutex<(Instant, String)>>);
 
 const WAIT: Duration = Duration::from_secs(120);
@@ -218,7 +222,7 @@ impl Watch {
                 let Some(state) = weak.upgrade() else { break };
                 let (since, what) = state.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 if since.elapsed() > WAIT {
-                    eprintln!("no end in sight: {what}");
+                    eprintln!("no end after two minutes: {what}");
                     std::process::abort();
                 }
             }

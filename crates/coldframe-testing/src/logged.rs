@@ -1,4 +1,4 @@
-//! A source that records what was read.
+//! A source that records its reads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// A source that never wants gaps to be read.
+    /// A source for which reading a gap is never worthwhile.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
         Self::with_gap(bytes, 0)
     }

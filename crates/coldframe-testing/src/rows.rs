@@ -44,7 +44,7 @@ pub fn read(table: &dyn TableFile, on_error: OnError) -> Result<Outcome> {
 pub fn scan(table: &dyn TableFile, scan: &Scan, split: Option<&Split>) -> Result<Outcome> {
     let log = DamageLog::default();
     let splits = match split {
-        Some(one) => vec![one.clone()],
+        Some(split) => vec![split.clone()],
         None => table.splits(u64::MAX)?,
     };
     let (mut batches, mut error, mut schema) = (Vec::new(), None, table.schema().clone());
@@ -118,16 +118,16 @@ fn zoneless(data_type: &DataType) -> DataType {
     }
 }
 
-/// How many rows of `got` appear in `truth` in the same order (greedy: rows that do not are skipped).
+/// How many rows of `got` occur in `truth` in the same order. Greedy: other rows are skipped.
 pub fn in_order(got: &[String], truth: &[String]) -> usize {
-    let (mut at, mut found) = (0, 0);
+    let (mut at, mut count) = (0, 0);
     for row in got {
         if let Some(next) = truth[at..].iter().position(|t| t == row) {
             at += next + 1;
-            found += 1;
+            count += 1;
         }
     }
-    found
+    count
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_are_no_matter() {
+    fn time_zones_are_not_printed() {
         use arrow_array::{StructArray, TimestampMillisecondArray};
         let at = TimestampMillisecondArray::from(vec![Some(1000), None]).with_timezone("America/New_York");
         let field = arrow_schema::Field::new("t", at.data_type().clone(), true);

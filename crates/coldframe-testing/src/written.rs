@@ -1,4 +1,4 @@
-//! Files written by the formats' own writers.
+//! Files written by the formats' writers.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe::orc::{self, Codec};
+use coldframe::hive::{self, Codec};
 use coldframe::store::Mode;
 use coldframe::{Dest, OpenOptions, Scan, TableScan, WriteOptions, open, write_file};
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = open(&source, None, &OpenOptions::new())?;
     let splits = file.whole()?;
     let mut rows = TableScan::try_new(file, Scan::default(), splits)?;
-    let options = orc::WriteOptions { codec: Codec::Zlib, stripe_rows: 100_000, ..Default::default() };
+    let options = hive::WriteOptions { codec: Codec::Zlib, stripe_rows: 100_000, ..Default::default() };
     let dest = Dest::new(&dest, &BTreeMap::new(), Mode::New)?;
     let written = write_file(&mut rows, &dest, "orc", &WriteOptions::from(options), |_| Ok(()))?;
     println!("{} rows, {} bytes", written.rows, written.bytes);

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("usage: print_file FILE [COLUMNS SERDE]")?;
     let mut options = OpenOptions::new();
-    // An RCFile says neither what its columns are called nor of which types they are.
+    // An RCFile does not store the names and types of its columns.
     if let Some(columns) = arguments.next() {
         options = options.schema_ddl(columns);
     }

@@ -1,4 +1,4 @@
-//! Reads the files of a folder as one table, those rows that pass a filter, and counts them.
+//! Reads a folder's files as one table and counts the rows that pass a filter.
 //!
 //! ```text
 //! cargo run --example scan_folder -- warehouse/events "dt >= '2014-01-01'"
@@ -15,12 +15,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(filter) = arguments.next() {
         wanted = wanted.filter(filter.as_str());
     }
-    let (mut batches, mut rows) = (0, 0);
-    let mut found = wanted.read()?;
-    while let Some(batch) = found.next_batch()? {
+    let (mut batches, mut count) = (0, 0);
+    let mut rows = wanted.read()?;
+    while let Some(batch) = rows.next_batch()? {
         batches += 1;
-        rows += batch.num_rows();
+        count += batch.num_rows();
     }
-    println!("{rows} rows in {batches} batches");
+    println!("{count} rows in {batches} batches");
     Ok(())
 }

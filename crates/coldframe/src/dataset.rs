@@ -10,24 +10,24 @@
 //! | module | holds |
 //! |---|---|
 //! | [`table`] | the files, their common schema, each file's form in the table |
-//! | [`discovery`], [`found`], `glob`, `folder` | which files exist |
-//! | [`foreign`] | files of other kinds beside them |
+//! | [`discovery`], [`file_entry`], `glob`, `folder` | listing the files |
+//! | [`foreign`] | files of other kinds among them |
 //! | [`partition`] | the values of `key=value` folders |
-//! | [`columns`] | which column of a file is which of the table: by name, by position, by field id |
+//! | [`columns`] | matching a file's columns with the table's: by name, by position, by field id |
 //! | [`fragment`] | one file as a part of the table: constants, pruning by them, casts |
 //! | [`scan`] | the request and its results |
 //! | [`plan`], [`wire`] | splits, and their byte form |
 //! | [`rows`] | one pass over the rows |
-//! | `extremes` | what metadata answer instead of rows |
-//! | [`storage`] | how files are reached |
+//! | `extremes` | counts and extremes from metadata, without reading rows |
+//! | [`storage`] | access to stores and files |
 //! | `openings` | opening files in parallel |
 
 pub mod columns;
 pub mod discovery;
 mod extremes;
+pub mod file_entry;
 mod folder;
 pub mod foreign;
-pub mod found;
 pub mod fragment;
 mod glob;
 mod openings;
@@ -41,8 +41,8 @@ pub mod wire;
 
 pub use columns::ColumnsBy;
 pub use discovery::discover;
+pub use file_entry::FileEntry;
 pub use foreign::LeftOut;
-pub use found::Found;
 pub use fragment::Fragment;
 pub use plan::{Opening, Part, Plan, Split, SplitFile, pack};
 pub use rows::{FileDamage, Rows};

@@ -1,4 +1,4 @@
-//! Columns in Hive's language, both ways.
+//! Column lists in Hive's DDL: parsing and printing.
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use coldframe_core::options::TimestampUnit;
@@ -13,7 +13,7 @@ pub fn parse_columns(text: &str, unit: TimestampUnit) -> Result<Schema> {
     Ok(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The same of partition columns, which are of types that the name of a directory can hold.
+/// The same for partition columns; only types whose values fit into a directory name are allowed.
 pub fn parse_partitions(text: &str, unit: TimestampUnit) -> Result<Schema> {
     for (name, of) in ddl::parse_columns(text, &Limits::default())? {
         let is_plain = !matches!(
@@ -29,15 +29,15 @@ pub fn parse_partitions(text: &str, unit: TimestampUnit) -> Result<Schema> {
         );
         if !is_plain {
             return Err(Error::schema(format!(
-                "type {of} of {name}; known are string, tinyint, smallint, int, bigint, float, double, boolean, date, timestamp, \
-                 decimal(p,s), varchar(n), char(n)"
+                "type {of} of partition column {name}; expected one of string, tinyint, smallint, int, bigint, float, \
+                 double, boolean, date, timestamp, decimal(p,s), varchar(n), char(n)"
             )));
         }
     }
     parse_columns(text, unit)
 }
 
-/// Columns as a list in which each type holds all values of its Arrow type.
+/// Prints the columns as a list; each Hive type can hold all values of its Arrow type.
 pub fn print_columns(schema: &Schema) -> Result<String> {
     let types = schema.fields().iter().map(|field| hive_type(field.data_type()));
     let types = types.collect::<Result<Vec<_>>>()?;
@@ -71,7 +71,7 @@ fn hive_type(of: &DataType) -> Result<HiveType> {
             branches.iter().map(|(_, branch)| hive_type(branch.data_type())).collect::<Result<_>>()?,
         ),
         DataType::Dictionary(_, values) => hive_type(values)?,
-        // Unsigned integers, as Spark holds them.
+        // Unsigned integers widen to signed types or decimals, as for Spark.
         primitive => {
             let plain = Consumer::spark(TimeUnit::Nanosecond).plain(primitive).map_err(|_| lacks(of))?;
             HiveType::from_arrow(&plain).map_err(|_| lacks(of))?
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_parsed_as_it_was() {
+    fn printed_columns_parse_back() {
         let text = "`a``b` decimal(20,0), `m` map<string,array<decimal(5,2)>>, \
                     `s` struct<`x`:smallint,`y`:timestamp with local time zone>, `u` uniontype<int,string>";
         let schema = parse_columns(text, TimestampUnit::Microsecond).unwrap();
@@ -100,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn partitions_are_of_types_that_the_name_of_a_directory_holds() {
+    fn partition_types_fit_into_directory_names() {
         let of = |text| parse_partitions(text, TimestampUnit::Microsecond);
-        let found = of("dt date, p decimal(5,2), c varchar(3), d decimal").unwrap();
-        let types: Vec<String> = found.fields().iter().map(|f| types::name(f.data_type())).collect();
+        let schema = of("dt date, p decimal(5,2), c varchar(3), d decimal").unwrap();
+        let types: Vec<String> = schema.fields().iter().map(|f| types::name(f.data_type())).collect();
         assert_eq!(types, ["date32[day]", "decimal128(5, 2)", "string", "decimal128(10, 0)"]);
         for (text, part) in
             [("dt binary", "type binary of dt"), ("a array<int>", "array<int>"), ("dt blob", "blob")]

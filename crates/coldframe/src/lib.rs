@@ -30,12 +30,12 @@
 //! }
 //!
 //! // Many files as one table; `region` is a column of it.
-//! let mut found = scan(&warehouse)?.columns(["name", "region"]).filter("id > 1 and region = 'eu'").read()?;
-//! while let Some(batch) = found.next_batch()? {
+//! let mut rows = scan(&warehouse)?.columns(["name", "region"]).filter("id > 1 and region = 'eu'").read()?;
+//! while let Some(batch) = rows.next_batch()? {
 //!     assert_eq!((batch.num_rows(), batch.num_columns()), (2, 2));
 //! }
 //!
-//! // A plan travels as bytes: who gets it reads its splits, in another process too.
+//! // A plan can be sent as bytes; another process reads its splits.
 //! use coldframe::dataset::{Plan, wire::Bound};
 //! let bytes = scan(&warehouse)?.filter("id > 1").splits()?.to_bytes()?;
 //! let plan = Plan::from_bytes(&bytes, &Bound::default())?;
@@ -43,13 +43,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A format's options are a struct of its own; they may also be given by their names, as text or as values:
+//! Each format has structs for its options. Options can also be given by name, as text or as values:
 //!
 //! ```
 //! # use std::collections::BTreeMap;
 //! # use std::sync::Arc;
 //! # use arrow_array::{Int64Array, RecordBatch, RecordBatchIterator};
-//! use coldframe::orc::{self, Codec};
+//! use coldframe::hive::{self, Codec};
 //! use coldframe::store::Mode;
 //! use coldframe::{Dest, OpenOptions, WriteOptions, open, write_file};
 //!
@@ -57,12 +57,12 @@
 //!
 //! let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from_iter_values(0..1000)) as _)])?;
 //! let mut rows = RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
-//! let options = WriteOptions::from(orc::WriteOptions { codec: Codec::Snappy, ..Default::default() });
+//! let options = WriteOptions::from(hive::WriteOptions { codec: Codec::Snappy, ..Default::default() });
 //! let dest = Dest::new(&path, &BTreeMap::new(), Mode::Over)?;
 //! assert_eq!(write_file(&mut rows, &dest, "orc", &options, |_| Ok(()))?.rows, 1000);
 //!
 //! let options = OpenOptions::new()
-//!     .with(orc::OpenOptions { dictionary: true, ..Default::default() })
+//!     .with(hive::OpenOptions { dictionary: true, ..Default::default() })
 //!     .option("max_columns", 10)
 //!     .threads(2);
 //! let file = open(&path, None, &options)?;
@@ -72,7 +72,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A file that does not hold its types, and an option that there is not:
+//! A file that does not store its column types, and an option that does not exist:
 //!
 //! ```
 //! # use coldframe::{OpenOptions, open_source, Source};
@@ -89,7 +89,7 @@
 //! assert!(error.to_string().starts_with("rcfile has no option `seperator`; it knows: serde,"));
 //! ```
 //!
-//! A sixth format is a crate of its own and a line in [`formats`].
+//! A new format is a crate and a line in [`formats`].
 
 pub mod dataset;
 #[cfg(feature = "rcfile")]
@@ -105,20 +105,26 @@ mod write;
 
 use std::sync::Arc;
 
-/// CFiles: options, and what only they can do, on the types of their crate.
+/// CFiles: options, and the table type with its own methods.
 #[cfg(feature = "cfile")]
 pub use coldframe_cfile as cfile;
-pub use coldframe_core::*;
-/// HBase's tables: options, and what only they can do, on the types of their crate.
+pub use coldframe_core::{
+    BatchWriter, Capabilities, Change, ColumnExtremes, CommonOptions, Content, Damage, DamageLog, Error,
+    ErrorKind, Extremes, Fault, Format, KeySource, Limits, Node, Notice, OnError, Op, OpenOptions,
+    OptionSpec, Options, PassedOver, Piece, Predicate, ReadAt, Result, Scan, ScanReader, SchemaSpec, Source,
+    Split, StoredDictionary, TableFile, Value, Work, WriteOptions, arrow_error,
+};
+pub use coldframe_core::{io, options, predicate, projection, salvage, scan, threads, types, writing};
+/// HBase tables: options, and the table type with its own methods.
 #[cfg(feature = "hfile")]
 pub use coldframe_hbase as hbase;
-/// ORC files and Hive's transactional tables of them: options.
+/// ORC files and Hive's transactional tables: options.
 #[cfg(feature = "orc")]
-pub use coldframe_hive as orc;
-/// HFiles and Hudi's tables of them: options.
+pub use coldframe_hive as hive;
+/// HFiles and Hudi's metadata tables: options, and the table type with its own methods.
 #[cfg(feature = "hfile")]
-pub use coldframe_hudi as hfile;
-/// Kudu's directories: options, and what only they can do, on the types of their crate.
+pub use coldframe_hudi as hudi;
+/// Kudu's directories: options, and the table type with its own methods.
 #[cfg(feature = "cfile")]
 pub use coldframe_kudu as kudu;
 /// RCFiles: options.
@@ -155,7 +161,7 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
     ]
 }
 
-/// The format called `name`; an unsupported error that lists the ones there are.
+/// The format called `name`. If there is none, the error lists the formats of this build.
 pub fn format_named(name: &str) -> Result<Arc<dyn Format>> {
     let all = formats();
     if let Some(format) = all.iter().find(|f| f.name() == name) {

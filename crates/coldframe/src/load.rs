@@ -1,5 +1,5 @@
-//! The options of Spark's `load()` and `save()`: text under names that are the same in any case. Both sources of Spark, Python's and
-//! the JVM's, read them here.
+//! The options of Spark's `load()` and `save()`: text by case-insensitive names. Both Spark data sources, Python's and the
+//! JVM's, parse them here.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -26,12 +26,12 @@ use crate::{Side, formats, parse_option};
 
 /// Rows of a batch.
 const BATCH_ROWS: u64 = 16 * 1024;
-/// Bytes of a file that a task reads, about.
+/// Approximate bytes of a file that a task reads.
 const SPLIT_BYTES: u64 = 128 << 20;
-/// What stands before a schema of Arrow's, in Base64.
+/// The prefix of an Arrow schema in Base64.
 const ARROW: &str = "arrow:";
 
-/// Options of a `load()` that are none of a format's.
+/// Options of a `load()` that do not belong to a format.
 const OF_LOAD: &[&str] = &[
     "path",
     "paths",
@@ -48,11 +48,11 @@ const OF_LOAD: &[&str] = &[
     "maxfilespertrigger",
     "maxbytespertrigger",
 ];
-/// Options of a `save()` that are none of a format's.
+/// Options of a `save()` that do not belong to a format.
 const OF_SAVE: &[&str] = &["path", "as", "mode"];
-/// What stands before the options of a table among its properties in Spark's catalog.
+/// The prefix of a table's options among its properties in Spark's catalog.
 const OPTION: &str = "option.";
-/// Properties of a table in Spark's catalog that are no options.
+/// Properties of a table in Spark's catalog that are not options.
 const OF_CATALOG: &[&str] = &[
     "location",
     "provider",
@@ -63,36 +63,38 @@ const OF_CATALOG: &[&str] = &[
     "collation",
     "table_type",
 ];
-/// Mappings that all formats have: as JSON, or key by key as `storage_options.region`. Those of a format are declared by it.
+/// Mappings that all formats have: as JSON, or key by key as `storage_options.region`. A format declares its own mappings.
 const NESTED: &[&str] = &["storage_options", "keys"];
 
-/// Texts by names in lower case.
+/// Texts by lowercase name.
 type Given<'a> = BTreeMap<String, &'a str>;
 
-/// What a `load()` asks for.
+/// The request of a `load()`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LoadOptions {
     /// Files, folders, patterns, URLs.
     pub paths: Vec<String>,
-    /// The format's name; `None` where the bytes say it.
+    /// The format's name; `None` to detect it from the bytes.
     pub format: Option<String>,
-    /// The columns; all where this is `None`.
+    /// The columns; `None` for all.
     pub columns: Option<Vec<String>>,
     /// A condition in SQL.
     pub filter: Option<String>,
     /// What to do about damage.
     pub on_error: OnError,
-    /// A folder for the records of damage.
+    /// A folder to write damage records to.
     pub damage: Option<String>,
-    /// Bytes of a file that a task reads, about.
+    /// Approximate bytes of a file that a task reads.
     pub split_bytes: u64,
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     pub batch_rows: usize,
-    /// The columns of all files, for which planning opens each; else those of the first.
+    /// Whether the columns are those of all files, for which planning opens every file. Otherwise they are those of the first
+    /// file.
     pub unify: bool,
-    /// Most files that a batch of a stream takes.
+    /// Maximum files per batch of a stream.
     pub max_files_per_trigger: Option<u64>,
-    /// Most bytes of files that it takes.
+    /// Maximum file bytes per batch of a stream.
     pub max_bytes_per_trigger: Option<u64>,
     /// The options of the stores.
     pub storage: BTreeMap<String, String>,
@@ -101,13 +103,13 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Parses the options of a reader. `format`: that of the source's name (`coldframe_orc`), if it has one.
+    /// Parses the options of a reader. `format`: the one in the source's name (`coldframe_orc`), if any.
     pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
         let given = of_table(given);
         let get = |name: &str| given.get(name).copied();
         let on_error = on_error(get("mode").unwrap_or("FAILFAST"))?;
         if get("damage").is_some() && on_error == OnError::Raise {
-            let what = "option damage goes with mode DROPMALFORMED: FAILFAST stops at the first damage";
+            let what = "option damage needs mode DROPMALFORMED: FAILFAST stops at the first damage";
             return Err(Error::unsupported(what));
         }
         let format = format.or(get("format"));
@@ -143,7 +145,7 @@ fn on_error(mode: &str) -> Result<OnError> {
     }
 }
 
-/// The options alone: of a table of Spark's catalog, also its properties are given.
+/// Selects the options; for a table of Spark's catalog, `given` also contains its properties.
 fn of_table(given: &BTreeMap<String, String>) -> Given<'_> {
     let mut texts: Given<'_> =
         given.iter().map(|(name, text)| (name.to_lowercase(), text.as_str())).collect();
@@ -159,8 +161,9 @@ fn of_table(given: &BTreeMap<String, String>) -> Given<'_> {
     texts
 }
 
-/// What a `save()` asks for.
+/// The request of a `save()`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SaveOptions {
     /// The folder.
     pub path: String,
@@ -175,12 +178,13 @@ pub struct SaveOptions {
 }
 
 impl SaveOptions {
-    /// Parses the options of a writer. `format`: that of the source's name (`coldframe_orc`), if it has one.
+    /// Parses the options of a writer. `format`: the one in the source's name (`coldframe_orc`), if any.
     pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
         let given = of_table(given);
         let get = |name: &str| given.get(name).copied();
-        let no_format =
-            || Error::schema("option as: give the format to write, such as .option(\"as\", \"rcfile\")");
+        let no_format = || {
+            Error::schema("option as is missing: give the format to write, as in .option(\"as\", \"rcfile\")")
+        };
         let format = format.or(get("as")).ok_or_else(no_format)?;
         let given_path = get("path").ok_or_else(|| Error::schema("no path: give one to save()"))?;
         Ok(Self {
@@ -193,7 +197,7 @@ impl SaveOptions {
     }
 }
 
-/// The options that are a format's own. Mappings are JSON, or come key by key as `serde_properties.field.delim`.
+/// The format's own options. Mappings are JSON, or come key by key as `serde_properties.field.delim`.
 fn format_options(
     given: &Given<'_>,
     ours: &[&str],
@@ -207,7 +211,7 @@ fn format_options(
         if ours.contains(&name.as_str()) || NESTED.contains(&whole) || name == "schema" {
             continue;
         }
-        // Names sort so that what is given as a whole comes before what is given key by key.
+        // In name order, a whole mapping (`a`) comes before its single keys (`a.b`), which therefore override it.
         match key.filter(|_| maps.contains(whole)) {
             Some(key) => put(&mut extra, whole, key, text),
             None => drop(extra.insert(name.clone(), parse_option(format, side, name, text)?)),
@@ -240,7 +244,7 @@ fn open_options(given: &Given<'_>, format: Option<&str>) -> Result<OpenOptions> 
         schema: given.get("schema").map(|text| schema(text)).transpose()?,
         skip_checksums: !verify,
         keys: keys.collect::<Result<_>>()?,
-        // Spark knows nothing finer, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
+        // Spark's timestamps are microseconds, and nanoseconds cannot represent the years 1 and 9999 that many tables contain.
         microseconds: true,
         extra: format_options(given, OF_LOAD, format, Side::Open)?,
         ..OpenOptions::default()
@@ -252,13 +256,13 @@ fn paths(given: &Given<'_>) -> Result<Vec<String>> {
         let expected =
             || Error::schema(format!("option paths: expected a JSON list of texts, found '{text}'"));
         let Json::Array(all) = json("paths", text)? else { return Err(expected()) };
-        return all.iter().map(|one| one.as_str().map(path).ok_or_else(expected)).collect();
+        return all.iter().map(|item| item.as_str().map(path).ok_or_else(expected)).collect();
     }
-    let path = given.get("path").map(|one| vec![path(one)]);
+    let path = given.get("path").map(|text| vec![path(text)]);
     path.ok_or_else(|| Error::schema("no path: give one to load(), or the option path or paths"))
 }
 
-/// A path as a user would write it: Spark's catalog has those of this machine as `file:/x`.
+/// A path as a user would write it: Spark's catalog writes local paths as `file:/x`.
 pub fn path(text: &str) -> String {
     let local = text.strip_prefix("file:").filter(|rest| rest.starts_with('/') && !rest.starts_with("//"));
     local.unwrap_or(text).to_owned()
@@ -280,39 +284,39 @@ fn names(text: &str) -> Result<Vec<String>> {
 }
 
 fn nested(given: &Given<'_>, name: &str) -> Result<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
+    let mut entries = BTreeMap::new();
     if let Some(text) = given.get(name) {
         let Json::Object(whole) = json(name, text)? else {
             return Err(Error::schema(format!(
                 "option {name}: expected a JSON object, found {}",
-                told(name, text)
+                shown(name, text)
             )));
         };
-        found.extend(whole.iter().map(|(key, value)| (key.clone(), plain(value))));
+        entries.extend(whole.iter().map(|(key, value)| (key.clone(), plain(value))));
     }
     let prefix = format!("{name}.");
     for (key, text) in given {
         if let Some(key) = key.strip_prefix(&prefix) {
-            found.insert(key.to_owned(), (*text).to_owned());
+            entries.insert(key.to_owned(), (*text).to_owned());
         }
     }
-    Ok(found)
+    Ok(entries)
 }
 
 fn json(name: &str, text: &str) -> Result<Json> {
     let parsed = serde_json::from_str(text);
-    parsed.map_err(|why| Error::schema(format!("option {name}: {why} in {}", told(name, text))))
+    parsed.map_err(|why| Error::schema(format!("option {name}: {why} in {}", shown(name, text))))
 }
 
-/// An option's text as errors show it: secrets are not shown.
-fn told(name: &str, text: &str) -> String {
+/// An option's text for an error, without secrets.
+fn shown(name: &str, text: &str) -> String {
     match name {
         "storage_options" | "keys" => format!("{} characters", text.chars().count()),
         _ => format!("'{text}'"),
     }
 }
 
-/// Text as it is, other JSON as it is written.
+/// A JSON string's text; other JSON as written.
 fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -328,21 +332,19 @@ fn truth(name: &str, text: &str) -> Result<bool> {
 fn size(name: &str, text: Option<&str>, default: u64) -> Result<u64> {
     let Some(text) = text else { return Ok(default) };
     options::size(text).filter(|size| *size > 0).ok_or_else(|| {
-        Error::schema(format!(
-            "option {name}: expected a positive number such as 1000 or 64m, found '{text}'"
-        ))
+        Error::schema(format!("option {name}: expected a positive number, like 1000 or 64m, found '{text}'"))
     })
 }
 
 fn schema(text: &str) -> Result<SchemaSpec> {
     let Some(encoded) = text.strip_prefix(ARROW) else { return Ok(SchemaSpec::Ddl(text.to_owned())) };
-    let wrong = |why: String| Error::schema(format!("option schema: not a schema of Arrow: {why}"));
+    let wrong = |why: String| Error::schema(format!("option schema: not an Arrow schema: {why}"));
     let bytes = STANDARD.decode(encoded).map_err(|why| wrong(why.to_string()))?;
     let reader = arrow_ipc::reader::StreamReader::try_new(Cursor::new(bytes), None);
     Ok(SchemaSpec::Arrow(reader.map_err(|why| wrong(why.to_string()))?.schema()))
 }
 
-/// A key in hex digits, between which there may be space.
+/// A key in hex digits, with optional white space.
 fn key(name: &str, hex: &str) -> Result<Vec<u8>> {
     let wrong = || Error::invalid(format!("key {name}: expected hex digits"));
     let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn text_becomes_what_the_reader_takes() {
+    fn load_options_are_parsed() {
         let options = parse(&[
             ("path", "/x"),
             ("Schema", "a int"),
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_of_a_table_are_no_options() {
+    fn table_properties_are_not_options() {
         let options = parse(&[
             ("location", "file:/t"),
             ("provider", "coldframe"),
@@ -416,13 +418,13 @@ mod tests {
     }
 
     #[test]
-    fn wrong_ones_are_refused_and_secrets_not_shown() {
-        for (given, says) in [
+    fn invalid_options_are_errors_without_secrets() {
+        for (given, expected) in [
             (("mode", "PERMISSIVE"), "mode 'PERMISSIVE': expected FAILFAST or DROPMALFORMED"),
             (("damage", "/nowhere"), "option damage goes with mode DROPMALFORMED"),
             (
                 ("split_bytes", "many"),
-                "option split_bytes: expected a positive number such as 1000 or 64m, found 'many'",
+                "option split_bytes: expected a positive number, like 1000 or 64m, found 'many'",
             ),
             (("batch_rows", "0"), "option batch_rows: expected a positive number"),
             (("batch_rows", "99999999999t"), "option batch_rows: expected a positive number"),
@@ -434,11 +436,11 @@ mod tests {
                 "option storage_options: expected a JSON object, found 10 characters",
             ),
             (("keys", "{\"a\": \"0g\"}"), "key a: expected hex digits"),
-            (("schema", "arrow:!"), "option schema: not a schema of Arrow"),
+            (("schema", "arrow:!"), "option schema: not an Arrow schema"),
         ] {
-            let found = parse(&[("path", "/x"), given]).unwrap_err().to_string();
-            assert!(found.contains(says), "{found}");
-            assert!(!found.contains("secret"), "{found}");
+            let message = parse(&[("path", "/x"), given]).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+            assert!(!message.contains("secret"), "{message}");
         }
         assert!(parse(&[]).unwrap_err().to_string().contains("no path"));
     }

@@ -32,12 +32,12 @@ pub struct File {
     pub identity: Option<Identity>,
     /// Maximum number of busy threads of a scan, if set when the file was opened ([`OpenOptions::threads`]).
     pub threads: Option<usize>,
-    /// How its scans lay out strings, if set when the file was opened ([`OpenOptions::strings`]).
+    /// The layout of strings in its scans, if set when the file was opened ([`OpenOptions::strings`]).
     pub strings: Option<Strings>,
 }
 
 impl File {
-    /// The columns of its rows: those of the table, with strings as its scans lay them out.
+    /// The columns of its rows: the table's columns, with the string layout of its scans.
     pub fn schema(&self) -> SchemaRef {
         match self.strings {
             Some(strings) => views::laid_out(self.table.schema(), strings),
@@ -53,17 +53,17 @@ impl File {
     /// Starts a scan that records damage in `damage`.
     pub fn scan_logged(&self, scan: &Scan, split: &Split, damage: DamageLog) -> Result<ScanReader> {
         let strings = scan.strings.or(self.strings);
-        let scan = Scan { threads: self.most_threads(scan), strings, ..scan.clone() };
+        let scan = Scan { threads: self.max_threads(scan), strings, ..scan.clone() };
         ScanReader::try_new(self.table.as_ref(), &scan, split, damage).map_err(|e| self.named(e))
     }
 
     /// Maximum number of threads of a scan: the smaller of what it requests and what the file was opened
     /// with.
-    pub(crate) fn most_threads(&self, scan: &Scan) -> usize {
+    pub(crate) fn max_threads(&self, scan: &Scan) -> usize {
         scan.threads.min(self.threads.unwrap_or(usize::MAX))
     }
 
-    /// The part that is the whole table, for formats whose files are one part; otherwise all parts.
+    /// The whole table: one split if the format's files have one part, otherwise one split per part.
     pub fn whole(&self) -> Result<Vec<Split>> {
         self.table.splits(u64::MAX).map_err(|e| self.named(e))
     }
@@ -79,8 +79,8 @@ impl File {
     }
 }
 
-/// The source for a local path, which need not be UTF-8, or, where built in, a URL. `known`: what a listing said about
-/// the file.
+/// The source for a local path, which need not be UTF-8, or a URL if its store is built in. `known`: the file's identity from
+/// a listing.
 pub fn source_of_path(
     path: impl AsRef<OsStr>,
     storage_options: &BTreeMap<String, String>,
@@ -89,13 +89,13 @@ pub fn source_of_path(
     coldframe_store::open(path.as_ref(), storage_options, known)
 }
 
-/// The format of a source by its bytes or, for a folder, by its files; `None` if it is not a supported one.
+/// The format of a source by its bytes or, for a folder, by its files; `None` if no format of this build matches.
 pub fn detect(source: &Source) -> Result<Option<Arc<dyn Format>>> {
-    let found = match source {
+    let format = match source {
         Source::File { path, bytes, .. } => Ends::read(bytes.as_ref()).map(|ends| ends.detect(path)),
         Source::Folder { folder, .. } => detect_folder(folder),
     };
-    found.map_err(|e| e.in_file(&**source.path()))
+    format.map_err(|e| e.in_file(&**source.path()))
 }
 
 fn detect_folder(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Format>>> {
@@ -108,8 +108,7 @@ fn detect_folder(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Format>>> {
     Ok(None)
 }
 
-/// A folder that is listed once, however many formats examine it: a folder of a store may have a hundred thousand
-/// files.
+/// A folder with a cache of its listings: every format examines it, and a folder of a store may have a hundred thousand files.
 #[derive(Debug)]
 struct Listed {
     folder: Arc<dyn Folder>,
@@ -122,9 +121,9 @@ impl Folder for Listed {
         if let Some(known) = lists.get(path) {
             return Ok(known.clone());
         }
-        let found = self.folder.list(path)?;
-        lists.insert(path.to_owned(), found.clone());
-        Ok(found)
+        let entries = self.folder.list(path)?;
+        lists.insert(path.to_owned(), entries.clone());
+        Ok(entries)
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
@@ -155,7 +154,7 @@ impl Ends {
         })
     }
 
-    /// An empty file is recognised by its name.
+    /// The format of the file; an empty file is recognised by its name.
     fn detect(&self, path: &str) -> Option<Arc<dyn Format>> {
         formats().into_iter().find(|f| match self.head.is_empty() {
             true => may_be_empty(&f.capabilities(), path),
@@ -163,19 +162,19 @@ impl Ends {
         })
     }
 
-    /// What the file is, if it is of no format and shows what else it is.
+    /// The other kind of file that the bytes show, if any.
     fn other_kind(&self) -> Option<&'static str> {
         let known = OTHERS.iter().find(|(magic, _)| self.head.starts_with(magic));
         known.map(|(_, name)| *name).or((is_text(&self.head) && is_text(&self.tail)).then_some("text"))
     }
 
-    /// With a recording: opening the file need not read again what detection has read.
+    /// The bytes as a recording, so that opening the file does not read them again.
     fn into_recorded(self) -> [(u64, Bytes); 2] {
         [(0, self.head), (self.tail_start, self.tail)]
     }
 }
 
-/// Whether the file at `path` is of a format although it is empty.
+/// Whether an empty file at `path` belongs to a format.
 fn may_be_empty(of: &Capabilities, path: &str) -> bool {
     let ending = path.rsplit_once('.').map(|(_, ending)| ending);
     of.empty_files && ending.is_some_and(|ending| of.endings.contains(&ending))
@@ -186,8 +185,8 @@ pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions
     open_source(source_of_path(path, &BTreeMap::new(), None)?, format, options, Vec::new())
 }
 
-/// Opens `source`. With [`File::recorded`] of the same file opened elsewhere, nothing is read again; a folder is opened
-/// with what [`Format::open_recorded`] takes.
+/// Opens `source`. `recorded`: [`File::recorded`] of an earlier opening of the same file, so that nothing is read again; for
+/// a folder, the pieces for [`Format::open_recorded`].
 pub fn open_source(
     source: Source,
     format: Option<&str>,
@@ -196,17 +195,17 @@ pub fn open_source(
 ) -> Result<File> {
     let path = source.path().clone();
     let named = |e: Error| e.in_file(&*path);
-    let found = match (format, &source) {
+    let detected = match (format, &source) {
         (Some(name), source) => Some(format_of(name, source)?),
         (None, Source::File { bytes, .. }) => {
             let ends = Ends::read(bytes.as_ref()).map_err(named)?;
-            let found = ends.detect(&path);
+            let detected = ends.detect(&path);
             recorded.extend(ends.into_recorded());
-            found
+            detected
         }
         (None, Source::Folder { folder, .. }) => detect_folder(folder).map_err(named)?,
     };
-    let Some(format) = found else { return Err(named(not_ours(&source))) };
+    let Some(format) = detected else { return Err(named(not_ours(&source))) };
     let identity = source.bytes().ok().map(|bytes| bytes.identity());
     let mut options = options.clone();
     options.take_common()?;
@@ -224,8 +223,7 @@ pub fn open_source(
     Ok(File { path, table, recorded: Arc::new(recorded), identity, threads, strings })
 }
 
-/// The format that a name means for this source: for a folder, the name of a file format may mean the tables made of
-/// such files.
+/// The format for a name and a source: for a folder, the name of a file format selects the format of tables made of such files.
 fn format_of(name: &str, source: &Source) -> Result<Arc<dyn Format>> {
     let tables = match source {
         Source::Folder { .. } => formats().into_iter().find(|f| f.capabilities().tables_of == Some(name)),
@@ -247,7 +245,7 @@ fn record(source: Source, recorded: Vec<Piece>) -> (Source, Option<Arc<Recording
     }
 }
 
-/// Magics of other kinds of files: such a file is intact, but not read by this build.
+/// Magics of other kinds of files, which this build does not read.
 const OTHERS: &[(&[u8], &str)] = &[
     (b"PAR1", "Parquet"),
     (b"Obj\x01", "Avro"),
@@ -258,18 +256,18 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"\x1f\x8b", "gzip"),
 ];
 
-/// What a source is by its bytes.
+/// The kind of a source by its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A format of this build.
     Ours,
-    /// Something else, and what.
+    /// Another known kind, with its name.
     Other(&'static str),
     /// It may be a damaged file of a format of this build.
     Unknown,
 }
 
-/// The kind of a source by its ends. A folder is one table, or unknown.
+/// The kind of a source by its first and last bytes. A folder is one table, or unknown.
 pub(crate) fn kind_of(source: &Source) -> Result<Kind> {
     let Source::File { path, bytes, .. } = source else {
         return Ok(if detect(source)?.is_some() { Kind::Ours } else { Kind::Unknown });
@@ -281,7 +279,7 @@ pub(crate) fn kind_of(source: &Source) -> Result<Kind> {
     Ok(ends.other_kind().map_or(Kind::Unknown, Kind::Other))
 }
 
-/// Whether bytes of one end of a file are text; a character may be cut there.
+/// Whether bytes from the start or end of a file are text; the first or last character may be cut.
 fn is_text(bytes: &[u8]) -> bool {
     let is_printed = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
     let cut = bytes.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
@@ -290,21 +288,21 @@ fn is_text(bytes: &[u8]) -> bool {
     !bytes.is_empty() && is_utf8 && bytes.iter().all(is_printed)
 }
 
-/// Why a source of unknown format cannot be opened: its magic is damaged, or it is something else.
+/// The error for a source of unknown format: its magic is damaged, or it is another kind of file.
 fn not_ours(source: &Source) -> Error {
     let names: Vec<&'static str> = formats().iter().map(|f| f.name()).collect();
     let names = names.join(", ");
     match source {
         Source::Folder { .. } => {
-            Error::unsupported(format!("expected a table directory ({names}), found none"))
+            Error::unsupported(format!("expected a table directory of a known format ({names}), found none"))
         }
         Source::File { bytes, .. } => {
             let head = bytes.read(0..bytes.len().min(8)).unwrap_or_default();
             if let Some((_, name)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
                 return Error::unsupported(format!("{name} files; this build knows: {names}"));
             }
-            let found = head.escape_ascii();
-            Error::corrupt(format!("expected the magic of a known format ({names}), found \"{found}\""))
+            let magic = head.escape_ascii();
+            Error::corrupt(format!("expected the magic of a known format ({names}), found \"{magic}\""))
                 .at(0)
                 .within("magic")
         }

@@ -1,4 +1,4 @@
-//! An open file, and the parts of it to read.
+//! An open file and its splits to read.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use coldframe_core::{DamageLog, Result, Scan, ScanReader, Split, Work};
 use crate::File;
 use crate::dataset::fragment::Adaptation;
 
-/// An open file with the parts of it to be read.
+/// An open file with its splits to read.
 pub(crate) struct Opened {
     pub(crate) file: File,
     pub(crate) scan: Scan,
     pub(crate) splits: Vec<Split>,
-    /// Converts its rows to those of a table that it belongs to.
+    /// Converts its rows to those of its table, if it belongs to one.
     pub(crate) adaptation: Option<Adaptation>,
 }
 
 impl Opened {
-    /// Starts reading a part, of which at most `limit` rows are needed. Losses are pushed to `damage`.
+    /// Starts reading a split, of which at most `limit` rows are needed. Losses are pushed to `damage`.
     pub(crate) fn reader(
         self: &Arc<Self>,
         split: &Split,
@@ -36,7 +36,7 @@ impl Opened {
     }
 }
 
-/// The rows of a part of an open file.
+/// The rows of a split of an open file.
 pub(crate) struct Reader {
     opened: Arc<Opened>,
     rows: ScanReader,
@@ -55,18 +55,18 @@ impl Reader {
         }
     }
 
-    /// What was done so far.
+    /// The work done so far.
     pub(crate) fn work(&self) -> Work {
         self.rows.work()
     }
 
-    /// Requests the bytes of the first units, if their source should be read ahead, without waiting for them.
+    /// Requests the bytes of the first units without waiting for them, if the source benefits from reading ahead.
     pub(crate) fn prime(&mut self) {
         self.rows.prime();
     }
 
-    /// Whether the bytes of what comes next are worth requesting early.
-    pub(crate) fn asks_early(&self) -> bool {
-        self.rows.asks_early()
+    /// Whether to request the next split's bytes early.
+    pub(crate) fn reads_ahead(&self) -> bool {
+        self.rows.reads_ahead()
     }
 }

@@ -1,11 +1,12 @@
-//! Options that are given as text before it is known which format they are for: on a command line, in Spark.
+//! Options given as text before the format is known: on a command line, in Spark.
 
 use coldframe_core::{CommonOptions, OptionSpec, Options as _, Result, Value};
 
 use crate::formats;
 
-/// What an option is for.
+/// What an option applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Side {
     /// Opening.
     Open,
@@ -22,18 +23,18 @@ impl Side {
     }
 }
 
-/// What the text of an option means: of a format that has it, or of any other. A folder may turn out to be a table of another format
-/// than it was called, and a file is recognised later: whether such a value fits is seen when the file is opened. The text of an option
-/// that no format has stays text.
+/// Parses the text of an option as the named format declares it, or else as any other format does. A folder may turn out to
+/// be a table of another format than named, and a file's format may be detected later, so opening the file checks whether the
+/// value fits. An option that no format declares stays text.
 pub fn parse_option(format: Option<&str>, side: Side, name: &str, text: &str) -> Result<Value> {
-    let (own, others): (Vec<_>, Vec<_>) = formats().into_iter().partition(|one| Some(one.name()) == format);
+    let (own, others): (Vec<_>, Vec<_>) = formats().into_iter().partition(|f| Some(f.name()) == format);
     let common = CommonOptions::specs().iter().filter(|_| side == Side::Open);
-    let mut own = own.iter().flat_map(|one| side.specs(one.as_ref())).chain(common);
-    if let Some(spec) = own.find(|spec| spec.is_called(name)) {
+    let mut own = own.iter().flat_map(|f| side.specs(f.as_ref())).chain(common);
+    if let Some(spec) = own.find(|spec| spec.has_name(name)) {
         return spec.parse(text);
     }
-    let mut others = others.iter().flat_map(|one| side.specs(one.as_ref()));
-    others.find(|spec| spec.is_called(name)).map_or_else(|| Ok(Value::from(text)), |spec| spec.of_text(text))
+    let mut others = others.iter().flat_map(|f| side.specs(f.as_ref()));
+    others.find(|spec| spec.has_name(name)).map_or_else(|| Ok(Value::from(text)), |spec| spec.of_text(text))
 }
 
 #[cfg(test)]
@@ -42,15 +43,16 @@ mod tests {
 
     /// The text of an option is read before its format is known: formats that share a name must read it the same way.
     #[test]
-    fn formats_do_not_disagree_on_what_the_text_of_an_option_means() {
+    fn formats_parse_shared_options_alike() {
         for side in [Side::Open, Side::Write] {
-            let all: Vec<_> = formats().iter().map(|one| (one.name(), side.specs(one.as_ref()))).collect();
+            let all: Vec<_> =
+                formats().iter().map(|format| (format.name(), side.specs(format.as_ref()))).collect();
             for (format, specs) in &all {
                 for (other_format, others) in &all {
                     for (spec, other) in specs.iter().flat_map(|s| others.iter().map(move |o| (s, o))) {
-                        let shared = spec.is_called(other.name);
+                        let shared = spec.has_name(other.name);
                         assert!(
-                            !shared || spec.kind.reads_text_as(other.kind),
+                            !shared || spec.kind.parses_text_like(other.kind),
                             "{format} and {other_format} differ in `{}`: {:?}, {:?}",
                             spec.name,
                             spec.kind,
@@ -63,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_of_a_format_has_help_and_a_name_of_its_own() {
+    fn every_option_has_help_and_a_unique_name() {
         for format in formats() {
             for side in [Side::Open, Side::Write] {
                 let common: &[OptionSpec] = if side == Side::Open { CommonOptions::specs() } else { &[] };
@@ -86,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn text_is_read_by_the_format_that_is_meant() {
+    fn the_named_format_parses_the_text() {
         let open = |format, name, text| parse_option(format, Side::Open, name, text).unwrap();
         assert_eq!(open(Some("orc"), "recover", "true"), Value::Bool(true));
         assert_eq!(open(None, "timezone", "1"), Value::from("1"));
         assert_eq!(open(Some("cfile"), "wal", "false"), Value::Bool(false));
         assert_eq!(open(None, "max_block_bytes", "64m"), Value::Int(64 << 20));
         assert_eq!(open(None, "nobody_has_it", "true"), Value::from("true"));
-        // The word of one format need not be a word of another.
+        // A value may be valid in one format only.
         assert_eq!(open(None, "view", "latest"), Value::from("latest"));
         assert_eq!(parse_option(None, Side::Write, "codec", "gzip").unwrap(), Value::from("gzip"));
         assert_eq!(parse_option(Some("hfile"), Side::Write, "codec", "gzip").unwrap(), Value::from("gz"));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! stream of a table   ──▶ job, job, ..  ──┐        ┌──▶ thread
-//! stream of one file  ──▶ job, job, ..  ──┴─ pool ─┴──▶ thread     each takes the first job of the stream whose turn it is
+//! stream of one file  ──▶ job, job, ..  ──┴─ pool ─┴──▶ thread     takes the first job of the stream whose turn it is
 //! ```
 //!
 //! A job never waits for another one: if there is no room for its rows, it is put back and resumed later (see
@@ -21,7 +21,7 @@ use coldframe_core::{Result, threads};
 /// How long a thread waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Work to do, to its end or until it would have to wait.
+/// A piece of work; it runs until it ends or would have to wait.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// A source of jobs.
@@ -29,7 +29,7 @@ pub(crate) trait Work: Send + Sync {
     /// The next job, if there is one now and another may run.
     fn claim(self: Arc<Self>) -> Option<Job>;
 
-    /// Its results are no longer needed.
+    /// Stops: the results are no longer needed.
     fn stop(&self);
 
     /// Maximum number of threads that it may use.
@@ -45,13 +45,13 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct State {
     works: Vec<Arc<dyn Work>>,
-    /// Whose turn it is.
+    /// The index of the source whose turn it is.
     turn: usize,
     threads: usize,
     idle: usize,
-    /// The idle threads that were woken and have not looked for work yet.
+    /// Idle threads that were woken but have not looked for work yet.
     woken: usize,
-    at_work: usize,
+    busy: usize,
 }
 
 impl State {
@@ -67,10 +67,10 @@ impl State {
         None
     }
 
-    /// Maximum number of threads in total: as many as the machine has processors, unless more were requested.
-    fn most(&self) -> usize {
+    /// Maximum number of threads in total: the number of processors, or more if a source requests more.
+    fn max_threads(&self) -> usize {
         let asked = self.works.iter().map(|work| work.threads()).max().unwrap_or(0);
-        asked.max(threads::all()).min(threads::MOST)
+        asked.max(threads::all()).min(threads::MAX)
     }
 }
 
@@ -85,23 +85,23 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Also does the jobs of `work`.
+    /// Adds a source of jobs.
     pub(crate) fn add(&self, work: Arc<dyn Work>) {
         self.lock().works.push(work);
     }
 
-    /// Drops it. Running jobs end by themselves.
+    /// Removes a source of jobs. Running jobs end by themselves.
     pub(crate) fn remove(&self, work: &Arc<dyn Work>) {
-        self.lock().works.retain(|one| !Arc::ptr_eq(one, work));
+        self.lock().works.retain(|other| !Arc::ptr_eq(other, work));
     }
 
-    /// There is one more job. The caller must hold no lock that claiming a job takes.
+    /// Wakes or starts a thread for one more job. The caller must not hold a lock that [`Work::claim`] takes.
     pub(crate) fn wake(self: &Arc<Self>) {
         let mut state = self.lock();
         if state.idle > state.woken {
             state.woken += 1;
             self.changed.notify_one();
-        } else if state.threads < state.most() {
+        } else if state.threads < state.max_threads() {
             let pool = self.clone();
             let name = "coldframe-read".to_owned();
             // If the system has no more threads, the threads that wait for rows decode them.
@@ -117,12 +117,12 @@ impl Pool {
         loop {
             if let Some(job) = state.claim() {
                 waited = false;
-                state.at_work += 1;
+                state.busy += 1;
                 drop(state);
                 // A stream reports the panics of its jobs; any other would end the thread unnoticed.
                 drop(catch_unwind(AssertUnwindSafe(job)));
                 state = self.lock();
-                state.at_work -= 1;
+                state.busy -= 1;
                 continue;
             }
             if waited {
@@ -135,23 +135,23 @@ impl Pool {
             state = back;
             state.idle -= 1;
             state.woken = state.woken.saturating_sub(1);
-            // Once more, since a job may have arrived at the same time.
+            // Look once more: a job may have arrived at the same time.
             waited = timeout.timed_out();
         }
     }
 
-    /// Stops everything that is running, and waits with a time limit until no thread is busy.
+    /// Stops all work, and waits until no thread is busy, for at most `patience`.
     fn stop(&self, patience: Duration) {
         let works = std::mem::take(&mut self.lock().works);
         works.iter().for_each(|work| work.stop());
         let end = Instant::now() + patience;
-        while self.lock().at_work > 0 && Instant::now() < end {
+        while self.lock().busy > 0 && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-/// Stops reading in all threads of this process: for programs that exit while a thread may be running their code.
+/// Stops reading in all threads of this process. For programs that exit while a reading thread may be calling their code.
 pub fn stop_reading() {
     if let Ok(pool) = pool() {
         pool.stop(Duration::from_secs(60));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn all_jobs_of_all_works_are_done_and_a_panic_ends_no_thread() {
+    fn all_jobs_run_and_a_panic_ends_no_thread() {
         let pool = pool().unwrap();
         let works = [300, 10, 1]
             .map(|left| Arc::new(Count { left: left.into(), done: AtomicUsize::new(0), threads: 3 }));

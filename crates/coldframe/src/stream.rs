@@ -23,11 +23,11 @@ use coldframe_core::{Damage, DamageLog, Error, Result};
 use crate::opened::{Opened, Reader};
 use crate::pool::{Job, Pool, Work, pool};
 
-/// Opens a file when its turn comes; `None` if it has no row that is needed.
+/// Opens a file when its turn comes; `None` if no row of it is needed.
 pub(crate) type Open = Box<dyn Fn() -> Result<Option<Opened>> + Send + Sync>;
 
-/// A file that is open already, for a stream.
-pub(crate) fn open_before(opened: Opened) -> Open {
+/// An open file as an entry of a stream.
+pub(crate) fn already_open(opened: Opened) -> Open {
     let opened = Mutex::new(Some(opened));
     Box::new(move || Ok(opened.lock().unwrap_or_else(PoisonError::into_inner).take()))
 }
@@ -35,8 +35,8 @@ pub(crate) fn open_before(opened: Opened) -> Open {
 /// A file, and a split of it.
 type Place = (usize, usize);
 
-/// Maximum number of slots, beside the bound in bytes: the consumer may stop early, and then all that was read ahead of it
-/// was read for nothing. Many threads may have more ([`State::top_up`]).
+/// Maximum number of slots, in addition to the limit in bytes: if the consumer stops early, everything read ahead was read in
+/// vain. With many threads the maximum is higher ([`State::top_up`]).
 const MAX_SLOTS: usize = 128;
 
 /// The work for a slot.
@@ -64,27 +64,27 @@ struct Parked {
 #[derive(Default)]
 struct Slot {
     batches: VecDeque<(RecordBatch, u64)>,
-    /// What was lost, or what failed; nothing follows.
+    /// The damage, or the error, once the slot has ended.
     end: Option<Result<Vec<Damage>>>,
 }
 
-/// The bytes waiting to be taken.
+/// The budget of decoded bytes that wait for the consumer.
 struct Room {
     of_front: u64,
     of_others: BTreeMap<Place, u64>,
     sum_of_others: u64,
-    most: u64,
+    max: u64,
 }
 
 impl Room {
-    fn new(most: u64) -> Self {
-        Self { of_front: 0, of_others: BTreeMap::new(), sum_of_others: 0, most }
+    fn new(max: u64) -> Self {
+        Self { of_front: 0, of_others: BTreeMap::new(), sum_of_others: 0, max }
     }
 
     /// Reserves room for `bytes` of a slot, if there is some. A single batch may exceed the total.
     fn enter(&mut self, is_front: bool, place: Place, bytes: u64) -> bool {
         let already = if is_front { self.of_front } else { self.sum_of_others };
-        if already > 0 && already.saturating_add(bytes) > self.most {
+        if already > 0 && already.saturating_add(bytes) > self.max {
             return false;
         }
         if is_front {
@@ -121,7 +121,7 @@ struct State {
     /// Slots that have not ended.
     unfinished: usize,
     front: Place,
-    at_work: usize,
+    busy: usize,
     room: Room,
     stopped: bool,
 }
@@ -130,7 +130,7 @@ struct Shared {
     files: Vec<Open>,
     threads: usize,
     state: Mutex<State>,
-    /// Something has changed for the consumer.
+    /// Signals the consumer that the state has changed.
     changed: Condvar,
 }
 
@@ -139,9 +139,9 @@ impl State {
     /// Returns how many were added.
     fn top_up(&mut self, files: usize, threads: usize) -> usize {
         let before = self.ready.len();
-        let most = MAX_SLOTS.max(4 * threads);
-        while self.unfinished < 2 * threads && self.slots.len() < most && self.begin(files) {}
-        // Even if others fill the window, the one in front must be started.
+        let max = MAX_SLOTS.max(4 * threads);
+        while self.unfinished < 2 * threads && self.slots.len() < max && self.begin(files) {}
+        // The front slot must be started even if other slots fill the window.
         while !self.slots.contains_key(&self.front) && self.begin(files) {}
         self.ready.len().saturating_sub(before)
     }
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// Resumes those for whose rows there is room now. Returns how many.
+    /// Resumes the parked readers whose batches have room now. Returns how many.
     fn unpark(&mut self) -> usize {
         let mut woken = 0;
         while let Some((place, parked)) = self.parked.first_key_value() {
@@ -220,12 +220,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works on a slot until it has ended or there is no room. With `direct`, the first batch is returned instead of
-    /// being put into the slot: for the consumer.
+    /// Works on a slot until it has ended or there is no room. `direct`: the caller is the consumer, so the first batch is
+    /// returned instead of being put into the slot.
     fn work(&self, place: Place, task: Task, direct: bool) -> Option<RecordBatch> {
         let done = catch_unwind(AssertUnwindSafe(|| self.proceed(place, task, direct)));
         let mut state = self.lock();
-        state.at_work -= 1;
+        state.busy -= 1;
         let batch = match done {
             Ok(Ok(batch)) => batch,
             Ok(Err(e)) => {
@@ -233,15 +233,16 @@ impl Shared {
                 None
             }
             Err(_) => {
-                state.end(place, Err(Error::invalid("a reading thread ended before its split did")));
+                state
+                    .end(place, Err(Error::invalid("a reading thread panicked before the end of its split")));
                 None
             }
         };
-        // The consumer starts slots too, but only as it takes rows: with small files the threads would wait for it.
+        // The consumer starts slots too, but only as it takes rows. With small files the threads would have to wait for it.
         let more = if state.stopped { 0 } else { state.top_up(self.files.len(), self.threads) };
         drop(state);
         self.changed.notify_one();
-        // A thread of the pool takes one of them itself.
+        // A pool thread takes one of these jobs itself.
         wake(if direct { more } else { more.saturating_sub(1) });
         batch
     }
@@ -301,7 +302,7 @@ impl Shared {
             }
         };
         let begun = begun(&opened, place)?;
-        if begun.reader.asks_early() {
+        if begun.reader.reads_ahead() {
             self.prime_next();
         }
         Ok(Some(begun))
@@ -325,18 +326,18 @@ impl Shared {
         }
     }
 
-    /// Decodes the slot in front if no thread does; otherwise waits for the thread that does. A resulting batch is the
+    /// Decodes the front slot if no thread does; otherwise waits for the thread that does. A decoded batch is returned as the
     /// `Err`.
     fn work_or_wait<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
         front: Place,
     ) -> Result<MutexGuard<'s, State>, RecordBatch> {
-        let task = if state.at_work < self.threads { state.ready.remove(&front) } else { None };
+        let task = if state.busy < self.threads { state.ready.remove(&front) } else { None };
         let Some(task) = task else {
             return Ok(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
         };
-        state.at_work += 1;
+        state.busy += 1;
         drop(state);
         match self.work(front, task, true) {
             Some(batch) => {
@@ -348,16 +349,19 @@ impl Shared {
     }
 }
 
-/// A split whose first bytes were requested.
+/// Starts a split and requests its first bytes.
 fn begun(opened: &Arc<Opened>, place: Place) -> Result<Box<Begun>> {
     let damage = DamageLog::default();
-    let split = opened.splits.get(place.1).ok_or_else(|| Error::invalid("a split that the file has not"))?;
+    let split = opened
+        .splits
+        .get(place.1)
+        .ok_or_else(|| Error::invalid("expected a split of the file, found an index past its splits"))?;
     let mut reader = opened.reader(split, None, damage.clone())?;
     reader.prime();
     Ok(Box::new(Begun { reader, damage }))
 }
 
-/// There are `more` jobs.
+/// Wakes the pool for `more` jobs.
 fn wake(more: usize) {
     if more > 0
         && let Ok(pool) = pool()
@@ -369,11 +373,11 @@ fn wake(more: usize) {
 impl Work for Shared {
     fn claim(self: Arc<Self>) -> Option<Job> {
         let mut state = self.lock();
-        if state.stopped || state.at_work >= self.threads {
+        if state.stopped || state.busy >= self.threads {
             return None;
         }
         let (place, task) = state.ready.pop_first()?;
-        state.at_work += 1;
+        state.busy += 1;
         drop(state);
         Some(Box::new(move || drop(self.work(place, task, false))))
     }
@@ -385,7 +389,7 @@ impl Work for Shared {
         let parked = std::mem::take(&mut state.parked);
         let slots = std::mem::take(&mut state.slots);
         drop(state);
-        // What is freed may be large, and may run code of the caller's.
+        // Freed outside the lock: it may be large, and dropping may run the caller's code.
         drop((ready, parked, slots));
         self.changed.notify_all();
     }
@@ -404,8 +408,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Reads files with up to `threads` threads; at most `most_waiting` decoded bytes wait for their turn.
-    pub(crate) fn start(files: Vec<Open>, threads: usize, most_waiting: u64) -> Result<Self> {
+    /// Reads files with up to `threads` threads; at most `max_waiting` decoded bytes wait for their turn.
+    pub(crate) fn start(files: Vec<Open>, threads: usize, max_waiting: u64) -> Result<Self> {
         let state = State {
             next_file: 0,
             rest: BTreeMap::new(),
@@ -415,8 +419,8 @@ impl Stream {
             slots: BTreeMap::new(),
             unfinished: 0,
             front: (0, 0),
-            at_work: 0,
-            room: Room::new(most_waiting),
+            busy: 0,
+            room: Room::new(max_waiting),
             stopped: false,
         };
         let ended = files.is_empty();
@@ -455,7 +459,7 @@ impl Stream {
             }
             match slot.end.take() {
                 Some(Ok(lost)) => {
-                    lost.into_iter().for_each(|one| damage.push(one));
+                    lost.into_iter().for_each(|record| damage.push(record));
                     self.ended = !state.advance(files);
                     let more = state.unpark() + state.top_up(files, shared.threads);
                     drop(state);
@@ -484,7 +488,7 @@ impl Stream {
     #[cold]
     fn stopped(&mut self) -> Error {
         self.ended = true;
-        Error::invalid("reading was stopped: the program ends")
+        Error::invalid("reading was stopped because the program ends")
     }
 }
 
@@ -513,7 +517,7 @@ mod tests {
 
     /// Small files are read ahead up to the bound, even if nobody takes rows.
     #[test]
-    fn threads_go_on_while_nobody_takes_rows() {
+    fn threads_read_ahead_up_to_the_limit() {
         let opened = Arc::new(AtomicUsize::new(0));
         let file = || -> Open {
             let opened = opened.clone();
@@ -534,8 +538,7 @@ mod tests {
         assert_eq!(opened.load(Ordering::Relaxed), MAX_SLOTS + 100);
     }
 
-    /// The amount waiting is bounded, but the slot in front waits only for its own rows, and a single batch may exceed
-    /// the bound.
+    /// The waiting bytes are limited. The front slot waits only for its own rows, and a single batch may exceed the limit.
     #[test]
     fn rows_wait_for_room() {
         let mut room = Room::new(100);
@@ -544,7 +547,7 @@ mod tests {
         assert!(!room.enter(true, (0, 0), 50) && !room.enter(false, (0, 2), 20));
         room.leave(70);
         assert!(room.enter(true, (0, 0), 50));
-        // The rows of the next slot are now in front, and no longer count against those after it.
+        // The next slot is now in front; its rows no longer count against the later slots.
         room.front((0, 1));
         assert!(room.enter(false, (0, 2), 20));
         room.leave(90);

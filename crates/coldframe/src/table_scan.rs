@@ -9,7 +9,7 @@ use coldframe_core::{DamageLog, Error, Result, Scan, ScanReader, Split};
 use crate::File;
 use crate::dataset::rows::{SPLIT_BYTES, waiting_bytes};
 use crate::opened::Opened;
-use crate::stream::{Stream, open_before};
+use crate::stream::{Stream, already_open};
 
 /// The rows of some splits, one after another; a limit counts over all of them.
 pub struct TableScan {
@@ -19,7 +19,7 @@ pub struct TableScan {
     current: ScanReader,
     /// How to decode in parallel, until the first batch is requested.
     ahead: Option<Ahead>,
-    /// Decodes instead of `current`, which then only supplies the schema.
+    /// If set, it decodes the rows, and `current` only supplies the schema.
     stream: Option<Stream>,
     damage: DamageLog,
 }
@@ -27,7 +27,7 @@ pub struct TableScan {
 /// How splits are decoded in parallel.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
-    /// The minimum that a thread decodes, in bytes of the file.
+    /// The minimum file bytes that a thread decodes.
     pub split_bytes: u64,
     /// Decoded bytes that may be buffered in total.
     pub waiting_bytes: u64,
@@ -35,7 +35,7 @@ pub struct Ahead {
 
 impl Ahead {
     /// Suitable values for this many threads.
-    pub fn of_threads(threads: usize) -> Self {
+    pub fn for_threads(threads: usize) -> Self {
         Self { split_bytes: SPLIT_BYTES, waiting_bytes: waiting_bytes(threads) }
     }
 }
@@ -51,25 +51,25 @@ impl TableScan {
         Ok(Self { file, scan, rest, current, ahead: None, stream: None, damage })
     }
 
-    /// The whole table: up to [`Scan::threads`] threads decode several of its splits in parallel; they start when the
-    /// first batch is requested. With a limit only one thread is used: the scan may end anywhere.
+    /// Reads the whole table: up to [`Scan::threads`] threads decode its splits in parallel; they start when the first batch
+    /// is requested. A scan with a limit uses one thread, since it may end anywhere.
     pub fn try_new_parallel(file: File, scan: Scan, ahead: Ahead) -> Result<Self> {
-        if file.most_threads(&scan) < 2 || scan.limit.is_some() {
+        if file.max_threads(&scan) < 2 || scan.limit.is_some() {
             let whole = file.whole()?;
             return Self::try_new(file, scan, whole);
         }
         Ok(Self { ahead: Some(ahead), ..Self::try_new(file, scan, Vec::new())? })
     }
 
-    /// Cuts the table, and starts the threads if there is work for two.
+    /// Cuts the table into splits, and starts the threads if there is work for two.
     fn start(&mut self, ahead: Ahead) -> Result<()> {
         let splits = self.file.table.splits(ahead.split_bytes)?;
-        let threads = self.file.most_threads(&self.scan).min(coldframe_core::threads::MOST).min(splits.len());
+        let threads = self.file.max_threads(&self.scan).min(coldframe_core::threads::MAX).min(splits.len());
         if threads < 2 {
             self.rest = splits.into();
         } else {
             let (file, scan) = (self.file.clone(), self.scan.clone());
-            let open = open_before(Opened { file, scan, splits, adaptation: None });
+            let open = already_open(Opened { file, scan, splits, adaptation: None });
             self.stream = Some(Stream::start(vec![open], threads, ahead.waiting_bytes)?);
         }
         Ok(())

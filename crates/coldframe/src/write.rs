@@ -33,7 +33,7 @@ pub struct Dest {
 }
 
 impl Dest {
-    /// A path or URL, with the options of its store. `mode` says what may exist there.
+    /// A path or URL, with the options of its store. `mode`: whether a file may exist there.
     pub fn new(
         dest: impl AsRef<OsStr>,
         storage_options: &BTreeMap<String, String>,
@@ -73,7 +73,7 @@ impl FileWriter {
         Self::begin(schema, || dest.create(), dest.url(), format, options)
     }
 
-    /// Starts a file like [`FileWriter::create`], on the caller's own upload; errors call it `url`.
+    /// Like [`FileWriter::create`], on the caller's own upload; errors name the file `url`.
     pub fn begin(
         schema: &SchemaRef,
         upload: impl FnOnce() -> Result<Box<dyn Upload>>,
@@ -101,7 +101,7 @@ impl FileWriter {
         Ok(())
     }
 
-    /// The bytes of the file so far; formats write a stripe, a row group or a block at a time.
+    /// The bytes written so far; formats write a stripe, a row group or a block at a time.
     pub fn bytes(&self) -> u64 {
         self.upload.written()
     }
@@ -132,7 +132,7 @@ pub fn write_file(
     file.finish()
 }
 
-/// An upload that a format's writer writes to, and that is finished with the writer.
+/// An upload shared by a format's writer and the [`FileWriter`] that finishes it.
 #[derive(Clone)]
 struct Shared {
     upload: Arc<Mutex<Option<Box<dyn Upload>>>>,
@@ -151,7 +151,7 @@ impl Shared {
 
     fn take(&self) -> Result<Box<dyn Upload>> {
         let upload = self.upload.lock().unwrap_or_else(PoisonError::into_inner).take();
-        upload.ok_or_else(|| Error::invalid("an upload that was finished twice"))
+        upload.ok_or_else(|| Error::invalid("expected an open upload, found one that was finished already"))
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut dyn Upload) -> io::Result<T>) -> io::Result<T> {

@@ -26,15 +26,15 @@ pub(crate) fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead>
     };
     let n = count as usize;
     if n.div_ceil(4).saturating_mul(5) > stored.len() {
-        let found = stored.len();
-        return Err(Error::corrupt(format!("expected {count} offsets, found {found} bytes")));
+        let len = stored.len();
+        return Err(Error::corrupt(format!("expected {count} offsets, found {len} bytes")));
     }
     offsets.reserve(n.next_multiple_of(4) + 1);
     offsets.resize(n.next_multiple_of(4), 0);
     groups(stored, end.into(), offsets)?;
     offsets.truncate(n);
     offsets.push(end);
-    // `fold` instead of a search: it runs through without a branch.
+    // No early exit, so that the loop has no branch.
     let (mut last, mut ordered) = (12, true);
     for offset in offsets.iter() {
         ordered &= *offset >= last;
@@ -64,9 +64,8 @@ const fn low(n: u16) -> u8 {
     low
 }
 
-/// Fills `out`, whose length is a multiple of 4, with groups of integers; `at` is their offset, for errors. Does the
-/// same as [`Cursor::group_varint`], but without a check per group as long as enough bytes remain for the largest
-/// possible one.
+/// Fills `out`, whose length is a multiple of 4, with groups of integers; `at` is their offset, for errors. Equals
+/// [`Cursor::group_varint`], but checks no group's length while enough bytes remain for the largest possible group.
 fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
     let mut rest = stored;
     let (groups, _) = out.as_chunks_mut::<4>();
@@ -78,8 +77,8 @@ fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
         let [first, second, third, end] = STARTS.get(usize::from(*selector)).copied().unwrap_or_default();
         let value = |from: u8, to: u8| {
             // Each value begins within the first 12 of the sixteen bytes.
-            let word = window.get(from.into()..).and_then(|w| w.first_chunk()).copied().unwrap_or_default();
-            u32::from_le_bytes(word) & (u32::MAX >> (32 - 8 * u32::from(to - from)))
+            let bytes = window.get(from.into()..).and_then(|w| w.first_chunk()).copied().unwrap_or_default();
+            u32::from_le_bytes(bytes) & (u32::MAX >> (32 - 8 * u32::from(to - from)))
         };
         *group = [value(0, first), value(first, second), value(second, third), value(third, end)];
         rest = behind.get(end.into()..).unwrap_or_default();
@@ -99,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_are_what_the_cursor_reads(
+        fn groups_equal_those_of_the_cursor(
             values in proptest::collection::vec((any::<[u32; 4]>(), any::<[u8; 4]>()), 0..40),
             behind in 0usize..20,
             cut in 0usize..30,

@@ -44,7 +44,7 @@ pub(crate) struct BitShuffle {
 }
 
 impl BitShuffle {
-    /// Parses the header of the block that begins at byte `start`. `size` is that of the type.
+    /// Parses the header of the block that begins at byte `start`. `size`: bytes of a value of the type.
     pub(crate) fn new(bytes: &[u8], start: usize, size: usize) -> Result<(BlockHead, Self)> {
         let block = bytes.get(start..).unwrap_or_default();
         let mut cursor = Cursor::new(block, 0);
@@ -97,7 +97,7 @@ impl BitShuffle {
         }
     }
 
-    /// The same for values that are stored as `S`.
+    /// Decodes values that are stored as `S`.
     fn decode_as<S: Word, T: Word>(
         &mut self,
         bytes: &[u8],
@@ -128,7 +128,7 @@ impl BitShuffle {
                 whole
             };
             if !whole {
-                return Err(Error::corrupt("expected complete planes, found a part of them"));
+                return Err(Error::corrupt("expected complete planes, found fewer bytes"));
             }
             self.next += n;
             out = later;

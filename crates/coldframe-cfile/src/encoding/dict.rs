@@ -20,7 +20,7 @@ use crate::layout::types::KuduType;
 pub(crate) const CODE_WORDS: u32 = 1;
 /// Values follow.
 pub(crate) const VALUES: u32 = 2;
-/// How many bytes are copied per step, whatever the value's length. The excess is overwritten by the next value.
+/// A short value is copied as this many bytes; the next value overwrites the excess.
 const STEP: usize = 16;
 
 /// The values of code words.
@@ -63,7 +63,7 @@ impl Dictionary {
         self.longest.into()
     }
 
-    /// Whether it has none.
+    /// Whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -89,7 +89,7 @@ impl Dictionary {
         let mut end = start;
         offsets.extend(places.iter().map(|place| {
             end += self.entries.get(*place as usize).map_or(0, |(_, len)| *len as usize);
-            // More than 2^31 is refused below.
+            // More than 2^31 bytes are an error below.
             i32::try_from(end & 0x7fff_ffff).unwrap_or(i32::MAX)
         }));
         if end > i32::MAX as usize {
@@ -131,16 +131,16 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Fails unless each of `places` is that of a value or of null.
+    /// Fails unless each of `places` is the position of a value or null.
     pub fn check(&self, places: &[u32]) -> Result<()> {
-        let most = places.iter().copied().max().unwrap_or(0);
-        if (most as usize) < self.entries.len() { Ok(()) } else { Err(self.no_such(most)) }
+        let last = places.iter().copied().max().unwrap_or(0);
+        if (last as usize) < self.entries.len() { Ok(()) } else { Err(self.no_such_code_word(last)) }
     }
 
     #[cold]
     #[inline(never)]
-    fn no_such(&self, place: u32) -> Error {
-        let found = place.wrapping_sub(1);
-        Error::corrupt(format!("expected a code word below {}, found {found}", self.len()))
+    fn no_such_code_word(&self, place: u32) -> Error {
+        let code_word = place.wrapping_sub(1);
+        Error::corrupt(format!("expected a code word below {}, found {code_word}", self.len()))
     }
 }

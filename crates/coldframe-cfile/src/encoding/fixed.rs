@@ -36,7 +36,7 @@ pub(crate) enum Fixed {
 }
 
 impl Fixed {
-    /// Parses the header of the block that begins at byte `start`; `size` is that of the type.
+    /// Parses the header of the block that begins at byte `start`. `size`: bytes of a value of the type.
     pub(crate) fn new(
         encoding: Encoding,
         bytes: &[u8],
@@ -47,9 +47,9 @@ impl Fixed {
         match encoding {
             Encoding::Plain => {
                 let head = head(block)?;
-                let (needed, found) = ((head.count as usize).saturating_mul(size), block.len() - HEADER_LEN);
-                if needed != found {
-                    return Err(Error::corrupt(format!("expected {needed} bytes of values, found {found}")));
+                let (needed, stored) = ((head.count as usize).saturating_mul(size), block.len() - HEADER_LEN);
+                if needed != stored {
+                    return Err(Error::corrupt(format!("expected {needed} bytes of values, found {stored}")));
                 }
                 Ok((head, Self::Plain(start + HEADER_LEN)))
             }
@@ -123,9 +123,9 @@ impl Bits {
         let first = start + HEADER_LEN;
         match encoding {
             Encoding::Plain => {
-                let (needed, found) = ((head.count as usize).div_ceil(8), block.len() - HEADER_LEN);
-                if needed > found {
-                    return Err(Error::corrupt(format!("expected {needed} bytes of bits, found {found}")));
+                let (needed, stored) = ((head.count as usize).div_ceil(8), block.len() - HEADER_LEN);
+                if needed > stored {
+                    return Err(Error::corrupt(format!("expected {needed} bytes of bits, found {stored}")));
                 }
                 Ok((head, Self::Plain(first.saturating_mul(8))))
             }

@@ -18,8 +18,8 @@ pub(crate) fn decode(block: &[u8]) -> Result<(BlockHead, Vec<u32>)> {
     let n = count as usize;
     // A group of four takes at least five bytes.
     if n.div_ceil(4).saturating_mul(5) > cursor.remaining() {
-        let found = cursor.remaining();
-        return Err(Error::corrupt(format!("expected {count} values, found {found} bytes")));
+        let left = cursor.remaining();
+        return Err(Error::corrupt(format!("expected {count} values, found {left} bytes")));
     }
     let mut values = Vec::with_capacity(n.next_multiple_of(4));
     while values.len() < n {

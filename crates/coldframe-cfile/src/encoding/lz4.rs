@@ -1,13 +1,13 @@
 //! A decoder for the LZ4 blocks in BIT_SHUFFLE: small, of known size, full of short repeats.
 //!
 //! ```text
-//! sequence | token u8 | literal length.. | literals | distance u16 LE | match length.. |        the last has literals alone
+//! sequence | token u8 | literal length.. | literals | distance u16 LE | match length.. |        the last has only literals
 //! token    | literal length, 15 = more bytes follow | match length - 4, 15 = more |
 //! ```
 //!
 //! (`lz4/lz4`, `lz4_Block_format.md`.) Bit planes of ascending numbers repeat at distances of 1, 2, 4 or 8 bytes. A general decoder copies
-//! such repeats byte by byte. This one writes sixteen bytes at a time, and may write up to [`SLACK`] bytes beyond the requested
-//! output, which are ignored. On processors with SSSE3, `ssse3` does the same faster.
+//! such repeats byte by byte. This decoder writes sixteen bytes at a time, and may write up to [`SLACK`] bytes beyond the
+//! requested output, which are ignored. On processors with SSSE3, the decoder in `ssse3` is faster.
 
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
@@ -179,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_lz4() {
-        // A distance of zero, one before the start, lengths without an end, and empty input.
+    fn invalid_lz4_is_an_error() {
+        // A distance of zero, a distance before the start, lengths without an end, and empty input.
         for wrong in [&[0x10, 1, 0, 0][..], &[0x10, 1, 2, 0], &[0xf0, 255, 255], &[0x1f, 1, 1, 0, 255], &[]] {
             assert_eq!(decoded(wrong, 5), None, "{wrong:?}");
         }
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_make_the_same_of_garbage(
+        fn both_decoders_agree_on_garbage(
             src in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..4, Just(0xf0), Just(0xff)], 0..90),
             size in 0usize..400,
         ) {
@@ -199,7 +199,7 @@ mod tests {
         }
 
         #[test]
-        fn it_agrees_with_the_general_decoder(
+        fn decoders_agree_with_the_general_decoder(
             parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 1..40), 1usize..60), 0..30),
             hurt in proptest::collection::vec((any::<u16>(), any::<u8>()), 0..3),
         ) {
@@ -215,10 +215,10 @@ mod tests {
             }
             let mut general = Vec::new();
             let known = Decompressor::new().decompress_exact(Algorithm::Lz4, &packed, raw.len(), &mut general);
-            let found = decoded(&packed, raw.len());
+            let fast = decoded(&packed, raw.len());
             // Whatever the general decoder accepts, this one decodes to the same bytes.
             if known.is_ok() {
-                prop_assert_eq!(found, Some(general));
+                prop_assert_eq!(fast, Some(general));
             }
         }
     }

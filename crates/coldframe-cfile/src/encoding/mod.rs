@@ -9,9 +9,9 @@
 //! PREFIX             | group varint: count, first ordinal, restart interval, 0 | ...
 //! GROUP_VARINT       | group varint: count, smallest, first ordinal, 0 | ...
 //! ```
-//!
-//! Note the different order of count and ordinal. The count is that of the non-null values, the ordinal that of the first row. A
-//! decoder keeps its position in the block, but not the block: the caller passes the bytes with each call.
+//! The order of count and ordinal differs between encodings. The count is the number of non-null values, the ordinal is that
+//! of the first row. A decoder keeps its position in the block, but not the block: the caller passes the bytes with each
+//! call.
 
 pub(crate) mod binary;
 pub(crate) mod bit_shuffle;
@@ -26,7 +26,7 @@ pub(crate) mod transpose;
 use arrow_buffer::Buffer;
 use coldframe_core::{Error, Result};
 
-/// What a block's header states.
+/// The fields of a block's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockHead {
     /// The number of non-null values.
@@ -61,8 +61,8 @@ pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static 
 
     /// The first value of `src`.
     fn first(src: &[u8]) -> Option<Self> {
-        let mut one = [Self::default()];
-        Self::read(src, &mut one).then(|| one.first().copied()).flatten()
+        let mut value = [Self::default()];
+        Self::read(src, &mut value).then(|| value.first().copied()).flatten()
     }
 
     /// Reverses the bit transposition of `out.len()` values, a multiple of 8; `false` if `planes` is too short.
@@ -84,7 +84,7 @@ pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static 
     fn sign_extend(self) -> i128;
 }
 
-macro_rules! words {
+macro_rules! word_types {
     ($($type:ident $signed:ident $untranspose:ident;)*) => {$(
         impl Word for $type {
             const SIZE: usize = size_of::<$type>();
@@ -131,7 +131,7 @@ macro_rules! words {
     )*};
 }
 
-words! {
+word_types! {
     u8 i8 untranspose_u8;
     u16 i16 untranspose_u16;
     u32 i32 untranspose_u32;

@@ -1,4 +1,4 @@
-//! PREFIX: each value stores only what it does not share with the previous one.
+//! PREFIX: each value stores only the bytes after the prefix that it shares with the previous value.
 //!
 //! ```text
 //! block | group varint: count, first ordinal, restart interval, 0 | entry ... | restarts | number of restarts u32 LE |
@@ -16,7 +16,7 @@ use crate::encoding::BlockHead;
 /// Decodes all values of a block into `data`, which is cleared first, and their positions in it.
 pub(crate) fn decode(
     block: &[u8],
-    most: usize,
+    max_bytes: usize,
     data: &mut Vec<u8>,
     offsets: &mut Vec<u32>,
 ) -> Result<BlockHead> {
@@ -42,16 +42,16 @@ pub(crate) fn decode(
         let (shared, own, tail) = lengths(rest)?;
         let start = data.len();
         if shared > start - last {
-            let found = start - last;
+            let len = start - last;
             return Err(Error::corrupt(format!(
-                "expected a previous value of {shared} bytes, found one of {found}"
+                "expected a previous value of {shared} bytes, found {len} bytes"
             )));
         }
         let Some((value, behind)) = tail.split_at_checked(own) else {
             return Err(Error::corrupt(format!("expected {own} bytes of a value, found {}", tail.len())));
         };
-        if start + shared + own > most {
-            return Err(Error::corrupt(format!("expected values of at most {most} bytes, found more")));
+        if start + shared + own > max_bytes {
+            return Err(Error::corrupt(format!("expected values of at most {max_bytes} bytes, found more")));
         }
         data.extend_from_within(last..last + shared);
         data.extend_from_slice(value);

@@ -4,9 +4,8 @@
 //! run      | n << 1 varint | value, ceil(width / 8) bytes LE |                n times the value
 //! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       the last group may be incomplete
 //! ```
-//!
-//! The width is that of the type: 8, 16, 32 or 64 bits; one bit for booleans and for the bitmap of a nullable block. Only the block's
-//! header states the number of values.
+//! The width is that of the type: 8, 16, 32 or 64 bits; one bit for booleans and for the bitmap of a nullable block. Only the
+//! block's header stores the number of values.
 
 use arrow_buffer::BooleanBufferBuilder;
 use coldframe_core::{Error, Result};
@@ -46,25 +45,25 @@ impl Rle {
             let n = usize::try_from(head >> 1).unwrap_or(usize::MAX);
             let at = self.next + (rest.len() - cursor.remaining());
             if n == 0 {
-                return Err(Error::corrupt("expected a run of 1 or more, found one of 0"));
+                return Err(Error::corrupt("expected a run of 1 or more values, found a run of 0"));
             }
             let rest = cursor.remaining();
-            let (held, run) = match head & 1 {
+            let (len, run) = match head & 1 {
                 0 => (size, Run::Repeat { at, left: n }),
-                // Whole-byte values end with the last one: their last group is not padded in the file.
+                // Whole-byte values end with the last value: their last group is not padded in the file.
                 _ if bits => {
-                    let held = n.min(rest);
-                    (held, Run::Literal { at: at.saturating_mul(8), left: held.saturating_mul(8) })
+                    let len = n.min(rest);
+                    (len, Run::Literal { at: at.saturating_mul(8), left: len.saturating_mul(8) })
                 }
                 _ => {
                     let left = n.saturating_mul(8).min(rest / size.max(1));
                     (left * size, Run::Literal { at, left })
                 }
             };
-            if held > rest || held == 0 {
+            if len > rest || len == 0 {
                 return Err(Error::corrupt(format!("expected a run of {n}, found {rest} bytes")));
             }
-            self.next = at + held;
+            self.next = at + len;
             self.run = run;
         }
         Ok(())

@@ -3,14 +3,14 @@
 //! ```text
 //! values  | value 0: byte 0 .. byte W-1 | value 1 | ...                            n values, a multiple of 8
 //! planes  | plane 0 | plane 1 | ... | plane 8W-1 |                                 n / 8 bytes each
-//!         plane 8k + j: bit j of byte k of every value; that of value i is bit i % 8 of byte i / 8
+//!         plane 8k + j: bit j of byte k of every value; value i has bit i % 8 of byte i / 8
 //! ```
 //!
 //! The code processes sixty-four values at a time: the eight planes of a byte are eight 64-bit words. Three rounds of exchanges between
 //! words transpose them, so that byte `g` of word `e` becomes the byte of value `8g + e`; the bytes are then stored at their
 //! positions. The arrays have constant size, so the compiler can use the vector instructions of the target. For the most common
-//! values, of four and eight bytes, `sse2` is faster; on processors with AVX-512 and GFNI, `avx512` is fastest for all. The tests
-//! compare each of them with the description, bit by bit.
+//! values, of four and eight bytes, `sse2` is faster; on processors with AVX-512 and GFNI, `avx512` is fastest for all sizes.
+//! The tests compare each variant with the layout above, bit by bit.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -100,7 +100,7 @@ fn narrow_u64(planes: &[u8], stride: usize, out: &mut [u64]) {
     });
 }
 
-/// For any target.
+/// The transposition for any target.
 fn portable<const W: usize, T: Copy>(
     planes: &[u8],
     stride: usize,
@@ -112,17 +112,17 @@ fn portable<const W: usize, T: Copy>(
 
 /// Exchanges, between words `i` and `i + STEP`, the bits that `MASK` selects.
 #[inline(always)]
-fn exchange<const STEP: usize>(words: &mut [u64; 8], mask: u64) {
+fn exchange<const STEP: usize>(lanes: &mut [u64; 8], mask: u64) {
     let mut i = 0;
     while i < 8 {
         if i & STEP == 0
-            && let [Some(low), Some(high)] = [words.get(i).copied(), words.get(i + STEP).copied()]
+            && let [Some(low), Some(high)] = [lanes.get(i).copied(), lanes.get(i + STEP).copied()]
         {
             let moved = ((low >> STEP) ^ high) & mask;
-            if let Some(place) = words.get_mut(i) {
+            if let Some(place) = lanes.get_mut(i) {
                 *place = low ^ moved << STEP;
             }
-            if let Some(place) = words.get_mut(i + STEP) {
+            if let Some(place) = lanes.get_mut(i + STEP) {
                 *place = high ^ moved;
             }
         }
@@ -130,16 +130,16 @@ fn exchange<const STEP: usize>(words: &mut [u64; 8], mask: u64) {
     }
 }
 
-/// Transposes the 8 x 8 bits that each byte position of eight words holds: bit `e` of byte `g` of word `j` becomes bit `j` of
+/// Transposes the 8 x 8 bits at each byte position of eight words: bit `e` of byte `g` of word `j` becomes bit `j` of
 /// byte `g` of word `e`.
 #[inline(always)]
-fn turn(words: &mut [u64; 8]) {
-    exchange::<1>(words, 0x5555_5555_5555_5555);
-    exchange::<2>(words, 0x3333_3333_3333_3333);
-    exchange::<4>(words, 0x0f0f_0f0f_0f0f_0f0f);
+fn turn(lanes: &mut [u64; 8]) {
+    exchange::<1>(lanes, 0x5555_5555_5555_5555);
+    exchange::<2>(lanes, 0x3333_3333_3333_3333);
+    exchange::<4>(lanes, 0x0f0f_0f0f_0f0f_0f0f);
 }
 
-/// Handles lengths that are not a multiple of 64; whole tiles are left to `whole`. There must be enough planes.
+/// Handles lengths that are not a multiple of 64; `whole` handles whole tiles. There must be enough planes.
 #[inline(always)]
 fn tiled<const W: usize, T: Copy>(
     planes: &[u8],
@@ -154,9 +154,9 @@ fn tiled<const W: usize, T: Copy>(
     for (g, group) in rest.chunks_exact_mut(8).enumerate() {
         let mut turned = [[[0u8; 8]; 8]; W];
         for (k, bytes) in turned.iter_mut().enumerate() {
-            let mut words = load::<1>(planes, stride, k, tiled * 8 + g);
-            turn(&mut words);
-            *bytes = words.map(u64::to_le_bytes);
+            let mut lanes = load::<1>(planes, stride, k, tiled * 8 + g);
+            turn(&mut lanes);
+            *bytes = lanes.map(u64::to_le_bytes);
         }
         for (e, place) in group.iter_mut().enumerate() {
             *place = value(gather(&turned, e, 0));
@@ -174,9 +174,9 @@ fn portable_tiles<const W: usize, T: Copy>(
     for (t, tile) in tiles.iter_mut().enumerate() {
         let mut turned = [[[0u8; 8]; 8]; W];
         for (k, bytes) in turned.iter_mut().enumerate() {
-            let mut words = load::<8>(planes, stride, k, t * 8);
-            turn(&mut words);
-            *bytes = words.map(u64::to_le_bytes);
+            let mut lanes = load::<8>(planes, stride, k, t * 8);
+            turn(&mut lanes);
+            *bytes = lanes.map(u64::to_le_bytes);
         }
         store(&turned, tile, value);
     }
@@ -188,18 +188,18 @@ fn load<const N: usize>(planes: &[u8], stride: usize, k: usize, at: usize) -> [u
     std::array::from_fn(|j| {
         let from = (k * 8 + j) * stride + at;
         let bytes = planes.get(from..).and_then(|p| p.first_chunk::<N>());
-        let mut word = [0u8; 8];
-        if let (Some(bytes), Some(place)) = (bytes, word.first_chunk_mut::<N>()) {
+        let mut lane = [0u8; 8];
+        if let (Some(bytes), Some(place)) = (bytes, lane.first_chunk_mut::<N>()) {
             *place = *bytes;
         }
-        u64::from_le_bytes(word)
+        u64::from_le_bytes(lane)
     })
 }
 
 #[inline(always)]
 fn gather<const W: usize>(turned: &[[[u8; 8]; 8]; W], e: usize, g: usize) -> [u8; W] {
     std::array::from_fn(|k| {
-        turned.get(k).and_then(|words| words.get(e)).and_then(|word| word.get(g)).copied().unwrap_or(0)
+        turned.get(k).and_then(|lanes| lanes.get(e)).and_then(|lane| lane.get(g)).copied().unwrap_or(0)
     })
 }
 
@@ -230,12 +230,12 @@ pub(crate) fn transpose<const W: usize, T: Copy>(
     for (g, group) in values.chunks_exact(8).enumerate() {
         let group: Vec<[u8; W]> = group.iter().map(|v| bytes(*v)).collect();
         for k in 0..W {
-            let mut words: [u64; 8] =
+            let mut lanes: [u64; 8] =
                 std::array::from_fn(|e| group.get(e).and_then(|b| b.get(k)).copied().map_or(0, u64::from));
-            turn(&mut words);
-            for (j, word) in words.iter().enumerate() {
+            turn(&mut lanes);
+            for (j, lane) in lanes.iter().enumerate() {
                 if let Some(place) = planes.get_mut((k * 8 + j) * stride + g) {
-                    let [low, ..] = word.to_le_bytes();
+                    let [low, ..] = lane.to_le_bytes();
                     *place = low;
                 }
             }
@@ -265,7 +265,7 @@ mod tests {
         planes
     }
 
-    /// Checks that the fastest variant of the processor, that of any x86-64 (`narrow`) and the portable one agree.
+    /// Checks that the processor's fastest variant, the variant of any x86-64 (`narrow`) and the portable variant agree.
     fn agrees<const W: usize, T: Word + PartialEq>(
         values: &[T],
         value: impl Fn([u8; W]) -> T,
@@ -296,16 +296,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn planes_agree_with_the_description(
+        fn planes_agree_with_the_layout(
             bytes in proptest::collection::vec(any::<u8>(), 0..1700),
-            words in proptest::collection::vec(any::<u32>(), 0..1700),
+            numbers in proptest::collection::vec(any::<u32>(), 0..1700),
             longs in proptest::collection::vec(any::<u64>(), 0..1300),
             wide in proptest::collection::vec(any::<i128>(), 0..1200),
         ) {
             agrees(&bytes, u8::from_le_bytes, |p, s, out| portable(p, s, out, u8::from_le_bytes));
-            let halves: Vec<u16> = words.iter().map(|w| u16::try_from(w >> 16).unwrap()).collect();
+            let halves: Vec<u16> = numbers.iter().map(|w| u16::try_from(w >> 16).unwrap()).collect();
             agrees(&halves, u16::from_le_bytes, |p, s, out| portable(p, s, out, u16::from_le_bytes));
-            agrees(&words, u32::from_le_bytes, narrow_u32);
+            agrees(&numbers, u32::from_le_bytes, narrow_u32);
             agrees(&longs, u64::from_le_bytes, narrow_u64);
             agrees(&wide, i128::from_le_bytes, |p, s, out| portable(p, s, out, i128::from_le_bytes));
         }

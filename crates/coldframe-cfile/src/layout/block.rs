@@ -48,7 +48,7 @@ impl BlockPointer {
         }
         let (offset, size) = (self.offset, self.size);
         Err(Error::corrupt(format!(
-            "expected a block before byte {end}, found one at {offset} of {size} bytes"
+            "expected a block before byte {end}, found a block at {offset} of {size} bytes"
         )))
     }
 
@@ -74,7 +74,7 @@ impl DataBlock {
     }
 }
 
-/// How all blocks of a file are stored.
+/// The storage of all blocks of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockFormat {
     /// The version of the layout.
@@ -85,7 +85,7 @@ pub struct BlockFormat {
     pub checksums: bool,
     /// Whether checksums are verified.
     pub verify: bool,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
 }
 
@@ -117,7 +117,7 @@ impl BlockFormat {
         self.open_bounded(stored, at, decompressor, scratch, |size| self.limits.block("block", size))
     }
 
-    /// The same; `bound` checks the size before memory is allocated.
+    /// Like [`Self::open`]; `bound` checks the size before memory is allocated.
     fn open_bounded(
         &self,
         stored: &Bytes,
@@ -156,8 +156,7 @@ impl BlockFormat {
         Ok(None)
     }
 
-    /// The contents of a block that points to others, in a file of `file_len` bytes, which bounds their decompressed
-    /// size.
+    /// The contents of an index block in a file of `file_len` bytes, which limits their decompressed size.
     pub fn open_metadata(&self, stored: &Bytes, at: u64, file_len: u64) -> Result<Bytes> {
         let bound = |size| {
             self.limits.decoded("index block, decompressed", size, file_len)?;

@@ -1,4 +1,4 @@
-//! Bloom files: whether a rowset may hold a key.
+//! Bloom files: filters of the keys of a rowset.
 //!
 //! ```text
 //! file  | a CFile of BINARY without values: the value index leads from a block's first key to the block |
@@ -33,10 +33,10 @@ impl<'a> BloomBlock<'a> {
         let header = BloomBlockHeader::decode(message).map_err(|e| {
             Error::corrupt(format!("expected a header, found something else ({e})")).at(message_at)
         })?;
-        let found = header.num_hash_functions.unwrap_or(0);
-        let hashes = u32::try_from(found).ok().filter(|n| (1..=1024).contains(n));
+        let number = header.num_hash_functions.unwrap_or(0);
+        let hashes = u32::try_from(number).ok().filter(|n| (1..=1024).contains(n));
         let hashes = hashes.ok_or_else(|| {
-            Error::corrupt(format!("expected 1 to 1024 hash functions, found {found}")).at(message_at)
+            Error::corrupt(format!("expected 1 to 1024 hash functions, found {number}")).at(message_at)
         })?;
         if cursor.is_empty() || cursor.remaining() > (u32::MAX / 8) as usize {
             return Err(Error::corrupt(format!("expected bits, found {} bytes", cursor.remaining())).at(at));
@@ -49,7 +49,7 @@ impl<'a> BloomBlock<'a> {
         self.bits.len() as u64 * 8
     }
 
-    /// Whether there are no bits, which is never so in a parsed block.
+    /// Whether there are no bits; never true for a parsed block.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }

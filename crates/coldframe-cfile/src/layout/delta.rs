@@ -88,8 +88,8 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 pub fn sorted_varint(cursor: &mut Cursor<'_>) -> Result<u64> {
     let before = cursor.rest();
     let Some((number, behind)) = varint(before) else {
-        let found = before.len();
-        let e = Error::corrupt(format!("expected a sortable varint, found {found} bytes"));
+        let len = before.len();
+        let e = Error::corrupt(format!("expected a sortable varint, found {len} bytes"));
         return Err(e.at(cursor.offset()));
     };
     cursor.skip(before.len() - behind.len())?;
@@ -111,7 +111,7 @@ impl<'a> Delta<'a> {
             let (kind, cells) = rest.split_first()?;
             Some((row, time, *kind, cells))
         };
-        let Some((row, time, kind, cells)) = parts() else { return Err(cut_short(entry, at)) };
+        let Some((row, time, kind, cells)) = parts() else { return Err(truncated(entry, at)) };
         let kind = match kind {
             1 => ChangeType::Update,
             2 if cells.is_empty() => ChangeType::Delete,
@@ -139,7 +139,7 @@ impl<'a> Delta<'a> {
         }
     }
 
-    /// A cell whose id or length takes more than a byte, or one that is cut short.
+    /// A cell whose id or length takes more than a byte, or a truncated cell.
     #[inline(never)]
     fn long_cell(&mut self) -> Result<Cell<'a>> {
         let mut cells = Cursor::new(self.cells, self.at);
@@ -158,9 +158,9 @@ impl<'a> Delta<'a> {
 
 #[cold]
 #[inline(never)]
-fn cut_short(entry: &[u8], at: u64) -> Error {
-    let found = entry.len();
-    Error::corrupt(format!("expected a row, a time and a kind, found {found} bytes")).at(at)
+fn truncated(entry: &[u8], at: u64) -> Error {
+    let len = entry.len();
+    Error::corrupt(format!("expected a row, a time and a kind, found {len} bytes")).at(at)
 }
 
 #[cold]
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_that_sort_by_their_bytes() {
+    fn sortable_varints_parse() {
         let cases: [(u64, &[u8]); 10] = [
             (0, &[0]),
             (240, &[240]),
@@ -252,8 +252,8 @@ mod tests {
     #[test]
     fn offsets_outside_of_the_values_are_errors() {
         let mut block = Vec::new();
-        for word in [0u32, 2, 15] {
-            block.extend(word.to_le_bytes());
+        for number in [0u32, 2, 15] {
+            block.extend(number.to_le_bytes());
         }
         block.extend(b"abc");
         block.extend([0, 12, 13, 0, 0]);

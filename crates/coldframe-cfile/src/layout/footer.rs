@@ -23,7 +23,7 @@ use super::types::{Compression, Encoding, KuduType, Version};
 pub const FRAME_LEN: u64 = 12;
 /// The length of a checksum.
 pub const CHECKSUM_LEN: u64 = 4;
-/// How many bytes at the end of a file are read first.
+/// Bytes at the end of a file to read first.
 const TAIL_GUESS: u64 = 1024;
 /// The bit of `incompatible_features` for checksums.
 pub const CHECKSUM_FEATURE: u32 = 1;
@@ -37,7 +37,7 @@ pub struct Footer {
     pub version: Version,
     /// The values' type.
     pub data_type: KuduType,
-    /// How they are encoded.
+    /// The values' encoding.
     pub encoding: Encoding,
     /// The number of values, including nulls.
     pub num_values: u64,
@@ -45,7 +45,7 @@ pub struct Footer {
     pub positional: Option<BlockPointer>,
     /// The root of the value index.
     pub value: Option<BlockPointer>,
-    /// How blocks are compressed.
+    /// The compression of blocks.
     pub compression: Compression,
     /// Key-value pairs that the writer added.
     pub metadata: Vec<MetadataPair>,
@@ -113,11 +113,11 @@ fn read_footer(source: &dyn ReadAt, verify: bool, limits: &Limits) -> Result<Foo
     message::check::<CFileFooter>(message, limits, len).map_err(|e| e.at(message_at))?;
     let message = CFileFooter::decode(message).map_err(|e| malformed(&e).at(message_at))?;
     let incompatible = message.incompatible_features.unwrap_or(0);
-    let summed_too = incompatible & CHECKSUM_FEATURE != 0;
-    if summed_too && verify {
+    let has_checksums = incompatible & CHECKSUM_FEATURE != 0;
+    if has_checksums && verify {
         checksum::check_crc32c(stored, summed).map_err(|e| e.at(wanted))?;
     }
-    let range = if summed_too { wanted } else { message_at }..len;
+    let range = if has_checksums { wanted } else { message_at }..len;
     parse(message, version, range).map_err(|e| e.at(message_at))
 }
 
@@ -130,8 +130,8 @@ fn frame(bytes: &[u8], at: u64) -> Result<(Version, u32)> {
     let mut cursor = Cursor::new(bytes, at);
     let magic = cursor.take(8)?;
     let version = Version::of(magic).ok_or_else(|| {
-        let found = magic.escape_ascii();
-        Error::corrupt(format!("magic: expected \"kuducfl2\" or \"kuducfil\", found \"{found}\"")).at(at)
+        let actual = magic.escape_ascii();
+        Error::corrupt(format!("magic: expected \"kuducfl2\" or \"kuducfil\", found \"{actual}\"")).at(at)
     })?;
     Ok((version, cursor.u32_le()?))
 }
@@ -186,9 +186,10 @@ fn read_header(source: &dyn ReadAt, verify: bool, limits: &Limits, footer: &mut 
     let first = source.read(0..room.min(64))?;
     let (version, message_len) = frame(&first, 0)?;
     if version != footer.version {
-        return Err(
-            Error::corrupt("expected the magic of the file's end, found that of another version").at(0)
-        );
+        return Err(Error::corrupt(
+            "expected the magic of the file's end, found the magic of another version",
+        )
+        .at(0));
     }
     let message_len = limits.metadata("header", message_len.into())? as u64;
     let sum_len = if footer.has_checksums() { CHECKSUM_LEN } else { 0 };

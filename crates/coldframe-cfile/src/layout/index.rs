@@ -1,4 +1,4 @@
-//! The B-trees that lead to data blocks: the positional index by ordinal, the value index by key.
+//! The B-trees over data blocks: the positional index by ordinal, the value index by key.
 //!
 //! ```text
 //! index block | entry ... | offset of each entry u32 LE ... | IndexBlockTrailerPB | its length u32 LE |
@@ -51,10 +51,10 @@ impl IndexBlock {
         let (before, trailer) = body.split_at(trailer_at);
         let trailer = IndexBlockTrailer::decode(trailer)
             .map_err(|e| Error::corrupt(format!("expected a trailer, found something else ({e})")))?;
-        let found = trailer.num_entries.unwrap_or(-1);
-        let entries = usize::try_from(found).ok().filter(|n| *n <= before.len() / 4);
+        let number = trailer.num_entries.unwrap_or(-1);
+        let entries = usize::try_from(number).ok().filter(|n| *n <= before.len() / 4);
         let entries = entries.ok_or_else(|| {
-            Error::corrupt(format!("expected at most {} entries, found {found}", before.len() / 4))
+            Error::corrupt(format!("expected at most {} entries, found {number}", before.len() / 4))
         })?;
         let leaf = match trailer.block_type {
             Some(0) => true,

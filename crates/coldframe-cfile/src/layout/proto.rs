@@ -8,8 +8,7 @@
 //! IndexBlockTrailerPB | 1 num_entries | 2 type |
 //! BloomBlockHeaderPB  | 1 num_hash_functions |
 //! ```
-//!
-//! Fields that the description calls required are optional here, so that a message without one is an error that names it.
+//! Fields that are required in `cfile.proto` are optional here, so that an error can name a missing field.
 
 use coldframe_encoding::limits::message::{Shape, Shaped};
 

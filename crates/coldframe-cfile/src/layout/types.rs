@@ -8,21 +8,22 @@ use coldframe_encoding::codec::Algorithm;
 
 /// The magic up to Kudu 1.2.
 pub const MAGIC_V1: &[u8; 8] = b"kuducfil";
-/// The magic since.
+/// The magic since Kudu 1.3.
 pub const MAGIC_V2: &[u8; 8] = b"kuducfl2";
 
 macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident, $what:literal: $($(#[$vdoc:meta])* $variant:ident = $number:literal $text:literal;)*) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum $name {
             $($(#[$vdoc])* $variant,)*
         }
 
         impl $name {
             /// Its names in Kudu.
-            pub const WORDS: &'static [coldframe_core::options::Word] =
-                &[$(coldframe_core::options::Word { name: $text, aliases: &[] }),*];
+            pub const NAMES: &'static [coldframe_core::options::Choice] =
+                &[$(coldframe_core::options::Choice { name: $text, aliases: &[] }),*];
 
             /// The variant with this number in the file.
             pub fn from_number(number: i32) -> Result<Self> {
@@ -57,13 +58,13 @@ macro_rules! numbered {
     };
 }
 
-/// `NESTED` in Kudu's sources, of which arrays are the only kind. No release up to 1.18.1 supports it.
+/// `NESTED` in Kudu's sources; its only kind is arrays. No release up to 1.18.1 supports it.
 const NESTED: i32 = 21;
 
 fn unknown(what: &str, number: i32) -> Error {
     match (what, number) {
         ("data type", NESTED) => Error::unsupported("columns of arrays (later than Kudu 1.18.1)"),
-        _ => Error::unsupported(format!("the {what} with the number {number}")),
+        _ => Error::unsupported(format!("an unknown {what}: number {number}")),
     }
 }
 
@@ -115,11 +116,11 @@ numbered! {
 }
 
 numbered! {
-    /// How values are encoded.
+    /// The encoding of values.
     Encoding, "encoding":
     /// Contiguous values.
     Plain = 1 "PLAIN_ENCODING";
-    /// Only what a value does not share with the previous one.
+    /// The bytes after the prefix that a value shares with the previous value.
     Prefix = 2 "PREFIX_ENCODING";
     /// Integers as differences from the block's smallest, in groups of four.
     GroupVarint = 3 "GROUP_VARINT";
@@ -132,7 +133,7 @@ numbered! {
 }
 
 numbered! {
-    /// How blocks are compressed.
+    /// The compression of blocks.
     Compression, "compression":
     /// Uncompressed.
     None = 1 "NO_COMPRESSION";
@@ -156,7 +157,7 @@ impl Compression {
     }
 }
 
-/// How a value is stored in memory.
+/// The form of a value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Physical {
     /// One bit.
@@ -168,7 +169,7 @@ pub enum Physical {
 }
 
 impl KuduType {
-    /// How its values are stored in memory.
+    /// The form of its values in memory.
     pub fn physical(self) -> Physical {
         match self {
             Self::UInt8 | Self::Int8 => Physical::Fixed(1),
@@ -217,10 +218,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_named() {
+    fn unknown_numbers_are_errors() {
         let refused = |number| KuduType::from_number(number).unwrap_err().to_string();
         assert!(refused(21).contains("columns of arrays"), "{}", refused(21));
-        assert!(refused(99).contains("the data type with the number 99"));
+        assert!(refused(99).contains("an unknown data type: number 99"));
         assert_eq!(KuduType::from_number(20).unwrap(), KuduType::Date);
     }
 }

@@ -51,7 +51,7 @@ impl CFile {
                 None => 0..rows.start + 1,
             };
             if !expected.contains(&first) {
-                let e = format!("expected an ordinal of {}..{}, found {first}", expected.start, expected.end);
+                let e = format!("expected an ordinal in {}..{}, found {first}", expected.start, expected.end);
                 return Err(Error::corrupt(e).at(root.offset));
             }
             if let Some(last) = blocks.last_mut() {
@@ -72,8 +72,8 @@ impl CFile {
         Ok(blocks)
     }
 
-    /// The blocks that hold `rows`, as far as they can be found; the rest goes to `lost`. Losses do not depend on the
-    /// requested rows: the whole index is walked, once per open file.
+    /// The blocks of `rows` that can be located; the others are added to `lost`. Losses do not depend on the requested rows:
+    /// the whole index is walked, once per open file.
     pub fn blocks_lossy(&self, rows: Range<u64>, lost: &mut Vec<Loss>) -> Result<Vec<DataBlock>> {
         let located = self.located(|| self.locate_all())?;
         let clipped = |all: &Range<u64>| all.start.max(rows.start)..all.end.min(rows.end);
@@ -103,8 +103,8 @@ impl CFile {
         }
     }
 
-    /// Each index step begins where the previous one ends. A step whose ordinal is unknown, or does not ascend, makes
-    /// the end of the previous one unknown: both are lost.
+    /// Each index step begins where the previous step ends. If the ordinal of a step is unknown, or does not ascend, the end
+    /// of the previous step is unknown too: both are lost.
     fn locate(&self, all: u64, located: &mut Located) -> Result<()> {
         let mut walk = self.walk(self.positional_root()?)?.lossy();
         let mut spans = Spans { located, all, open: None };
@@ -128,7 +128,7 @@ impl CFile {
         Ok(())
     }
 
-    /// All data blocks of the value index, for files without a positional index: delta files, indexes, blooms.
+    /// All data blocks of the value index, for files without a positional index: delta files, indexes, bloom files.
     pub fn blocks_by_value(&self) -> Result<Vec<BlockPointer>> {
         let mut blocks = Vec::new();
         self.each_by_value(false, |step| {
@@ -139,7 +139,7 @@ impl CFile {
         Ok(blocks)
     }
 
-    /// The same, as far as the index can be read; the rest goes to `lost`, with an unknown number of rows.
+    /// The same for an index that may be damaged; unreadable parts are added to `lost`, with an unknown number of rows.
     pub(crate) fn blocks_by_value_lossy(&self, lost: &mut Vec<Loss>) -> Result<Vec<BlockPointer>> {
         let mut blocks = Vec::new();
         let done = self.each_by_value(true, |step| match step {
@@ -156,15 +156,15 @@ impl CFile {
         Ok(blocks)
     }
 
-    fn each_by_value(&self, lossy: bool, mut see: impl FnMut(Step)) -> Result<()> {
+    fn each_by_value(&self, lossy: bool, mut visit: impl FnMut(Step)) -> Result<()> {
         let name = || VALUE_INDEX;
-        let root = self.footer().value.ok_or_else(|| Error::unsupported("a CFile without an index"))?;
+        let root = self.footer().value.ok_or_else(|| Error::unsupported("a CFile without a value index"))?;
         let mut walk = self.walk(root).within(name)?;
         if lossy {
             walk = walk.lossy();
         }
         while let Some(step) = walk.step().within(name)? {
-            see(step);
+            visit(step);
         }
         Ok(())
     }
@@ -179,8 +179,7 @@ impl CFile {
         let name = || "value index";
         let mut walk = self.walk(root).within(name)?;
         if let Some(lower) = lower {
-            // Equal values cannot begin in the block before the separator that equals them: a separator is greater than
-            // all values before it.
+            // A separator is greater than all values before it, so values that equal it cannot begin in an earlier block.
             walk.seek(lower).within(name)?;
         }
         let (mut first, mut behind) = (None, None);
@@ -211,7 +210,7 @@ fn ordinal(key: &[u8]) -> Result<u64> {
     Ok(u32::from_be_bytes(bytes).into())
 }
 
-/// What a range of ordinals is.
+/// The kind of a range of ordinals.
 enum Span {
     Block(BlockPointer),
     Lost(Range<u64>, String),
@@ -238,7 +237,7 @@ impl Spans<'_> {
                         Span::Lost(bytes, reason) => Span::Lost(bytes, reason),
                         Span::Block(_) => Span::Lost(
                             pointer.range(),
-                            "expected ascending ordinals, found another".to_owned(),
+                            "expected ascending ordinals, found a smaller ordinal".to_owned(),
                         ),
                     };
                 }
@@ -264,7 +263,7 @@ impl Spans<'_> {
             Some((first, Span::Lost(bytes, reason))) => self.lose(first..end, bytes, reason),
             // The first block does not begin at the first value.
             None if end > 0 => {
-                self.lose(0..end, 0..0, "no data block in the index holds these ordinals".to_owned());
+                self.lose(0..end, 0..0, "no data block in the index has these ordinals".to_owned());
             }
             None => {}
         }

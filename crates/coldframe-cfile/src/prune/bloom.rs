@@ -9,7 +9,7 @@ use crate::open::{CFile, Purpose};
 /// `false` only if `key` (in encoded form) is in no block of the bloom file.
 pub fn might_contain(file: &CFile, key: &[u8]) -> Result<bool> {
     if Purpose::of(file.footer())? != Purpose::Bloom {
-        return Err(Error::unsupported("a look-up by bloom filter in a CFile that is no bloom file"));
+        return Err(Error::unsupported("a look-up by bloom filter in a CFile that is not a bloom file"));
     }
     let Some(root) = file.footer().value else { return Ok(true) };
     let find = || -> Result<bool> {

@@ -1,7 +1,7 @@
-//! Finds the ordinal of an encoded key in a file that is sorted by key: a table's only key column, or an index of composite keys.
+//! Finds the ordinal of an encoded key in a file sorted by key: a table's only key column, or an index of composite keys.
 //!
 //! ```text
-//! key ──▶ value index: the last separator that is not greater ──▶ data block, decoded once ──▶ binary search ──▶ ordinal
+//! key ──▶ value index: the last separator at most the key ──▶ data block, decoded once ──▶ binary search ──▶ ordinal
 //! ```
 //!
 //! If keys are requested in order, each block is read once.
@@ -100,7 +100,7 @@ impl KeyFinder {
     fn column(&self, blocks: &[DataBlock], pointer: BlockPointer) -> Result<Keys> {
         let at = blocks.partition_point(|b| b.pointer.offset < pointer.offset);
         let block = blocks.get(at).filter(|b| b.pointer == pointer).ok_or_else(|| {
-            let e = "expected a data block that is in the positional index, found another";
+            let e = "expected a data block of the positional index, found another block";
             Error::corrupt(e).at(pointer.offset)
         })?;
         let data_type = self.file.footer().data_type;
@@ -124,16 +124,16 @@ impl KeyFinder {
         Ok(keys)
     }
 
-    /// The keys of an index block, which states its own first ordinal.
+    /// The keys of an index block, which stores its first ordinal.
     fn composite(&self, pointer: BlockPointer) -> Result<Keys> {
         let format = self.file.format();
         format.limits.block("block of an index of keys", pointer.size.into())?;
         let stored = self.file.source().read(pointer.range())?;
         let block = format.open_owned(&stored, pointer.offset)?;
         let (mut data, mut offsets) = (Vec::new(), Vec::new());
-        let most = usize::try_from(format.limits.max_block_bytes).unwrap_or(usize::MAX);
+        let max_bytes = usize::try_from(format.limits.max_block_bytes).unwrap_or(usize::MAX);
         let (head, base) = match self.file.footer().encoding {
-            Encoding::Prefix => (prefix::decode(&block, most, &mut data, &mut offsets)?, 0),
+            Encoding::Prefix => (prefix::decode(&block, max_bytes, &mut data, &mut offsets)?, 0),
             Encoding::Plain => {
                 let head = binary::offsets(&block, &mut offsets)?;
                 let first = offsets.first().map_or(0, |o| *o as usize);

@@ -28,8 +28,7 @@ pub struct KeyColumn<'a> {
     pub arrow: &'a DataType,
 }
 
-/// The key of `value[i]`, whose type is one in which values of `data_type` are returned; `None` if it is not a valid
-/// key.
+/// The key of `value[i]`, an array of a type in which values of `data_type` are returned; `None` if it is not a valid key.
 pub fn encode(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     put(data_type, cell(data_type, value, i)?, true, &mut key);
@@ -175,7 +174,7 @@ impl<'a> Limits<'a> {
                 }
             }
             Predicate::In { column, values, negated: false } if column == self.column.name => {
-                // A null in the list matches rows without a value, which no key has.
+                // A null in the list matches only null rows, which no key column has.
                 let valid = (0..values.len()).filter(|i| values.is_valid(*i));
                 let keys: Option<Vec<_>> = valid.map(|i| self.key(values, i)).collect();
                 let mut keys = keys.unwrap_or_default();
@@ -224,7 +223,7 @@ fn behind(mut key: Vec<u8>) -> Vec<u8> {
     key
 }
 
-/// The smallest key after all those that begin with `prefix`; `None` if there is none.
+/// The smallest key after all keys that begin with `prefix`; `None` if there is none.
 fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.last_mut() {
         if *last < 0xff {

@@ -1,8 +1,7 @@
 //! Walks the B-trees of a file.
-//!
-//! The pointers of an index block are claims. A valid tree contains each block once, and the blocks of a level are in
-//! the file in key order. So a pointer backwards, or two to one block, are damage, and a walk never loads more of a
-//! level than the file holds.
+//! The pointers of an index block are untrusted. A valid tree contains each block once, and the blocks of a level are in the
+//! file in key order. So a pointer backwards, or two pointers to the same block, are damage, and a walk never loads more
+//! bytes of a level than the file has.
 
 use std::ops::Range;
 
@@ -14,7 +13,7 @@ use crate::layout::index::IndexBlock;
 
 /// The smallest index block with an entry: the entry, its offset, the trailer and its length.
 const SMALLEST: u64 = 8;
-/// After this many invalid entries, the rest of a block is given up.
+/// After this many invalid entries, the walk leaves the block.
 const MAX_BAD: u32 = 64;
 
 /// Reads the index block at `pointer`. Every block that it points to must end at `end` or before.
@@ -24,10 +23,10 @@ fn load(source: &dyn ReadAt, format: &BlockFormat, pointer: BlockPointer, end: u
     IndexBlock::parse(&stored, format, pointer, (end, source.len())).map_err(|e| e.at(pointer.offset))
 }
 
-/// An item that a walk finds.
+/// A step of a walk.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// An index block that was entered, if these are requested.
+    /// An index block that was entered, if index blocks are requested.
     Index {
         /// Its location.
         pointer: BlockPointer,
@@ -49,7 +48,7 @@ pub enum Step {
     },
 }
 
-/// A level of a walk: its block, the next entry, and the number of invalid ones.
+/// A level of a walk: its block, the next entry, and the number of invalid entries.
 #[derive(Debug)]
 struct Level {
     block: IndexBlock,
@@ -88,14 +87,14 @@ impl<'a> IndexWalk<'a> {
         Ok(Self { source, format, end, levels, visited, data, lossy: false, shows_index: false, pending })
     }
 
-    /// Makes unreadable parts steps instead of errors.
+    /// Reports unreadable parts as steps instead of errors.
     #[must_use]
     pub fn lossy(mut self) -> Self {
         self.lossy = true;
         self
     }
 
-    /// Makes index blocks steps, too.
+    /// Reports index blocks as steps, too.
     #[must_use]
     pub(crate) fn with_index_blocks(mut self) -> Self {
         self.shows_index = true;
@@ -103,7 +102,7 @@ impl<'a> IndexWalk<'a> {
         self
     }
 
-    /// Moves to the last entry whose key is at most `key`, or to the first one. Call it before the first step.
+    /// Moves to the last entry whose key is at most `key`, or to the first entry. Call it before the first step.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         while let Some(level) = self.levels.last_mut() {
             level.next = level.block.floor(key)?.unwrap_or(0);
@@ -161,7 +160,7 @@ impl<'a> IndexWalk<'a> {
             match self.enter(pointer) {
                 Ok(()) => {}
                 Err(e) if self.lossy && e.is_damage() => {
-                    // The blocks below it are unknown, and so is where they end.
+                    // The blocks below it are unknown, and so is their end.
                     let (key, bytes) = (Some(key), pointer.range());
                     return Ok(Some(Step::Lost { key, bytes, error: e.to_string() }));
                 }

@@ -1,12 +1,11 @@
-//! A CFile as a column: what to fetch for a range of ordinals, and decoding the fetched bytes to arrays.
+//! A CFile as a column: planning the fetches for a range of ordinals, and decoding the fetched bytes to arrays.
 //!
 //! ```text
 //!  CFile ── ColumnScan::new(rows, type) ──▶ ColumnScan ── part(rows) ──▶ ColumnPart ── fetch() ──▶ byte ranges
 //!  footer      index walked                    blocks        cheap            │
 //!              dictionary read                                                └ open(bytes) ──▶ ColumnReader ── read(n) ──▶ Arrow
 //! ```
-//!
-//! Only opening and `new` read from the source; a [`ColumnPart`] plans, and a [`ColumnReader`] decodes the bytes it was given.
+//! Only opening and `new` read from the source. A [`ColumnPart`] plans, and a [`ColumnReader`] decodes the given bytes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +40,7 @@ impl ColumnScan {
         Self::with_dictionary(file, blocks, to, dictionary)
     }
 
-    /// A scan of the given blocks with a dictionary that has been read, or without one that cannot be.
+    /// A scan of the given blocks with a dictionary that was read before; `None` also if the dictionary is unreadable.
     pub fn with_dictionary(
         file: &CFile,
         blocks: Vec<DataBlock>,
@@ -62,7 +61,7 @@ impl ColumnScan {
         Ok(Self { context, blocks })
     }
 
-    /// What its parts share.
+    /// The context that its parts share.
     pub fn context(&self) -> &Arc<ColumnContext> {
         &self.context
     }
@@ -72,7 +71,7 @@ impl ColumnScan {
         &self.blocks
     }
 
-    /// The part of it that holds `rows`.
+    /// The part with the given rows.
     pub fn part(&self, rows: Range<u64>) -> ColumnPart {
         let from = self.blocks.partition_point(|b| b.rows.end <= rows.start);
         let to = self.blocks.partition_point(|b| b.rows.start < rows.end);
@@ -90,7 +89,7 @@ pub struct ColumnPart {
 }
 
 impl ColumnPart {
-    /// What all parts of the scan share.
+    /// The context that all parts of the scan share.
     pub fn context(&self) -> &Arc<ColumnContext> {
         &self.context
     }
@@ -105,18 +104,18 @@ impl ColumnPart {
         self.rows.clone()
     }
 
-    /// What to fetch: one range per block.
+    /// The ranges to fetch, one per block.
     pub fn fetch(&self) -> Vec<Fetch> {
         let fetch = |b: &DataBlock| Fetch { source: self.context.source.clone(), range: b.pointer.range() };
         self.blocks.iter().map(fetch).collect()
     }
 
-    /// A reader positioned at the first row; `bytes[i]` are those of `fetch()[i]`.
+    /// A reader positioned at the first row; `bytes[i]` are the bytes of `fetch()[i]`.
     pub fn open(&self, bytes: Vec<Bytes>) -> Result<ColumnReader> {
         ColumnReader::new(self.context.clone(), self.blocks.clone(), bytes, self.rows.clone())
     }
 
-    /// Decodes each block once and reports those that fail, as well as rows that no block holds.
+    /// Decodes each block once, and returns the losses: blocks that fail, and rows that no block has.
     pub fn survey(&self, bytes: &[Bytes]) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut at = self.rows.start;
@@ -143,7 +142,7 @@ impl ColumnPart {
     }
 
     fn gap(&self, rows: Range<u64>) -> Loss {
-        let reason = "no data block in the index holds these ordinals".to_owned();
+        let reason = "no data block in the index has these ordinals".to_owned();
         Loss { rows, bytes: 0..0, structure: "positional index".to_owned(), reason }
     }
 }

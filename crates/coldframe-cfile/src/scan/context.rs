@@ -1,4 +1,4 @@
-//! What all readers of a column share.
+//! The context that all readers of a column share.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::encoding::dict::Dictionary;
 use crate::layout::block::BlockFormat;
 use crate::layout::types::{Encoding, KuduType};
 
-/// What all parts of a scan share.
+/// The context that all parts of a scan share.
 #[derive(Debug)]
 pub struct ColumnContext {
     /// The source of the bytes.
     pub source: Arc<dyn ReadAt>,
-    /// How blocks are stored.
+    /// The storage of blocks.
     pub format: BlockFormat,
     /// The values' type.
     pub data_type: KuduType,
-    /// How they are encoded.
+    /// The values' encoding.
     pub encoding: Encoding,
     /// Whether blocks begin with a bitmap.
     pub nullable: bool,

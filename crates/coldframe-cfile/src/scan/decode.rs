@@ -1,7 +1,6 @@
 //! Turns the fetched blocks of a unit into batches.
-//!
-//! If damage is tolerated, each block is tried first. Losses divide the unit's ordinals into segments that are either
-//! readable or lost, so every row returned was decoded and keeps its ordinal.
+//! If damage is skipped, each block is decoded once first. Losses divide the unit's ordinals into stretches that are either
+//! readable or lost, so every returned row was decoded and keeps its ordinal.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,20 +24,20 @@ use crate::layout::delta as entries;
 use crate::layout::types::Encoding;
 use crate::open::{ORDINAL, Purpose, VALUE};
 
-/// What all units of a scan share.
+/// The context that all units of a scan share.
 #[derive(Debug)]
 pub(crate) struct ScanContext {
     /// The requested columns.
     pub(crate) schema: SchemaRef,
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     pub(crate) batch_rows: usize,
     /// How damage is handled.
     pub(crate) on_error: OnError,
     /// The log of damage.
     pub(crate) damage: DamageLog,
-    /// Ordinals that the index does not cover, and why.
+    /// Ordinals that the index does not cover, with the reasons.
     lost: Vec<Loss>,
-    /// Which entries of the dictionary can pass the filter, if it concerns values alone.
+    /// Which entries of the dictionary pass the filter, if it uses only the value column.
     keep: Option<Vec<bool>>,
 }
 
@@ -69,7 +68,7 @@ impl ScanContext {
         self
     }
 
-    /// Why the index does not cover `rows`, if it is known.
+    /// Replaces a loss without bytes by the known reason why the index does not cover its rows.
     fn explain(&self, lost: Loss) -> Loss {
         let known =
             self.lost.iter().find(|l| l.rows.start <= lost.rows.start && lost.rows.start < l.rows.end);
@@ -110,7 +109,7 @@ impl DecodeColumn {
             let mut loss = self.scan.explain(loss);
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
-            // Rows that only a claimed count implies do not become nulls.
+            // A footer may claim any number of rows. So rows beyond the limit are dropped instead of becoming nulls.
             match self.part.context().format.limits.unit_rows("rows that become null", end - start) {
                 Ok(_) => salvage.lose(0, loss),
                 Err(_) => salvage.lose_rows(loss),
@@ -170,8 +169,8 @@ impl Batches {
         RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error).map(Some)
     }
 
-    /// Reads the next `rows` values from `start` on, or as many as a batch should hold. Returns those that can pass the
-    /// filter, and which they are.
+    /// Reads the next `rows` values from `start` on, or as many as fit a batch. Returns the values that can pass the filter,
+    /// and which rows these are.
     fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
@@ -206,9 +205,9 @@ impl Iterator for Batches {
 pub(crate) struct DecodeBlocks {
     /// The scan.
     pub(crate) scan: Arc<ScanContext>,
-    /// How blocks are stored.
+    /// The storage of blocks.
     pub(crate) format: BlockFormat,
-    /// How values are encoded.
+    /// The values' encoding.
     pub(crate) encoding: Encoding,
     /// The purpose of the file.
     pub(crate) kind: Purpose,
@@ -247,10 +246,10 @@ impl DecodeBlocks {
     /// The keys of an index, with their ordinals.
     fn keys(&self, contents: &Bytes) -> Result<RecordBatch> {
         let (mut data, mut offsets) = (Vec::new(), Vec::new());
-        let most = usize::try_from(self.format.limits.max_block_bytes).unwrap_or(usize::MAX);
+        let max_bytes = usize::try_from(self.format.limits.max_block_bytes).unwrap_or(usize::MAX);
         let at = self.block.offset;
         let head = match self.encoding {
-            Encoding::Prefix => prefix::decode(contents, most, &mut data, &mut offsets),
+            Encoding::Prefix => prefix::decode(contents, max_bytes, &mut data, &mut offsets),
             Encoding::Plain => binary::offsets(contents, &mut offsets).inspect(|_| {
                 data = contents.to_vec();
             }),

@@ -1,4 +1,4 @@
-//! Delta files as stored: which cell of which row changed when.
+//! The entries of delta files as a table: one row per change.
 //!
 //! ```text
 //! row_index uint64 | timestamp uint64, a hybrid time | kind string | cells list<struct<column int32, value binary>> |

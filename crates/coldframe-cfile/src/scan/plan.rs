@@ -31,7 +31,7 @@ pub(crate) struct ColumnPlan {
 }
 
 impl ColumnPlan {
-    /// Plans `rows` over the `blocks` that hold them, as far as the index covers them.
+    /// Plans `rows` over their `blocks`; `lost` has the rows that the index does not cover.
     pub(crate) fn new(
         scan: ScanContext,
         file: &CFile,
@@ -74,7 +74,7 @@ impl ColumnPlan {
         };
         let dictionary = match file.dictionary() {
             _ if !values || blocks.is_empty() => None,
-            // Without its dictionary every block of code words is lost; blocks of values are not.
+            // Without the dictionary, blocks of code words are lost; blocks of values are not.
             Err(e) if !raise && e.is_damage() => None,
             other => other?,
         };
@@ -90,7 +90,7 @@ impl ColumnPlan {
     }
 }
 
-/// Which values of the dictionary (null first) pass a filter that concerns values alone.
+/// Which values of the dictionary (null first) pass a filter on the value column alone.
 fn keep(predicate: &Predicate, dictionary: &Dictionary) -> Result<Option<Vec<bool>>> {
     let mut columns = Vec::new();
     predicate.columns(&mut columns);
@@ -107,8 +107,9 @@ fn keep(predicate: &Predicate, dictionary: &Dictionary) -> Result<Option<Vec<boo
 
 /// Bounds for the ordinals of a block.
 fn bounds(rows: &Range<u64>) -> ColumnBounds {
-    let one = |n: u64| -> Option<ArrayRef> { Some(Arc::new(Int64Array::from(vec![i64::try_from(n).ok()?]))) };
-    let (min, max) = (one(rows.start), one(rows.end.saturating_sub(1)));
+    let bound =
+        |n: u64| -> Option<ArrayRef> { Some(Arc::new(Int64Array::from(vec![i64::try_from(n).ok()?]))) };
+    let (min, max) = (bound(rows.start), bound(rows.end.saturating_sub(1)));
     ColumnBounds { min, max, has_null: Some(false), has_value: Some(true) }
 }
 

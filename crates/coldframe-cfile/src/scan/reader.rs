@@ -128,13 +128,13 @@ impl ColumnReader {
         self.rows.clone()
     }
 
-    /// Skips `n` rows. Blocks of which no row is read are not opened.
+    /// Skips `n` rows. Blocks without a row to read are not opened.
     pub fn skip(&mut self, n: usize) {
         self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
     }
 
-    /// The next `n` rows. Fails with an error that [`Error::is_batch_too_long`] if they exceed a batch; the reader is
-    /// then unusable, and fewer rows need a new one.
+    /// The next `n` rows. If they exceed a batch, fails with an error for which [`Error::is_batch_too_long`] is true; the
+    /// reader is then unusable, and reading fewer rows needs a new reader.
     pub fn read(&mut self, n: usize) -> Result<ArrayRef> {
         let array = self.read_some(n)?;
         if array.len() < n {
@@ -178,7 +178,7 @@ impl ColumnReader {
             let dense = now.get_mut(..segment.dense).unwrap_or_default();
             self.in_block(|values, bytes, memory| match values {
                 Values::Fixed(block, _) => block.decode(bytes, dense, &mut memory.shuffle),
-                _ => Err(not_this()),
+                _ => Err(wrong_encoding()),
             })?;
             segment.spread(now)?;
             rest = later;
@@ -194,14 +194,14 @@ impl ColumnReader {
             if segment.dense == segment.rows {
                 self.in_block(|values, bytes, _| match values {
                     Values::Bits(block) => block.decode(bytes, segment.rows, &mut out),
-                    _ => Err(not_this()),
+                    _ => Err(wrong_encoding()),
                 })?;
                 continue;
             }
             let mut dense = BooleanBufferBuilder::new(segment.dense);
             self.in_block(|values, bytes, _| match values {
                 Values::Bits(block) => block.decode(bytes, segment.dense, &mut dense),
-                _ => Err(not_this()),
+                _ => Err(wrong_encoding()),
             })?;
             let mut wide = vec![0u8; segment.rows];
             let front = wide.get_mut(..segment.dense).unwrap_or_default();
@@ -215,7 +215,7 @@ impl ColumnReader {
         Ok(Arc::new(BooleanArray::new(out.finish(), nulls.finish())))
     }
 
-    /// How many code words are replaced at once, so that their values do not exceed a batch.
+    /// The number of code words to replace at once, so that their values do not exceed a batch.
     fn step(&self) -> usize {
         let longest = self.context.dictionary.as_deref().map_or(0, Dictionary::longest).max(1);
         usize::try_from(MAX_BATCH_BYTES / longest).unwrap_or(usize::MAX).max(1)
@@ -242,14 +242,14 @@ impl ColumnReader {
                     *next += segment.dense;
                     append(ends, from.unwrap_or(0), values, &segment, &mut offsets, &mut data)
                 }
-                _ => Err(not_this()),
+                _ => Err(wrong_encoding()),
             })?;
         }
         Ok((offsets, data, nulls.finish()))
     }
 
-    /// Of the next `n` rows (or fewer, as in [`Self::read_some`]) those that can pass a filter, and which they are.
-    /// `keep` tells it for each position in the dictionary (0 is null); values in blocks without code words are all
+    /// Returns the rows among the next `n` (or fewer, as in [`Self::read_some`]) that can pass a filter, and which rows these
+    /// are. `keep`: whether each position in the dictionary (0 is null) passes. Values in blocks without code words are all
     /// returned.
     pub fn read_where(&mut self, n: usize, keep: &[bool]) -> Result<(ArrayRef, BooleanBuffer)> {
         let (mut offsets, mut data) = (vec![0], Vec::new());
@@ -281,7 +281,7 @@ impl ColumnReader {
                     }
                     append(ends, from.unwrap_or(0), values, &segment, &mut offsets, &mut data)
                 }
-                _ => Err(not_this()),
+                _ => Err(wrong_encoding()),
             })?;
         }
         let nulls = Some(NullBuffer::new(valid.finish())).filter(|n| n.null_count() > 0);
@@ -317,7 +317,7 @@ impl ColumnReader {
                     keys.extend(more.map(|k| i32::try_from(k).unwrap_or(i32::MAX)));
                     Ok(())
                 }
-                _ => Err(not_this()),
+                _ => Err(wrong_encoding()),
             })?;
         }
         let text = *to == DataType::Utf8;
@@ -338,11 +338,11 @@ impl ColumnReader {
 
     /// Calls `f` with the values and contents of the current block.
     fn in_block(&mut self, f: impl FnOnce(&mut Values, &[u8], &mut Memory) -> Result<()>) -> Result<()> {
-        let Some(open) = &mut self.current else { return Err(not_this()) };
+        let Some(open) = &mut self.current else { return Err(wrong_encoding()) };
         match &open.contents {
             Some(bytes) => f(&mut open.values, bytes, &mut self.memory),
             None => {
-                // Moved out for the call, as the decoders use the other buffers.
+                // Moved out for the call, since the decoders borrow the other buffers.
                 let contents = std::mem::take(&mut self.memory.contents);
                 let done = f(&mut open.values, &contents, &mut self.memory);
                 self.memory.contents = contents;
@@ -353,8 +353,8 @@ impl ColumnReader {
         .map_err(|e| e.at(open.block.pointer.offset))
     }
 
-    /// At most `most` rows of one block, which is opened if necessary. Their validity is appended to `nulls`.
-    fn next_segment(&mut self, most: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
+    /// The next rows of one block, at most `max_rows`; opens the block if necessary. Their validity is appended to `nulls`.
+    fn next_segment(&mut self, max_rows: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
         let at = self.rows.start;
         if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {
             self.current = None;
@@ -366,7 +366,7 @@ impl ColumnReader {
             let open = self.open_block(block, &stored).within(|| name).map_err(|e| e.at(offset))?;
             self.current = Some(open);
         }
-        let Some(open) = &self.current else { return Err(not_this()) };
+        let Some(open) = &self.current else { return Err(wrong_encoding()) };
         let row = usize::try_from(at - open.block.rows.start).unwrap_or(usize::MAX);
         if let Some(passed) = row.checked_sub(open.row).filter(|n| *n > 0) {
             let rows = open.row..open.row + passed;
@@ -384,23 +384,23 @@ impl ColumnReader {
                 }
             })?;
         }
-        let Some(open) = &mut self.current else { return Err(not_this()) };
+        let Some(open) = &mut self.current else { return Err(wrong_encoding()) };
         let in_block = usize::try_from(open.block.rows.end - at).unwrap_or(usize::MAX);
-        let rows = most.min(in_block);
+        let rows = max_rows.min(in_block);
         open.row = row + rows;
         self.rows.start += rows as u64;
         let Some(validity) = &open.validity else {
             nulls.append_n_non_nulls(rows);
-            return Ok(Segment { rows, left: most, dense: rows, validity: None });
+            return Ok(Segment { rows, left: max_rows, dense: rows, validity: None });
         };
         let bits = validity.slice(row, rows);
         let dense = bits.count_set_bits();
         if dense == rows {
             nulls.append_n_non_nulls(rows);
-            return Ok(Segment { rows, left: most, dense, validity: None });
+            return Ok(Segment { rows, left: max_rows, dense, validity: None });
         }
         nulls.append_buffer(&NullBuffer::new(bits.clone()));
-        Ok(Segment { rows, left: most, dense, validity: Some(bits.sliced()) })
+        Ok(Segment { rows, left: max_rows, dense, validity: Some(bits.sliced()) })
     }
 
     fn open_block(&mut self, block: DataBlock, stored: &Bytes) -> Result<OpenBlock> {
@@ -415,7 +415,7 @@ impl ColumnReader {
         let decompressed = std::mem::take(&mut memory.contents);
         let bytes: &[u8] = contents.as_deref().unwrap_or(&decompressed);
         let opened = open_values(&context, &block, bytes, memory);
-        // Views keep the block.
+        // Views refer to the block's bytes, so the block owns them.
         let is_kept = matches!(context.to, DataType::Utf8View | DataType::BinaryView);
         let contents = match contents {
             None if is_kept => Some(Bytes::from(decompressed)),
@@ -431,8 +431,8 @@ impl ColumnReader {
 
 #[cold]
 #[inline(never)]
-fn not_this() -> Error {
-    Error::corrupt("expected values of another encoding")
+fn wrong_encoding() -> Error {
+    Error::corrupt("expected a block of the column's encoding, found another encoding")
 }
 
 #[cold]
@@ -452,9 +452,9 @@ fn open_values(
     let (mut start, mut count, mut validity) = (0, rows, None);
     if context.nullable {
         let mut cursor = Cursor::new(bytes, 0);
-        let stated = cursor.uleb128()?;
-        if stated != rows as u64 {
-            return Err(Error::corrupt(format!("expected {rows} rows, found {stated}")));
+        let stored = cursor.uleb128()?;
+        if stored != rows as u64 {
+            return Err(Error::corrupt(format!("expected {rows} rows, found {stored}")));
         }
         let bitmap = cursor.uleb128_bytes()?;
         start = bytes.len() - cursor.remaining();
@@ -489,9 +489,9 @@ fn values_at(
             Ok((binary::offsets(block, &mut memory.offsets)?, Values::Binary(0, Some(start))))
         }
         (Physical::Binary, Encoding::Prefix) => {
-            let most = usize::try_from(context.format.limits.max_block_bytes).unwrap_or(usize::MAX);
-            let most = most.min(u32::MAX as usize);
-            let head = prefix::decode(block, most, &mut memory.data, &mut memory.offsets)?;
+            let max_bytes = usize::try_from(context.format.limits.max_block_bytes).unwrap_or(usize::MAX);
+            let max_bytes = max_bytes.min(u32::MAX as usize);
+            let head = prefix::decode(block, max_bytes, &mut memory.data, &mut memory.offsets)?;
             Ok((head, Values::Binary(0, None)))
         }
         (Physical::Binary, Encoding::Dict) => match Cursor::new(block, 0).u32_le()? {
@@ -516,14 +516,14 @@ fn places(block: &mut BitShuffle, bytes: &[u8], memory: &mut Memory, segment: &S
     places.resize(segment.rows, 0);
     let dense = places.get_mut(..segment.dense).unwrap_or_default();
     let decoded = block.decode(bytes, dense, &mut memory.shuffle);
-    // A code word of 2^32 - 1 becomes one that no dictionary has, instead of null.
+    // A code word of 2^32 - 1 stays an invalid position, instead of becoming null.
     dense.iter_mut().for_each(|p| *p = p.checked_add(1).unwrap_or(u32::MAX));
     let spread = segment.spread(&mut places);
     memory.places = places;
     decoded.and(spread)
 }
 
-/// Appends contiguous values. `ends` begins with the first one's start, counted from `base` in `values`.
+/// Appends contiguous values. `ends` begins with the first value's start, relative to `base` in `values`.
 fn append(
     ends: &[u32],
     base: usize,
@@ -563,7 +563,7 @@ fn append(
     Ok(())
 }
 
-/// Turns words into an array of the requested type.
+/// Turns values into an array of the requested type.
 fn primitive<T: Word>(
     values: Vec<T>,
     nulls: Option<NullBuffer>,

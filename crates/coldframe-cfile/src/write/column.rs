@@ -1,4 +1,4 @@
-//! The values of the current block, and when it is full.
+//! Collects the values of the current block until it is full.
 
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ struct Codes {
     of: HashMap<Vec<u8>, u32>,
     values: Vec<Vec<u8>>,
     bytes: usize,
-    /// Whether it accepts no more values.
+    /// Whether no more values are accepted.
     closed: bool,
 }
 
@@ -70,8 +70,8 @@ pub(super) struct ColumnBuffer {
     ordinal: u64,
     codes: Codes,
     /// The code words of the block's values.
-    words: Vec<u32>,
-    /// The keys seen: the last one before the block, its first and its last.
+    code_words: Vec<u32>,
+    /// Keys: the last before the block, the block's first and last.
     before: Vec<u8>,
     first: Option<Vec<u8>>,
     last: Vec<u8>,
@@ -93,7 +93,7 @@ impl ColumnBuffer {
             rows: 0,
             ordinal: 0,
             codes: Codes::default(),
-            words: Vec::new(),
+            code_words: Vec::new(),
             before: Vec::new(),
             first: None,
             last: Vec::new(),
@@ -104,8 +104,8 @@ impl ColumnBuffer {
         self.encoding
     }
 
-    /// Notes the key of a row that goes into the current block.
-    fn see_key(&mut self, key: &[u8]) {
+    /// Records the key of a row that goes into the current block.
+    fn record_key(&mut self, key: &[u8]) {
         self.first.get_or_insert_with(|| key.to_vec());
         self.last.clear();
         self.last.extend_from_slice(key);
@@ -116,7 +116,7 @@ impl ColumnBuffer {
         match &self.values {
             Values::Bits(bits) => bits.len() / 8,
             Values::Fixed(bytes, _) => bytes.len(),
-            Values::Bytes(..) if self.in_codes() => 4 * self.words.len(),
+            Values::Bytes(..) if self.in_codes() => 4 * self.code_words.len(),
             Values::Bytes(bytes, ends) => bytes.len() + 4 * ends.len(),
         }
     }
@@ -125,8 +125,8 @@ impl ColumnBuffer {
         self.encoding == Encoding::Dict && !self.codes.closed
     }
 
-    /// How many of the values from `from` on go into the current block; at least one.
-    pub(super) fn room(&self, values: &ArrayRef, from: usize, most_rows: usize) -> Result<usize> {
+    /// The number of values from `from` on that go into the current block; at least one.
+    pub(super) fn room(&self, values: &ArrayRef, from: usize, max_rows: usize) -> Result<usize> {
         let left = values.len() - from;
         let spare = self.block_size.saturating_sub(self.filled());
         let n = match &self.values {
@@ -144,11 +144,11 @@ impl ColumnBuffer {
                 n
             }
         };
-        Ok(n.max(1).min(left).min(most_rows - self.rows))
+        Ok(n.max(1).min(left).min(max_rows - self.rows))
     }
 
-    /// Adds rows and returns the blocks that became full. `keys` are those of the rows, if keys are indexed; each is
-    /// noted with its row, since a block may end between two rows.
+    /// Adds rows and returns the blocks that became full. `keys`: the rows' keys, if keys are indexed. Each key is recorded
+    /// with its row, since a block may end between two rows.
     pub(super) fn append(
         &mut self,
         values: &ArrayRef,
@@ -159,7 +159,7 @@ impl ColumnBuffer {
         let fixed = matches!(self.values, Values::Fixed(..));
         if fixed {
             self.append_fixed(values)?;
-            keys.iter().for_each(|key| self.see_key(key));
+            keys.iter().for_each(|key| self.record_key(key));
         }
         for i in 0..if fixed { 0 } else { values.len() } {
             let valid = values.is_valid(i);
@@ -172,7 +172,7 @@ impl ColumnBuffer {
                 self.push(values, i)?;
             }
             if let Some(key) = keys.get(i) {
-                self.see_key(key);
+                self.record_key(key);
             }
             if self.nullable {
                 self.validity.push(valid);
@@ -185,10 +185,10 @@ impl ColumnBuffer {
         Ok(full)
     }
 
-    /// Appends the code word of a value; `false` if it has none and cannot get one.
+    /// Appends the code word of a value; `false` if the value has none and the dictionary is full.
     fn code(&mut self, value: &[u8]) -> bool {
         if let Some(word) = self.codes.of.get(value) {
-            self.words.push(*word);
+            self.code_words.push(*word);
             return true;
         }
         let size = value.len() + 5;
@@ -199,7 +199,7 @@ impl ColumnBuffer {
         self.codes.bytes += size;
         self.codes.of.insert(value.to_vec(), word);
         self.codes.values.push(value.to_vec());
-        self.words.push(word);
+        self.code_words.push(word);
         true
     }
 
@@ -270,7 +270,7 @@ impl ColumnBuffer {
         self.ordinal += self.rows as u64;
         self.rows = 0;
         self.validity.clear();
-        self.words.clear();
+        self.code_words.clear();
         self.values.clear();
         Ok(Some(Finished { bytes: out, ordinal, keys }))
     }
@@ -282,14 +282,14 @@ impl ColumnBuffer {
             Values::Fixed(bytes, 1) => fixed::<u8>(bytes, self.encoding, ordinal, compressor, out)?,
             Values::Fixed(bytes, 2) => fixed::<u16>(bytes, self.encoding, ordinal, compressor, out)?,
             Values::Fixed(bytes, 4) if self.encoding == Encoding::GroupVarint => {
-                encode::group_varint(&words(bytes), ordinal, out);
+                encode::group_varint(&from_le_bytes(bytes), ordinal, out);
             }
             Values::Fixed(bytes, 4) => fixed::<u32>(bytes, self.encoding, ordinal, compressor, out)?,
             Values::Fixed(bytes, 8) => fixed::<u64>(bytes, self.encoding, ordinal, compressor, out)?,
             Values::Fixed(bytes, _) => fixed::<i128>(bytes, self.encoding, ordinal, compressor, out)?,
             Values::Bytes(..) if self.in_codes() => {
                 out.extend(dict::CODE_WORDS.to_le_bytes());
-                encode::bit_shuffle_narrow(&self.words, ordinal, compressor, out)?;
+                encode::bit_shuffle_narrow(&self.code_words, ordinal, compressor, out)?;
             }
             Values::Bytes(bytes, ends) => {
                 let starts = std::iter::once(0).chain(ends.iter().copied());
@@ -319,7 +319,7 @@ impl ColumnBuffer {
     }
 }
 
-fn words<T: Word>(bytes: &[u8]) -> Vec<T> {
+fn from_le_bytes<T: Word>(bytes: &[u8]) -> Vec<T> {
     let mut values = vec![T::default(); bytes.len() / T::SIZE];
     T::read(bytes, &mut values);
     values
@@ -332,7 +332,7 @@ fn fixed<T: Word + PartialEq>(
     compressor: &mut Compressor,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let values: Vec<T> = words(bytes);
+    let values: Vec<T> = from_le_bytes(bytes);
     match encoding {
         Encoding::BitShuffle => return encode::bit_shuffle(&values, ordinal, compressor, out),
         Encoding::Rle => encode::rle(&values, ordinal, out),

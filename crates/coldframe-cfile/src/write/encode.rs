@@ -9,13 +9,13 @@ use crate::encoding::bit_shuffle::{HEADER_LEN, chunk_len};
 
 /// Values between two restarts of PREFIX.
 const RESTART_INTERVAL: usize = 16;
-/// Runs shorter than this are literals.
-const LEAST_RUN: usize = 8;
-/// Most groups of literals in one run, as in Kudu.
+/// Shorter runs are written as literals.
+const MIN_RUN: usize = 8;
+/// Maximum groups of literals in one run, as in Kudu.
 const MAX_GROUPS: usize = 63;
 
-fn head(out: &mut Vec<u8>, words: &[u32]) {
-    out.extend(words.iter().flat_map(|w| w.to_le_bytes()));
+fn head(out: &mut Vec<u8>, fields: &[u32]) {
+    out.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
 }
 
 /// A length, as the 32 bits of a block.
@@ -71,7 +71,7 @@ fn runs<T: Copy + PartialEq>(
     while let Some(first) = rest.get(pending).copied() {
         let ahead = rest.get(pending..).unwrap_or_default();
         let run = ahead.iter().take_while(|v| **v == first).count();
-        if run < LEAST_RUN {
+        if run < MIN_RUN {
             pending = (pending + 8).min(rest.len());
             continue;
         }
@@ -112,7 +112,7 @@ pub(super) fn bit_shuffle<T: Word>(
     Ok(())
 }
 
-/// Encodes unsigned 32-bit values (code words) in as few bytes as the largest needs.
+/// Encodes unsigned 32-bit values (code words) in as few bytes as the largest value needs.
 pub(super) fn bit_shuffle_narrow(
     values: &[u32],
     ordinal: u32,
@@ -124,7 +124,7 @@ pub(super) fn bit_shuffle_narrow(
         return bit_shuffle(&bytes, ordinal, compressor, out);
     }
     match values.iter().map(|v| u16::try_from(*v)).collect::<std::result::Result<Vec<u16>, _>>() {
-        Ok(words) => bit_shuffle(&words, ordinal, compressor, out),
+        Ok(shorts) => bit_shuffle(&shorts, ordinal, compressor, out),
         Err(_) => bit_shuffle(values, ordinal, compressor, out),
     }
 }

@@ -1,12 +1,12 @@
 //! The writer's options.
 
-use coldframe_core::options::{Field, Kind, Word};
+use coldframe_core::options::{Choice, Field, Kind};
 use coldframe_core::{Error, Result, Value};
 
 use crate::layout::types::{Compression, Encoding, KuduType};
 
 coldframe_core::options! {
-    /// How a CFile is written.
+    /// The options of writing a CFile.
     pub struct Options for coldframe_core::WriteOptions {
         /// encoding of the values; default: Kudu's default for the type
         encoding: Option<Encoding>;
@@ -23,16 +23,16 @@ coldframe_core::options! {
     }
 }
 
-/// An enum of Kudu's by the words that options have for it.
-macro_rules! worded {
+/// Declares the names that options accept for an enum of Kudu.
+macro_rules! named {
     ($name:ident: $($variant:ident = $text:literal $(| $alias:literal)*;)+) => {
         impl Field for $name {
-            const KIND: Kind = Kind::Choice(&[$(Word { name: $text, aliases: &[$($alias),*] }),+]);
+            const KIND: Kind = Kind::Choice(&[$(Choice { name: $text, aliases: &[$($alias),*] }),+]);
 
             fn from_value(value: Value) -> Result<Self> {
                 match &value {
-                    $(Value::Str(word) if word == $text => Ok(Self::$variant),)+
-                    other => Err(Error::invalid(format!("expected one of the words, found {other:?}"))),
+                    $(Value::Str(name) if name == $text => Ok(Self::$variant),)+
+                    other => Err(Error::invalid(format!("expected one of its names, found {other:?}"))),
                 }
             }
 
@@ -45,7 +45,7 @@ macro_rules! worded {
     };
 }
 
-worded! {
+named! {
     Encoding:
     Plain = "plain" | "PLAIN_ENCODING";
     Rle = "rle";
@@ -55,7 +55,7 @@ worded! {
     GroupVarint = "group_varint";
 }
 
-worded! {
+named! {
     Compression:
     None = "none" | "uncompressed" | "NO_COMPRESSION";
     Snappy = "snappy";
@@ -64,14 +64,14 @@ worded! {
 }
 
 impl Field for KuduType {
-    const KIND: Kind = Kind::Choice(Self::WORDS);
+    const KIND: Kind = Kind::Choice(Self::NAMES);
 
     fn from_value(value: Value) -> Result<Self> {
-        let found = match &value {
+        let data_type = match &value {
             Value::Str(name) => Self::from_name(name),
             _ => None,
         };
-        found.ok_or_else(|| Error::invalid(format!("expected a type of Kudu, found {value:?}")))
+        data_type.ok_or_else(|| Error::invalid(format!("expected a type of Kudu, found {value:?}")))
     }
 
     fn to_value(&self) -> Value {

@@ -8,10 +8,10 @@ use coldframe_core::{Error, Result};
 
 use crate::layout::types::KuduType;
 
-/// Values are unpacked in pieces of this many bytes: together they may exceed one array.
+/// Values are unpacked in pieces of this many bytes, since all values together may exceed one array.
 const PIECE: usize = 64 << 20;
 
-/// The input is not a file, so the error is not corruption: the values do not fit.
+/// The error for values that do not fit. The input is not a file, so this is not corruption.
 fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
@@ -78,7 +78,7 @@ fn lengths(values: &ArrayRef) -> Vec<usize> {
     }
 }
 
-/// Casts values to the Arrow type of the file's type; fails if a value would change.
+/// Casts values to the Arrow type of the file's type; an error if a value would change.
 fn normal(values: &ArrayRef, data_type: KuduType) -> Result<ArrayRef> {
     let to = match (data_type.arrow(), values.data_type()) {
         (DataType::Decimal128(..), own @ DataType::Decimal128(..)) => own.clone(),
@@ -98,7 +98,7 @@ fn normal(values: &ArrayRef, data_type: KuduType) -> Result<ArrayRef> {
     arrow_cast::cast_with_options(values, &to, &exact).map_err(unfit)
 }
 
-/// Converts times of another unit; fails if one has a finer fraction or is out of range.
+/// Converts times of another unit; an error if a time has a finer fraction or is out of range.
 fn micros(values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
     let exact = arrow_cast::CastOptions { safe: false, ..Default::default() };
     let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
@@ -106,7 +106,7 @@ fn micros(values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
     let cast = arrow_cast::cast_with_options(&plain, &micros, &exact).map_err(unfit)?;
     let back = arrow_cast::cast(&cast, plain.data_type()).map_err(unfit)?;
     if back.to_data() != plain.to_data() {
-        return Err(Error::schema("expected times of whole microseconds, found finer ones"));
+        return Err(Error::schema("expected times of whole microseconds, found finer times"));
     }
     Ok(cast)
 }

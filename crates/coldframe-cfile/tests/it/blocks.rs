@@ -1,6 +1,6 @@
-//! The blocks that Kudu's own servers wrote, one by one: columns, deltas, composite keys, bloom filters.
+//! The blocks that Kudu's servers wrote, one by one: columns, deltas, composite keys, bloom filters.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,10 +21,10 @@ use coldframe_testing::mutate::shaken;
 use coldframe_testing::{Dice, fixture, rows};
 
 /// All files below a folder.
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { walk(&path, found) } else { found.push(path) }
+        if path.is_dir() { walk(&path, files) } else { files.push(path) }
     }
 }
 
@@ -79,11 +79,11 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
     assert!(!blooms.is_empty() && keys.iter().all(|k| !k.is_empty()));
     let mut pairs = 0;
     for rowset in &keys {
-        let holds = |bloom: &&&CFileTable| rowset.iter().all(|key| bloom.might_contain(key).unwrap());
-        assert!(blooms.iter().any(|b| holds(&b)), "no filter has the keys of a rowset");
-        pairs += blooms.iter().filter(holds).count();
+        let contains_all = |bloom: &&&CFileTable| rowset.iter().all(|key| bloom.might_contain(key).unwrap());
+        assert!(blooms.iter().any(|b| contains_all(&b)), "no filter has the keys of a rowset");
+        pairs += blooms.iter().filter(contains_all).count();
     }
-    // Filters also exclude: a rowset's keys are not in the filters of all the others.
+    // Filters also exclude: a rowset's keys are not in all filters of other rowsets.
     assert!(pairs < keys.len() * blooms.len(), "{pairs}");
     let column = all.iter().map(|(_, t)| t).find(|t| t.kind() == Purpose::Column).unwrap();
     assert!(column.might_contain(b"x").is_err());
@@ -91,7 +91,7 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
 
 #[test]
 fn keys_are_found_by_the_value_index() {
-    let mut found = 0;
+    let mut looked_up = 0;
     for (path, table) in blocks() {
         if table.kind() != Purpose::Column || table.file().footer().value.is_none() {
             continue;
@@ -101,14 +101,14 @@ fn keys_are_found_by_the_value_index() {
             let hit = table.lookup(&values.slice(i, 1)).unwrap();
             assert_eq!(hit.num_rows(), 1, "{}", path.display());
             assert_eq!(hit.column(1).to_data(), values.slice(i, 1).to_data());
-            found += 1;
+            looked_up += 1;
         }
     }
-    assert!(found > 0);
+    assert!(looked_up > 0);
 }
 
 #[test]
-fn mutants_of_kudus_blocks_break_nothing() {
+fn mutants_of_kudus_blocks_never_panic() {
     let mut dice = Dice::new(11);
     for (path, table) in blocks() {
         let bytes = fs::read(&path).unwrap();

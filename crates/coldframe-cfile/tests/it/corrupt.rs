@@ -1,11 +1,11 @@
-//! Accidental damage: cuts and flips at every byte, mutants, and false footers. Reads give an error or correct rows,
-//! never a panic and never an invented value.
+//! Accidental damage: cuts and flips at every byte, mutants, and altered footers. Reads return an error or correct rows; they
+//! never panic and never invent a value.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that fails is to say where"
+    reason = "a failing test shows the place"
 )]
 
 use crate::support;
@@ -51,8 +51,8 @@ fn files(rows: usize, checksums: bool) -> impl Iterator<Item = (String, ArrayRef
     })
 }
 
-/// Checks that every row returned is the one of its ordinal.
-fn assert_true(name: &str, batch: &RecordBatch, truth: &ArrayRef) {
+/// Checks that every returned row has the value of its ordinal.
+fn assert_rows_match(name: &str, batch: &RecordBatch, truth: &ArrayRef) {
     let ordinals = batch.column(0).as_primitive::<Int64Type>();
     let all: Vec<u32> = ordinals.values().iter().map(|o| u32::try_from(*o).unwrap()).collect();
     assert!(all.is_sorted_by(|a, b| a < b), "{name}");
@@ -60,18 +60,18 @@ fn assert_true(name: &str, batch: &RecordBatch, truth: &ArrayRef) {
     assert_eq!(batch.column(1).to_data(), wanted.to_data(), "{name}");
 }
 
-/// Opens and reads in every way. With checksums, whatever is returned is true.
+/// Opens and reads in every way. If `truth` is given (with checksums), every returned row must match it.
 fn survives(name: &str, bytes: &[u8], truth: Option<&ArrayRef>) {
     let Ok(file) = open_with(bytes, ORDINAL) else { return };
     let raised = rows::read(&file, OnError::Raise);
     if let (Ok(outcome), Some(truth)) = (&raised, truth) {
-        assert_true(name, &outcome.batch, truth);
+        assert_rows_match(name, &outcome.batch, truth);
     }
     for on_error in [OnError::Skip, OnError::Null] {
         let outcome = rows::read(&file, on_error).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(outcome.error.is_none(), "{name}: {:?}", outcome.error);
         if let (Some(truth), OnError::Skip) = (truth, on_error) {
-            assert_true(name, &outcome.batch, truth);
+            assert_rows_match(name, &outcome.batch, truth);
             let lost: u64 = outcome.damage.iter().filter_map(|d| d.rows_lost).sum();
             assert_eq!(outcome.batch.num_rows() as u64 + lost, truth.len() as u64, "{name}");
         }
@@ -92,25 +92,25 @@ fn a_file_cut_anywhere_is_an_error() {
 }
 
 #[test]
-fn every_flip_is_noticed_and_costs_one_block() {
+fn every_flip_is_detected_and_loses_one_block() {
     for (name, truth, bytes) in files(150, true) {
         for at in 0..bytes.len() {
             let hurt = flipped(&bytes, at, 1 << (at % 8));
             let name = format!("{name}, byte {at}");
             let Ok(file) = open_with(&hurt, ORDINAL) else { continue };
             let whole = rows::read(&file, OnError::Raise);
-            let noticed = whole.is_err_and(|e| e.is_damage()) || {
+            let detected = whole.is_err_and(|e| e.is_damage()) || {
                 let outcome = rows::read(&file, OnError::Raise).unwrap();
                 outcome.error.is_some_and(|e| e.is_damage())
             };
-            assert!(noticed, "{name}");
+            assert!(detected, "{name}");
             survives(&name, &hurt, Some(&truth));
         }
     }
 }
 
 #[test]
-fn flips_that_no_checksum_notices_break_nothing() {
+fn flips_without_checksums_never_panic() {
     for (name, _, bytes) in files(150, false) {
         for at in 0..bytes.len() {
             for mask in [1 << (at % 8), 0xff] {
@@ -121,7 +121,7 @@ fn flips_that_no_checksum_notices_break_nothing() {
 }
 
 #[test]
-fn mutants_break_nothing() {
+fn mutants_never_panic() {
     let mut dice = Dice::new(5);
     for (name, _, bytes) in files(200, false) {
         for round in 0..60 {
@@ -143,11 +143,11 @@ fn lost_blocks_are_named_by_their_ordinals() {
     assert_eq!((damage.bytes.clone(), damage.rows_lost), (828..1640, Some(100)));
     assert_eq!(damage.structure, "data block of ordinals 100..200 (ordinals 100..200)");
     assert!(damage.reason.contains("CRC-32C"), "{}", damage.reason);
-    assert_true("skip", &outcome.batch, &values);
+    assert_rows_match("skip", &outcome.batch, &values);
 }
 
 /// A file without checksums with an altered footer.
-fn crafted(change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
+fn altered(change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
     let values = column(KuduType::Int64, 400, 0, 1);
     let options = Options { block_size: 512, checksums: false, value_index: false, ..Options::default() };
     let mut bytes = write(&values, false, &options);
@@ -167,46 +167,46 @@ fn crafted(change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
 type Change = fn(&mut CFileFooter);
 
 #[test]
-fn crafted_footers_are_refused() {
-    assert!(open_with(&crafted(|_| {}), &[]).is_ok());
+fn altered_footers_are_errors() {
+    assert!(open_with(&altered(|_| {}), &[]).is_ok());
     let cases: [(Change, &str); 10] = [
         (|f| f.incompatible_features = Some(4), "the incompatible features 0x4"),
         (|f| f.incompatible_features = Some(2), "a CFile of arrays"),
         (|f| f.is_type_array = Some(true), "a CFile of arrays"),
-        (|f| f.data_type = Some(99), "the data type with the number 99"),
-        (|f| f.encoding = Some(0), "the encoding with the number 0"),
-        (|f| f.compression = Some(9), "the compression with the number 9"),
+        (|f| f.data_type = Some(99), "an unknown data type: number 99"),
+        (|f| f.encoding = Some(0), "an unknown encoding: number 0"),
+        (|f| f.compression = Some(9), "an unknown compression: number 9"),
         (|f| f.num_values = Some(-1), "expected 0 values or more, found -1"),
         (|f| f.num_values = Some(1 << 40), "expected ordinals of 32 bits"),
         (|f| f.num_values = None, "expected the field num_values, found none"),
         (|f| f.posidx_info = None, "expected an index to 400 values, found none"),
     ];
     for (change, expected) in cases {
-        let e = open_with(&crafted(change), &[]).unwrap_err();
+        let e = open_with(&altered(change), &[]).unwrap_err();
         assert!(e.to_string().contains(expected), "{e}");
     }
 }
 
 #[test]
-fn crafted_counts_and_pointers_allocate_nothing() {
+fn altered_counts_and_pointers_allocate_nothing() {
     let pointer = |offset, size| {
         let root_block = Some(BlockPointer { offset: Some(offset), size: Some(size) });
         move |f: &mut CFileFooter| f.posidx_info = Some(BTreeInfo { root_block })
     };
     for (offset, size) in [(1 << 60, 10), (0, i32::MAX), (-1, 10), (20, -1)] {
-        assert!(open_with(&crafted(pointer(offset, size)), &[]).is_err(), "{offset} {size}");
+        assert!(open_with(&altered(pointer(offset, size)), &[]).is_err(), "{offset} {size}");
     }
     for (offset, size) in [(0, 16), (12, 100), (12, 0)] {
-        survives("a root elsewhere", &crafted(pointer(offset, size)), None);
+        survives("a root elsewhere", &altered(pointer(offset, size)), None);
     }
     for values in [0, 1, 399, 401, i64::from(u32::MAX)] {
-        survives("another count", &crafted(|f| f.num_values = Some(values)), None);
+        survives("another count", &altered(|f| f.num_values = Some(values)), None);
     }
     for number in 0..21 {
-        survives("another type", &crafted(|f| f.data_type = Some(number)), None);
-        survives("another encoding", &crafted(|f| f.encoding = Some(number % 7)), None);
+        survives("another type", &altered(|f| f.data_type = Some(number)), None);
+        survives("another encoding", &altered(|f| f.encoding = Some(number % 7)), None);
     }
-    survives("nulls", &crafted(|f| f.is_type_nullable = Some(true)), None);
+    survives("nulls", &altered(|f| f.is_type_nullable = Some(true)), None);
 }
 
 #[test]
@@ -217,10 +217,10 @@ fn a_file_of_kudu_1_2_reads() {
     let end = bytes.len() - 12;
     bytes[..8].copy_from_slice(b"kuducfil");
     let e = open_with(&bytes, &[]).unwrap_err();
-    assert!(e.to_string().contains("that of another version"), "{e}");
+    assert!(e.to_string().contains("the magic of another version"), "{e}");
     bytes[end..end + 8].copy_from_slice(b"kuducfil");
     let file = open_with(&bytes, ORDINAL).unwrap();
-    assert_true("v1", &rows::read(&file, OnError::Raise).unwrap().batch, &values);
+    assert_rows_match("v1", &rows::read(&file, OnError::Raise).unwrap().batch, &values);
 }
 
 /// The index blocks of a file by its layout, the root last.
@@ -230,7 +230,7 @@ fn index_blocks(file: &dyn TableFile) -> Vec<std::ops::Range<u64>> {
 }
 
 #[test]
-fn a_lost_index_block_costs_splits_what_it_costs_the_whole() {
+fn a_lost_index_block_loses_the_same_rows_in_splits() {
     let values: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(0..420_000));
     let options = Options { encoding: Some(Encoding::Plain), block_size: 512, ..Options::default() };
     let bytes = write(&values, false, &options);
@@ -245,18 +245,18 @@ fn a_lost_index_block_costs_splits_what_it_costs_the_whole() {
             let lost = 420_000 - whole.batch.num_rows();
             assert_eq!(lost == 420_000, all, "{lost}");
             assert!(lost > 100_000, "{lost}");
-            let told: u64 = whole.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
-            assert_eq!(told, lost as u64, "{:?}", whole.damage);
-            let (mut ordinals, mut told) = (Vec::new(), 0);
+            let reported: u64 = whole.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
+            assert_eq!(reported, lost as u64, "{:?}", whole.damage);
+            let (mut ordinals, mut reported) = (Vec::new(), 0);
             for split in file.splits(400_000).unwrap() {
                 let scan = coldframe_core::Scan { on_error, ..coldframe_core::Scan::default() };
                 let part = rows::scan(&file, &scan, Some(&split)).unwrap();
                 assert!(part.error.is_none(), "{:?}", part.error);
                 ordinals.extend(part.batch.column(0).as_primitive::<Int64Type>().values().iter().copied());
-                told += part.damage.iter().map(|d| d.rows_lost.unwrap()).sum::<u64>();
+                reported += part.damage.iter().map(|d| d.rows_lost.unwrap()).sum::<u64>();
             }
             assert_eq!(ordinals, whole.batch.column(0).as_primitive::<Int64Type>().values().to_vec());
-            assert_eq!(told, lost as u64);
+            assert_eq!(reported, lost as u64);
         }
     }
 }

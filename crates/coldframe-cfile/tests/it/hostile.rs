@@ -1,5 +1,5 @@
-//! Malicious files: small ones that try to cost much. Work and memory stay in proportion to the bytes.
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+//! Malicious files: small files that try to cost much. Work and memory stay proportional to the bytes.
+#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use bytes::Bytes;
 use coldframe_cfile::CFileFormat;
@@ -77,7 +77,7 @@ fn key(ordinal: usize) -> Vec<u8> {
     u32::try_from(ordinal).unwrap().to_be_bytes().to_vec()
 }
 
-/// `blocks` index blocks, each of which points twice to the next; the last one is an empty leaf.
+/// A chain of `blocks` index blocks, each with two pointers to the next; the last is an empty leaf.
 fn chain(blocks: usize, value_index: bool) -> Bytes {
     let (mut out, mut to) = (Vec::new(), (0, 0));
     for i in 0..blocks {
@@ -99,7 +99,7 @@ fn fan(inner: usize, entries: usize) -> Bytes {
     file(&[leaf, root].concat(), at, 1, false)
 }
 
-/// A leaf with `entries` that all point to one block of `size` bytes, which claims to hold that many values from 0 on.
+/// A leaf with `entries` that all point to one block of `size` bytes, which claims to have as many values from ordinal 0 on.
 fn sharing(entries: usize, size: usize) -> Bytes {
     let values = u32::try_from((size - 8) / 4).unwrap();
     let mut block = [values, 0].map(u32::to_le_bytes).concat();
@@ -113,7 +113,7 @@ fn sharing(entries: usize, size: usize) -> Bytes {
     file(&[block, leaf].concat(), at, 1, false)
 }
 
-/// A leaf with `entries` that point to as many tiny blocks, none of them valid.
+/// A leaf with `entries` that point to as many tiny invalid blocks.
 fn crumbs(entries: usize) -> Bytes {
     let size = 8;
     let places: Vec<IndexEntry> =
@@ -141,7 +141,7 @@ fn open(source: Source) -> coldframe_core::Result<Arc<dyn TableFile>> {
     CFileFormat.open(&source, &OpenOptions::default())
 }
 
-fn pointers_that_lead_twice_to_a_block_are_followed_once() {
+fn a_block_with_two_pointers_is_followed_once() {
     for value_index in [false, true] {
         let bytes = chain(60, value_index);
         let open = opener(open);
@@ -181,7 +181,7 @@ fn many_pointers_to_one_data_block() {
     assert_linear("shared blocks", &files, &open);
 }
 
-fn many_blocks_that_are_none() {
+fn many_invalid_blocks() {
     let open = opener(open);
     let files: Vec<Bytes> = [25_000, 50_000, 100_000].map(crumbs).into();
     assert_bounded("crumbs", &crumbs(100_000), &open);
@@ -197,11 +197,11 @@ fn counts_that_compress_well() {
 
 /// The steps run in sequence, as live memory is counted for the whole process.
 #[test]
-fn work_and_memory_follow_the_bytes() {
-    pointers_that_lead_twice_to_a_block_are_followed_once();
+fn work_and_memory_are_proportional_to_the_bytes() {
+    a_block_with_two_pointers_is_followed_once();
     many_empty_pairs();
     many_pointers_to_one_leaf();
     many_pointers_to_one_data_block();
-    many_blocks_that_are_none();
+    many_invalid_blocks();
     counts_that_compress_well();
 }

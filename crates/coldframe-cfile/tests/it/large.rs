@@ -1,5 +1,5 @@
-//! Values that exceed one array together, and input that no file can hold: written and read, or refused with a reason.
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+//! Values that together exceed one array are written and read; input that no file can hold is an error with a reason.
+#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use crate::support;
 
@@ -37,13 +37,13 @@ fn drained(table: &dyn TableFile, on_error: OnError) -> (usize, usize) {
 }
 
 #[test]
-fn a_dictionary_of_long_values_is_written_and_read_in_batches_that_fit() {
-    // Together they exceed the offsets of one array.
+fn a_dictionary_of_long_values_is_read_in_batches_that_fit() {
+    // Together the values exceed the offsets of one array.
     let rows = 54_000;
-    let words: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
+    let texts: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
     let keys = Int32Array::from_iter_values((0..rows).map(|i| i % 6));
     let values: ArrayRef =
-        Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(words))).unwrap());
+        Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(texts))).unwrap());
     let bytes = write(&values, false, &Options::default());
     assert!(bytes.len() < 1 << 20, "{}", bytes.len());
     let rows = usize::try_from(rows).unwrap();
@@ -56,22 +56,22 @@ fn a_dictionary_of_long_values_is_written_and_read_in_batches_that_fit() {
 }
 
 #[test]
-fn every_shape_of_text_comes_back() {
+fn every_layout_of_text_round_trips() {
     let text = ["a", "", "long enough to be no inline view", "ä"];
     let plain: ArrayRef = Arc::new(StringArray::from(text.to_vec()));
     let keys = Int32Array::from(vec![Some(3), Some(0), None, Some(2), Some(1)]);
-    let words = DictionaryArray::<Int32Type>::try_new(keys, plain.clone()).unwrap();
+    let texts = DictionaryArray::<Int32Type>::try_new(keys, plain.clone()).unwrap();
     let shapes: Vec<(ArrayRef, Vec<Option<&str>>)> = vec![
         (Arc::new(LargeStringArray::from(text.to_vec())), text.map(Some).into()),
         (Arc::new(StringViewArray::from(text.to_vec())), text.map(Some).into()),
         (plain.slice(1, 2), vec![Some(text[1]), Some(text[2])]),
-        (Arc::new(words), vec![Some("ä"), Some("a"), None, Some(text[2]), Some("")]),
+        (Arc::new(texts), vec![Some("ä"), Some("a"), None, Some(text[2]), Some("")]),
     ];
     for (values, expected) in shapes {
         let bytes = write(&values, true, &Options::default());
         let outcome = rows::read(&open(&bytes).unwrap(), OnError::Raise).unwrap();
-        let found: Vec<Option<&str>> = outcome.batch.column(0).as_string::<i32>().iter().collect();
-        assert_eq!(found, expected, "{}", values.data_type());
+        let back: Vec<Option<&str>> = outcome.batch.column(0).as_string::<i32>().iter().collect();
+        assert_eq!(back, expected, "{}", values.data_type());
     }
     // A dictionary of times without a zone is equivalent to the times.
     let keys = Int32Array::from(vec![1, 0]);
@@ -79,20 +79,20 @@ fn every_shape_of_text_comes_back() {
     let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, times).unwrap());
     let outcome = rows::read(&open(&write(&values, false, &Options::default())).unwrap(), OnError::Raise);
     let batch = outcome.unwrap().batch;
-    let found = arrow_cast::cast(batch.column(0), &DataType::Int64).unwrap();
-    assert_eq!(found.to_data(), Int64Array::from(vec![7, 5]).to_data());
+    let back = arrow_cast::cast(batch.column(0), &DataType::Int64).unwrap();
+    assert_eq!(back.to_data(), Int64Array::from(vec![7, 5]).to_data());
 }
 
 #[test]
-fn what_does_not_fit_is_refused_by_its_column_and_is_no_corrupt_file() {
+fn values_that_do_not_fit_are_schema_errors_of_their_column() {
     let decimal = |precision, scale, value| -> ArrayRef {
         Arc::new(Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap())
     };
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
-    // Arrow itself refuses a null that is not in the dictionary.
-    let words = Arc::new(StringArray::from(vec![Some("a"), None]));
+    // A null among the dictionary's values: Arrow itself refuses only null keys.
+    let texts = Arc::new(StringArray::from(vec![Some("a"), None]));
     let keys = Int32Array::from(vec![0, 1]);
-    let null: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, words).unwrap());
+    let null: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).unwrap());
     let short = Options { data_type: Some(KuduType::Decimal32), ..Options::default() };
     for (values, options) in [
         (seconds, Options::default()),
@@ -103,7 +103,7 @@ fn what_does_not_fit_is_refused_by_its_column_and_is_no_corrupt_file() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e:?}");
         assert!(e.to_string().contains("column `value`"), "{e}");
     }
-    // A scale that no reader could be told.
+    // No reader accepts a negative scale, and a CFile stores none.
     let e = try_write(&decimal(5, -2, 12), false, &Options::default()).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
 }

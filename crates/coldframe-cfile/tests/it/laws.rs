@@ -1,5 +1,5 @@
 //! The laws of damage, on files of each encoding.
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use crate::support;
 
@@ -36,20 +36,20 @@ fn subject(name: &str, data_type: KuduType, encoding: Encoding, nulls: usize, ch
     };
     let bytes = write(&column(data_type, 900, nulls, 3), nulls > 0, &options);
     let units = units(&open(&bytes).unwrap());
-    let toll = move |damaged: &Damaged| {
-        // Blocks are found by position only, and the index is a block as well.
+    let allowed_loss = move |damaged: &Damaged| {
+        // Blocks are located by offset only, and the index is a block as well. So moved bytes may lose the file.
         if damaged.moves() {
             AllowedLoss::file()
         } else {
-            units.toll(damaged, AllowedLoss::file(), Moved::Lost)
+            units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost)
         }
     };
-    let subject = Subject::new(name, bytes, open_with_ordinals).unit(toll);
+    let subject = Subject::new(name, bytes, open_with_ordinals).unit(allowed_loss);
     if checksums { subject.counted() } else { subject }
 }
 
 #[test]
-fn a_block_is_what_damage_costs() {
+fn damage_loses_at_most_one_block() {
     subject("int64 plain", KuduType::Int64, Encoding::Plain, 0, true).obey();
     subject("int32 bit shuffle", KuduType::Int32, Encoding::BitShuffle, 5, true).obey();
     subject("string dict", KuduType::String, Encoding::Dict, 3, true).obey();

@@ -9,6 +9,6 @@ mod pushdown;
 mod roundtrip;
 mod support;
 
-/// Counts what tests allocate: each law has a budget.
+/// Counts the allocations of tests: each law has a memory budget.
 #[global_allocator]
 static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

@@ -1,6 +1,6 @@
-//! What a filter, a split or a seek reads; the same rows with pruning and without.
+//! The bytes that filters, splits and seeks read; the same rows with pruning and without.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use crate::support;
 
@@ -14,14 +14,14 @@ use coldframe_cfile::layout::types::Encoding;
 use coldframe_cfile::options::Options as OpenOptions;
 use coldframe_cfile::write::Options;
 use coldframe_core::predicate::Op;
-use coldframe_core::{OnError, OpenOptions as Given, Predicate, Scan, Value};
+use coldframe_core::{OnError, OpenOptions as CoreOptions, Predicate, Scan, Value};
 use coldframe_testing::{Logged, rows};
 use support::write;
 
 fn logged(bytes: &[u8]) -> (Arc<Logged>, CFileTable) {
     let source = Arc::new(Logged::new(bytes.to_vec()));
     let extra = [("ordinal".to_owned(), Value::Bool(true))].into();
-    let options = OpenOptions::new(&Given { extra, ..Given::default() }).unwrap();
+    let options = OpenOptions::new(&CoreOptions { extra, ..CoreOptions::default() }).unwrap();
     let table = CFileTable::open(source.clone(), options).unwrap();
     source.take();
     (source, table)
@@ -49,7 +49,7 @@ fn key_ranges_and_ordinals_read_few_blocks() {
     };
     let bytes = write(&values, false, &options);
     let (source, table) = logged(&bytes);
-    let one = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
+    let literal = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
     for (op, value, expected) in [
         (Op::Eq, 40_000, vec![20_000]),
         (Op::Eq, 40_001, vec![]),
@@ -57,14 +57,14 @@ fn key_ranges_and_ordinals_read_few_blocks() {
         (Op::Ge, 99_996, vec![49_998, 49_999]),
         (Op::Gt, 99_998, vec![]),
     ] {
-        let filter = || Predicate::compare("value", op, one(value));
+        let filter = || Predicate::compare("value", op, literal(value));
         assert_eq!(filtered(&table, filter(), OnError::Raise), expected, "{op:?} {value}");
         let read = bytes_read(&source);
         assert!(read < bytes.len() as u64 / 8, "{op:?} {value}: {read} of {}", bytes.len());
         // `skip` does not prune; the rows are the same.
         assert_eq!(filtered(&table, filter(), OnError::Skip), expected, "{op:?} {value}");
         source.take();
-        let by_ordinal = Predicate::compare("ordinal", op, one(value / 2));
+        let by_ordinal = Predicate::compare("ordinal", op, literal(value / 2));
         let plain: Vec<i64> = filtered(&table, by_ordinal, OnError::Raise);
         assert!(plain.iter().all(|o| (0..50_000).contains(o)));
         let read = bytes_read(&source);
@@ -80,9 +80,9 @@ fn key_ranges_and_ordinals_read_few_blocks() {
 }
 
 #[test]
-fn keys_of_text_are_cut_where_they_separate() {
-    let words: Vec<String> = (0..3000).map(|i| format!("word {:06}", i * 7)).collect();
-    let values: ArrayRef = Arc::new(StringArray::from(words.clone()));
+fn keys_of_text_are_found_by_short_separators() {
+    let texts: Vec<String> = (0..3000).map(|i| format!("word {:06}", i * 7)).collect();
+    let values: ArrayRef = Arc::new(StringArray::from(texts.clone()));
     let options = Options {
         encoding: Some(Encoding::Prefix),
         value_index: true,
@@ -92,10 +92,10 @@ fn keys_of_text_are_cut_where_they_separate() {
     let bytes = write(&values, false, &options);
     let (source, table) = logged(&bytes);
     for at in [0usize, 1, 55, 56, 57, 1500, 2999] {
-        let word: ArrayRef = Arc::new(StringArray::from(vec![words[at].clone()]));
-        let found = filtered(&table, Predicate::compare("value", Op::Eq, word.clone()), OnError::Raise);
-        assert_eq!(found, [i64::try_from(at).unwrap()]);
-        let several = Predicate::In { column: "value".into(), values: word.into(), negated: false };
+        let text: ArrayRef = Arc::new(StringArray::from(vec![texts[at].clone()]));
+        let ordinals = filtered(&table, Predicate::compare("value", Op::Eq, text.clone()), OnError::Raise);
+        assert_eq!(ordinals, [i64::try_from(at).unwrap()]);
+        let several = Predicate::In { column: "value".into(), values: text.into(), negated: false };
         assert_eq!(filtered(&table, several, OnError::Raise), [i64::try_from(at).unwrap()]);
     }
     source.take();
@@ -108,39 +108,39 @@ fn keys_of_text_are_cut_where_they_separate() {
 }
 
 #[test]
-fn filters_of_a_dictionary_give_the_same_rows() {
+fn filters_on_a_dictionary_return_the_same_rows() {
     for (nulls, block_size) in [(0, 512), (3, 512), (3, 100_000), (1, 512)] {
         let values = support::column(coldframe_cfile::layout::types::KuduType::String, 4000, nulls, 3);
         let options = Options { encoding: Some(Encoding::Dict), block_size, ..Options::default() };
         let bytes = write(&values, nulls > 0, &options);
         let (_, table) = logged(&bytes);
-        let one = |s: &str| -> ArrayRef { Arc::new(StringArray::from(vec![s])) };
+        let literal = |s: &str| -> ArrayRef { Arc::new(StringArray::from(vec![s])) };
         let several: ArrayRef = Arc::new(StringArray::from(vec!["7", "00", "nowhere"]));
         for predicate in [
-            Predicate::compare("value", Op::Lt, one("0005")),
-            Predicate::compare("value", Op::Ne, one("")),
+            Predicate::compare("value", Op::Lt, literal("0005")),
+            Predicate::compare("value", Op::Ne, literal("")),
             Predicate::In { column: "value".into(), values: several.clone().into(), negated: false },
             Predicate::In { column: "value".into(), values: several.into(), negated: true },
             Predicate::Null { column: "value".into(), negated: false },
             Predicate::Null { column: "value".into(), negated: true },
         ] {
-            let on_words = filtered(&table, predicate.clone(), OnError::Raise);
+            let pruned = filtered(&table, predicate.clone(), OnError::Raise);
             // `skip` reads all values.
-            assert_eq!(on_words, filtered(&table, predicate.clone(), OnError::Skip), "{predicate:?}");
+            assert_eq!(pruned, filtered(&table, predicate.clone(), OnError::Skip), "{predicate:?}");
         }
     }
 }
 
-/// Every value of a sorted column is found by its key, and a range of keys returns the right rows, wherever blocks end.
+/// Every value of a sorted column is found by its key, and ranges of keys return the right rows, whatever the block size.
 #[test]
 fn each_key_is_found_in_each_encoding() {
     let text: Vec<String> = (0..4000).map(|i| format!("{:05} {}", i * 3, "x".repeat(i % 17))).collect();
-    let words: ArrayRef = Arc::new(StringArray::from(text));
+    let texts: ArrayRef = Arc::new(StringArray::from(text));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..4000).map(|i| i * 3)));
     for (values, encoding) in [
-        (&words, Encoding::Dict),
-        (&words, Encoding::Plain),
-        (&words, Encoding::Prefix),
+        (&texts, Encoding::Dict),
+        (&texts, Encoding::Plain),
+        (&texts, Encoding::Prefix),
         (&numbers, Encoding::Plain),
         (&numbers, Encoding::BitShuffle),
         (&numbers, Encoding::Rle),
@@ -150,12 +150,12 @@ fn each_key_is_found_in_each_encoding() {
                 Options { encoding: Some(encoding), value_index: true, block_size, ..Options::default() };
             let (_, table) = logged(&write(values, false, &options));
             for row in (0..4000).step_by(7).chain(3990..4000) {
-                let one = values.slice(row, 1);
+                let value = values.slice(row, 1);
                 let row = i64::try_from(row).unwrap();
                 let name = format!("{encoding} in blocks of {block_size}, row {row}");
-                let found = table.lookup(&one).unwrap();
-                assert_eq!(found.num_rows(), 1, "{name}");
-                let filter = |op| Predicate::compare("value", op, one.clone());
+                let rows = table.lookup(&value).unwrap();
+                assert_eq!(rows.num_rows(), 1, "{name}");
+                let filter = |op| Predicate::compare("value", op, value.clone());
                 assert_eq!(filtered(&table, filter(Op::Eq), OnError::Raise), [row], "{name}");
                 if row % 10 == 0 {
                     let below = filtered(&table, filter(Op::Le), OnError::Raise);
@@ -169,7 +169,7 @@ fn each_key_is_found_in_each_encoding() {
 }
 
 #[test]
-fn a_lookup_finds_what_the_filter_finds() {
+fn lookups_and_filters_return_the_same_rows() {
     let numbers = [0.0, -0.0, f64::NAN, -f64::NAN, 1.5, f64::INFINITY];
     let values: ArrayRef = Arc::new(Float64Array::from_iter(numbers.map(Some).into_iter().chain([None])));
     let bytes = write(&values, true, &Options::default());
@@ -182,15 +182,15 @@ fn a_lookup_finds_what_the_filter_finds() {
         (Some(f64::INFINITY), vec![5]),
         (None, vec![6]),
     ] {
-        let one: ArrayRef = Arc::new(Float64Array::from(vec![wanted]));
-        let found = table.lookup(&one).unwrap();
-        let found = found.column(0).as_primitive::<Int64Type>().values().to_vec();
-        assert_eq!(found, expected, "{wanted:?}");
+        let value: ArrayRef = Arc::new(Float64Array::from(vec![wanted]));
+        let rows = table.lookup(&value).unwrap();
+        let rows = rows.column(0).as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!(rows, expected, "{wanted:?}");
         if wanted.is_some() {
-            let filter = Predicate::compare("value", Op::Eq, one);
+            let filter = Predicate::compare("value", Op::Eq, value);
             assert_eq!(filtered(&table, filter, OnError::Raise), expected, "{wanted:?}");
         }
     }
-    let large: ArrayRef = Arc::new(StringArray::from(vec!["no number"]));
+    let large: ArrayRef = Arc::new(StringArray::from(vec!["not a number"]));
     assert!(!table.lookup(&large).unwrap_err().is_damage());
 }

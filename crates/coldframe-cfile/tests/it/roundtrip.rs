@@ -1,6 +1,6 @@
-//! Reads back what was written: every type, encoding and codec, with and without nulls, over several blocks.
+//! Round trips: every type, encoding and codec, with and without nulls, over several blocks.
 
-#![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a failing test shows the place")]
 
 use crate::support;
 
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use support::{column, encodings, open, open_with, types, write};
 
 #[test]
-fn every_type_encoding_and_codec_comes_back() {
+fn every_type_encoding_and_codec_round_trips() {
     let codecs = [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zlib];
     for (i, data_type) in types().into_iter().enumerate() {
         for encoding in encodings(data_type) {
@@ -82,7 +82,7 @@ fn splits_and_batches_cut_anywhere() {
 }
 
 #[test]
-fn a_dictionary_that_is_full_gives_way_to_values() {
+fn blocks_after_a_full_dictionary_have_values() {
     let texts = (0..4000u64).map(|i| format!("value {}", i * i % 1009));
     let values: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
     let options = Options { block_size: 2048, ..Options::default() };
@@ -109,7 +109,7 @@ fn an_empty_file_has_a_schema() {
 #[test]
 fn seeks_and_look_ups() {
     let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..40_000).map(|i| i * 3 - 50_000)));
-    // Blocks so small that both indexes have several levels.
+    // The blocks are so small that both indexes have several levels.
     let options = Options { value_index: true, block_size: 512, ..Options::default() };
     let file = open(&write(&values, false, &options)).unwrap();
     let from = rows::scan(&file, &Scan::default(), Some(&file.seek(39_990).unwrap())).unwrap();
@@ -117,9 +117,9 @@ fn seeks_and_look_ups() {
     assert!(file.seek(40_001).is_err());
     for at in [0, 1, 63, 64, 65, 20_000, 39_999] {
         let wanted = values.slice(at, 1);
-        let found = file.lookup(&wanted).unwrap();
-        assert_eq!(found.num_rows(), 1, "{at}");
-        assert_eq!(found.column(0).as_primitive::<Int64Type>().value(0), at as i64);
+        let row = file.lookup(&wanted).unwrap();
+        assert_eq!(row.num_rows(), 1, "{at}");
+        assert_eq!(row.column(0).as_primitive::<Int64Type>().value(0), at as i64);
     }
     for absent in [-60_000i64, -49_999, 1_000_000] {
         let wanted: ArrayRef = Arc::new(Int64Array::from(vec![absent]));
@@ -129,11 +129,11 @@ fn seeks_and_look_ups() {
 }
 
 #[test]
-fn what_a_cfile_cannot_hold_is_refused() {
+fn unsupported_columns_are_errors() {
     let falling: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 2]));
     let options = Options { value_index: true, ..Options::default() };
     let e = support::try_write(&falling, false, &options).unwrap_err();
-    assert!(e.to_string().contains("found row 2 not above the previous one"), "{e}");
+    assert!(e.to_string().contains("found row 2 not above the previous row"), "{e}");
     let e = support::try_write(&falling, true, &options).unwrap_err();
     assert!(e.to_string().contains("a value index over a nullable column"), "{e}");
     let options = Options { encoding: Some(Encoding::Prefix), ..Options::default() };
@@ -145,7 +145,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_values_come_back(
+    fn any_values_round_trip(
         which in 0usize..64,
         rows in 0usize..700,
         nulls in 0usize..5,
@@ -163,7 +163,7 @@ proptest! {
         let read = rows::read(&file, OnError::Raise).unwrap();
         prop_assert!(read.error.is_none(), "{:?}", read.error);
         prop_assert_eq!(read.batch.column(0).to_data(), values.to_data());
-        // `skip` finds nothing to skip.
+        // `skip` skips nothing.
         let kept = rows::read(&file, OnError::Skip).unwrap();
         prop_assert!(kept.damage.is_empty());
         prop_assert_eq!(kept.batch.num_rows(), rows);

@@ -1,4 +1,4 @@
-//! Columns to write, and files of them.
+//! Writes and opens files of generated columns.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -54,7 +54,7 @@ pub(crate) fn open(bytes: &[u8]) -> Result<CFileTable> {
     Ok(file)
 }
 
-/// All types that are written.
+/// All types that the writer supports.
 pub(crate) fn types() -> Vec<KuduType> {
     use KuduType::*;
     vec![
@@ -97,7 +97,7 @@ pub(crate) fn encodings(data_type: KuduType) -> Vec<Encoding> {
     }
 }
 
-/// `rows` values with runs in them, each `nulls`-th a null (1: all; 0: none).
+/// `rows` values, some in runs; every `nulls`-th is null (1: all; 0: none).
 pub(crate) fn column(data_type: KuduType, rows: usize, nulls: usize, seed: u64) -> ArrayRef {
     let mut dice = Dice::new(seed);
     let valid: Vec<bool> =
@@ -119,13 +119,13 @@ pub(crate) fn column(data_type: KuduType, rows: usize, nulls: usize, seed: u64) 
             Arc::new(zip().map(|(n, v)| v.then(|| bytes(n))).collect::<BinaryArray>())
         }
         to @ DataType::Decimal128(..) => {
-            let most = match data_type.physical() {
+            let modulus = match data_type.physical() {
                 Physical::Fixed(4) => 999_999_999i128,
                 Physical::Fixed(8) => 999_999_999_999_999_999,
                 _ => 10i128.pow(37),
             };
             let sign = |n: &u64| if n.is_multiple_of(3) { -1 } else { 1 };
-            let wide = |n: &u64| (i128::from(*n >> 1) * i128::from(*n >> 2) % most) * sign(n);
+            let wide = |n: &u64| (i128::from(*n >> 1) * i128::from(*n >> 2) % modulus) * sign(n);
             Arc::new(zip().map(|(n, v)| v.then(|| wide(n))).collect::<Decimal128Array>().with_data_type(to))
         }
         to => {

@@ -3,11 +3,12 @@
 //! ```text
 //! block 0   | .. row .. value .. |      views | 3 | a b c | 16 | pref | 1 | at | 20 | pref | 2 | at |
 //! block 1   | .. row .. value .. |
-//! own       | value value ..     |      values that are in no block: a decoder uses their memory again
+//! own       | value value ..     |      copies of values in no block, whose memory a decoder reuses
 //! ```
 //!
-//! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of further blocks are
-//! copied, and columns that need only a small part of their blocks copy it when they are finished.
+//! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of
+//! further blocks are copied. If the columns need only a small part of the blocks, it is copied when they are
+//! finished.
 
 use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
@@ -19,11 +20,11 @@ use crate::arrow_error;
 
 /// Bytes of blocks that a batch keeps in memory.
 pub const MAX_KEPT: usize = 16 << 20;
-/// How many of the blocks that were entered last are known again.
+/// How many of the most recent blocks are searched when a block is entered.
 const RECENT: usize = 16;
-/// Values that take less than one byte in so many of their blocks are copied.
+/// Copy values that fill less than 1/`FEW` of the blocks they pin.
 const FEW: usize = 4;
-/// Most bytes that the offset in a view can address.
+/// The largest offset in a view.
 const MAX_BYTES: usize = 0x7fff_ffff;
 
 /// The highest bits of the bytes of a short value.
@@ -33,7 +34,7 @@ const HIGH: u128 = 0x8080_8080_8080_8080_8080_8080;
 #[derive(Debug, Default)]
 pub struct Blocks {
     kept: Vec<Bytes>,
-    /// Which of them the next values are from; none, if it is not kept.
+    /// The index of the block that holds the next values; out of range if that block is not kept.
     current: usize,
     bytes: usize,
     /// Whether columns copy their values when they are finished.
@@ -51,7 +52,7 @@ impl Blocks {
 
     fn find(&mut self, block: &Bytes) {
         let recent = self.kept.iter().enumerate().rev().take(RECENT);
-        let known = recent.filter(|(_, one)| is_same(one, block)).map(|(number, _)| number).next();
+        let known = recent.filter(|(_, kept)| is_same(kept, block)).map(|(number, _)| number).next();
         self.current = known.unwrap_or(self.kept.len());
         let bytes = self.bytes.saturating_add(block.len());
         if known.is_none() && (self.kept.is_empty() || bytes <= MAX_KEPT) {
@@ -60,13 +61,13 @@ impl Blocks {
         }
     }
 
-    /// Notes that the next values are in no block.
+    /// Notes that the next values are not in a block.
     pub fn leave(&mut self) {
         self.current = usize::MAX;
     }
 
-    /// Notes that the columns to be finished have this many bytes of [long](BlockViews::long) values together. Few of them
-    /// do not keep whole blocks in memory.
+    /// Sets the bytes of [long](BlockViews::long) values in all columns to be finished. If they are few, the
+    /// columns copy them, so that they do not keep whole blocks in memory.
     pub fn weigh(&mut self, long: usize) {
         self.copied = long < self.bytes / FEW;
     }
@@ -76,7 +77,7 @@ impl Blocks {
         self.bytes
     }
 
-    /// Forgets the blocks; the next values are from the same one as before.
+    /// Removes the blocks except the current one.
     pub fn clear(&mut self) {
         let current = self.kept.get(self.current).cloned();
         (self.bytes, self.current) = (current.as_ref().map_or(0, Bytes::len), 0);
@@ -115,7 +116,7 @@ impl BlockViews {
 
     #[inline(never)]
     fn copy(&mut self, value: &[u8]) {
-        // `size` tells who collects that an offset or a length does not fit.
+        // If an offset or a length does not fit, `binary` fails because of `size`.
         let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
         let at = u32::try_from(self.own.len()).unwrap_or(u32::MAX);
         self.views.push(view(word(value, 0), length, 0, at));
@@ -129,7 +130,7 @@ impl BlockViews {
         self.own.len()
     }
 
-    /// The copied bytes and the values in it.
+    /// The number of copied bytes and of values.
     pub fn room(&self) -> (usize, usize) {
         (self.own.len(), self.views.len())
     }
@@ -150,7 +151,7 @@ impl BlockViews {
         self.views.is_empty()
     }
 
-    /// Moves the values to those of `rows` rows whose bit is set; the others get empty ones.
+    /// Moves the values to those of `rows` rows whose bit is set; the other rows get empty values.
     pub fn spread(&mut self, validity: &[u8], rows: usize) -> Result<()> {
         self.views.resize(rows, 0);
         values::spread(&mut self.views, validity).map(drop)
@@ -161,14 +162,14 @@ impl BlockViews {
         self.views.truncate(rows);
     }
 
-    /// Bytes of the values that do not fit their views.
+    /// Bytes of the values that are too long for their views.
     pub fn long(&self) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "the length is in the lowest bits")]
         let lengths = self.views.iter().map(|view| *view as u32);
         lengths.filter(|length| *length > SHORT).map(|length| length as usize).fold(0, usize::saturating_add)
     }
 
-    /// Takes the values as text. Fails if one is not UTF-8, or what stands for a null.
+    /// Takes the values as text. Fails if a value is not UTF-8, even under a null.
     pub fn text(&mut self, blocks: &Blocks, nulls: Option<NullBuffer>) -> Result<StringViewArray> {
         let is_ascii: Vec<bool> = blocks.kept.iter().map(|block| block.is_ascii()).collect();
         let binary = self.binary(blocks, nulls)?;
@@ -183,13 +184,13 @@ impl BlockViews {
                 return Err(Error::corrupt(format!("expected UTF-8, found other bytes in value {row}")));
             }
         }
-        // SAFETY: each value is UTF-8: it was checked by itself, is short and has no byte above 0x7f, or lies in a block that has none:
-        // unless the values were copied, buffer `n` of the array is block `n - 1`.
+        // SAFETY: each value is UTF-8. It was checked by itself, or is short and ASCII, or lies in an ASCII
+        // block: unless the values were copied, buffer `n` of the array is block `n - 1`.
         #[expect(unsafe_code, reason = "the safe conversion would check each value again")]
         Ok(unsafe { binary.to_string_view_unchecked() })
     }
 
-    /// Takes the values, which must have been pushed with these blocks since they were cleared.
+    /// Takes the values. `blocks` are those they were pushed with, not cleared since.
     pub fn binary(&mut self, blocks: &Blocks, nulls: Option<NullBuffer>) -> Result<BinaryViewArray> {
         let has_long = self.long() > 0;
         let (views, own) = (std::mem::take(&mut self.views), std::mem::take(&mut self.own));
@@ -214,15 +215,14 @@ mod tests {
     use arrow_array::{Array, BinaryArray};
     use proptest::prelude::*;
 
-    /// The same value in memory of its own.
+    /// A copy of the value in other memory.
     fn elsewhere(value: &[u8]) -> Vec<u8> {
         value.to_vec()
     }
 
     proptest! {
-        /// The values pushed, wherever they are, in batches.
         #[test]
-        fn the_same_as_plain(
+        fn views_equal_plain_values(
             blocks in proptest::collection::vec("[a-z]{0,60}", 1..6),
             picks in proptest::collection::vec((any::<usize>(), any::<usize>(), any::<usize>(), any::<bool>()), 0..40),
             batch in 1usize..12,
@@ -241,20 +241,19 @@ mod tests {
                 expected.push(value.to_vec());
                 if number % batch == 0 {
                     all.weigh(column.long());
-                    let found = column.binary(&all, None).unwrap();
+                    let array = column.binary(&all, None).unwrap();
                     all.clear();
-                    found.to_data().validate_full().unwrap();
+                    array.to_data().validate_full().unwrap();
                     let plain = BinaryArray::from_iter_values(expected.drain(..));
-                    prop_assert_eq!(found, BinaryViewArray::from(&plain));
+                    prop_assert_eq!(array, BinaryViewArray::from(&plain));
                 }
             }
         }
     }
 
     proptest! {
-        /// As strict as the standard library, wherever the values are.
         #[test]
-        fn text_or_not(
+        fn text_is_checked_as_strictly_as_by_std(
             block in proptest::collection::vec(prop_oneof![9 => 0x20u8..0x7f, 1 => any::<u8>()], 0..60),
             picks in proptest::collection::vec((any::<usize>(), any::<usize>(), any::<bool>()), 0..8),
         ) {
@@ -269,12 +268,12 @@ mod tests {
                 expected.push(value.to_vec());
             }
             all.weigh(column.long());
-            let found = column.text(&all, None);
+            let array = column.text(&all, None);
             let texts: std::result::Result<Vec<&str>, _> = expected.iter().map(|v| std::str::from_utf8(v)).collect();
-            prop_assert_eq!(found.is_ok(), texts.is_ok());
-            if let (Ok(found), Ok(texts)) = (found, texts) {
-                found.to_data().validate_full().unwrap();
-                prop_assert_eq!(found.iter().flatten().collect::<Vec<_>>(), texts);
+            prop_assert_eq!(array.is_ok(), texts.is_ok());
+            if let (Ok(array), Ok(texts)) = (array, texts) {
+                array.to_data().validate_full().unwrap();
+                prop_assert_eq!(array.iter().flatten().collect::<Vec<_>>(), texts);
             }
         }
     }
@@ -288,9 +287,9 @@ mod tests {
             column.push(&block[5..5 + MAX_KEPT / 4], &all);
         }
         assert!(all.bytes() <= MAX_KEPT && column.size() == 2 * (MAX_KEPT / 4));
-        let found = column.binary(&all, None).unwrap();
+        let array = column.binary(&all, None).unwrap();
         assert!(
-            found.iter().flatten().all(|value| value.len() == MAX_KEPT / 4 && value.iter().all(|b| *b == 7))
+            array.iter().flatten().all(|value| value.len() == MAX_KEPT / 4 && value.iter().all(|b| *b == 7))
         );
     }
 
@@ -301,13 +300,13 @@ mod tests {
         all.enter(&block);
         column.push(&block[3..23], &all);
         all.weigh(column.long());
-        let found = column.binary(&all, None).unwrap();
-        assert_eq!(found.data_buffers().iter().map(|b| b.len()).sum::<usize>(), 20);
+        let array = column.binary(&all, None).unwrap();
+        assert_eq!(array.data_buffers().iter().map(|b| b.len()).sum::<usize>(), 20);
         column.push(&block[3..900], &all);
         column.push(&block[3..6], &all);
         column.truncate(1);
         all.weigh(column.long());
-        let found = column.binary(&all, None).unwrap();
-        assert_eq!((found.len(), found.data_buffers()[1].as_ptr()), (1, block.as_ptr()));
+        let array = column.binary(&all, None).unwrap();
+        assert_eq!((array.len(), array.data_buffers()[1].as_ptr()), (1, block.as_ptr()));
     }
 }

@@ -1,13 +1,13 @@
-//! Some rows of a batch.
+//! The selected rows of a batch.
 //!
 //! ```text
 //! passes   1 0 1 0 0 1
 //! values   "ab" "c" "de" "f" "" "xyz"
-//! chosen   "ab"     "de"        "xyz"      16 or 32 bytes are copied each, and cut to their length
+//! chosen   "ab"     "de"        "xyz"      each copy is 16 or 32 bytes long, then cut to the value's length
 //! ```
 //!
-//! Arrow's own filter calls the system's copy for each string, whose length differs from row to row: half of the rows of a table
-//! took longer than all of them.
+//! Arrow's filter calls `memcpy` for each string, with a length that differs from row to row: filtering half
+//! of a table's rows took longer than reading all of them.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub fn chosen(batch: &RecordBatch, passes: BooleanBuffer) -> Result<RecordBatch>
     let predicate = FilterBuilder::new(&mask).optimize().build();
     let mut places = Vec::new();
     let choose = |column: &ArrayRef| -> Result<ArrayRef> {
-        // Where nearly all rows stay, Arrow copies whole stretches of them.
+        // If nearly all rows pass, Arrow copies whole runs of rows.
         let is_scattered = count > 0 && count < mask.len() / 5 * 4;
         if !is_scattered || !matches!(column.data_type(), DataType::Utf8 | DataType::Binary) {
             return predicate.filter(column).map_err(arrow_error);
@@ -57,14 +57,14 @@ fn filtered(nulls: &NullBuffer, predicate: &FilterPredicate) -> Result<NullBuffe
     Ok(NullBuffer::new(valid.as_boolean().values().clone()))
 }
 
-/// The values at `places`, whole: where they end, after a 0, and their bytes.
+/// The values at the indexes `places`: their offsets and their bytes.
 fn gather(from: &[i32], bytes: &[u8], places: &[usize]) -> Result<(Vec<i32>, Vec<u8>)> {
     let mut ends = Vec::with_capacity(places.len() + 1);
     let (mut end, mut longest) = (0, 0);
     ends.push(end);
     for at in places {
         let [from, to] = value(from, *at)?;
-        // No more bytes than there were, whose offsets fitted.
+        // A subset of the values, whose offsets fitted.
         end += to - from;
         longest = longest.max(to - from);
         ends.push(end);
@@ -81,31 +81,32 @@ fn gather(from: &[i32], bytes: &[u8], places: &[usize]) -> Result<(Vec<i32>, Vec
     Ok((ends, bytes))
 }
 
-/// The bytes of the values, of which none is longer than `N`; any length with an `N` of 0. `N` bytes are copied at once, and what
-/// is too much is cut off again.
+/// The bytes of the values, none of which is longer than `N`; with an `N` of 0 they may have any length.
+/// Copies `N` bytes per value and cuts off the excess.
 fn copied<const N: usize>(from: &[i32], bytes: &[u8], places: &[usize], total: usize) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(total + N);
     for at in places {
         let [from, to] = value(from, *at)?;
-        let behind = bytes.get(place(from)..).unwrap_or_default();
+        let rest = bytes.get(place(from)..).unwrap_or_default();
         let length = place(to - from);
-        match behind.first_chunk::<N>().filter(|_| N > 0) {
+        match rest.first_chunk::<N>().filter(|_| N > 0) {
             Some(chunk) => {
                 let end = out.len() + length;
                 out.extend_from_slice(chunk);
                 out.truncate(end);
             }
-            None => out.extend_from_slice(behind.get(..length).unwrap_or_default()),
+            None => out.extend_from_slice(rest.get(..length).unwrap_or_default()),
         }
     }
     Ok(out)
 }
 
-/// Where the value at `at` begins and ends.
+/// The start and end of the value at index `at`.
 #[inline(always)]
 fn value(offsets: &[i32], at: usize) -> Result<[i32; 2]> {
-    let found = offsets.get(at..).and_then(<[i32]>::first_chunk::<2>);
-    found.copied().ok_or_else(|| Error::invalid("expected a row of the batch, found one behind it"))
+    let ends = offsets.get(at..).and_then(<[i32]>::first_chunk::<2>);
+    ends.copied()
+        .ok_or_else(|| Error::invalid("expected the index of a row in the batch, found a larger one"))
 }
 
 #[cfg(test)]
@@ -117,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_arrow_has_it(
+        fn rows_equal_those_of_arrows_filter(
             rows in proptest::collection::vec((proptest::option::of("[a-zä]{0,20}"), any::<bool>()), 0..90),
             long: bool,
             skip in 0usize..5,
@@ -139,11 +140,11 @@ mod tests {
             let batch = batch.slice(skip, rows.len() - skip);
             let passes: BooleanBuffer = rows.iter().skip(skip).map(|(_, passes)| *passes).collect();
             let expected = filter_record_batch(&batch, &BooleanArray::new(passes.clone(), None)).unwrap();
-            let found = chosen(&batch, passes).unwrap();
-            for column in found.columns() {
+            let rows_chosen = chosen(&batch, passes).unwrap();
+            for column in rows_chosen.columns() {
                 column.to_data().validate_full().unwrap();
             }
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(rows_chosen, expected);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Views of values that lie one behind another.
+//! Views of contiguous values.
 //!
 //! ```text
-//! short   | length | bytes, zeros behind them            |   at most 12 bytes
+//! short   | length | bytes, padded with zeros            |   at most 12 bytes
 //! long    | length | first 4 bytes | buffer | offset     |
 //!           4        4               4        4            little endian: a number of 128 bits
 //! ```
 //!
-//! Both forms are made of the 16 bytes that begin where the value does, and one is chosen without a branch.
+//! Both forms are computed from the 16 bytes at the start of the value, and one is selected without a branch.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use coldframe_encoding::{Error, Result};
 
 use super::readable_text;
 
-/// The most bytes of a value that is in its view.
+/// The longest value that fits into its view.
 pub(super) const SHORT: u32 = 12;
 
-/// The bits of a short value by its length.
+/// The mask of a short value, by its length.
 const BITS: [u128; SHORT as usize + 1] = {
     let mut all = [0; SHORT as usize + 1];
     let mut rest: &mut [u128] = &mut all;
@@ -33,7 +33,7 @@ const BITS: [u128; SHORT as usize + 1] = {
     all
 };
 
-/// Views of values of one buffer, and whether one of them is long.
+/// Views into one buffer, and whether any value is long.
 struct Views {
     views: Vec<u128>,
     has_long: bool,
@@ -50,7 +50,7 @@ pub(super) fn view(word: u128, length: u32, buffer: u32, offset: u32) -> u128 {
     u128::from(length) | (short & !is_long) | (long & is_long)
 }
 
-/// The 16 bytes from `at` on, with zeros for what is behind the end.
+/// The 16 bytes from `at` on, padded with zeros at the end.
 #[inline(always)]
 pub(super) fn word(bytes: &[u8], at: usize) -> u128 {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -69,13 +69,13 @@ fn last_word(rest: &[u8]) -> u128 {
 }
 
 impl Views {
-    /// Of values of these lengths, which must add up to the bytes.
+    /// From values of these lengths, which must add up to the bytes.
     fn of_lengths(lengths: &[u32], bytes: &[u8]) -> Result<Self> {
         let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
         if total != bytes.len() as u64 || i32::try_from(total).is_err() {
-            let found = bytes.len();
+            let len = bytes.len();
             return Err(Error::corrupt(format!(
-                "expected values of {found} bytes together, found lengths of {total}"
+                "expected values of {len} bytes together, found lengths of {total}"
             )));
         }
         let (mut at, mut longest) = (0u32, 0);
@@ -89,7 +89,7 @@ impl Views {
         Ok(Self { views, has_long: longest > SHORT })
     }
 
-    /// An array of them. For text, the values must be UTF-8.
+    /// An array of these views. For text, the values must be UTF-8.
     fn array<T: ByteViewType + ?Sized>(
         self,
         bytes: Buffer,
@@ -97,34 +97,33 @@ impl Views {
     ) -> Result<GenericByteViewArray<T>> {
         let rows = self.views.len();
         check_nulls(nulls.as_ref(), rows)?;
-        // Bytes that nothing refers to are not kept.
+        // If all values are short, the bytes are not needed.
         let buffers: Arc<[Buffer]> = if self.has_long { Arc::from([bytes]) } else { Arc::from([]) };
         let views = ScalarBuffer::new(Buffer::from_vec(self.views), 0, rows);
-        // SAFETY: the nulls are of as many values, as checked above. A view is 0, an empty value, or made by `view` of the
-        // length, the first bytes and the offset of a value that lies in `bytes`: in `of_lengths` since the lengths add up to
-        // their number, which an i32 holds; in `Words` since its entries are those of an array. Such a view has zeros behind a
-        // short value, and names buffer 0 for a long one, which is there if one is long. Callers, which are here and in
-        // `Words`, make text only of values that are UTF-8: they have been checked, or are an array's of text.
+        // SAFETY: the null bitmap has as many values, as checked above. A view is 0, an empty value, or comes
+        // from `view` with the length, first bytes and offset of a value inside `bytes`: in `of_lengths`
+        // because the lengths add up to the bytes, at most `i32::MAX`; in `TextDictionary` because its
+        // entries are those of an array. Such a view pads a short value with zeros, and refers to buffer 0
+        // for a long value, which exists if any value is long. The callers, here and in `TextDictionary`,
+        // make text only from checked UTF-8 or from the values of a text array.
         #[expect(unsafe_code, reason = "the safe constructor would check each value again")]
         Ok(unsafe { GenericByteViewArray::new_unchecked(views, buffers, nulls) })
     }
 }
 
 fn check_nulls(nulls: Option<&NullBuffer>, rows: usize) -> Result<()> {
-    match nulls.map(NullBuffer::len).filter(|found| *found != rows) {
+    match nulls.map(NullBuffer::len).filter(|len| *len != rows) {
         None => Ok(()),
-        Some(found) => {
-            Err(Error::corrupt(format!("expected nulls of {rows} values, found those of {found}")))
-        }
+        Some(len) => Err(Error::corrupt(format!("expected a null bitmap of {rows} values, found {len}"))),
     }
 }
 
-/// Binary values with these lengths, which must be those of the bytes.
+/// Binary values with these lengths, which must add up to the bytes.
 pub fn binary(lengths: &[u32], bytes: Buffer, nulls: Option<NullBuffer>) -> Result<BinaryViewArray> {
     Views::of_lengths(lengths, &bytes)?.array(bytes, nulls)
 }
 
-/// Text as [`readable_text`] makes it: a value that is not UTF-8 costs only itself.
+/// Text like that of [`readable_text`]: a value that is not UTF-8 becomes null or empty.
 pub fn text(
     lengths: &[u32],
     bytes: Buffer,
@@ -150,7 +149,7 @@ fn is_text(lengths: &[u32], bytes: &[u8]) -> bool {
     simdutf8::basic::from_utf8(bytes).is_ok() && !lengths.iter().any(&mut begins_inside)
 }
 
-/// An array of views of entries of `text` that the caller has made with [`view`].
+/// An array of views into `text` that the caller has made with [`view`].
 pub(super) fn of_entries(
     views: Vec<u128>,
     text: Buffer,
@@ -170,48 +169,49 @@ mod tests {
     }
 
     proptest! {
-        /// The same values as arrays with offsets, and views that Arrow itself accepts.
         #[test]
-        fn the_same_as_plain(
+        fn views_equal_plain_values(
             values in proptest::collection::vec("[a-cä]{0,11}|[a-z]{11,14}|[a-zö]{15,40}", 0..30),
             null_of in 1usize..9,
         ) {
             let bytes = Buffer::from_vec(values.concat().into_bytes());
             let nulls = NullBuffer::from_iter((0..values.len()).map(|i| i % null_of != 0));
-            let (found, malformed) = text(&lengths_of(&values), bytes.clone(), Some(nulls.clone()), true).unwrap();
-            found.to_data().validate_full().unwrap();
+            let lengths = lengths_of(&values);
+            let (array, malformed) = text(&lengths, bytes.clone(), Some(nulls.clone()), true).unwrap();
+            array.to_data().validate_full().unwrap();
             let nullable = |i: usize| nulls.is_valid(i).then_some(values[i].as_str());
             let expected = StringArray::from_iter((0..values.len()).map(nullable));
-            prop_assert_eq!(found, StringViewArray::from(&expected));
+            prop_assert_eq!(array, StringViewArray::from(&expected));
             prop_assert!(malformed.is_empty());
-            let found = binary(&lengths_of(&values), bytes, None).unwrap();
-            found.to_data().validate_full().unwrap();
+            let array = binary(&lengths_of(&values), bytes, None).unwrap();
+            array.to_data().validate_full().unwrap();
             let expected = BinaryArray::from_iter_values(&values);
-            prop_assert_eq!(found, BinaryViewArray::from(&expected));
+            prop_assert_eq!(array, BinaryViewArray::from(&expected));
         }
 
-        /// As strict about text as the plain form.
         #[test]
-        fn text_or_not(values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..6)) {
+        fn text_is_checked_as_in_plain_arrays(
+            values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..6),
+        ) {
             let (lengths, bytes) = (lengths_of(&values), values.concat());
-            let (found, malformed) = text(&lengths, Buffer::from_vec(bytes.clone()), None, true).unwrap();
-            found.to_data().validate_full().unwrap();
+            let (array, malformed) = text(&lengths, Buffer::from_vec(bytes.clone()), None, true).unwrap();
+            array.to_data().validate_full().unwrap();
             let (plain, expected) = readable_text(&lengths, bytes.into(), None, true).unwrap();
             prop_assert_eq!(malformed, expected);
-            prop_assert_eq!(found, StringViewArray::from(&plain));
+            prop_assert_eq!(array, StringViewArray::from(&plain));
         }
     }
 
     #[test]
     fn bytes_of_short_values_are_not_kept() {
-        let (found, _) =
+        let (array, _) =
             text(&[12, 0, 3], Buffer::from_vec(b"twelve bytesabc".to_vec()), None, true).unwrap();
-        assert!(found.data_buffers().is_empty());
-        assert_eq!(found.iter().flatten().collect::<Vec<_>>(), ["twelve bytes", "", "abc"]);
+        assert!(array.data_buffers().is_empty());
+        assert_eq!(array.iter().flatten().collect::<Vec<_>>(), ["twelve bytes", "", "abc"]);
     }
 
     #[test]
-    fn lengths_must_be_those_of_the_bytes() {
+    fn lengths_must_add_up_to_the_bytes() {
         assert!(binary(&[1, 2], Buffer::from_vec(vec![0u8; 4]), None).is_err());
         assert!(binary(&[u32::MAX, 1], Buffer::from_vec(vec![0u8; 0]), None).is_err());
         assert!(binary(&[1, 2], Buffer::from_vec(vec![0u8; 3]), Some(NullBuffer::new_null(3))).is_err());

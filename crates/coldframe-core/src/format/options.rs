@@ -1,4 +1,4 @@
-//! Options for opening a file and for creating one: those of every format as fields, a format's own by name.
+//! Options for opening and for creating files: common options are fields, a format's own options go by name.
 
 #![allow(rustdoc::invalid_html_tags, reason = "help texts name types of Hive, such as array<string>")]
 
@@ -23,40 +23,42 @@ pub enum SchemaSpec {
 
 /// A source of keys for encrypted files, such as the client of a key server.
 pub trait KeySource: Debug + Send + Sync {
-    /// The key with this name, or `None` if there is none or access is denied.
+    /// The key with this name; `None` if it does not exist or access is denied.
     fn key(&self, name: &str) -> Result<Option<Vec<u8>>>;
 }
 
 /// Options for opening a file of any format.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
-    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those it stores.
+    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those it
+    /// stores.
     pub schema: Option<SchemaSpec>,
     /// Whether to skip the comparison of stored checksums.
     pub skip_checksums: bool,
     /// Keys for encrypted files by name.
     pub keys: BTreeMap<String, Vec<u8>>,
-    /// Asked for keys that are not in `keys`.
+    /// Supplies keys that are not in `keys`.
     pub key_source: Option<Arc<dyn KeySource>>,
-    /// Bounds of what the reader allocates on the word of the file.
+    /// Bounds on what a file may make the reader allocate.
     pub limits: Limits,
-    /// Most threads that a scan may use; `None` leaves it to the caller's default.
+    /// Most threads that a scan may use; `None` uses the caller's default.
     pub threads: Option<usize>,
-    /// How scans lay out strings and binary values unless they say so themselves ([`crate::Scan::strings`]); `None` leaves them
-    /// as the format has them.
+    /// The layout of strings and binary values, unless a scan sets its own ([`crate::Scan::strings`]); `None`
+    /// keeps the format's layout.
     pub strings: Option<Strings>,
-    /// Whether timestamps are in microseconds unless an option says otherwise ([`super::Capabilities::unit_option`]): for
-    /// consumers that know no finer unit.
+    /// Whether timestamps are in microseconds unless an option sets their unit
+    /// ([`super::Capabilities::unit_option`]): for consumers without a finer unit.
     pub microseconds: bool,
     /// The format's own options by name; an unknown one is an error.
     pub extra: BTreeMap<String, Value>,
 }
 
 crate::options! {
-    /// Options of every format: the schema, the bounds of [`Limits`], the layout of strings, and the number of threads.
+    /// Options of every format: the schema, the bounds of [`Limits`], the layout of strings, and the number
+    /// of threads.
     pub struct CommonOptions for OpenOptions {
-        /// names and types of the columns, if the file does not store them: "id bigint, tags array<string>", or an
-        /// Arrow schema in Python and Rust
+        /// names and types of the columns, if the file does not store them: "id bigint, tags array<string>",
+        /// or an Arrow schema in Python and Rust
         schema: Option<String>, as Kind::Schema;
         /// largest size of a decompressed block
         max_block_bytes: u64 = Limits::default().max_block_bytes, as Kind::SIZE;
@@ -68,8 +70,8 @@ crate::options! {
         max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
         /// largest number of rows in a row group, stripe or block
         max_unit_rows: u64 = Limits::default().max_unit_rows;
-        /// "view" returns string and binary columns as Arrow's string_view and binary_view, which polars and DuckDB
-        /// use themselves: values are copied at most once, and each keeps the decoded block that it is in
+        /// "view" returns string and binary columns as Arrow's string_view and binary_view, as polars and
+        /// DuckDB use them: a value is copied at most once, and keeps its decoded block in memory
         strings: Strings;
         /// most threads that one read may use; 1 uses only the caller's. Default: one for each processor
         threads: Option<u64>;
@@ -106,7 +108,7 @@ impl OpenOptions {
     pub fn take_common(&mut self) -> Result<()> {
         let Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows } =
             self.limits;
-        let now = CommonOptions {
+        let current = CommonOptions {
             schema: None,
             max_block_bytes,
             max_columns,
@@ -125,8 +127,8 @@ impl OpenOptions {
             max_unit_rows,
             strings,
             threads,
-        } = CommonOptions::from_given_or(&self.extra, now)?;
-        self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.is_called(name)));
+        } = CommonOptions::from_given_or(&self.extra, current)?;
+        self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.has_name(name)));
         self.limits = Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows };
         self.strings = Some(strings).filter(|strings| *strings != Strings::default());
         // 0 means the default.
@@ -142,7 +144,7 @@ impl OpenOptions {
         Self::default()
     }
 
-    /// Adds a format's own options, given as its typed struct: `coldframe::orc::OpenOptions { .. }`.
+    /// Adds a format's own options, given as its typed struct: `coldframe::hive::OpenOptions { .. }`.
     #[must_use]
     pub fn with(mut self, of_format: impl Into<Self>) -> Self {
         self.extra.extend(of_format.into().extra);
@@ -163,7 +165,8 @@ impl OpenOptions {
         self
     }
 
-    /// Sets the names and types of the columns in the DDL of the format's engine: `id bigint, tags array<string>`.
+    /// Sets the names and types of the columns in the DDL of the format's engine: `id bigint, tags
+    /// array<string>`.
     #[must_use]
     pub fn schema_ddl(mut self, columns: impl Into<String>) -> Self {
         self.schema = Some(SchemaSpec::Ddl(columns.into()));
@@ -191,7 +194,7 @@ impl OpenOptions {
         self
     }
 
-    /// Bounds for what a file may make the reader allocate.
+    /// Sets the bounds on what a file may make the reader allocate.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -212,7 +215,7 @@ impl WriteOptions {
         Self::default()
     }
 
-    /// Adds a format's own options, given as its typed struct: `coldframe::orc::WriteOptions { .. }`.
+    /// Adds a format's own options, given as its typed struct: `coldframe::hive::WriteOptions { .. }`.
     #[must_use]
     pub fn with(mut self, of_format: impl Into<Self>) -> Self {
         self.extra.extend(of_format.into().extra);

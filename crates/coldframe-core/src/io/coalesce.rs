@@ -7,19 +7,19 @@ use coldframe_encoding::{Error, Result};
 
 use super::{Pending, ReadAt, memory::slice};
 
-/// A request longer than this is not extended further: an allocator gets larger blocks from the kernel each time, which
-/// clears them, and returns them; it keeps smaller ones for reuse.
+/// A request longer than this is not extended further. An allocator gets larger blocks from the kernel each
+/// time, which clears them; it keeps smaller blocks for reuse.
 pub const LONG: u64 = 8 << 20;
 
 /// Gaps up to this are always worth reading: less than the cost of any request.
 const SMALL_GAP: u64 = 4096;
 
-/// One part in this many of the requested bytes may be read unnecessarily to save requests.
-const VAIN: u64 = 4;
+/// To save requests, at most 1/`EXTRA_SHARE` of the requested bytes is read in addition.
+const EXTRA_SHARE: u64 = 4;
 
-/// The fewest ranges that cover `ranges`, where gaps of up to `gap` bytes are read too; a range is not extended beyond
-/// [`LONG`] for that. The larger gaps together are at most a fixed part of the requested bytes, smallest gaps first: a
-/// saved request is not worth any number of bytes. Sorted, without overlap.
+/// Merges `ranges` across gaps of up to `gap` bytes, but does not extend a range beyond [`LONG`] that way.
+/// The gaps above [`SMALL_GAP`] together are at most a fixed share of the requested bytes, smallest gaps
+/// first. The result is sorted and without overlap.
 fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));
@@ -39,12 +39,12 @@ fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     merged
 }
 
-/// The largest gap, up to `most`, that may be read within that allowance.
+/// The largest gap, up to `most`, that fits the allowed share.
 fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
     if most <= SMALL_GAP {
         return most;
     }
-    let asked = sorted.iter().fold(0u64, |sum, r| sum.saturating_add(r.end - r.start));
+    let requested = sorted.iter().fold(0u64, |sum, r| sum.saturating_add(r.end - r.start));
     let mut end = 0;
     let mut gaps = Vec::with_capacity(sorted.len());
     for (i, range) in sorted.iter().enumerate() {
@@ -54,7 +54,7 @@ fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
         end = end.max(range.end);
     }
     gaps.sort_unstable();
-    let mut left = asked / VAIN;
+    let mut left = requested / EXTRA_SHARE;
     let mut worthwhile = SMALL_GAP;
     for gap in gaps.into_iter().filter(|gap| *gap > SMALL_GAP && *gap <= most) {
         let Some(rest) = left.checked_sub(gap) else { break };
@@ -70,8 +70,8 @@ pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<
     divided(ranges, &merged, &blocks)
 }
 
-/// The same without waiting, if the source should be read ahead.
-pub fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Option<Pending> {
+/// Like [`read_coalesced`], without waiting; `None` if the source should not be read ahead.
+pub(crate) fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Option<Pending> {
     let merged = coalesce(ranges, source.worthwhile_gap());
     let pending = source.begin(&merged)?;
     let ranges = ranges.to_vec();
@@ -91,7 +91,7 @@ fn divided(ranges: &[Range<u64>], merged: &[Range<u64>], blocks: &[Bytes]) -> Re
                 (Some(m), Some(block)) if m.start <= r.start => {
                     slice(block, &(r.start - m.start..r.end - m.start))
                 }
-                _ => Err(Error::invalid("a source answered with fewer ranges than it was asked for")),
+                _ => Err(Error::invalid("a source returned fewer ranges than requested")),
             }
         })
         .collect()
@@ -103,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn long_requests_are_not_made_longer() {
+    fn long_requests_are_not_extended() {
         let mib = |range: Range<u64>| range.start << 20..range.end << 20;
         let near = [mib(0..6), mib(6..12), mib(12..13)];
         assert_eq!(coalesce(&near, 1 << 20), [mib(0..6), mib(6..13)]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_read_in_vain() {
+    fn unneeded_bytes_are_bounded() {
         let kib = |range: Range<u64>| range.start << 10..range.end << 10;
         // Two gaps of 10 KiB are a quarter of 80 KiB, and the third would be more.
         let near = [kib(0..40), kib(50..70), kib(80..100), kib(200..201)];

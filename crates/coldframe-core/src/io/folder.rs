@@ -1,4 +1,4 @@
-//! A folder whose files form one table, or that contains the neighbours of the opened file.
+//! A folder whose files form one table, or the folder of an opened file.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use coldframe_encoding::Result;
 
 use super::ReadAt;
 
-/// A file or folder found by [`Folder::list`].
+/// A file or folder listed by [`Folder::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Path below the folder, parts joined by `/`. If a name is not text, it is replaced by a form that
+    /// Path below the folder, parts joined by `/`. A name that is not UTF-8 is encoded in a form that
     /// [`Folder::open`] and [`Folder::list`] understand.
     pub path: String,
     /// Length in bytes; 0 for a folder.
@@ -27,8 +27,8 @@ pub trait Folder: Send + Sync + Debug {
     /// Opens the file at `path` below the root.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
-    /// The parent of this folder and its name there, if reachable: for tables that describe their files beside
-    /// their folder.
+    /// The parent of this folder, and this folder's name in it, if reachable. Some tables keep metadata
+    /// beside their folder.
     fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
         Ok(None)
     }

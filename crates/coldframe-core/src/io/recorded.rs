@@ -1,7 +1,7 @@
 //! Keeps the bytes read while opening a file, so that another process can open it without reading them again.
 //!
-//! A split travels to a Spark executor with the bytes that opening its file read (header, footer, indexes);
-//! there [`Recorded`] answers the same requests from memory. Formats need not know about it.
+//! A split travels to a Spark executor with the bytes that opening its file has read (header, footer,
+//! indexes). There [`Recorded`] answers the same requests from memory. Formats are unaware of it.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,8 @@ use super::{Pending, ReadAt, memory::slice};
 /// Maximum bytes worth carrying with a split.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Forwards requests and keeps the answers until [`Recording::stop`], or until there are too many: then none are kept.
+/// Forwards requests and keeps the answers until [`Recording::stop`]. If they exceed the maximum, it drops
+/// all of them.
 #[derive(Debug)]
 pub struct Recording {
     inner: Arc<dyn ReadAt>,
@@ -34,7 +35,8 @@ impl Recording {
         Self { inner, kept: Mutex::new(Some(Kept::default())) }
     }
 
-    /// Ends the recording and returns it: offset and bytes of each answer; empty if they were too many.
+    /// Ends the recording and returns the offset and bytes of each answer; empty if they exceeded the
+    /// maximum.
     pub fn stop(&self) -> Vec<(u64, Bytes)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         kept.unwrap_or_default().answers
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_recorded_is_not_read_again() {
+    fn recorded_bytes_are_not_read_again() {
         let bytes = Bytes::from_static(b"0123456789");
         let recording = Recording::new(Arc::new(bytes.clone()));
         recording.read(2..6).unwrap();
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_not_kept_while_opening_goes_on() {
+    fn a_recording_that_grows_too_large_is_dropped() {
         let recording = Recording::new(Arc::new(Zeros(1 << 30)));
         let first = recording.read(0..1 << 20).unwrap();
         assert!(!first.is_unique());

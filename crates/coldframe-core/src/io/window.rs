@@ -8,8 +8,8 @@ use coldframe_encoding::Result;
 
 use super::{ReadAt, check_range, memory::slice};
 
-/// Answers small, roughly ascending reads from one window of the file at a time. A walk over a file's headers uses
-/// this, so that it costs one request per window instead of one per header.
+/// Answers small, roughly ascending reads from one window of the file at a time. A walk over a file's headers
+/// then costs one request per window instead of one per header.
 #[derive(Debug)]
 pub struct Window {
     source: Arc<dyn ReadAt>,

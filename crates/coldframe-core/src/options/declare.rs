@@ -1,14 +1,14 @@
-//! The macros by which options are declared.
+//! The macros that declare options.
 
 /// Declares a struct of options: its fields with their types, defaults and help.
 ///
 /// ```text
 /// options! {
 ///     /// ..
-///     pub struct NAME for OpenOptions {            the map that it becomes: OpenOptions or WriteOptions
-///         flatten FIELD: STRUCT;                   those of another struct as well
+///     pub struct NAME for OpenOptions {            the type it converts to: OpenOptions or WriteOptions
+///         flatten FIELD: STRUCT;                   adds the options of another struct
 ///         /// help
-///         FIELD: TYPE = DEFAULT, as KIND, alias "other name";      all but the type may be left out
+///         FIELD: TYPE = DEFAULT, as KIND, alias "other name";      only FIELD and TYPE are required
 ///     }
 /// }
 /// ```
@@ -32,7 +32,7 @@ macro_rules! options {
         #[derive(Clone, Debug, PartialEq)]
         $vis struct $name {
             $(
-                #[doc = concat!("Those of [`", stringify!($part_type), "`].")]
+                #[doc = concat!("The options of [`", stringify!($part_type), "`].")]
                 pub $part: $part_type,
             )*
             $(
@@ -111,30 +111,30 @@ macro_rules! options {
     (@kind $type:ty, $kind:expr) => { $kind };
 }
 
-/// Declares the words that an option may be, as an enum. Words behind `|` mean the same.
+/// Declares the choices of an option as an enum. Texts after `|` are aliases.
 #[macro_export]
 macro_rules! choices {
     (
         $(#[$of_enum:meta])*
         $vis:vis enum $name:ident {
-            $( $(#[$of_word:meta])* $word:ident = $text:literal $(| $alias:literal)* ),+ $(,)?
+            $( $(#[$of_variant:meta])* $variant:ident = $text:literal $(| $alias:literal)* ),+ $(,)?
         }
     ) => {
         $(#[$of_enum])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name {
-            $( $(#[$of_word])* $word, )+
+            $( $(#[$of_variant])* $variant, )+
         }
 
         impl $name {
-            /// The words.
-            pub const WORDS: &'static [$crate::options::Word] =
-                &[$( $crate::options::Word { name: $text, aliases: &[$($alias),*] } ),+];
+            /// The choices.
+            pub const CHOICES: &'static [$crate::options::Choice] =
+                &[$( $crate::options::Choice { name: $text, aliases: &[$($alias),*] } ),+];
 
-            /// The word.
+            /// The text of the choice.
             pub fn name(self) -> &'static str {
                 match self {
-                    $( Self::$word => $text, )+
+                    $( Self::$variant => $text, )+
                 }
             }
         }
@@ -146,12 +146,14 @@ macro_rules! choices {
         }
 
         impl $crate::options::Field for $name {
-            const KIND: $crate::options::Kind = $crate::options::Kind::Choice(Self::WORDS);
+            const KIND: $crate::options::Kind = $crate::options::Kind::Choice(Self::CHOICES);
 
             fn from_value(value: $crate::Value) -> $crate::Result<Self> {
                 match &value {
-                    $( $crate::Value::Str(word) if word == $text => Ok(Self::$word), )+
-                    other => Err($crate::Error::invalid(format!("expected one of the words, found {other:?}"))),
+                    $( $crate::Value::Str(text) if text == $text => Ok(Self::$variant), )+
+                    other => {
+                        Err($crate::Error::invalid(format!("expected one of the choices, found {other:?}")))
+                    }
                 }
             }
 

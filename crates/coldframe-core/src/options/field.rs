@@ -1,25 +1,25 @@
-//! The types that a struct of options may have, and what each takes.
+//! The types of options in a struct, and the kind of value of each.
 
 use coldframe_encoding::{Error, Result};
 
 use super::{Kind, shown};
 use crate::Value;
 
-/// A type of an option's value.
+/// The type of an option.
 pub trait Field: Sized {
-    /// What an option of this type takes, where its declaration says nothing closer.
+    /// The kind of an option of this type, unless its declaration sets another.
     const KIND: Kind;
 
-    /// From a value in the form that the kind has. An error says what was expected and found, without the option's name.
+    /// From a value in normal form. The error does not contain the option's name.
     fn from_value(value: Value) -> Result<Self>;
 
-    /// The value, `Null` for none.
+    /// The value; `Null` if there is none.
     fn to_value(&self) -> Value;
 }
 
 #[cold]
-fn mismatch(expected: &str, found: &Value) -> Error {
-    Error::invalid(format!("expected {expected}, found {}", shown(found)))
+fn mismatch(expected: &str, actual: &Value) -> Error {
+    Error::invalid(format!("expected {expected}, found {}", shown(actual)))
 }
 
 impl Field for bool {
@@ -43,12 +43,12 @@ macro_rules! integers {
             const KIND: Kind = Kind::Int { least: $least, most: $most };
 
             fn from_value(value: Value) -> Result<Self> {
-                let found = match &value {
+                let number = match &value {
                     Value::Int(i) => Self::try_from(*i).ok(),
                     Value::UInt(u) => Self::try_from(*u).ok(),
                     _ => None,
                 };
-                found.ok_or_else(|| mismatch("an integer that is in range", &value))
+                number.ok_or_else(|| mismatch("an integer that is in range", &value))
             }
 
             fn to_value(&self) -> Value {
@@ -127,7 +127,7 @@ impl Field for Vec<String> {
     }
 }
 
-/// What stands in a map behind a name.
+/// A value in a map of options.
 trait Mapped: Sized {
     const BYTES: bool;
     const NULLS: bool;
@@ -211,10 +211,10 @@ impl<T: Mapped> Field for Vec<(String, T)> {
     }
 }
 
-/// A moment as a user states it.
+/// A moment as the user gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// A number whose unit is the format's.
+    /// A number in the format's unit.
     Number(i128),
     /// Text such as `2020-01-31T12:00:00+01:00`, UTC if it names no zone.
     Text(String),
@@ -270,7 +270,7 @@ impl Field for Time {
     }
 }
 
-/// From the first on, and before the second.
+/// A range of times that includes the first and excludes the second.
 impl Field for (Time, Time) {
     const KIND: Kind = Kind::TimeRange;
 
@@ -279,7 +279,7 @@ impl Field for (Time, Time) {
             Value::List(ends) => <[Value; 2]>::try_from(ends).map_err(Value::List),
             other => Err(other),
         };
-        let [from, to] = ends.map_err(|found| mismatch("two times", &found))?;
+        let [from, to] = ends.map_err(|other| mismatch("two times", &other))?;
         Ok((Time::from_value(from)?, Time::from_value(to)?))
     }
 
@@ -295,7 +295,7 @@ crate::choices! {
         /// Nanoseconds: exact, for the years 1677 to 2262.
         #[default]
         Nanosecond = "ns",
-        /// Microseconds: all years, without the digits below.
+        /// Microseconds: all years, without finer digits.
         Microsecond = "us",
     }
 }
@@ -313,15 +313,15 @@ crate::choices! {
     /// How strings and binary values are laid out in Arrow.
     #[derive(Default)]
     pub enum Strings {
-        /// One behind the other, with offsets.
+        /// Contiguous bytes with offsets.
         #[default]
         Plain = "plain",
-        /// As views: 16 bytes each that hold a short value, or say where in the decoded blocks a long one is.
+        /// Views of 16 bytes, which hold a short value or the position of a long value in the decoded blocks.
         View = "view",
     }
 }
 
-/// Bytes, given as such or as text.
+/// Bytes, given as bytes or as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 

@@ -1,24 +1,25 @@
-//! What an option takes, as data.
+//! The kinds of option values, as data.
 
 use crate::Value;
 
-/// A word that an option may be.
+/// A choice of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// As it is documented.
+pub struct Choice {
+    /// The documented text.
     pub name: &'static str,
-    /// What else means it.
+    /// Other texts for the same choice.
     pub aliases: &'static [&'static str],
 }
 
-impl Word {
+impl Choice {
     fn is(&self, text: &str) -> bool {
         std::iter::once(&self.name).chain(self.aliases).any(|name| name.eq_ignore_ascii_case(text))
     }
 }
 
-/// What an option takes.
+/// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Kind {
     /// True or false.
     Flag,
@@ -36,42 +37,42 @@ pub enum Kind {
         /// The largest.
         most: u64,
     },
-    /// A number between two others, which it may not be itself.
+    /// A number between two bounds, exclusive.
     Float {
-        /// The lower one.
+        /// The lower bound.
         above: f64,
-        /// The upper one.
+        /// The upper bound.
         below: f64,
     },
     /// Text.
     Text,
     /// Text or bytes.
     Bytes,
-    /// One of some words, in upper or lower case.
-    Choice(&'static [Word]),
-    /// One of some words, or text that the help describes.
-    OpenChoice(&'static [Word]),
+    /// One of the choices, in upper or lower case.
+    Choice(&'static [Choice]),
+    /// One of the choices, or another text that the help describes.
+    OpenChoice(&'static [Choice]),
     /// Names: a list, or text with commas between them.
     Names,
-    /// Values by names.
+    /// Values by name.
     Map {
         /// Whether they may be bytes.
         bytes: bool,
         /// Whether they may be null.
         nulls: bool,
     },
-    /// A moment: text such as `2020-01-31T12:00:00`, or a number of the format's own.
+    /// A moment: text such as `2020-01-31T12:00:00`, or a number in the format's unit.
     Time,
-    /// The moment from which, and the one before which.
+    /// Two moments: from the first, inclusive, to the second, exclusive.
     TimeRange,
-    /// Columns and their types, in the language of the format's engine.
+    /// Columns and their types, in the DDL of the format's engine.
     Schema,
 }
 
 impl Kind {
     /// Any number of bytes.
     pub const SIZE: Self = Self::Size { least: 0, most: u64::MAX };
-    /// A share of something: more than nothing, and not all.
+    /// A share: more than 0, less than 1.
     pub const SHARE: Self = Self::Float { above: 0.0, below: 1.0 };
 
     /// Integers from `least` on.
@@ -84,7 +85,7 @@ impl Kind {
         Self::Size { least, most: u64::MAX }
     }
 
-    /// What it is called in `formats()` of Python.
+    /// The name in `formats()` in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -103,23 +104,23 @@ impl Kind {
         }
     }
 
-    /// The words that it lists.
-    pub fn words(self) -> &'static [Word] {
+    /// The choices that it lists.
+    pub fn choices(self) -> &'static [Choice] {
         match self {
-            Self::Choice(words) | Self::OpenChoice(words) => words,
+            Self::Choice(choices) | Self::OpenChoice(choices) => choices,
             _ => &[],
         }
     }
 
-    /// Whether a text has the same meaning for both, so that it may be read before it is known which of the two it is for.
-    pub fn reads_text_as(self, other: Self) -> bool {
+    /// Whether both kinds parse a text in the same way, so that it can be parsed before the option is known.
+    pub fn parses_text_like(self, other: Self) -> bool {
         let as_it_is = |kind| {
             matches!(kind, Self::Text | Self::Choice(_) | Self::OpenChoice(_) | Self::Time | Self::Schema)
         };
         (as_it_is(self) && as_it_is(other)) || self.name() == other.name()
     }
 
-    /// A value in the one form that it has; otherwise what was expected.
+    /// The value in normal form; otherwise what was expected.
     pub(super) fn normal(self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Self::Flag, Value::Bool(_))
@@ -129,14 +130,14 @@ impl Kind {
             (Self::Int { least, most }, _) => integer(value, least, most),
             (Self::Size { least, most }, _) => size(value, least, most),
             (Self::Float { above, below }, _) => float(value, above, below),
-            (Self::Choice(words) | Self::OpenChoice(words), Value::Str(text)) => {
-                match (words.iter().find(|word| word.is(text)), self) {
+            (Self::Choice(choices) | Self::OpenChoice(choices), Value::Str(text)) => {
+                match (choices.iter().find(|word| word.is(text)), self) {
                     (Some(word), _) => Ok(Value::from(word.name)),
                     (None, Self::OpenChoice(_)) => Ok(value.clone()),
-                    (None, _) => Err(listed(words)),
+                    (None, _) => Err(listed(choices)),
                 }
             }
-            (Self::Choice(words), _) => Err(listed(words)),
+            (Self::Choice(choices), _) => Err(listed(choices)),
             (Self::Names, _) => names(value).ok_or_else(|| "names: a list, or text with commas".to_owned()),
             (Self::Map { bytes, nulls }, Value::Map(pairs)) => map(pairs, bytes, nulls),
             (Self::TimeRange, Value::List(ends)) if ends.len() == 2 => {
@@ -163,8 +164,8 @@ impl Kind {
     }
 }
 
-fn listed(words: &[Word]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("{:?}", word.name)).collect();
+fn listed(choices: &[Choice]) -> String {
+    let quoted: Vec<String> = choices.iter().map(|word| format!("{:?}", word.name)).collect();
     match quoted.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         _ => quoted.concat(),
@@ -180,12 +181,12 @@ fn number(value: &Value) -> Option<i128> {
 }
 
 fn integer(value: &Value, least: i64, most: u64) -> Result<Value, String> {
-    let Some(found) = number(value) else { return Err(Kind::Int { least, most }.expects().to_owned()) };
-    within(found, least.into(), most.into()).map(|()| value.clone())
+    let Some(given) = number(value) else { return Err(Kind::Int { least, most }.expects().to_owned()) };
+    within(given, least.into(), most.into()).map(|()| value.clone())
 }
 
-fn within(found: i128, least: i128, most: i128) -> Result<(), String> {
-    if (least..=most).contains(&found) {
+fn within(value: i128, least: i128, most: i128) -> Result<(), String> {
+    if (least..=most).contains(&value) {
         return Ok(());
     }
     Err(match (least == i128::from(i64::MIN), most >= i128::from(i64::MAX)) {
@@ -200,18 +201,18 @@ fn size(value: &Value, least: u64, most: u64) -> Result<Value, String> {
         Value::Str(text) => super::text::size(text).map(Value::from),
         _ => Some(value.clone()),
     };
-    let found = parsed.as_ref().and_then(number).ok_or_else(|| Kind::SIZE.expects().to_owned())?;
-    within(found, least.into(), most.into())?;
-    u64::try_from(found).map(Value::from).map_err(|_| Kind::SIZE.expects().to_owned())
+    let bytes = parsed.as_ref().and_then(number).ok_or_else(|| Kind::SIZE.expects().to_owned())?;
+    within(bytes, least.into(), most.into())?;
+    u64::try_from(bytes).map(Value::from).map_err(|_| Kind::SIZE.expects().to_owned())
 }
 
 fn float(value: &Value, above: f64, below: f64) -> Result<Value, String> {
-    let found = match value {
+    let number = match value {
         Value::Float(f) => Some(*f),
         Value::Int(i) => i32::try_from(*i).ok().map(f64::from),
         _ => None,
     };
-    match found {
+    match number {
         Some(f) if f > above && f < below => Ok(Value::Float(f)),
         _ if above.is_finite() => Err(format!("a number between {above} and {below}")),
         _ => Err("a number".to_owned()),
@@ -226,7 +227,7 @@ fn names(value: &Value) -> Option<Value> {
             Some(Value::List(all.map(trimmed).collect()))
         }
         Value::List(all) => {
-            let name = |one: &Value| match one {
+            let name = |item: &Value| match item {
                 Value::Str(name) => Some(trimmed(name)),
                 _ => None,
             };
@@ -237,7 +238,7 @@ fn names(value: &Value) -> Option<Value> {
 }
 
 fn map(pairs: &[(String, Value)], bytes: bool, nulls: bool) -> Result<Value, String> {
-    let one = |(key, value): &(String, Value)| match value {
+    let entry = |(key, value): &(String, Value)| match value {
         Value::Str(_) => Ok((key.clone(), value.clone())),
         Value::Bytes(_) if bytes => Ok((key.clone(), value.clone())),
         Value::Null if nulls => Ok((key.clone(), value.clone())),
@@ -245,5 +246,5 @@ fn map(pairs: &[(String, Value)], bytes: bool, nulls: bool) -> Result<Value, Str
         Value::Int(i) => Ok((key.clone(), Value::from(i.to_string()))),
         _ => Err(format!("{} for `{key}`", if bytes { "text or bytes" } else { "a string" })),
     };
-    pairs.iter().map(one).collect::<Result<_, _>>().map(Value::Map)
+    pairs.iter().map(entry).collect::<Result<_, _>>().map(Value::Map)
 }

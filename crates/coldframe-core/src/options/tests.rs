@@ -1,4 +1,4 @@
-//! Options are checked, completed and read from text as their declarations say.
+//! Declared options: defaults, checks, and values from text.
 
 use super::*;
 use crate::OpenOptions;
@@ -58,23 +58,23 @@ fn refused(name: &str, value: Value) -> String {
 }
 
 #[test]
-fn what_is_declared_is_data() {
+fn declarations_are_data() {
     let specs = All::specs();
     let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
     assert_eq!(
         names,
         ["flag", "codec", "rows", "block", "share", "names", "texts", "entries", "at", "range"]
     );
-    let codec = specs.iter().find(|spec| spec.is_called("compression")).unwrap();
+    let codec = specs.iter().find(|spec| spec.has_name("compression")).unwrap();
     assert_eq!(codec.help, "how it is compressed, on two lines");
-    assert_eq!((codec.kind, &codec.default), (Kind::Choice(Codec::WORDS), &Value::from("none")));
+    assert_eq!((codec.kind, &codec.default), (Kind::Choice(Codec::CHOICES), &Value::from("none")));
     let defaults: Vec<&Value> = specs.iter().map(|spec| &spec.default).collect();
     assert_eq!(defaults[2..5], [&Value::Int(7), &Value::Int(1 << 20), &Value::Float(0.5)]);
     assert!(defaults[5..].iter().all(|default| **default == Value::Null));
 }
 
 #[test]
-fn a_map_and_a_struct_are_the_same_options() {
+fn maps_and_structs_are_equivalent() {
     let all = All {
         part: Part { flag: false },
         codec: Codec::Zlib,
@@ -113,7 +113,7 @@ fn values_have_several_forms() {
 }
 
 #[test]
-fn what_is_no_value_of_an_option_is_refused() {
+fn invalid_values_are_refused() {
     for (name, value, message) in [
         ("flag", Value::Int(1), "option `flag`: expected true or false, found 1"),
         ("codec", Value::from("rar"), "option `codec`: expected \"none\" or \"zlib\", found \"rar\""),
@@ -153,12 +153,12 @@ fn what_is_no_value_of_an_option_is_refused() {
         assert_eq!(refused(name, value), message);
     }
     let both = given(&[("codec", Value::from("zlib")), ("compression", Value::from("zlib"))]);
-    let message = "options `codec` and `compression` are the same: expected one of them";
+    let message = "options `codec` and `compression` are the same option: expected one of them";
     assert_eq!(All::read("x", &both).unwrap_err().to_string(), message);
 }
 
 #[test]
-fn text_is_read_by_what_the_option_takes() {
+fn text_is_parsed_by_the_kind_of_the_option() {
     let parse = |name: &str, text: &str| {
         let specs = All::specs();
         specs.iter().find(|spec| spec.name == name).unwrap().parse(text).map_err(|e| e.to_string())
@@ -169,7 +169,7 @@ fn text_is_read_by_what_the_option_takes() {
     assert_eq!(parse("share", "1e-3"), Ok(Value::Float(0.001)));
     assert_eq!(parse("codec", "Zlib"), Ok(Value::from("zlib")));
     assert_eq!(parse("names", "[\"a\", \"b,c\"]"), Ok(Value::List(vec!["a".into(), "b,c".into()])));
-    // In the order given: of a wide table that is the order of its columns.
+    // The order is kept: for a wide table it is the order of the columns.
     let pairs = Value::map([("z", Value::from("1")), ("a", Value::from("2"))]);
     assert_eq!(parse("texts", "{\"z\": \"1\", \"a\": 2}"), Ok(pairs));
     assert_eq!(parse("at", "17"), Ok(Value::from("17")));

@@ -1,4 +1,4 @@
-//! Options as text: on a command line, among Spark's options.
+//! Options as text, from a command line or from Spark.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::Kind;
 use crate::Value;
 
-/// What a text means to an option of a kind; otherwise what was expected.
+/// The value of a text for an option of this kind; otherwise what was expected.
 pub(super) fn parse(kind: Kind, text: &str) -> Result<Value, String> {
     let trimmed = text.trim();
     Ok(match kind {
@@ -31,7 +31,7 @@ fn json(text: &str, expected: &str) -> Result<Value, String> {
     Ok(value.0)
 }
 
-/// A value of JSON whose objects keep their order: the columns that an option names have one.
+/// A JSON value whose objects keep their order, because an option may list columns in order.
 struct InOrder(Value);
 
 impl<'de> Deserialize<'de> for InOrder {
@@ -46,7 +46,7 @@ impl<'de> Visitor<'de> for Plain {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of JSON")
+        f.write_str("a JSON value")
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {

@@ -11,9 +11,9 @@ use super::{Op, Predicate};
 use crate::projection;
 
 impl Predicate {
-    /// The filter with each literal in its column's type; the comparison is changed if that type cannot represent the
-    /// literal. A literal that only a wider type can represent (0.1 and a float32) keeps that type; evaluation then
-    /// widens the column.
+    /// The filter with each literal in its column's type. If that type cannot represent the literal, the
+    /// comparison is changed so that it selects the same rows. A literal that only a wider type can represent
+    /// (0.1 for a float32 column) keeps the wider type; evaluation then widens the column.
     pub fn bind(self, schema: &Schema) -> Result<Self> {
         Ok(match self {
             Self::Compare { column, op, value, negated } => {
@@ -24,8 +24,8 @@ impl Predicate {
                     let bound = coerce::compare(op, &Literal::from_array(&value, 0), &to, &column)?;
                     (bound.op, bound.value)
                 };
-                // Only floating point numbers have a value (NaN) for which neither a comparison nor its opposite
-                // holds.
+                // Only floating point numbers have a value, NaN, for which neither a comparison nor its
+                // opposite holds.
                 if negated && !to.is_floating() && !value.data_type().is_floating() {
                     Self::Compare { column, op: op.opposite(), value, negated: false }
                 } else {
@@ -43,7 +43,7 @@ impl Predicate {
                     .collect();
                 let mut within = membership(&column, &literals, &to, &column)?;
                 if values.null_count() > 0 {
-                    // No value is equal to null, and none is unequal.
+                    // Comparing a value with null is null.
                     let null = arrow_array::new_null_array(&to, 1);
                     within = Self::Or(vec![within, Self::compare(column, Op::Eq, null)]);
                 }

@@ -1,4 +1,4 @@
-//! What a filter decides about a whole unit, from bounds that the format knows.
+//! Whether a unit may have rows that pass a filter, from the unit's bounds.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use arrow_schema::{DataType, SortOptions, TimeUnit};
 
 use super::{Members, Op, Predicate};
 
-/// What a unit (stripe, row group, block) guarantees about one column. `None` guarantees nothing.
+/// The bounds of a column in a unit (stripe, row group, block). `None` is unknown.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnBounds {
     /// An array of one value, of the column's type: no value is smaller.
@@ -24,21 +24,21 @@ pub struct ColumnBounds {
     pub has_value: Option<bool>,
 }
 
-/// The types of which bounds may be, the stated one first: where they carry no types of the table, days and microseconds
-/// since 1970 are stored as integers.
-pub(super) fn readings(stated: DataType) -> Vec<DataType> {
-    match stated {
-        DataType::Int32 => vec![stated, DataType::Date32],
+/// The types that a bound may have, beginning with its own: metadata without the table's types store dates
+/// and timestamps as integers, in days and microseconds since 1970.
+pub(super) fn readings(bound: DataType) -> Vec<DataType> {
+    match bound {
+        DataType::Int32 => vec![bound, DataType::Date32],
         DataType::Int64 => {
             let instant = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
-            vec![stated, instant(None), instant(Some("UTC".into()))]
+            vec![bound, instant(None), instant(Some("UTC".into()))]
         }
         other => vec![other],
     }
 }
 
 impl ColumnBounds {
-    /// The same bounds of another type; without those that it cannot hold.
+    /// The bounds cast to another type, without those that it cannot represent.
     pub(super) fn read_as(&self, data_type: &DataType) -> Self {
         let read = |bound: &Option<ArrayRef>| arrow_cast::cast(bound.as_ref()?, data_type).ok();
         Self { min: read(&self.min), max: read(&self.max), ..self.clone() }
@@ -55,7 +55,8 @@ pub struct KeyRange {
 }
 
 impl Predicate {
-    /// `false` only if no row of a unit with these bounds can pass. Without bounds there is no pruning; it never fails.
+    /// `false` only if no row of a unit with these bounds can pass. Never fails: without bounds, every unit
+    /// may match.
     pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         match self {
             Self::And(all) => all.iter().all(|p| p.may_match(bounds)),
@@ -73,14 +74,15 @@ impl Predicate {
             Self::In { column, values, negated } => {
                 let Some(b) = bounds(column) else { return true };
                 // Null rows never pass, and with a null in the set no value is known to be outside it.
-                let could = if *negated { values.null_count() == 0 } else { may_hold_one(&b, values) };
+                let could = if *negated { values.null_count() == 0 } else { may_hold_member(&b, values) };
                 b.has_value != Some(false) && could
             }
             Self::Like { column, .. } => bounds(column).is_none_or(|b| b.has_value != Some(false)),
         }
     }
 
-    /// The range of byte keys that a sorted file must visit. Anything not understood widens it.
+    /// The range of byte keys that a sorted file must visit. Conditions that are not on the key do not narrow
+    /// it.
     pub fn key_range(&self, key: &str) -> KeyRange {
         match self {
             Self::And(all) => {
@@ -119,7 +121,7 @@ fn compare_may_match(bounds: &ColumnBounds, op: Op, value: &ArrayRef, i: usize) 
 }
 
 /// Whether a value of a set may lie between the bounds. NaN may occur anywhere: bounds do not cover it.
-fn may_hold_one(bounds: &ColumnBounds, values: &Members) -> bool {
+fn may_hold_member(bounds: &ColumnBounds, values: &Members) -> bool {
     let (min, max) = (bound_of(bounds.min.as_ref(), values), bound_of(bounds.max.as_ref(), values));
     let below = |i: usize| min.as_ref().is_some_and(|min| min(i) == Some(Ordering::Greater));
     let above = |i: usize| max.as_ref().is_some_and(|max| max(i) == Some(Ordering::Less));
@@ -137,8 +139,8 @@ fn may_hold_one(bounds: &ColumnBounds, values: &Members) -> bool {
 
 type OrderOf<'a> = Box<dyn Fn(usize) -> Option<Ordering> + 'a>;
 
-/// Whether a bound is greater or less than the value at an index; `None` if they cannot be compared. Zeros are equal
-/// whatever their sign, and NaN is not comparable.
+/// Whether a bound is greater or less than the value at an index; `None` if they cannot be compared. Zeros
+/// are equal whatever their sign, and NaN is not comparable.
 fn bound_of<'a>(bound: Option<&ArrayRef>, values: &'a ArrayRef) -> Option<OrderOf<'a>> {
     let b = bound.filter(|b| b.data_type() == values.data_type() && b.len() == 1 && b.is_valid(0))?;
     match values.data_type() {

@@ -1,10 +1,10 @@
 //! Exact comparison of a column with a value of another type.
 //!
-//! A literal often has no equal in the column's type: `id > 5.5` on integers, a timestamp with nanoseconds on a column
-//! of milliseconds, 2^40 on an int32. Casting it would change which rows match. Discrete types (integers, decimals,
-//! dates, timestamps) are therefore compared in *ticks*: the literal as an exact number of the column's unit, rounded
-//! down, with the operator changed so that the same rows match. If then no row or every row matches, the comparison is
-//! with the type's smallest value, so that null stays null.
+//! A literal often has no equal in the column's type: `id > 5.5` on integers, a timestamp with nanoseconds on
+//! a column of milliseconds, 2^40 on an int32. Casting it would change which rows match. Discrete types
+//! (integers, decimals, dates, timestamps) are therefore compared in *ticks*: the literal as an exact number
+//! of the column's unit, rounded down, with the operator changed so that the same rows match. If no row or
+//! every row matches, the literal becomes the type's smallest value, so that null rows stay null.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use super::number::{Number, Ticks, float_ticks};
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) op: Op,
-    /// An array of one value: in the column's type, or in a wider one that the column must be cast to.
+    /// An array of one value: in the column's type, or in a wider type that the column must be cast to.
     pub(super) value: ArrayRef,
 }
 
@@ -88,7 +88,8 @@ fn is_bytes(t: &DataType) -> bool {
     )
 }
 
-/// A double in the column's type if it is the same number there; 0.1 is not a float32, so that is compared as doubles.
+/// A double in the column's type if that represents it exactly. 0.1 is not a float32, so it is compared as a
+/// double.
 fn float(v: f64, data_type: &DataType) -> ArrayRef {
     let double: ArrayRef = Arc::new(Float64Array::from(vec![v]));
     let narrow = cast(&double, data_type)

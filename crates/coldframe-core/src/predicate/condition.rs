@@ -1,7 +1,8 @@
-//! A filter as stated, before it is bound to a schema: names in any case, literals of any type.
+//! A filter before it is bound to a schema: names in any case, literals of any type.
 //!
-//! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from parts. Bound
-//! to a schema it becomes a [`Predicate`], with the names of the schema and literals of its types.
+//! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from
+//! parts. Bound to a schema it becomes a [`Predicate`], with the names of the schema and literals of its
+//! types.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +21,7 @@ use crate::projection;
 /// An unbound filter, with SQL's three-valued logic.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// Known without reading a row; `None` is SQL's unknown.
+    /// A constant; `None` is SQL's unknown.
     Constant(Option<bool>),
     /// `column op value`
     Compare {
@@ -28,7 +29,7 @@ pub enum Condition {
         column: String,
         /// The comparison.
         op: Op,
-        /// What it is compared with.
+        /// The value to compare with.
         value: Literal,
     },
     /// The column's value is in this set, which contains no null.
@@ -78,9 +79,9 @@ impl Condition {
         self.lower(schema, false)?.bind(schema)
     }
 
-    /// Negations are pushed to the leaves. After that, false and unknown need not be distinguished: a row passes if
-    /// the whole is true, and `and`/`or` depend only on which parts are true. So an unknown constant becomes a false
-    /// one.
+    /// Pushes negations to the leaves. After that, false and unknown need not be distinguished: a row passes
+    /// if the whole is true, and `and`/`or` depend only on which parts are true. So an unknown constant
+    /// becomes false.
     fn lower(&self, schema: &Schema, negated: bool) -> Result<Predicate> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.lower(schema, negated)).collect::<Result<Vec<_>>>();
@@ -113,8 +114,8 @@ impl Condition {
         })
     }
 
-    /// The rest of the filter when some columns of `schema` have one known value: `known` returns an array of
-    /// one.
+    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known`
+    /// returns it as an array of one.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.given(schema, known)).collect::<Result<Vec<_>>>();
@@ -161,13 +162,13 @@ impl Condition {
         }
     }
 
-    /// `false` only if no row passes of a file with these bounds. No schema is needed: a column has the type of its bounds,
-    /// and excludes nothing where it has none or does not fit the filter.
+    /// `false` only if no row of a file with these bounds passes. No schema is needed: a column has the type
+    /// of its bounds. A column without bounds, or whose type does not fit the filter, excludes nothing.
     pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         self.may_be(true, bounds)
     }
 
-    /// Whether it may be `sought` for a row. Negations are pushed to the leaves, as in `lower`.
+    /// Whether the result may be `sought` for some row. Negations are pushed to the leaves, as in `lower`.
     fn may_be(&self, sought: bool, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         let parts = |parts: &[Condition], all: bool| match all {
             true => parts.iter().all(|part| part.may_be(sought, bounds)),
@@ -188,14 +189,14 @@ impl Condition {
     }
 
     fn leaf_may_be(&self, sought: bool, column: &str, bounds: &ColumnBounds) -> bool {
-        let stated = bounds.min.as_ref().or(bounds.max.as_ref()).map(|bound| bound.data_type().clone());
-        let Some(stated) = stated else {
-            // Counts of nulls alone; they decide for any type.
+        let bound_type = bounds.min.as_ref().or(bounds.max.as_ref()).map(|bound| bound.data_type().clone());
+        let Some(bound_type) = bound_type else {
+            // Only counts of nulls are known; their type does not matter.
             let negated = !(matches!(self, Self::IsNull { .. }) && sought);
             let leaf = Predicate::Null { column: column.to_owned(), negated };
             return leaf.may_match(&|_| Some(bounds.clone()));
         };
-        for data_type in bounds::readings(stated) {
+        for data_type in bounds::readings(bound_type) {
             let schema = Schema::new(vec![Field::new(column, data_type.clone(), true)]);
             if let Ok(leaf) = self.lower(&schema, !sought).and_then(|leaf| leaf.bind(&schema)) {
                 return leaf.may_match(&|_| Some(bounds.read_as(&data_type)));
@@ -213,7 +214,8 @@ impl std::ops::Not for Condition {
     }
 }
 
-/// The set's values in the column's type; those that need a wider one are compared one by one.
+/// Membership in a set: values in the column's type form the set, values that need a wider type are compared
+/// each.
 pub(super) fn membership(
     path: &str,
     values: &[Literal],
@@ -226,7 +228,7 @@ pub(super) fn membership(
             return Err(Error::invalid(format!("null among the values of `{column}`: use 'is null'")));
         }
         let comparison = coerce::compare(Op::Eq, value, data_type, column)?;
-        // The operator changed: no row is equal.
+        // If the operator changed, no row is equal.
         if comparison.op == Op::Eq && comparison.value.data_type() == data_type {
             same.push(comparison.value);
         } else if comparison.op == Op::Eq {
@@ -246,7 +248,8 @@ pub(super) fn membership(
     Ok(Predicate::Or(wider))
 }
 
-/// A pattern, with the range of texts that contains its matches: statistics and keys are tested with that range.
+/// A pattern, combined with the range of texts that contains its matches, so that statistics and keys can be
+/// compared.
 fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> Result<Predicate> {
     if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         return Err(Error::schema(format!("'like' needs a string column, `{column}` is {data_type}")));
@@ -271,7 +274,7 @@ fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> 
     Ok(Predicate::And(parts))
 }
 
-/// `and`/`or` over parts of which some are known: `decides` is the value that decides the whole.
+/// `and`/`or` over parts, some of them constant: `decides` is the value of a part that decides the whole.
 fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
     let (known, mut open): (Vec<_>, Vec<_>) =
         parts.into_iter().partition(|p| matches!(p, Condition::Constant(_)));
@@ -283,7 +286,7 @@ fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
         open.push(Condition::Constant(None));
     }
     match (open.len(), open.pop()) {
-        (1, Some(one)) => one,
+        (1, Some(part)) => part,
         (_, None) => Condition::Constant(Some(!decides)),
         (_, Some(last)) => {
             open.push(last);
@@ -292,8 +295,8 @@ fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
     }
 }
 
-/// The path, as the schema writes it, and the type of a column: a top-level name, in any case if that is
-/// unambiguous, or a dotted path into structs.
+/// The path of a column in the schema's spelling, and its type. `name` is a top-level name, in any case if
+/// that is unambiguous, or a dotted path into structs.
 pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataType)> {
     if let Some((path, data_type)) = top(schema, name)? {
         return Ok((path.to_owned(), data_type));
@@ -312,23 +315,23 @@ pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataTy
     )))
 }
 
-/// The only column with this name; otherwise the only one that differs in case alone.
+/// The only column with this name; otherwise the only column whose name differs just in case.
 fn top<'a>(schema: &'a Schema, name: &str) -> Result<Option<(&'a str, &'a DataType)>> {
     let fields = || schema.fields().iter();
-    let mut found: Vec<_> = fields().filter(|f| f.name() == name).collect();
-    if found.is_empty() {
+    let mut matches: Vec<_> = fields().filter(|f| f.name() == name).collect();
+    if matches.is_empty() {
         let folded = name.to_lowercase();
-        found = fields().filter(|f| f.name().to_lowercase() == folded).collect();
-        let first = found.first().map(|f| f.name());
-        if found.iter().any(|f| Some(f.name()) != first) {
+        matches = fields().filter(|f| f.name().to_lowercase() == folded).collect();
+        let first = matches.first().map(|f| f.name());
+        if matches.iter().any(|f| Some(f.name()) != first) {
             return Err(unknown(schema, name));
         }
     }
-    match found.as_slice() {
+    match matches.as_slice() {
         [] => Ok(None),
-        [one] => Ok(Some((one.name(), one.data_type()))),
+        [field] => Ok(Some((field.name(), field.data_type()))),
         many => {
-            Err(Error::schema(format!("the filter names column `{name}`, of which there are {}", many.len())))
+            Err(Error::schema(format!("the filter names column `{name}`, which occurs {} times", many.len())))
         }
     }
 }

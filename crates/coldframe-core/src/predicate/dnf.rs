@@ -1,7 +1,7 @@
-//! Filters as pyarrow.parquet accepts them: lists of lists of `(column, op, value)`, `or` over `and`.
+//! Filters in the form of pyarrow.parquet: lists of lists of `(column, op, value)`, `or` over `and`.
 //!
-//! Sets have pyarrow's meaning, in which null is an ordinary value: `in [.., null]` and `not in [..]` let null rows
-//! pass.
+//! Sets have pyarrow's meaning, in which null is an ordinary value: null rows pass `in [.., null]` and `not
+//! in [..]`.
 
 use coldframe_encoding::{Error, Result};
 
@@ -15,7 +15,7 @@ pub enum Operand {
     /// `(column, op)`
     Missing,
     /// `(column, op, value)`
-    One(Literal),
+    Single(Literal),
     /// `(column, op, [value, ..])`
     Many(Vec<Literal>),
 }
@@ -30,20 +30,20 @@ fn normal(op: &str) -> String {
     op.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// One `(column, op, value)`.
+/// The condition of a `(column, op, value)`.
 pub fn condition(column: &str, op: &str, operand: Operand) -> Result<Condition> {
     let column = column.to_owned();
-    let words = normal(op);
+    let op_name = normal(op);
     let is_null = |column| Condition::IsNull { column };
-    match (words.as_str(), operand) {
-        ("is null", _) | ("is", Operand::One(Literal::Null)) => Ok(is_null(column)),
-        ("is not null", _) | ("is not", Operand::One(Literal::Null)) => Ok(!is_null(column)),
+    match (op_name.as_str(), operand) {
+        ("is null", _) | ("is", Operand::Single(Literal::Null)) => Ok(is_null(column)),
+        ("is not null", _) | ("is not", Operand::Single(Literal::Null)) => Ok(!is_null(column)),
         ("in", Operand::Many(values)) => Ok(membership(column, values, false)),
         ("not in", Operand::Many(values)) => Ok(membership(column, values, true)),
-        ("in" | "not in", Operand::One(_)) => {
-            Err(Error::invalid(format!("malformed filter: '{words}' needs a collection of values")))
+        ("in" | "not in", Operand::Single(_)) => {
+            Err(Error::invalid(format!("malformed filter: '{op_name}' needs a collection of values")))
         }
-        (words, Operand::One(value)) => match Op::parse(words) {
+        (op_name, Operand::Single(value)) => match Op::parse(op_name) {
             Some(op) => Ok(Condition::Compare { column, op, value }),
             None => Err(unknown(op)),
         },
@@ -51,11 +51,11 @@ pub fn condition(column: &str, op: &str, operand: Operand) -> Result<Condition> 
     }
 }
 
-/// Conditions that all hold.
+/// The conjunction of the conditions.
 pub fn all_of(mut parts: Vec<Condition>) -> Result<Condition> {
     match (parts.len(), parts.pop()) {
         (_, None) => Err(Error::invalid("malformed filter: an empty list of conditions")),
-        (1, Some(one)) => Ok(one),
+        (1, Some(part)) => Ok(part),
         (_, Some(last)) => {
             parts.push(last);
             Ok(Condition::And(parts))
@@ -64,7 +64,9 @@ pub fn all_of(mut parts: Vec<Condition>) -> Result<Condition> {
 }
 
 fn unknown(op: &str) -> Error {
-    Error::invalid(format!("malformed filter: unknown operator {op:?}, or not one with this value"))
+    Error::invalid(format!(
+        "malformed filter: unknown operator {op:?}, or an operator that does not take this value"
+    ))
 }
 
 fn membership(column: String, values: Vec<Literal>, negated: bool) -> Condition {
@@ -96,20 +98,20 @@ mod tests {
     #[test]
     fn conditions() {
         let five = || Literal::Number(5.into());
-        assert_eq!(text("==", Operand::One(five())), "`x` = 5");
-        assert_eq!(text("<>", Operand::One(five())), "`x` != 5");
+        assert_eq!(text("==", Operand::Single(five())), "`x` = 5");
+        assert_eq!(text("<>", Operand::Single(five())), "`x` != 5");
         assert_eq!(text(" IS  Null ", Operand::Missing), "`x` is null");
-        assert_eq!(text("is not", Operand::One(Literal::Null)), "not (`x` is null)");
+        assert_eq!(text("is not", Operand::Single(Literal::Null)), "not (`x` is null)");
         assert_eq!(text("in", set(vec![five()])), "`x` in (5)");
         assert_eq!(text("in", set(vec![five(), Literal::Null])), "(`x` in (5) or `x` is null)");
         assert_eq!(text("NOT IN", set(vec![five()])), "(not (`x` in (5)) or `x` is null)");
         assert_eq!(text("not in", set(vec![Literal::Null])), "(not (`x` in ()) and not (`x` is null))");
         for (op, operand) in [
-            ("~", Operand::One(five())),
+            ("~", Operand::Single(five())),
             ("=", Operand::Missing),
             ("=", set(vec![])),
-            ("in", Operand::One(five())),
-            ("is", Operand::One(five())),
+            ("in", Operand::Single(five())),
+            ("is", Operand::Single(five())),
             ("in", Operand::Missing),
         ] {
             assert!(text(op, operand).contains("malformed filter"), "{op}");

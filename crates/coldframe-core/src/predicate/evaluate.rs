@@ -1,4 +1,4 @@
-//! Which rows pass: exact, the same for every format.
+//! Exact evaluation of filters, the same for every format.
 
 use arrow_arith::boolean;
 use arrow_array::array::AnyDictionaryArray;
@@ -22,7 +22,7 @@ use crate::types::views;
 use crate::{arrow_error, projection};
 
 impl Predicate {
-    /// One value a row of `batch`; null where it cannot be told, as in SQL.
+    /// The result for each row of `batch`; null if it is unknown, as in SQL.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         match self {
             Self::Compare { column, op, value, negated } => {
@@ -95,7 +95,8 @@ fn is_dictionary(array: &ArrayRef) -> bool {
     matches!(array.data_type(), DataType::Dictionary(..))
 }
 
-/// The answers for the entries of a dictionary, at the rows that have them: a test of plain values costs no more than that.
+/// Tests the entries of a dictionary and takes the results for the rows: no more work than a test of plain
+/// values.
 fn by_entries(
     dictionary: &dyn AnyDictionaryArray,
     test: impl FnOnce(&ArrayRef) -> Result<BooleanArray>,
@@ -104,7 +105,7 @@ fn by_entries(
     Ok(answers.as_boolean().clone())
 }
 
-/// Both in one type: the column's where the literal could be bound to it, else a wider one.
+/// Both in the same type: the column's if the literal was bound to it, else a wider type.
 fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)> {
     let (a, b) = (column.data_type(), value.data_type());
     if a == b {
@@ -122,7 +123,8 @@ fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)
     Ok((cast(column)?, cast(value)?))
 }
 
-/// IEEE comparison: false for NaN but for `<>`, and -0 equals 0. Arrow's own kernels order floats totally.
+/// IEEE comparison: false for NaN except with `<>`, and -0 equals 0. Arrow's kernels use a total order of
+/// floats.
 fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     column: &ArrayRef,
     op: Op,
@@ -132,7 +134,7 @@ fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     BooleanArray::new(compared(column.values(), op, value), column.nulls().cloned())
 }
 
-/// Integers and what is stored as such: dates, times, decimals.
+/// Integers, and types stored as integers: dates, times, decimals.
 fn numbers(column: &ArrayRef, op: Op, value: &ArrayRef) -> Result<BooleanArray> {
     macro_rules! as_type {
         ($type:ty) => {{
@@ -168,15 +170,15 @@ fn compared<N: PartialOrd + Copy>(values: &[N], op: Op, value: N) -> BooleanBuff
 /// A bit for each value, a word at a time.
 fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
-    let mut words = Vec::with_capacity(values.len().div_ceil(64));
-    words.extend(whole.iter().map(|values| word_of(values, &test)));
+    let mut masks = Vec::with_capacity(values.len().div_ceil(64));
+    masks.extend(whole.iter().map(|values| word_of(values, &test)));
     if !rest.is_empty() {
-        words.push(rest.iter().enumerate().fold(0, |word, (i, value)| word | u64::from(test(value)) << i));
+        masks.push(rest.iter().enumerate().fold(0, |word, (i, value)| word | u64::from(test(value)) << i));
     }
-    BooleanBuffer::new(words.into(), 0, values.len())
+    BooleanBuffer::new(masks.into(), 0, values.len())
 }
 
-/// The bits of 64 values: a byte for each first, which the compiler does for several at once.
+/// The bits of 64 values. They are computed as bytes first, which the compiler vectorises.
 #[inline(always)]
 fn word_of<N>(values: &[N; 64], test: impl Fn(&N) -> bool) -> u64 {
     /// Gathers the lowest bits of eight bytes in the top byte.
@@ -190,23 +192,23 @@ fn word_of<N>(values: &[N; 64], test: impl Fn(&N) -> bool) -> u64 {
         .fold(0, |word, (i, eight)| word | (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * i))
 }
 
-/// Membership, as SQL has it: null for a null, and for what is not found where null is in the set.
+/// Membership as in SQL: null for a null row, and for a value outside a set that contains null.
 fn is_in(column: &ArrayRef, values: &Members, negated: bool) -> Result<BooleanArray> {
     if let Some(dictionary) = column.as_any_dictionary_opt().filter(|_| !is_dictionary(values)) {
         return by_entries(dictionary, |entries| is_in(entries, values, negated));
     }
-    let found = members(column, values)?;
+    let members = members(column, values)?;
     let mut known = column.logical_nulls();
     if values.null_count() > 0 {
-        known = NullBuffer::union(known.as_ref(), Some(&NullBuffer::new(found.clone())));
+        known = NullBuffer::union(known.as_ref(), Some(&NullBuffer::new(members.clone())));
     }
-    Ok(BooleanArray::new(if negated { !&found } else { found }, known))
+    Ok(BooleanArray::new(if negated { !&members } else { members }, known))
 }
 
-/// A few values are compared one by one, which is fast; more are looked up.
+/// Sets of at most this many values are compared value by value; larger sets use a hash table.
 const FEW: usize = 8;
 
-/// Which rows have a value of the set; what stands for a null is of no account.
+/// Which rows have a value of the set; arbitrary for null rows.
 fn members(column: &ArrayRef, values: &Members) -> Result<BooleanBuffer> {
     if column.data_type() != values.data_type() {
         let (column, values) = same_type(column, values)?;
@@ -215,27 +217,27 @@ fn members(column: &ArrayRef, values: &Members) -> Result<BooleanBuffer> {
     if let Some(dictionary) = column.as_any_dictionary_opt() {
         let plain =
             Members::new(&arrow_cast::cast(&**values, dictionary.values().data_type()).map_err(arrow_error)?);
-        let words = members(dictionary.values(), &plain)?;
+        let entries = members(dictionary.values(), &plain)?;
         let at = dictionary.normalized_keys();
         return Ok(BooleanBuffer::collect_bool(column.len(), |i| {
-            at.get(i).is_some_and(|word| *word < words.len() && words.value(*word))
+            at.get(i).is_some_and(|word| *word < entries.len() && entries.value(*word))
         }));
     }
     if (values.len() > FEW || column.data_type().is_floating())
-        && let Some(found) = values.find_in(column)
+        && let Some(hits) = values.find_in(column)
     {
-        return Ok(found);
+        return Ok(hits);
     }
-    let mut found = BooleanBuffer::new_unset(column.len());
+    let mut hits = BooleanBuffer::new_unset(column.len());
     for i in (0..values.len()).filter(|i| values.is_valid(*i)) {
         let result = compare(column, Op::Eq, values, i)?;
         let hit = match result.nulls().map(NullBuffer::inner) {
             Some(valid) => result.values() & valid,
             None => result.values().clone(),
         };
-        found = &found | &hit;
+        hits = &hits | &hit;
     }
-    Ok(found)
+    Ok(hits)
 }
 
 fn like(column: &ArrayRef, pattern: &Pattern, negated: bool) -> Result<BooleanArray> {
@@ -259,7 +261,8 @@ mod tests {
     use arrow_array::types::{Int8Type, Int64Type, UInt32Type};
     use arrow_array::{ArrowNativeTypeOp, PrimitiveArray};
 
-    /// Numbers whose order has a sign, extremes and equals, with nulls, in arrays of more and of fewer than a word's values.
+    /// Negative, positive, extreme and equal numbers, with nulls, in arrays of more and of fewer than 64
+    /// values.
     fn check<T: ArrowPrimitiveType>(data_type: &DataType) {
         let some = [T::Native::MIN_TOTAL_ORDER, T::Native::ZERO, T::Native::ONE, T::Native::MAX_TOTAL_ORDER];
         for rows in [0, 1, 63, 64, 65, 200] {
@@ -270,15 +273,15 @@ mod tests {
                 let value = PrimitiveArray::<T>::from_value(value, 1).with_data_type(data_type.clone());
                 let value: ArrayRef = Arc::new(value);
                 for op in [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge] {
-                    let found = numbers(&column, op, &value).unwrap();
-                    assert_eq!(found, by_arrow(&column, op, &value).unwrap(), "{data_type} {op:?} {rows}");
+                    let actual = numbers(&column, op, &value).unwrap();
+                    assert_eq!(actual, by_arrow(&column, op, &value).unwrap(), "{data_type} {op:?} {rows}");
                 }
             }
         }
     }
 
     #[test]
-    fn numbers_compare_as_arrow_has_them() {
+    fn numbers_compare_as_in_arrow() {
         check::<Int8Type>(&DataType::Int8);
         check::<UInt32Type>(&DataType::UInt32);
         check::<Int64Type>(&DataType::Int64);

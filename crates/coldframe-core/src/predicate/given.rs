@@ -1,4 +1,5 @@
-//! A bound filter in which some columns have one known value: those of a partition, or nulls if a file lacks a column.
+//! Simplifies a bound filter if some columns have the same known value in all rows: partition columns, or
+//! nulls if a file lacks a column.
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
@@ -8,10 +9,10 @@ use super::Predicate;
 use crate::{arrow_error, projection};
 
 impl Predicate {
-    /// The rest of the filter for the rows of `schema` when some columns have one known value: `known` returns an array
-    /// of one.
+    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known`
+    /// returns it as an array of one.
     ///
-    /// A row passes if the whole is true, so an unknown part counts as false.
+    /// A row passes only if the whole is true, so an unknown part counts as false.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Self]| parts.iter().map(|part| part.given(schema, known)).collect::<Result<Vec<_>>>();
@@ -48,7 +49,7 @@ impl Predicate {
     }
 
     /// The filter that no row passes.
-    pub fn no_row() -> Self {
+    fn no_row() -> Self {
         Self::Or(Vec::new())
     }
 
@@ -80,10 +81,10 @@ impl Predicate {
     }
 }
 
-/// The one part there is, or all of them together.
+/// The only part, or all parts combined.
 fn alone_or(mut parts: Vec<Predicate>, together: impl Fn(Vec<Predicate>) -> Predicate) -> Predicate {
     match (parts.len(), parts.pop()) {
-        (1, Some(one)) => one,
+        (1, Some(part)) => part,
         (_, last) => {
             parts.extend(last);
             together(parts)
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn known_parts_go() {
+    fn known_parts_are_removed() {
         for (text, p, all, none) in [
             ("p = 1", Some(1), true, false),
             ("p = 1", Some(2), false, true),
@@ -137,7 +138,7 @@ mod tests {
             let left = given(text, p);
             assert_eq!((left.is_all_rows(), left.is_no_row()), (all, none), "{text} {p:?}: {left:?}");
         }
-        // Known columns are not evaluated for the rows any more.
+        // The rest no longer reads the known columns.
         let left = given("(p = 1 or x > 3) and s = 'eu' and x < 9", Some(2));
         let mut columns = Vec::new();
         left.columns(&mut columns);

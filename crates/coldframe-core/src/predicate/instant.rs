@@ -1,9 +1,10 @@
-//! Dates and timestamps as text: `yyyy-mm-dd`, optionally `hh[:mm[:ss[.fraction]]]` and a zone `Z` or `±hh[[:]mm]`.
+//! Dates and timestamps as text: `yyyy-mm-dd`, optionally `hh[:mm[:ss[.fraction]]]` and a zone `Z` or
+//! `±hh[[:]mm]`.
 
 /// Nanoseconds of a day.
 pub(super) const DAY: i128 = 86_400_000_000_000;
 
-/// Days since 1970 of a date alone.
+/// Days since 1970 of a date without a time.
 pub(super) fn date(text: &str) -> Option<i64> {
     let mut at = Text(text.trim());
     at.date().filter(|_| at.0.is_empty())
@@ -16,14 +17,14 @@ pub(super) fn instant(text: &str) -> Option<(i128, bool)> {
     if at.0.is_empty() {
         return Some((day, false));
     }
-    at.one_of(&['T', ' '])?;
+    at.accept(&['T', ' '])?;
     let mut clock = i128::from(at.number(2, 23)?) * 3600;
     let mut fraction = 0;
-    if at.one_of(&[':']).is_some() {
+    if at.accept(&[':']).is_some() {
         clock += i128::from(at.number(2, 59)?) * 60;
-        if at.one_of(&[':']).is_some() {
+        if at.accept(&[':']).is_some() {
             clock += i128::from(at.number(2, 59)?);
-            if at.one_of(&['.']).is_some() {
+            if at.accept(&['.']).is_some() {
                 fraction = at.fraction()?;
             }
         }
@@ -37,7 +38,7 @@ pub(super) fn instant(text: &str) -> Option<(i128, bool)> {
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
-    fn one_of(&mut self, signs: &[char]) -> Option<char> {
+    fn accept(&mut self, signs: &[char]) -> Option<char> {
         let sign = self.0.chars().next().filter(|c| signs.contains(c))?;
         self.0 = self.0.get(sign.len_utf8()..)?;
         Some(sign)
@@ -52,9 +53,9 @@ impl Text<'_> {
 
     fn date(&mut self) -> Option<i64> {
         let year = self.number(4, 9999)?;
-        self.one_of(&['-'])?;
+        self.accept(&['-'])?;
         let month = self.number(2, 12)?;
-        self.one_of(&['-'])?;
+        self.accept(&['-'])?;
         let day = self.number(2, 31)?;
         (month >= 1 && day >= 1 && day <= days_of(year, month)).then(|| days_since_1970(year, month, day))
     }
@@ -66,18 +67,18 @@ impl Text<'_> {
         Some(value * 10i64.pow(9 - u32::try_from(digits).ok()?))
     }
 
-    /// Seconds east of Greenwich, if a zone follows; `None` if what follows is not a zone.
+    /// Seconds east of Greenwich, if a zone follows; `None` if other text follows.
     fn zone(&mut self) -> Option<Option<i64>> {
         if self.0.is_empty() {
             return Some(None);
         }
-        let sign = match self.one_of(&['Z', '+', '-'])? {
+        let sign = match self.accept(&['Z', '+', '-'])? {
             'Z' => return Some(Some(0)),
             '+' => 1,
             _ => -1,
         };
         let mut seconds = self.number(2, 23)? * 3600;
-        let colon = self.one_of(&[':']).is_some();
+        let colon = self.accept(&[':']).is_some();
         if colon || !self.0.is_empty() {
             seconds += self.number(2, 59)? * 60;
         }

@@ -10,9 +10,9 @@ pub struct Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// `%`
-    Any,
+    AnyText,
     /// `_`
-    One,
+    AnyChar,
     /// Literal text.
     Plain(String),
 }
@@ -25,13 +25,13 @@ impl Pattern {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             let plain = match c {
-                '%' if parts.last() == Some(&Part::Any) => continue,
+                '%' if parts.last() == Some(&Part::AnyText) => continue,
                 '%' => {
-                    parts.push(Part::Any);
+                    parts.push(Part::AnyText);
                     continue;
                 }
                 '_' => {
-                    parts.push(Part::One);
+                    parts.push(Part::AnyChar);
                     continue;
                 }
                 '\\' => chars.next().unwrap_or(c),
@@ -59,18 +59,18 @@ impl Pattern {
         }
     }
 
-    /// Whether only its literal text matches.
+    /// Whether it is literal text without placeholders.
     pub(super) fn is_plain(&self) -> bool {
         self.parts.iter().all(|p| matches!(p, Part::Plain(_)))
     }
 
     /// Whether it is literal text followed by anything.
     pub(super) fn is_prefix(&self) -> bool {
-        matches!(self.parts.as_slice(), [Part::Any] | [Part::Plain(_), Part::Any])
+        matches!(self.parts.as_slice(), [Part::AnyText] | [Part::Plain(_), Part::AnyText])
     }
 
-    /// Whether the whole of a text matches. Where a part fails, only the last `%` is extended: extending an
-    /// earlier one could only leave less text.
+    /// Whether the whole text matches. If a part fails, only the last `%` is extended: extending an earlier
+    /// `%` could only leave less text.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let (mut at, mut part) = (0, 0);
@@ -78,11 +78,11 @@ impl Pattern {
         loop {
             let rest = text.get(at..).unwrap_or_default();
             let taken = match self.parts.get(part) {
-                Some(Part::Any) => {
+                Some(Part::AnyText) => {
                     any = Some((part + 1, at));
                     Some(0)
                 }
-                Some(Part::One) => rest.chars().next().map(char::len_utf8),
+                Some(Part::AnyChar) => rest.chars().next().map(char::len_utf8),
                 Some(Part::Plain(plain)) => rest.starts_with(plain.as_str()).then_some(plain.len()),
                 None if rest.is_empty() => return true,
                 None => None,
@@ -111,7 +111,7 @@ impl Pattern {
 
 /// The smallest text greater than all texts with this prefix, in code point order; `None` if there is none.
 #[must_use]
-pub fn behind_prefix(prefix: &str) -> Option<String> {
+pub(super) fn behind_prefix(prefix: &str) -> Option<String> {
     let head = prefix.trim_end_matches(char::MAX);
     let last = head.chars().next_back()?;
     // No text holds a surrogate: the next code point after U+D7FF is U+E000.
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pattern_starts_with() {
+    fn prefixes_of_patterns() {
         let parts = |pattern: &str| {
             let p = Pattern::new(pattern);
             (p.prefix().to_owned(), p.is_plain(), p.is_prefix())

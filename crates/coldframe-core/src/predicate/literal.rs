@@ -30,16 +30,17 @@ pub enum Literal {
     Bytes(Vec<u8>),
     /// Days since 1970.
     Date(i64),
-    /// Nanoseconds since 1970; `zoned` if the value names its zone: it cannot be compared with a column without a zone.
+    /// Nanoseconds since 1970; `zoned` if the value names its zone: it cannot be compared with a column
+    /// without a zone.
     Instant {
         /// In UTC if zoned, otherwise in the column's clock.
         nanos: i128,
         /// Whether it named a zone.
         zoned: bool,
     },
-    /// A value of a type that needs a cast to the column's: an array of one.
+    /// A value of another type, which needs a cast to the column's type: an array of one.
     Array(ArrayRef),
-    /// A value that no column can be compared with, in the caller's words.
+    /// A value that no column can be compared with, as the caller's text.
     Other(String),
 }
 

@@ -1,4 +1,5 @@
-//! The values of a set, sorted and in a hash table, so that a large set costs no more per row than a small one.
+//! The values of a set, sorted and in a hash table, so that a large set costs no more per row than a small
+//! one.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -40,12 +41,12 @@ impl Members {
         self.0.sorted
     }
 
-    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be compared. NaN
-    /// equals itself, and zeros of different signs are different values.
+    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be
+    /// compared. NaN equals itself, and 0.0 differs from -0.0.
     pub(super) fn find_in(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
         let table = self.0.table.get_or_init(|| table(&self.0.values)).as_ref()?;
-        let mut found = Vec::with_capacity(column.len());
-        each(column, &mut |_, bytes| found.push(table.contains(bytes))).then(|| found.into())
+        let mut hits = Vec::with_capacity(column.len());
+        each(column, &mut |_, bytes| hits.push(table.contains(bytes))).then(|| hits.into())
     }
 }
 
@@ -73,8 +74,8 @@ fn table(values: &ArrayRef) -> Option<HashSet<Box<[u8]>>> {
     .then_some(table)
 }
 
-/// Calls `see` with each index and the bytes of its value, which are arbitrary for nulls. `false` if the type has no
-/// such bytes.
+/// Calls `see` with each index and the bytes of its value, which are arbitrary for nulls. `false` for types
+/// whose bytes cannot be compared.
 fn each(array: &ArrayRef, see: &mut dyn FnMut(usize, &[u8])) -> bool {
     macro_rules! bytes {
         ($array:expr) => {{
@@ -121,32 +122,32 @@ mod tests {
     use super::*;
     use arrow_array::{Decimal128Array, Float64Array, Int32Array, NullArray, StringArray};
 
-    fn found(values: ArrayRef, column: &ArrayRef) -> Vec<bool> {
+    fn find(values: ArrayRef, column: &ArrayRef) -> Vec<bool> {
         Members::new(&values).find_in(column).unwrap().iter().collect()
     }
 
     #[test]
-    fn values_are_found_by_their_bytes() {
+    fn values_are_looked_up_by_their_bytes() {
         let column: ArrayRef = Arc::new(Int32Array::from(vec![Some(3), None, Some(-1)]));
-        assert!(found(Arc::new(Int32Array::from(vec![Some(-1), None])), &column)[2]);
-        let words: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", ""]));
-        assert_eq!(found(Arc::new(StringArray::from(vec!["", "b"])), &words), [false, true, true]);
+        assert!(find(Arc::new(Int32Array::from(vec![Some(-1), None])), &column)[2]);
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", ""]));
+        assert_eq!(find(Arc::new(StringArray::from(vec!["", "b"])), &texts), [false, true, true]);
         let money: ArrayRef = Arc::new(Decimal128Array::from(vec![1, 2]));
-        assert_eq!(found(Arc::new(Decimal128Array::from(vec![2])), &money), [false, true]);
+        assert_eq!(find(Arc::new(Decimal128Array::from(vec![2])), &money), [false, true]);
     }
 
     #[test]
-    fn floats_are_as_pyarrow_has_them() {
+    fn floats_match_as_in_pyarrow() {
         let other_nan = f64::from_bits(f64::NAN.to_bits() | 1);
         let column: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, other_nan, 1.0]));
-        let set = |v: f64| found(Arc::new(Float64Array::from(vec![v])), &column);
+        let set = |v: f64| find(Arc::new(Float64Array::from(vec![v])), &column);
         assert_eq!(set(0.0), [true, false, false, false]);
         assert_eq!(set(-0.0), [false, true, false, false]);
         assert_eq!(set(f64::NAN), [false, false, true, false]);
     }
 
     #[test]
-    fn what_has_no_bytes_is_told() {
+    fn types_without_bytes_have_no_table() {
         let nulls: ArrayRef = Arc::new(NullArray::new(2));
         assert!(Members::new(&nulls).find_in(&nulls).is_none());
     }

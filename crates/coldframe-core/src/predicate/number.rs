@@ -1,4 +1,4 @@
-//! Numbers as written: digits and an exponent, of any length, so that a comparison with a column loses nothing.
+//! Exact numbers: digits of any length and an exponent, so that a comparison with a column is exact.
 
 use arrow_buffer::i256;
 
@@ -14,14 +14,14 @@ pub struct Number {
     exponent: i64,
 }
 
-/// The position of a value among those of a discrete type.
+/// The position of a number among the values of a discrete type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ticks {
-    /// The largest integer that is not greater, and whether it equals the value.
+    /// The largest integer that is not greater than the number, and whether it is equal.
     At(i256, bool),
-    /// Greater than all.
+    /// Greater than all values.
     Above,
-    /// Less than all.
+    /// Less than all values.
     Below,
     /// Not a number: unequal to everything.
     Unordered,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_round_down_and_say_whether_they_did() {
+    fn ticks_round_down_and_report_whether_they_are_exact() {
         assert_eq!(at("5", 0), (5, true));
         assert_eq!(at("5.0", 0), (5, true));
         assert_eq!(at("-5.5", 0), (-6, false));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn text_that_is_not_a_number() {
         for text in ["", "-", ".", "1e", "1.2.3", "e5", "1_0", "inf", "nan", "0x1", "1e99999999999"] {
             assert_eq!(Number::parse(text), None, "{text}");
         }

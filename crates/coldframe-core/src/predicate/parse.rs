@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 100;
 
 const RESERVED: [&str; 10] = ["and", "or", "not", "in", "is", "between", "like", "null", "true", "false"];
 
-/// Parses a condition. A mistake is an invalid argument that names its position.
+/// Parses a condition. The error for a mistake contains its position.
 pub fn condition(text: &str) -> Result<Condition> {
     let mut parser = Parser { text, tokens: tokens("filter", text)?, at: 0 };
     let parsed = parser.any_of(0)?;
@@ -55,15 +55,15 @@ impl<'a> Parser<'a> {
     }
 
     fn accept_word(&mut self, word: &str) -> bool {
-        let found = self.peek().is_word(word);
-        self.at += usize::from(found);
-        found
+        let matches = self.peek().is_word(word);
+        self.at += usize::from(matches);
+        matches
     }
 
     fn accept_sign(&mut self, sign: &str) -> bool {
-        let found = self.peek().is_sign(sign);
-        self.at += usize::from(found);
-        found
+        let matches = self.peek().is_sign(sign);
+        self.at += usize::from(matches);
+        matches
     }
 
     fn expect_sign(&mut self, sign: &str) -> Result<()> {
@@ -72,11 +72,11 @@ impl<'a> Parser<'a> {
 
     fn error(&self, expected: &str) -> Error {
         let token = self.peek();
-        let found =
+        let actual =
             if token.kind == TokenKind::End { "the end".to_owned() } else { format!("{:?}", token.text) };
         let position = position(self.text, token.at);
         Error::invalid(format!(
-            "filter {:?}, position {position}: expected {expected}, found {found}",
+            "filter {:?}, position {position}: expected {expected}, found {actual}",
             self.text
         ))
     }
@@ -212,7 +212,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// `(value, ..)`. If the set contains null, a value that is not found may equal it.
+    /// `(value, ..)`. If the set contains null, the result for other values is unknown.
     fn set(&mut self, column: String) -> Result<Condition> {
         self.expect_sign("(")?;
         let mut values = vec![self.value()?];
@@ -258,7 +258,7 @@ impl<'a> Parser<'a> {
                 ("false", _) => (1, Literal::Bool(false)),
                 ("null", _) => (1, Literal::Null),
                 ("date", TokenKind::Text) => (2, self.date(&following.unquoted())?),
-                // Kept as text: only the column says whether it has a zone.
+                // Kept as text: whether it may have a zone depends on the column.
                 ("timestamp", TokenKind::Text) => (2, Literal::Text(following.unquoted())),
                 _ => return Ok(None),
             },

@@ -1,7 +1,7 @@
-//! Which rows pass, if false and unknown need not be distinguished for the others.
+//! Which rows pass, without distinguishing false from unknown.
 //!
-//! Of several conditions that must all hold, those on numbers are evaluated first. If they leave few rows, the others
-//! are evaluated for these only:
+//! In a conjunction, conditions on numbers are evaluated first. If few rows pass them, the other conditions
+//! are evaluated for these rows only:
 //!
 //! ```text
 //! quantity = 3        0 0 1 0 0 0 1 0 0 1 0 0      of all rows
@@ -18,7 +18,7 @@ use super::Predicate;
 use crate::arrow_error;
 use crate::projection::outermost;
 
-/// Conditions are evaluated for the remaining rows only if these are at most one in this many.
+/// The other conditions are evaluated for the remaining rows only if these are at most 1/`FEW` of all rows.
 const FEW: usize = 4;
 
 impl Predicate {
@@ -27,7 +27,7 @@ impl Predicate {
         match self {
             Self::And(all) => {
                 let mut parts: Vec<&Self> = all.iter().collect();
-                parts.sort_by_key(|part| part.is_dear());
+                parts.sort_by_key(|part| part.is_costly());
                 all_of(&parts, batch)
             }
             Self::Or(any) => any.iter().try_fold(BooleanBuffer::new_unset(batch.num_rows()), |sum, part| {
@@ -37,12 +37,12 @@ impl Predicate {
         }
     }
 
-    /// Whether it compares anything but numbers.
-    fn is_dear(&self) -> bool {
+    /// Whether it compares values other than numbers.
+    fn is_costly(&self) -> bool {
         match self {
             Self::Null { .. } => false,
             Self::Compare { value, .. } => !value.data_type().is_primitive(),
-            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.is_dear()),
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.is_costly()),
             Self::In { .. } | Self::Like { .. } => true,
         }
     }
@@ -64,7 +64,7 @@ fn all_of(parts: &[&Predicate], batch: &RecordBatch) -> Result<BooleanBuffer> {
     Ok(spread(&passes, &all_of(rest, &left.map_err(arrow_error)?)?))
 }
 
-/// The columns of a batch that conditions need.
+/// The columns of a batch that the conditions need.
 fn of_columns(parts: &[&Predicate], batch: &RecordBatch) -> Result<RecordBatch> {
     let mut paths = Vec::new();
     parts.iter().for_each(|part| part.columns(&mut paths));
@@ -72,7 +72,7 @@ fn of_columns(parts: &[&Predicate], batch: &RecordBatch) -> Result<RecordBatch> 
     batch.project(&places).map_err(arrow_error)
 }
 
-/// `passes`, restricted to the rows that `of_them` selects among them.
+/// The rows of `passes` that `of_them` selects: `of_them` has a bit for each row of `passes`.
 fn spread(passes: &BooleanBuffer, of_them: &BooleanBuffer) -> BooleanBuffer {
     let mut all = BooleanBufferBuilder::new(passes.len());
     all.append_n(passes.len(), false);

@@ -1,8 +1,8 @@
 //! Filters from Substrait, the form in which pyarrow exports its expressions.
 //!
-//! Supported are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean columns. If
-//! anything else occurs, the whole filter is unsupported and the caller evaluates it by other means, so that no row is
-//! ever decided by half a filter.
+//! Supported are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean
+//! columns. If a filter contains anything else, it is unsupported as a whole and the caller evaluates it: no
+//! row is decided by a part of a filter.
 
 mod proto;
 
@@ -20,16 +20,16 @@ use prost::Message;
 use super::{Op, Predicate};
 use proto::{Expression, ExtendedExpression, LiteralValue, Rex, ScalarFunction, Segment, SingularOrList};
 
-/// The filter in an `ExtendedExpression` message; `None` if it contains something unsupported. `schema` is the
-/// one the expression was bound to.
+/// The filter in an `ExtendedExpression` message; `None` if it contains something unsupported. `schema` is
+/// the one the expression was bound to.
 pub fn parse(message: &[u8], schema: &Schema) -> Result<Option<Predicate>> {
     let message = ExtendedExpression::decode(message)
         .map_err(|e| Error::invalid(format!("a Substrait message: {e}")))?;
-    let [one] = message.referred.as_slice() else { return Ok(None) };
+    let [referred] = message.referred.as_slice() else { return Ok(None) };
     let names =
         message.extensions.iter().filter_map(|d| d.function.as_ref()).map(|f| (f.anchor, f.name.as_str()));
     let reader = Reader { functions: names.collect(), schema };
-    Ok(one.expression.as_ref().and_then(|e| reader.predicate(e)))
+    Ok(referred.expression.as_ref().and_then(|e| reader.predicate(e)))
 }
 
 struct Reader<'a> {
@@ -51,7 +51,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The form of pyarrow's `is_in`. It is never null: a null row is a member if null is.
+    /// A set, as in pyarrow's `is_in`. The result is never null: a null row is a member if the set contains
+    /// null.
     fn is_in(&self, list: &SingularOrList) -> Option<Predicate> {
         let column = self.column(list.value.as_deref()?)?;
         let is_null = |e: &Expression| matches!(&e.rex, Some(Rex::Literal(l)) if matches!(l.value, Some(LiteralValue::Null(_))));
@@ -76,9 +77,13 @@ impl Reader<'_> {
         match (name, arguments.as_slice()) {
             ("and", _) => all().map(Predicate::And),
             ("or", _) => all().map(Predicate::Or),
-            ("not", [one]) => self.predicate(one).map(|p| !p),
-            ("is_null", [one]) => Some(Predicate::Null { column: self.column(one)?, negated: false }),
-            ("is_not_null", [one]) => Some(Predicate::Null { column: self.column(one)?, negated: true }),
+            ("not", [argument]) => self.predicate(argument).map(|p| !p),
+            ("is_null", [argument]) => {
+                Some(Predicate::Null { column: self.column(argument)?, negated: false })
+            }
+            ("is_not_null", [argument]) => {
+                Some(Predicate::Null { column: self.column(argument)?, negated: true })
+            }
             (name, [left, right]) => {
                 let op = comparison(name)?;
                 match (self.column(left), self.column(right)) {
@@ -91,7 +96,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The dotted path of a field reference, if that path means the same field.
+    /// The dotted path of a field reference, if that path resolves to the same field.
     fn column(&self, e: &Expression) -> Option<String> {
         let Rex::Selection(reference) = e.rex.as_ref()? else { return None };
         reference.root.as_ref()?;
@@ -100,10 +105,10 @@ impl Reader<'_> {
         let mut steps: Vec<&FieldRef> = Vec::new();
         while let Some(field) = segment {
             let step = field.field.as_deref()?;
-            let found = fields.get(usize::try_from(step.field).ok()?)?;
-            steps.push(found);
+            let field = fields.get(usize::try_from(step.field).ok()?)?;
+            steps.push(field);
             segment = step.child.as_deref();
-            match (segment, found.data_type()) {
+            match (segment, field.data_type()) {
                 (Some(_), DataType::Struct(children)) => fields = children,
                 (Some(_), _) => return None,
                 (None, _) => {}
@@ -199,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_understood_is_exact_and_the_rest_is_nothing() {
+    fn filters_are_either_exact_or_unsupported() {
         assert_eq!(parsed(call(1, vec![field(&[0]), int(5)])).unwrap(), "[\"i\"] false");
         assert_eq!(parsed(call(2, vec![call(1, vec![field(&[0]), int(5)])])).unwrap(), "[\"i\"] true");
         assert_eq!(parsed(call(1, vec![int(5), field(&[1, 0])])).unwrap(), "[\"s.a\"] false");

@@ -1,13 +1,13 @@
-//! A file's columns in the table's form.
+//! Arranges a file's columns in the table's order and under its names.
 //!
 //! ```text
 //! file      name, ID                      table    id     name   at         region
 //!                                                  ID     name   (nulls)    'eu', repeated
 //! ```
 //!
-//! Columns are matched by name, in any case if there is no exact match. They keep the types that they were decoded to:
-//! the fingerprint of what was read is taken of these, before [`conform`](super::conform()) converts them to the
-//! table's.
+//! Columns are matched by name, in any case if there is no exact match. They keep the types that they were
+//! decoded to: fingerprints are computed from these, before [`conform`](super::conform()) converts them to
+//! the table's types.
 
 #[cfg(test)]
 mod tests;
@@ -30,23 +30,23 @@ use arrow_select::take::take;
 pub struct Arrangement {
     /// The table's columns.
     pub target: SchemaRef,
-    /// New names for the file's columns by position, if the file has only placeholder names. They apply if there are as
-    /// many as columns.
+    /// New names for the file's columns by position, if the file has only placeholder names. They apply only
+    /// if there are as many names as columns.
     pub names: Option<Vec<String>>,
-    /// Columns with the same value in each row, which replace the file's columns of that name: arrays of one value,
-    /// which may be null.
+    /// Columns with the same value in each row, as arrays of one value, which may be null. They replace the
+    /// file's columns of that name.
     pub constants: BTreeMap<String, ArrayRef>,
 }
 
 impl Arrangement {
-    /// The batch's columns in the table's order and under its names, in the types that they were decoded to; nulls of
-    /// the table's type for missing ones.
+    /// The batch's columns in the table's order and under its names, in their own types. Missing columns are
+    /// nulls of the table's type.
     pub fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
-        let found = self.found(batch);
-        let exact: HashMap<&str, &ArrayRef> = found.iter().copied().collect();
+        let named = self.named_columns(batch);
+        let exact: HashMap<&str, &ArrayRef> = named.iter().copied().collect();
         let folded: HashMap<String, &ArrayRef> =
-            found.iter().map(|(name, column)| (name.to_lowercase(), *column)).collect();
+            named.iter().map(|(name, column)| (name.to_lowercase(), *column)).collect();
         let of_field = |field: &FieldRef| {
             let name = field.name();
             if let Some(constant) = self.constants.get(name) {
@@ -71,8 +71,8 @@ impl Arrangement {
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(unfit)
     }
 
-    /// The batch's columns under their names, or the new ones.
-    fn found<'a>(&'a self, batch: &'a RecordBatch) -> Vec<(&'a str, &'a ArrayRef)> {
+    /// The batch's columns with their names, or with the new names.
+    fn named_columns<'a>(&'a self, batch: &'a RecordBatch) -> Vec<(&'a str, &'a ArrayRef)> {
         let names: Vec<&str> = match &self.names {
             Some(names) if names.len() == batch.num_columns() => names.iter().map(String::as_str).collect(),
             _ => batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect(),
@@ -85,7 +85,7 @@ fn repeated(name: &str, value: &ArrayRef, kind: &DataType, rows: usize) -> Resul
     match (value.len(), value.logical_null_count()) {
         (1, 0) => take(value, &UInt32Array::from(vec![0; rows]), None).map_err(unfit),
         (1, _) => Ok(new_null_array(kind, rows)),
-        (found, _) => Err(Error::invalid(format!("constant {name}: expected one value, found {found}"))),
+        (count, _) => Err(Error::invalid(format!("constant {name}: expected one value, found {count}"))),
     }
 }
 
@@ -93,21 +93,21 @@ fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
 
-/// `array` with the struct fields that only other files have, as nulls, in the target's order and under its names.
+/// `array` with the struct fields of `target`, in its order and under its names; missing fields are nulls.
 ///
-/// Fields are matched by name, in any case; those that the target lacks are dropped. Types are kept; an array of
-/// another kind than the target is returned unchanged.
+/// Fields are matched by name, in any case; fields that the target lacks are dropped. Types are kept; an
+/// array of another kind than the target is returned unchanged.
 pub fn with_fields(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     with_defaults(array, target, &|_| None)
 }
 
-/// What a struct has in a field that it lacks: an array of one; `None` is null.
+/// The default of a field that a struct lacks: an array of one; `None` is null.
 pub type DefaultOf<'a> = &'a dyn Fn(&Field) -> Option<ArrayRef>;
 
-/// As [`with_fields`], with default values for fields that are missing.
+/// Like [`with_fields`], with default values for missing fields.
 pub fn with_defaults(array: &ArrayRef, target: &DataType, default: DefaultOf<'_>) -> Result<ArrayRef> {
     match (array.data_type(), target) {
-        (found, _) if alike(found, target) => Ok(array.clone()),
+        (own, _) if alike(own, target) => Ok(array.clone()),
         (DataType::Struct(_), DataType::Struct(wanted)) => structure(array.as_struct(), wanted, default),
         (DataType::List(own), DataType::List(wanted)) => list(array, own, wanted, default),
         (DataType::Map(own, sorted), DataType::Map(wanted, _)) => map(array, own, *sorted, wanted, default),
@@ -115,24 +115,27 @@ pub fn with_defaults(array: &ArrayRef, target: &DataType, default: DefaultOf<'_>
     }
 }
 
-/// The same types, ignoring the names of list elements and map entries.
-fn alike(one: &DataType, other: &DataType) -> bool {
-    let fields = |one: &Field, other: &Field| {
-        one.is_nullable() == other.is_nullable() && alike(one.data_type(), other.data_type())
+/// Whether the types are the same, ignoring the names of list elements and map entries.
+fn alike(left: &DataType, right: &DataType) -> bool {
+    let fields = |left: &Field, right: &Field| {
+        left.is_nullable() == right.is_nullable() && alike(left.data_type(), right.data_type())
     };
-    match (one, other) {
-        (DataType::List(one), DataType::List(other)) => fields(one, other),
-        (DataType::Map(one, _), DataType::Map(other, _)) => match (one.data_type(), other.data_type()) {
-            (DataType::Struct(one), DataType::Struct(other)) => {
-                one.iter().zip(other).all(|(one, other)| fields(one, other))
+    match (left, right) {
+        (DataType::List(left), DataType::List(right)) => fields(left, right),
+        (DataType::Map(left, _), DataType::Map(right, _)) => match (left.data_type(), right.data_type()) {
+            (DataType::Struct(left), DataType::Struct(right)) => {
+                left.iter().zip(right).all(|(left, right)| fields(left, right))
             }
             _ => false,
         },
-        (DataType::Struct(one), DataType::Struct(other)) => {
-            one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| one.name() == other.name() && fields(one, other))
+        (DataType::Struct(left), DataType::Struct(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| left.name() == right.name() && fields(left, right))
         }
-        _ => one == other,
+        _ => left == right,
     }
 }
 
@@ -141,8 +144,8 @@ fn structure(structs: &StructArray, wanted: &Fields, default: DefaultOf<'_>) -> 
     let places: HashMap<String, &ArrayRef> =
         own.map(|(field, column)| (field.name().to_lowercase(), column)).collect();
     if places.len() < structs.num_columns() {
-        let found = structs.data_type();
-        return Err(Error::schema(format!("{found} has fields that differ in case only, or not at all")));
+        let own_type = structs.data_type();
+        return Err(Error::schema(format!("{own_type} has fields whose names are equal but for case")));
     }
     let child = |field: &FieldRef| match places.get(&field.name().to_lowercase()) {
         Some(column) => with_defaults(column, field.data_type(), default),

@@ -1,26 +1,26 @@
-//! Converts Arrow data from files to exactly the Arrow types that a target requires, losing nothing but digits below a
-//! microsecond.
+//! Converts Arrow data from files to exactly the Arrow types of a target. Only digits below a microsecond may
+//! be lost.
 //!
 //! ```text
 //! dictionary, runs            their values                      null            nulls of any type
 //! text, bytes (any layout)    text, bytes; bytes as text must be UTF-8
-//! integer, float, decimal     each other; floats round into floats and decimals, nothing else does
+//! integer, float, decimal     each other; only floats are rounded, to floats and decimals
 //! date, time, duration        another unit, where no digit is lost
 //! timestamp                   another unit: nanoseconds down, all else exact; never an instant for a wall clock
 //! list (any layout)           list<element>
 //! map                         map<key, value>
 //! struct                      struct, fields by name in the target's order
-//! union                       struct<tag, f0, f1, ..>, one of the fields not null
+//! union                       struct<tag, f0, f1, ..>, in which one field is not null
 //! ```
 //!
-//! Consumers of batches with a fixed schema (Spark, a table's writer) compare field by field: `LargeUtf8`, nanoseconds,
-//! a list's child with another name are each an error. Any conversion that is not in the table above is an error here.
-//! Columns that already have their type are not copied.
+//! Consumers of batches with a fixed schema (Spark, a table's writer) compare types field by field and refuse
+//! `LargeUtf8`, nanoseconds, or another name of a list's child. A conversion that is not in the table above
+//! is an error. Columns that already have the target's type are not copied.
 //!
 //! | module | holds |
 //! |---|---|
-//! | this | batches, columns, and which rule applies to which types |
-//! | `cast` | values: what fits, and what would be rounded |
+//! | this | batches and columns; the rule for each pair of types |
+//! | `cast` | values: exact conversions only |
 //! | `nested` | lists, maps, structs and unions |
 //! | `times` | timestamps |
 
@@ -41,33 +41,33 @@ use arrow_select::take::take;
 
 /// `batch` with exactly the schema `target`. Its columns are taken by position; their names must agree.
 ///
-/// A column that has the target's type is passed on unchanged. A schema error names the column (and the field in it:
-/// `a.element.b`) whose type or value cannot be represented in the target's type, or that has a null although it is not
-/// nullable.
+/// A column that has the target's type is unchanged. A schema error names the column or nested field
+/// (`a.element.b`) whose type or value the target's type cannot represent, or that has a null although it is
+/// not nullable.
 pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref() == target {
         return Ok(batch.clone());
     }
-    demand_names(batch, target)?;
+    check_names(batch, target)?;
     let columns = batch.columns().iter().zip(target.fields()).map(|(array, field)| {
         let column = Column { outer: None, name: field.name() };
         declared(array, field, column)
     });
-    // No columns at all (a count): the number of rows must survive.
+    // A batch without columns (for a count) keeps its number of rows.
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = columns.collect::<Result<_>>()?;
     RecordBatch::try_new_with_options(target.clone(), columns, &options).map_err(unfit)
 }
 
-fn demand_names(batch: &RecordBatch, target: &SchemaRef) -> Result<()> {
-    let found = batch.schema_ref();
-    let same = found.fields().len() == target.fields().len()
-        && found.fields().iter().zip(target.fields()).all(|(one, other)| one.name() == other.name());
+fn check_names(batch: &RecordBatch, target: &SchemaRef) -> Result<()> {
+    let actual = batch.schema_ref();
+    let same = actual.fields().len() == target.fields().len()
+        && actual.fields().iter().zip(target.fields()).all(|(own, other)| own.name() == other.name());
     if same {
         return Ok(());
     }
     let names = |schema: &SchemaRef| schema.fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>();
-    Err(Error::schema(format!("expected columns {:?}, found {:?}", names(target), names(found))))
+    Err(Error::schema(format!("expected columns {:?}, found {:?}", names(target), names(actual))))
 }
 
 /// A column, or a field within one, as errors name it.
@@ -82,8 +82,8 @@ impl<'a> Column<'a> {
         Self { outer: Some(self), name }
     }
 
-    fn refused(&self, target: &DataType, found: &DataType) -> Error {
-        Error::schema(format!("column {self}: expected {target}, found {found}"))
+    fn refused(&self, target: &DataType, actual: &DataType) -> Error {
+        Error::schema(format!("column {self}: expected {target}, found {actual}"))
     }
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Column<'_> {
     }
 }
 
-/// Arrow's error about parts that do not fit together.
+/// An Arrow error as a schema error.
 fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
@@ -104,12 +104,13 @@ fn unfit(e: ArrowError) -> Error {
 /// `array` as a field's type, without nulls if the field is not nullable.
 fn declared(array: &ArrayRef, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
     let made = retyped(array, field.data_type(), column)?;
-    demand_values(&made, field, None, column)?;
+    check_values(&made, field, None, column)?;
     Ok(made)
 }
 
-/// An error for a null that its field does not allow, unless the enclosing value `around` is null as well.
-fn demand_values(
+/// An error for a null in a field that is not nullable, unless the enclosing value, in `around`, is null as
+/// well.
+fn check_values(
     array: &ArrayRef,
     field: &Field,
     around: Option<&NullBuffer>,
@@ -128,14 +129,14 @@ fn demand_values(
 
 /// `array` as another type.
 fn retyped(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
-    let found = array.data_type();
-    match (found, target) {
+    let own = array.data_type();
+    match (own, target) {
         // Values nested in the same types may still have nulls that their fields do not allow.
         (_, DataType::List(_) | DataType::Map(_, _) | DataType::Struct(_)) => {}
-        _ if found == target => return Ok(array.clone()),
+        _ if own == target => return Ok(array.clone()),
         _ => {}
     }
-    match (found, target) {
+    match (own, target) {
         (DataType::Dictionary(_, _), _) => {
             let dictionary = array.as_any_dictionary();
             let values = take(dictionary.values(), dictionary.keys(), None).map_err(unfit)?;

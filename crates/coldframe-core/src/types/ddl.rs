@@ -10,23 +10,23 @@
 //! literal   = "'" ... "'" or '"' ... '"', with "\" or a doubled quote for the quote itself
 //! ```
 //!
-//! Keywords in any case, aliases as in Hive's `HiveParser.g`. Names keep their case. This is the grammar alone: which types,
-//! digits, lengths and keys there are is for the format to say, with [`error_at`] for the place of what it refuses.
+//! Keywords are in any case, with the aliases of Hive's `HiveParser.g`. Names keep their case. This is only
+//! the grammar: a format checks types, precisions, lengths and keys, and reports errors with [`error_at`].
 
 use std::fmt;
 
 use coldframe_encoding::{Error, Limits, Result};
 
-/// A type as written.
+/// A parsed type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// What it is.
+    /// The kind of type.
     pub kind: Kind,
-    /// The byte where its arguments begin, or it itself if there are none.
+    /// The byte offset of its arguments, or of the type if there are none.
     pub at: usize,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of Hive's types")]
 pub enum Kind {
@@ -52,9 +52,9 @@ pub enum Kind {
     TimestampLocalTz,
     IntervalYearMonth,
     IntervalDayTime,
-    /// ORC's, which Hive lacks.
+    /// A type of ORC that Hive lacks.
     Geometry,
-    /// ORC's, which Hive lacks.
+    /// A type of ORC that Hive lacks.
     Geography,
     Array(Box<Type>),
     Map(Box<Type>, Box<Type>),
@@ -86,7 +86,7 @@ pub fn parse_type(text: &str, limits: &Limits) -> Result<Type> {
     Ok(data_type)
 }
 
-/// The error that names a place in the text: `at` is a byte, the message counts characters from 1.
+/// An error at a place in the text: `at` is a byte offset, the message counts characters from 1.
 pub fn error_at(text: &str, at: usize, reason: impl fmt::Display) -> Error {
     let position = text.get(..at).unwrap_or(text).chars().count() + 1;
     Error::schema(format!("Hive schema, character {position}: {reason}"))
@@ -114,7 +114,7 @@ fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Of a name without quotes. Hive would quote the last two.
+/// Whether a name may contain the character without quotes. Hive requires quotes for `$` and `.`.
 fn is_name_char(c: char) -> bool {
     is_word_char(c) || c == '$' || c == '.'
 }
@@ -143,17 +143,17 @@ impl<'a> Parser<'a> {
 
     fn expected(&self, what: &str) -> Error {
         let rest: String = self.rest().chars().take(20).collect();
-        let found = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };
-        error_at(self.text, self.at, format_args!("expected {what}, found {found}"))
+        let actual = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };
+        error_at(self.text, self.at, format_args!("expected {what}, found {actual}"))
     }
 
     fn take(&mut self, symbol: char) -> bool {
         self.skip_space();
-        let found = self.rest().starts_with(symbol);
-        if found {
+        let matches = self.rest().starts_with(symbol);
+        if matches {
             self.at += symbol.len_utf8();
         }
-        found
+        matches
     }
 
     fn require(&mut self, symbol: char) -> Result<()> {
@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
         self.run(is_word_char)
     }
 
-    /// The next run of such characters, which may be empty.
+    /// The next run of characters that satisfy `is_part`; may be empty.
     fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
         self.skip_space();
         let rest = self.rest();
@@ -173,21 +173,21 @@ impl<'a> Parser<'a> {
         rest.get(..end).unwrap_or("")
     }
 
-    /// Takes the next words if they are the given ones.
-    fn take_words(&mut self, words: &[&str]) -> bool {
+    /// Consumes the keywords if they follow.
+    fn take_keywords(&mut self, keywords: &[&str]) -> bool {
         let start = self.at;
-        let found = words.iter().all(|expected| self.word().eq_ignore_ascii_case(expected));
-        if !found {
+        let matches = keywords.iter().all(|expected| self.word().eq_ignore_ascii_case(expected));
+        if !matches {
             self.at = start;
         }
-        found
+        matches
     }
 
-    fn require_words(&mut self, words: &[&str]) -> Result<()> {
-        if self.take_words(words) {
+    fn require_keywords(&mut self, keywords: &[&str]) -> Result<()> {
+        if self.take_keywords(keywords) {
             return Ok(());
         }
-        Err(self.expected(&format!("`{}`", words.join(" "))))
+        Err(self.expected(&format!("`{}`", keywords.join(" "))))
     }
 
     fn name(&mut self, what: &str) -> Result<String> {
@@ -218,11 +218,11 @@ impl<'a> Parser<'a> {
             }
         }
         self.at = opening;
-        Err(self.expected(&format!("a closing `{quote}` somewhere behind")))
+        Err(self.expected(&format!("a closing `{quote}`")))
     }
 
     fn skip_comment(&mut self) -> Result<()> {
-        if !self.take_words(&["comment"]) {
+        if !self.take_keywords(&["comment"]) {
             return Ok(());
         }
         self.skip_space();
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
             "bigint" => whole(Kind::BigInt),
             "float" | "real" => whole(Kind::Float),
             "double" => {
-                self.take_words(&["precision"]);
+                self.take_keywords(&["precision"]);
                 whole(Kind::Double)
             }
             "string" => whole(Kind::String),
@@ -297,18 +297,18 @@ impl<'a> Parser<'a> {
     }
 
     fn timestamp(&mut self) -> Result<Kind> {
-        if !self.take_words(&["with"]) {
+        if !self.take_keywords(&["with"]) {
             return Ok(Kind::Timestamp);
         }
-        self.require_words(&["local", "time", "zone"])?;
+        self.require_keywords(&["local", "time", "zone"])?;
         Ok(Kind::TimestampLocalTz)
     }
 
     fn interval(&mut self) -> Result<Kind> {
-        if self.take_words(&["year", "to", "month"]) {
+        if self.take_keywords(&["year", "to", "month"]) {
             return Ok(Kind::IntervalYearMonth);
         }
-        self.require_words(&["day", "to", "second"])?;
+        self.require_keywords(&["day", "to", "second"])?;
         Ok(Kind::IntervalDayTime)
     }
 

@@ -1,4 +1,4 @@
-//! Types by the names that Arrow users know from Python.
+//! The names of Arrow types in Python.
 
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
@@ -48,7 +48,7 @@ pub fn name(kind: &DataType) -> String {
         T::Interval(IntervalUnit::YearMonth) => "month_interval".to_owned(),
         T::Interval(IntervalUnit::DayTime) => "day_time_interval".to_owned(),
         T::Interval(IntervalUnit::MonthDayNano) => "month_day_nano_interval".to_owned(),
-        // Integers, binary: Arrow's own names, in lower case.
+        // Integers, binary: the names of the Rust crate, in lower case.
         other => other.to_string().to_lowercase(),
     }
 }

@@ -1,15 +1,15 @@
-//! The types that a consumer has, and which of them holds the values of a type that it does not have.
+//! The types of a consumer, and a substitute for each type that it lacks.
 //!
 //! ```text
 //! uint8 .. uint32                        the next wider signed integer
 //! uint64                                 decimal(20, 0)
 //! float16                                float32
-//! any decimal                            decimal128 of as many digits, at most those of the consumer
+//! any decimal                            decimal128 of the same digits, at most the consumer's maximum
 //! strings, binaries of any layout        string, binary
 //! dates; times of day; durations         date32; time64[ns]; duration[us]
 //! timestamps                             in the consumer's unit, of UTC or without a zone
 //! dictionaries, run-end encoded          the type of the values
-//! lists of any layout; structs; maps     list<element>, struct, map of plain types; all nullable but keys
+//! lists of any layout; structs; maps     list<element>, struct, map of plain types; all nullable except keys
 //! unions                                 struct<tag: int32, f0, f1 ..>
 //! ```
 
@@ -20,10 +20,10 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use super::{MAX_PRECISION, name};
 use crate::{Error, Result};
 
-/// A consumer of Arrow: Spark, and the table formats that it reads and writes.
+/// A consumer of Arrow data: Spark, and the table formats that it reads and writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Consumer {
-    /// As errors call it.
+    /// The name in errors.
     pub name: &'static str,
     /// Its unit of timestamps.
     pub unit: TimeUnit,
@@ -32,17 +32,18 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Spark, whose own unit is the microsecond; files that it writes may hold nanoseconds.
+    /// Spark. Its unit is the microsecond, but files for it may hold nanoseconds.
     pub const fn spark(unit: TimeUnit) -> Self {
         Self { name: "Spark", unit, digits: MAX_PRECISION }
     }
 
-    /// All columns in its types and nullable, without metadata: what a damaged or a foreign file claims of nulls is no promise.
+    /// All columns in the consumer's types and nullable, without metadata: a file's claim that a column has
+    /// no nulls is not reliable.
     pub fn schema(&self, of: &Schema) -> Result<Schema> {
         Ok(Schema::new(self.fields(&of.fields)?))
     }
 
-    /// Its type for the values of another.
+    /// The consumer's type for the values of another type.
     pub fn plain(&self, of: &DataType) -> Result<DataType> {
         use DataType as T;
         Ok(match of {
@@ -105,7 +106,7 @@ impl Consumer {
     }
 
     fn decimal(&self, of: &DataType, digits: u8, scale: i8) -> Result<DataType> {
-        // A scale below zero stands for digits in front of the point.
+        // A negative scale means zeros before the point.
         let (digits, scale) = match u8::try_from(scale) {
             Ok(scale) => (digits.max(scale), scale),
             Err(_) => (digits.saturating_add(scale.unsigned_abs()), 0),
@@ -113,7 +114,7 @@ impl Consumer {
         match i8::try_from(scale) {
             Ok(scale) if digits <= self.digits => Ok(DataType::Decimal128(digits, scale)),
             _ => Err(Error::unsupported(format!(
-                "{} has no type for Arrow's {}: its decimals have {} digits",
+                "{} has no type for Arrow's {}: its decimals have at most {} digits",
                 self.name,
                 name(of),
                 self.digits
@@ -126,7 +127,7 @@ impl Consumer {
     }
 }
 
-/// A type as text, the same for structs whose fields differ in their order alone: readers go by names.
+/// A type as text that ignores the order of struct fields, since readers match fields by name.
 pub fn shape(of: &DataType) -> String {
     match of {
         DataType::Struct(fields) => {
@@ -156,7 +157,7 @@ mod tests {
     const SPARK: Consumer = Consumer::spark(TimeUnit::Microsecond);
 
     #[test]
-    fn each_type_has_a_plain_one_that_is_its_own() {
+    fn plain_types_map_to_themselves() {
         let field = |kind: DataType| Arc::new(Field::new("x", kind, false));
         let branches = UnionFields::try_new([0, 1], [field(DataType::UInt8), field(DataType::Utf8)]).unwrap();
         let pair = DataType::Struct(vec![field(DataType::LargeUtf8), field(DataType::UInt16)].into());
@@ -178,14 +179,16 @@ mod tests {
         }
         let many = SPARK.plain(&DataType::Decimal256(60, 2)).unwrap_err().to_string();
         assert!(
-            many.contains("Spark has no type for Arrow's decimal256(60, 2): its decimals have 38 digits"),
+            many.contains(
+                "Spark has no type for Arrow's decimal256(60, 2): its decimals have at most 38 digits"
+            ),
             "{many}"
         );
         assert!(SPARK.plain(&DataType::Interval(IntervalUnit::DayTime)).is_err());
     }
 
     #[test]
-    fn the_order_of_fields_does_not_make_another_shape() {
+    fn shapes_ignore_the_order_of_fields() {
         let structure = |names: [&str; 2]| {
             DataType::Struct(names.map(|name| Field::new(name, DataType::Int8, true)).to_vec().into())
         };

@@ -1,12 +1,13 @@
-//! Strings and binary values as Arrow's views, or without.
+//! Strings and binary values as Arrow's views, or plain.
 //!
 //! ```text
 //! plain   offsets | 0 | 3 | 22 |          bytes   | o n e s e v e n t e e n ... |
 //! view    | 3 | o n e |                           a value of at most 12 bytes is in its view
-//!         | 19 | s e v e | block 0 | byte 1234 |  a longer one lies in a block, wherever that came from
+//!         | 19 | s e v e | block 0 | byte 1234 |  a longer value lies in any block
 //! ```
 //!
-//! Columns, and what is inside structs, lists and maps, have views or not; dictionaries and unions stay as they are.
+//! This applies to columns and to values inside structs, lists and maps; dictionaries and unions are
+//! unchanged.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::options::Strings;
 
-/// The columns of `schema` with strings and binary values laid out so.
+/// The columns of `schema` with strings and binary values in this layout.
 pub fn laid_out(schema: &SchemaRef, strings: Strings) -> SchemaRef {
     let leaf = match strings {
         Strings::Plain => plain,
@@ -26,8 +27,8 @@ pub fn laid_out(schema: &SchemaRef, strings: Strings) -> SchemaRef {
     }
 }
 
-/// The field with views; `None` if nothing in it is a string or a binary value.
-pub fn with_views(field: &FieldRef) -> Option<FieldRef> {
+/// The field with views; `None` if it has no plain strings or binary values.
+pub(crate) fn with_views(field: &FieldRef) -> Option<FieldRef> {
     of_field(field, view)
 }
 
@@ -36,8 +37,8 @@ pub fn without_views(field: &FieldRef) -> Option<FieldRef> {
     of_field(field, plain)
 }
 
-/// What a consumer asks for that wants its rows with this schema: views, if a column has one; plain values, if one has
-/// those; `None` if nothing in it is a string or a binary value.
+/// The layout that a consumer with this schema wants: views if any column has views, else plain if any column
+/// has strings or binary values, else `None`.
 pub fn asked(schema: &Schema) -> Option<Strings> {
     let has = |leaf| of_fields(schema.fields(), leaf).is_some();
     if has(plain) { Some(Strings::View) } else { has(view).then_some(Strings::Plain) }
@@ -63,7 +64,7 @@ fn plain(kind: &DataType) -> Option<DataType> {
 
 type Leaf = fn(&DataType) -> Option<DataType>;
 
-/// The fields with another type where `leaf` has one; `None` if it has none for any of them.
+/// The fields with the types that `leaf` returns; `None` if it returns none for all of them.
 fn of_fields(fields: &Fields, leaf: Leaf) -> Option<Fields> {
     let made: Vec<Option<FieldRef>> = fields.iter().map(|field| of_field(field, leaf)).collect();
     if made.iter().all(Option::is_none) {

@@ -1,26 +1,26 @@
-//! The common type for the values of two types.
+//! The common type of two types.
 //!
 //! | types | wide |
 //! |---|---|
 //! | tinyint < smallint < int < bigint | the widest |
-//! | unsigned integers | the widest; with a signed one, a signed one wide enough for both, at most bigint |
+//! | unsigned integers | the widest; with a signed type, a signed type wide enough for both, at most bigint |
 //! | integers, decimal | a decimal wide enough for both |
 //! | decimal(p,s), decimal(q,t) | the larger scale, the larger number of digits before the point |
 //! | float < double; integers, double | double |
-//! | string, binary | binary; large where one is |
+//! | string, binary | binary; large if one is large |
 //! | timestamps of one zone, times, durations | the finer unit |
-//! | struct | the fields of both, by their names, in the first one's order |
-//! | list, map | by their elements |
-//! | dictionary | by its values |
+//! | struct | the fields of both, matched by name, in the order of the first struct |
+//! | list, map | the common type of their elements |
+//! | dictionary | the common type with its values |
 //!
-//! A cast to it must check each value: not every bigint is a double.
+//! A cast to the common type must check each value: not every bigint is a double.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
-/// Digits of a decimal in Hive, in Spark and in the lakehouse formats.
+/// The most digits of a decimal in Hive, in Spark and in the lakehouse formats.
 pub const MAX_PRECISION: u8 = 38;
 
 /// Why two types have no common type.
@@ -38,23 +38,23 @@ fn unlike<T>() -> Result<T, Unlike> {
 }
 
 /// The common type for the values of both; see the module's documentation.
-pub fn wider(one: &DataType, other: &DataType) -> Result<DataType, Unlike> {
+pub fn wider(left: &DataType, right: &DataType) -> Result<DataType, Unlike> {
     use DataType::{Dictionary, Map, Null, Struct};
-    match (one, other) {
+    match (left, right) {
         (Null, kind) | (kind, Null) => Ok(kind.clone()),
         (Struct(own), Struct(others)) => Ok(Struct(wider_fields(own, others)?)),
         (DataType::List(own), DataType::List(others)) => Ok(DataType::List(wider_field(own, others)?)),
         (Map(own, sorted), Map(others, others_sorted)) => {
             Ok(Map(wider_entries(own, others)?, *sorted && *others_sorted))
         }
-        _ if one == other => Ok(one.clone()),
+        _ if left == right => Ok(left.clone()),
         (Dictionary(_, values), kind) | (kind, Dictionary(_, values)) => wider(values, kind),
-        _ if one.is_floating() && other.is_floating() => Ok(DataType::Float64),
-        _ if is_decimal(one) || is_decimal(other) => wider_decimal(one, other),
-        _ if one.is_integer() && other.is_integer() => Ok(wider_integer(one, other)),
-        _ if is_number(one) && is_number(other) => Ok(wider_number(one, other)),
-        _ if is_bytes(one) && is_bytes(other) => Ok(wider_bytes(one, other)),
-        _ => wider_time(one, other),
+        _ if left.is_floating() && right.is_floating() => Ok(DataType::Float64),
+        _ if is_decimal(left) || is_decimal(right) => wider_decimal(left, right),
+        _ if left.is_integer() && right.is_integer() => Ok(wider_integer(left, right)),
+        _ if is_number(left) && is_number(right) => Ok(wider_number(left, right)),
+        _ if is_bytes(left) && is_bytes(right) => Ok(wider_bytes(left, right)),
+        _ => wider_time(left, right),
     }
 }
 
@@ -89,48 +89,50 @@ fn digits(kind: &DataType) -> Option<(i32, i32)> {
     }
 }
 
-fn wider_decimal(one: &DataType, other: &DataType) -> Result<DataType, Unlike> {
-    let (Some(one), Some(other)) = (digits(one), digits(other)) else { return unlike() };
-    let (whole, scale) = (one.0.max(other.0), one.1.max(other.1));
+fn wider_decimal(left: &DataType, right: &DataType) -> Result<DataType, Unlike> {
+    let (Some(left), Some(right)) = (digits(left), digits(right)) else { return unlike() };
+    let (whole, scale) = (left.0.max(right.0), left.1.max(right.1));
     match (u8::try_from(whole + scale), i8::try_from(scale)) {
         (Ok(precision), Ok(scale)) if precision <= MAX_PRECISION => {
             Ok(DataType::Decimal128(precision, scale))
         }
         _ => {
             let asked = whole + scale;
-            Err(Unlike(format!("a decimal for both would have {asked} digits, {MAX_PRECISION} are the most")))
+            Err(Unlike(format!(
+                "a decimal for both would need {asked} digits, but the maximum is {MAX_PRECISION}"
+            )))
         }
     }
 }
 
-fn wider_integer(one: &DataType, other: &DataType) -> DataType {
+fn wider_integer(left: &DataType, right: &DataType) -> DataType {
     use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
     let bits = |kind: &DataType| kind.primitive_width().unwrap_or(8) * 8;
-    let (signed, unsigned) = (one.is_signed_integer(), other.is_signed_integer());
-    let widest = bits(one).max(bits(other));
+    let (signed, unsigned) = (left.is_signed_integer(), right.is_signed_integer());
+    let widest = bits(left).max(bits(right));
     if !signed && !unsigned {
         return [UInt8, UInt16, UInt32, UInt64]
             .into_iter()
             .find(|kind| bits(kind) == widest)
             .unwrap_or(UInt64);
     }
-    // An unsigned one needs one bit more.
+    // A signed type needs one bit more than an unsigned type.
     let room = |kind: &DataType| if kind.is_signed_integer() { bits(kind) } else { bits(kind) * 2 };
-    let needed = room(one).max(room(other));
+    let needed = room(left).max(room(right));
     [Int8, Int16, Int32, Int64].into_iter().find(|kind| bits(kind) == needed).unwrap_or(Int64)
 }
 
-fn wider_number(one: &DataType, other: &DataType) -> DataType {
+fn wider_number(left: &DataType, right: &DataType) -> DataType {
     use DataType::{Float32, Float64, Int8, Int16};
     // A float holds every smallint.
     let is_small = |kind: &DataType| matches!(kind, Int8 | Int16 | Float32);
-    if is_small(one) && is_small(other) { Float32 } else { Float64 }
+    if is_small(left) && is_small(right) { Float32 } else { Float64 }
 }
 
-fn wider_bytes(one: &DataType, other: &DataType) -> DataType {
+fn wider_bytes(left: &DataType, right: &DataType) -> DataType {
     use DataType::{Binary, LargeBinary, LargeUtf8, Utf8, Utf8View};
-    let large = [one, other].iter().any(|kind| matches!(kind, LargeBinary | LargeUtf8));
-    let text = [one, other].iter().all(|kind| matches!(kind, Utf8 | LargeUtf8 | Utf8View));
+    let large = [left, right].iter().any(|kind| matches!(kind, LargeBinary | LargeUtf8));
+    let text = [left, right].iter().all(|kind| matches!(kind, Utf8 | LargeUtf8 | Utf8View));
     match (text, large) {
         (true, true) => LargeUtf8,
         (true, false) => Utf8,
@@ -139,9 +141,9 @@ fn wider_bytes(one: &DataType, other: &DataType) -> DataType {
     }
 }
 
-fn wider_time(one: &DataType, other: &DataType) -> Result<DataType, Unlike> {
+fn wider_time(left: &DataType, right: &DataType) -> Result<DataType, Unlike> {
     use DataType::{Date32, Date64, Duration, Time32, Time64, Timestamp};
-    match (one, other) {
+    match (left, right) {
         (Timestamp(unit, zone), Timestamp(others, other_zone)) if zone == other_zone => {
             Ok(Timestamp(*unit.max(others), zone.clone()))
         }
@@ -164,7 +166,7 @@ fn wider_fields(own: &Fields, others: &Fields) -> Result<Fields, Unlike> {
         sorted.windows(2).all(|pair| pair.first() != pair.last())
     };
     if !is_once(&own_names) || !is_once(&other_names) {
-        return Err(Unlike("fields that differ in case only, or not at all".to_owned()));
+        return Err(Unlike("fields whose names are equal but for case".to_owned()));
     }
     let mut fields = Vec::with_capacity(own.len());
     for (field, name) in own.iter().zip(&own_names) {
@@ -183,7 +185,7 @@ fn nullable(field: &FieldRef) -> FieldRef {
     if field.is_nullable() { field.clone() } else { Arc::new(field.as_ref().clone().with_nullable(true)) }
 }
 
-/// The first one's field, wide enough for the values of both.
+/// The field `own`, with a type for the values of both.
 fn wider_field(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
     let kind = wider(own.data_type(), other.data_type())?;
     let nullable = own.is_nullable() || other.is_nullable();
@@ -196,7 +198,7 @@ fn wider_entries(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
         return unlike();
     };
     let fields: Vec<FieldRef> =
-        pair.iter().zip(others).map(|(one, other)| wider_field(one, other)).collect::<Result<_, _>>()?;
+        pair.iter().zip(others).map(|(field, other)| wider_field(field, other)).collect::<Result<_, _>>()?;
     let entries = DataType::Struct(fields.into());
     Ok(Arc::new(Field::new(own.name(), entries, own.is_nullable())))
 }
@@ -216,9 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn types_that_go_together() {
+    fn types_with_a_common_type() {
         let micros = |zone: Option<&str>| Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
-        for (one, other, wide) in [
+        for (left, right, wide) in [
             (Int8, Int64, Int64),
             (UInt8, UInt32, UInt32),
             (UInt8, Int8, Int16),
@@ -246,27 +248,27 @@ mod tests {
                 LargeList(Arc::new(Field::new("item", Int8, true))),
             ),
         ] {
-            assert_eq!(wider(&one, &other).unwrap(), wide, "{one} {other}");
-            assert_eq!(wider(&other, &one).unwrap(), wide, "{other} {one}");
-            assert_eq!(wider(&one, &one).unwrap(), one);
+            assert_eq!(wider(&left, &right).unwrap(), wide, "{left} {right}");
+            assert_eq!(wider(&right, &left).unwrap(), wide, "{right} {left}");
+            assert_eq!(wider(&left, &left).unwrap(), left);
         }
     }
 
     #[test]
-    fn fields_of_structs_go_by_name() {
-        let one = structs(&[("a", Int32), ("b", Utf8)]);
-        let other = structs(&[("b", Utf8), ("A", Int64), ("c", Date32)]);
-        assert_eq!(wider(&one, &other).unwrap(), structs(&[("a", Int64), ("b", Utf8), ("c", Date32)]));
+    fn fields_of_structs_are_matched_by_name() {
+        let left = structs(&[("a", Int32), ("b", Utf8)]);
+        let right = structs(&[("b", Utf8), ("A", Int64), ("c", Date32)]);
+        assert_eq!(wider(&left, &right).unwrap(), structs(&[("a", Int64), ("b", Utf8), ("c", Date32)]));
         let strict = Struct(vec![Field::new("a", Int32, false)].into());
         let wide = wider(&strict, &structs(&[("b", Utf8)])).unwrap();
         assert_eq!(wide, structs(&[("a", Int32), ("b", Utf8)]));
         let twice = structs(&[("a", Int32), ("A", Int32)]);
-        assert!(wider(&twice, &one).unwrap_err().to_string().contains("case only"));
+        assert!(wider(&twice, &left).unwrap_err().to_string().contains("but for case"));
     }
 
     #[test]
-    fn types_that_do_not() {
-        for (one, other) in [
+    fn types_without_a_common_type() {
+        for (left, right) in [
             (Utf8, Int32),
             (Decimal128(10, 2), Float64),
             (Timestamp(TimeUnit::Microsecond, None), Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
@@ -276,8 +278,8 @@ mod tests {
             (list(Int8), Int8),
             (UInt8, Decimal128(5, 0)),
         ] {
-            wider(&one, &other).unwrap_err();
-            wider(&other, &one).unwrap_err();
+            wider(&left, &right).unwrap_err();
+            wider(&right, &left).unwrap_err();
         }
     }
 }

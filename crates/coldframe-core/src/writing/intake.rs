@@ -1,9 +1,9 @@
-//! Every batch to be written passes through here, whatever the format.
+//! Converts batches to plain arrays before any writer gets them.
 //!
-//! Arrow has several layouts for one meaning. Dictionaries, run-end encoded arrays, views and extension types become
-//! the plain arrays that every writer accepts; so a writer handles one layout of text and not five. Decoding makes
-//! arrays larger: a batch is cut into pieces first, so that none needs offsets beyond 2 GiB. What no format can
-//! represent is refused here, with the name of its column.
+//! Arrow has several layouts for the same values. Dictionaries, run-end encoded arrays, views and extension
+//! types become the plain arrays that every writer accepts, so a writer handles one layout of text and not
+//! five. This makes arrays larger: a batch is cut into pieces first, so that none needs offsets beyond 2 GiB.
+//! Types and values that no format can represent are refused, with the name of the column.
 
 use std::sync::Arc;
 
@@ -26,17 +26,17 @@ const MAX_DEPTH: usize = 64;
 /// Approximate size of a piece. It stays far below the reach of 32-bit offsets.
 const PIECE_BYTES: u64 = 256 << 20;
 
-/// How metadata marks an extension type.
+/// The prefix of metadata keys that mark an extension type.
 const EXTENSION: &str = "ARROW:extension:";
 
-/// What is written of a stream: its schema in plain types, and its batches in those types.
+/// Converts a stream to plain types: its schema and its batches.
 #[derive(Clone, Debug)]
 pub struct Intake {
     plain: SchemaRef,
 }
 
 impl Intake {
-    /// Refuses what no format can represent.
+    /// For a stream with this schema. An error if no format can represent it.
     pub fn new(given: &Schema) -> Result<Self> {
         let fields = given
             .fields()
@@ -52,7 +52,7 @@ impl Intake {
         &self.plain
     }
 
-    /// The batch in plain arrays, in as many pieces as necessary, made one by one.
+    /// The batch in plain arrays, lazily in as many pieces as necessary.
     pub fn pieces(&self, batch: &RecordBatch) -> impl Iterator<Item = Result<RecordBatch>> + '_ {
         let mut open = vec![batch.clone()];
         std::iter::from_fn(move || {
@@ -95,7 +95,7 @@ impl Intake {
 
 fn plain_field(field: &FieldRef, depth: usize) -> Result<FieldRef> {
     if depth > MAX_DEPTH {
-        return Err(Error::schema(format!("types nested deeper than {MAX_DEPTH}, which no reader follows")));
+        return Err(Error::schema(format!("types nested deeper than {MAX_DEPTH}, which readers refuse")));
     }
     let data_type = plain_type(field.data_type(), depth)?;
     let extended = field.metadata().keys().any(|k| k.starts_with(EXTENSION));
@@ -123,7 +123,7 @@ fn plain_type(data_type: &DataType, depth: usize) -> Result<DataType> {
     })
 }
 
-/// `array` as the plain type that [`plain_type`] gave for its own.
+/// `array` as the type that [`plain_type`] returned for its type.
 fn plain(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -164,7 +164,7 @@ fn plain(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// The values of the lists in the slice, not of those outside it.
+/// A list array with plain values; values outside the slice are dropped.
 fn list<O: OffsetSizeTrait>(from: &GenericListArray<O>, field: &FieldRef) -> Result<ArrayRef> {
     let (start, length, offsets) = window(from.offsets());
     let values = plain(&from.values().slice(start, length), field.data_type())?;
@@ -177,7 +177,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         .map_err(|e| Error::schema(format!("values of {} as {to}: {e}", array.data_type())))
 }
 
-/// An error for a null that its field does not allow, unless the enclosing value is null as well.
+/// An error for a null in a field that is not nullable, unless the enclosing value is null as well.
 fn check_nulls(array: &ArrayRef, field: &Field, around: Option<&NullBuffer>) -> Result<()> {
     let nulls = NullBuffer::union(around, array.logical_nulls().as_ref());
     if !field.is_nullable() && array.null_count() > 0 {
@@ -202,7 +202,7 @@ fn check_nulls(array: &ArrayRef, field: &Field, around: Option<&NullBuffer>) -> 
     }
 }
 
-/// Items of null lists are not used; lists rarely have any.
+/// Also refuses nulls among the items of null lists, which are rare.
 fn check_items(values: &ArrayRef, field: &Field) -> Result<()> {
     if field.is_nullable() && !values.data_type().is_nested() {
         return Ok(());
@@ -210,7 +210,7 @@ fn check_items(values: &ArrayRef, field: &Field) -> Result<()> {
     check_nulls(values, field, None)
 }
 
-/// An error for a timestamp that no reader could return: all of them use at least microseconds.
+/// An error for a timestamp that readers could not return: they all use microseconds or a finer unit.
 fn check_instants(array: &ArrayRef) -> Result<()> {
     let (worst, unit, most) = match array.data_type() {
         DataType::Timestamp(TimeUnit::Second, _) => {
@@ -229,7 +229,7 @@ fn check_instants(array: &ArrayRef) -> Result<()> {
     match worst.filter(|v| v.unsigned_abs() > most.unsigned_abs()) {
         None => Ok(()),
         Some(value) => Err(Error::schema(format!(
-            "expected timestamps that 64 bits can count in microseconds, found {value} {unit} from 1970"
+            "expected timestamps that fit 64 bits in microseconds, found {value} {unit} since 1970"
         ))),
     }
 }

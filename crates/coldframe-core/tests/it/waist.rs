@@ -1,5 +1,5 @@
-//! The traits suffice for a file whose footer lists its units, one whose units are found by walking, and a table
-//! of several files; and the scan treats them alike: filter, projection, limit, damage.
+//! The traits suffice for a file whose footer lists its units, one whose units are found by walking, and a
+//! table of several files; and the scan treats them alike: filter, projection, limit, damage.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use std::any::Any;
@@ -259,7 +259,7 @@ fn same_rows_whatever_the_shape() {
 
 /// A file claims rows that no byte backs; later stages size memory by the rows of a batch.
 #[test]
-fn batches_are_no_longer_than_asked_for() {
+fn batches_have_at_most_the_requested_rows() {
     #[derive(Debug)]
     struct Claims;
 
@@ -348,7 +348,7 @@ fn pruned_units_are_not_read() {
 }
 
 #[test]
-fn damage_costs_one_unit_and_is_recorded_or_raised() {
+fn damage_costs_a_unit_and_is_recorded_or_raised() {
     let (walked, _) = tables();
     let mut bytes = walked.source.read(0..walked.source.len()).unwrap().to_vec();
     let second = unit_len(10);

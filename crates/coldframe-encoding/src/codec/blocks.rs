@@ -13,7 +13,7 @@ pub(super) fn copy(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     }
 }
 
-pub(super) fn snappy_stated_size(src: &[u8]) -> Option<usize> {
+pub(super) fn snappy_content_size(src: &[u8]) -> Option<usize> {
     snap::raw::decompress_len(src).ok()
 }
 

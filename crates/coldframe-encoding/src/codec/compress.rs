@@ -26,7 +26,8 @@ impl fmt::Debug for Compressor {
 }
 
 impl Algorithm {
-    /// The levels that [`Compressor::compress`] accepts, and its default; `None` if the algorithm has no levels.
+    /// The levels that [`Compressor::compress`] accepts, and its default; `None` if the algorithm has no
+    /// levels.
     pub fn levels(self) -> Option<(RangeInclusive<i32>, i32)> {
         match self {
             Self::None | Self::Snappy | Self::Lz4 | Self::Lzo => None,

@@ -5,12 +5,13 @@
 //! gzip  | 1f 8b 08 FLG MTIME(4) XFL OS | [extra, name, comment, crc] | deflate | CRC-32 LE | size mod 2^32 LE |
 //! ```
 //!
-//! The pure-Java gzip of old Hadoop (seen from Hive 0.8.1) writes blocks without the 10-byte header, and their CRC-32
-//! continues from the previous block of the same compressor. They are read too: the CRC-32 of one block alone cannot be
-//! checked, so the deflate stream must end exactly 8 bytes before the end and have the stored size.
+//! The pure-Java gzip of old Hadoop (seen from Hive 0.8.1) writes blocks without the 10-byte header, and
+//! their CRC-32 continues from the previous block of the same compressor. They are read too: the CRC-32 of
+//! one block alone cannot be checked, so the deflate stream must end exactly 8 bytes before the end and have
+//! the stored size.
 //!
-//! libdeflate is used because whole buffers are available. Against flate2 with zlib-rs, one core of a shared 2-core
-//! x86-64 machine, MB/s of output from blocks of 64 KiB to 1 MiB:
+//! libdeflate is used because whole buffers are available. Against flate2 with zlib-rs, one core of a shared
+//! 2-core x86-64 machine, MB/s of output from blocks of 64 KiB to 1 MiB:
 //!
 //! | data (ratio) | libdeflate | zlib-rs |
 //! |---|---|---|
@@ -18,10 +19,12 @@
 //! | prose (2.4) | 710 to 815 | 335 to 410 |
 //! | JSON (11) | 2040 to 3570 | 725 to 985 |
 //!
-//! A decoder of our own in safe code, two chunks in turns and up to three literals a look-up, took 1.4 times as long as
-//! libdeflate for the chunks of an ORC file: matches that nothing predicts cost more than look-ups that wait for each other.
+//! A decoder of our own in safe code, which interleaved two chunks and decoded up to three literals per
+//! look-up, took 1.4 times as long as libdeflate for the chunks of an ORC file: mispredicted matches cost
+//! more than dependent look-ups.
 //!
-//! flate2 remains for what libdeflate cannot answer: where a stream ends, and whether further members follow.
+//! flate2 remains for two questions that libdeflate cannot answer: where a stream ends, and whether further
+//! members follow.
 
 use std::io::Read;
 
@@ -40,8 +43,8 @@ impl Inflate {
         self.0.get_or_insert_with(libdeflater::Decompressor::new)
     }
 
-    /// Bytes after the last deflate block go unnoticed: for a raw stream, libdeflate does not report where it
-    /// ended.
+    /// Does not detect bytes after the last deflate block: libdeflate does not report where a raw stream
+    /// ends.
     pub(super) fn raw(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Filled> {
         filled(Algorithm::Deflate, self.context().deflate_decompress(src, dst))
     }
@@ -110,14 +113,14 @@ fn gzip_trailer(data: &[u8]) -> [u8; 8] {
     trailer.to_le_bytes()
 }
 
-/// libdeflate does not report where its stream ended. But the stream ended with its checksum, so if the checksum's
-/// first occurrence in `src` is at its end, nothing follows.
+/// Whether nothing follows the stream. libdeflate does not report where the stream ends, but it ends with its
+/// checksum: if the first occurrence of the checksum is at the end of `src`, nothing follows.
 fn ends_with_first(src: &[u8], checksum: &[u8]) -> bool {
     memmem::find(src, checksum) == src.len().checked_sub(checksum.len())
 }
 
-/// An error unless a raw stream ends where `src` does: inflating alone stops after the last block, wherever that
-/// is.
+/// An error unless a raw stream ends where `src` does. Inflating alone stops after the last block and ignores
+/// further bytes.
 pub fn check_end(src: &[u8]) -> Result<()> {
     ends(Algorithm::Deflate, flate2::Decompress::new(false), src)
 }

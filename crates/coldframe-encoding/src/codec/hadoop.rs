@@ -1,19 +1,20 @@
 //! Hadoop's codecs: a class name in a file names the algorithm and whether its blocks are framed.
 //!
-//! Snappy, LZ4 and LZO have no stream form of their own in Hadoop, so `BlockCompressorStream` frames raw blocks. A
-//! block has one raw length and one chunk, or several if the writer was given more than its buffer holds:
+//! Snappy, LZ4 and LZO have no stream form of their own in Hadoop, so `BlockCompressorStream` frames raw
+//! blocks. A block has one raw length and one chunk, or several if the writer was given more than its buffer
+//! holds:
 //!
 //! ```text
 //! block  | raw length u32 BE | chunk ... until the raw length is reached
 //! chunk  | length u32 BE | one raw snappy, LZ4 or LZO block
 //! ```
 //!
-//! Blocks follow each other to the end of the bytes; a block of raw length 0 may occur anywhere and has no chunk.
-//! The other codecs (zlib, gzip, bzip2, zstd) write one stream without framing.
+//! Blocks follow each other to the end of the bytes; a block of raw length 0 may occur anywhere and has no
+//! chunk. The other codecs (zlib, gzip, bzip2, zstd) write one stream without framing.
 //!
-//! [`HadoopCodec::compress`] writes one chunk per block. Like Hadoop's own writers, it makes blocks no longer than the
-//! default buffer of Hadoop's decoders (256 KiB; aircompressor's LZO 64 KiB), less the worst-case growth of the
-//! algorithm.
+//! [`HadoopCodec::compress`] writes one chunk per block. Like Hadoop's own writers, it makes blocks no longer
+//! than the default buffer of Hadoop's decoders (256 KiB; aircompressor's LZO 64 KiB), less the worst-case
+//! growth of the algorithm.
 
 use super::{Algorithm, Compressor, Decompressor, Filled, check_expansion};
 use crate::{Cursor, Error, Result};
@@ -37,7 +38,7 @@ const fn framed(algorithm: Algorithm, class_name: &'static str) -> HadoopCodec {
     HadoopCodec { algorithm, framed: true, class_name }
 }
 
-/// The first entry of an algorithm is the one for writing.
+/// The first codec of an algorithm is used for writing.
 const CODECS: &[HadoopCodec] = &[
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DefaultCodec"),
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DeflateCodec"),
@@ -87,7 +88,7 @@ impl HadoopCodec {
         codec.copied().ok_or_else(|| Error::unsupported(format!("Hadoop has no codec for {algorithm}")))
     }
 
-    /// A framed algorithm, whichever class wrote it.
+    /// A framed codec of the algorithm, for data whose writing class is unknown.
     pub const fn framed(algorithm: Algorithm) -> Self {
         framed(algorithm, "org.apache.hadoop.io.compress.BlockDecompressorStream")
     }
@@ -106,12 +107,12 @@ impl HadoopCodec {
         }
         check_expansion(self.algorithm, src, expected)?;
         let start = out.len();
-        let found = self.decompress_blocks(decompressor, src, expected, out);
-        if matches!(found, Ok(n) if n == expected) {
+        let len = self.decompress_blocks(decompressor, src, expected, out);
+        if matches!(len, Ok(n) if n == expected) {
             return Ok(());
         }
         out.truncate(start);
-        // Hadoop's reader does not trust the blocks' raw lengths: it takes what the chunks hold.
+        // Like Hadoop's reader: the content of the chunks counts, not the raw lengths of the blocks.
         if expected <= self.algorithm.justified(src.len()) {
             out.resize(start.saturating_add(expected), 0);
             let dst = out.get_mut(start..).unwrap_or_default();
@@ -120,19 +121,22 @@ impl HadoopCodec {
             }
             out.truncate(start);
         }
-        let found = found?;
-        Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {found}")))
+        let len = len?;
+        Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
-    /// Fills `dst` with the contents of `src`, which must have exactly that size. Its error says less than that of
-    /// [`Self::decompress_exact`] and leaves `dst` arbitrary. Call [`Self::may_expand`] before allocating for `src`.
+    /// Fills `dst` with the contents of `src`, which must have exactly that size. An error is less detailed
+    /// than that of [`Self::decompress_exact`], and leaves `dst` arbitrary. Call [`Self::may_expand`] before
+    /// allocating `dst`.
     pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.framed || src.is_empty() {
             return self.fill_by_chunks(decompressor, src, dst);
         }
         match decompressor.fill(self.algorithm, src, dst)? {
             Filled::To(n) if n == dst.len() => Ok(()),
-            _ => Err(self.algorithm.corrupt(format_args!("expected {} bytes, found others", dst.len()))),
+            _ => Err(self
+                .algorithm
+                .corrupt(format_args!("expected {} bytes, found another number", dst.len()))),
         }
     }
 
@@ -141,8 +145,8 @@ impl HadoopCodec {
         size <= self.algorithm.justified(src.len())
     }
 
-    /// Fills `dst` from blocks of one chunk each, or of several if their raw length says that there is more. A
-    /// wrong raw length does no harm as long as all chunks together give exactly `dst`.
+    /// Fills `dst` from blocks of one chunk, or of several chunks if the raw length is larger. A wrong raw
+    /// length is ignored as long as all chunks together give exactly `dst`.
     fn fill_by_chunks(&self, decompressor: &mut Decompressor, src: &[u8], mut dst: &mut [u8]) -> Result<()> {
         let mut src = Cursor::new(src, 0);
         while !src.is_empty() {
@@ -268,7 +272,7 @@ impl HadoopCodec {
         Ok(())
     }
 
-    /// The most raw bytes of a block: Hadoop's buffer less its codec classes' allowance for worst-case
+    /// The most raw bytes of a block: Hadoop's buffer less the allowance of its codec classes for worst-case
     /// growth.
     fn block_size(&self) -> usize {
         const BUFFER: usize = 256 << 10;
@@ -337,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_holds_nothing() {
+    fn empty_input_is_empty_output() {
         for codec in CODECS {
             let mut out = vec![];
             codec.decompress_exact(&mut Decompressor::new(), &[], 0, &mut out).unwrap();
@@ -376,7 +380,7 @@ mod tests {
         }
     }
 
-    /// Like Hadoop's reader: the raw length of a block only says whether more chunks follow.
+    /// As in Hadoop's reader, the raw length of a block only determines whether more chunks follow.
     #[test]
     fn a_wrong_raw_length_does_no_harm_if_the_size_is_known() {
         let text = b"the same text, the same text, the same text";
@@ -405,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_of_the_framing_are_errors() {
+    fn false_lengths_in_the_framing_are_errors() {
         let snappy = HadoopCodec::framed(Algorithm::Snappy);
         let e = bounded(&snappy, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1, 0]).unwrap_err();
         assert_eq!(

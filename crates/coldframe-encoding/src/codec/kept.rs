@@ -1,31 +1,31 @@
-//! Decompressors that outlive their user.
+//! A pool of decompressors.
 //!
-//! A zstd context takes 160 KiB and is made by several system calls: too much for each of many small files, or for each
-//! short-lived thread. So the process keeps a few.
+//! A zstd context takes 160 KiB and several system calls to create: too much for each of many small files, or
+//! for each short-lived thread. So the process keeps a few decompressors for reuse.
 
 use std::sync::{Mutex, TryLockError};
 
 use super::Decompressor;
 
-/// At most this many are kept, which is 3 MiB of unused memory.
-const MOST: usize = 16;
+/// Maximum number of idle decompressors: 3 MiB of memory.
+const MAX_IDLE: usize = 16;
 
 static IDLE: Mutex<Vec<Decompressor>> = Mutex::new(Vec::new());
 
-/// Runs `task` with a decompressor that was used before, if one is idle. Never waits: a child process may have been forked
-/// while another thread held the lock, and would wait forever.
+/// Runs `task` with an idle decompressor, or with a new one. Never waits for the lock: a child process that
+/// was forked while another thread held it would wait forever.
 pub fn with_decompressor<T>(task: impl FnOnce(&mut Decompressor) -> T) -> T {
     let mut decompressor = idle(Vec::pop).flatten().unwrap_or_default();
     let result = task(&mut decompressor);
     idle(|kept| {
-        if kept.len() < MOST {
+        if kept.len() < MAX_IDLE {
             kept.push(decompressor);
         }
     });
     result
 }
 
-/// Access to the idle ones; `None` while another thread has it.
+/// Calls `access` with the idle decompressors; `None` while another thread holds the lock.
 fn idle<T>(access: impl FnOnce(&mut Vec<Decompressor>) -> T) -> Option<T> {
     match IDLE.try_lock() {
         Ok(mut kept) => Some(access(&mut kept)),
@@ -40,7 +40,7 @@ mod tests {
     use crate::codec::{Algorithm, Compressor};
 
     #[test]
-    fn is_fit_for_use_after_failures_nested_and_on_many_threads() {
+    fn decompressors_work_after_failures_nested_and_on_many_threads() {
         let content = b"rows and more rows, and more rows".repeat(99);
         let packed = Algorithm::ALL.map(|algorithm| {
             let mut packed = Vec::new();
@@ -58,7 +58,7 @@ mod tests {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 0..2 * MOST {
+            for _ in 0..2 * MAX_IDLE {
                 scope.spawn(|| {
                     for _ in 0..3 {
                         with_decompressor(|outer| with_decompressor(|inner| (check(outer), check(inner))));
@@ -67,6 +67,6 @@ mod tests {
             }
         });
         let kept = idle(|kept| kept.len()).unwrap();
-        assert!((1..=MOST).contains(&kept), "{kept}");
+        assert!((1..=MAX_IDLE).contains(&kept), "{kept}");
     }
 }

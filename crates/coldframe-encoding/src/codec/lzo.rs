@@ -1,8 +1,8 @@
 //! LZO1X, the block format of lzop, Hadoop's and aircompressor's `LzoCodec`, in safe code.
 //!
-//! An instruction is a match, with its length and distance in one of five forms, followed by a number of literals;
-//! `S` are the two bits with that number, `state` is how many literals the previous instruction copied (4 = four or
-//! more):
+//! An instruction is a match, with its length and distance in one of five forms, followed by a number of
+//! literals; `S` are the two bits with that number, `state` is how many literals the previous instruction
+//! copied (4 = four or more):
 //!
 //! ```text
 //! 1 L L D D D S S  H               length 5 + L, distance (H << 3) + D + 1
@@ -15,11 +15,12 @@
 //! 0 0 0 0 D D S S  H               state 4: length 3, distance (H << 2) + D + 2049
 //! ```
 //!
-//! `ext`, read where L is zero, is 255 for each zero byte plus the first byte that is not. A first byte of 18 or more is
-//! `17 +` the number of literals to start with. (Linux `Documentation/staging/lzo.rst`.)
+//! `ext`, read where L is zero, is 255 for each zero byte plus the first byte that is not. A first byte of 18
+//! or more is `17 +` the number of literals to start with. (Linux `Documentation/staging/lzo.rst`.)
 //!
-//! Own code instead of a library because the available pure-Rust ones panic on damaged input (`lzokay-native` 0.1.0 in
-//! 1,343 of 2,000 damaged blocks) and compress through raw pointers; this code decodes about four times as fast.
+//! This is our own code because the available pure-Rust libraries panic on damaged input (`lzokay-native`
+//! 0.1.0 for 1,343 of 2,000 damaged blocks) and compress through raw pointers. It also decodes about four
+//! times as fast.
 
 use super::{Algorithm, Filled};
 use crate::{Error, Result};
@@ -120,8 +121,8 @@ impl Decoder<'_> {
         Ok(usize::from(u16::from_le_bytes(b)))
     }
 
-    /// `bits` if not zero, else `base` plus the extension. It cannot overflow: each 255 costs one byte of
-    /// input.
+    /// `bits` if not zero, else `base` plus the extension. It cannot overflow, since each 255 takes one byte
+    /// of input.
     #[inline]
     fn length(&mut self, bits: usize, base: usize) -> Result<usize, Stop> {
         if bits != 0 {
@@ -178,7 +179,7 @@ impl Decoder<'_> {
             return Err(Stop::Full);
         }
         let end = self.written + length;
-        // A second half that does not fit leaves the first half written; the fallback writes it again.
+        // If the second half does not fit, the first half is already written; the fallback writes it again.
         let short = match distance {
             16.. if length <= 32 => {
                 self.short_copy::<16>(from, self.written)
@@ -258,7 +259,7 @@ impl Encoder {
     fn candidate(&mut self, src: &[u8], at: usize, four: [u8; 4]) -> Option<usize> {
         let hash = u32::from_le_bytes(four).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS);
         let slot = self.table.get_mut(usize::try_from(hash).ok()?)?;
-        // A position beyond 4 GiB is not entered, so it is never found: larger output, never wrong output.
+        // A position beyond 4 GiB is not entered, which makes the output larger but not wrong.
         let last = std::mem::replace(slot, u32::try_from(at + 1).unwrap_or(0));
         let from = usize::try_from(last).ok()?.checked_sub(1)?;
         let near = at - from <= MAX_DISTANCE;

@@ -12,7 +12,8 @@ use crate::Result;
 pub(super) struct ZstdDecoder(Option<zstd_safe::DCtx<'static>>);
 
 impl ZstdDecoder {
-    /// One call decodes all frames into the slice, so no window buffer of a size stated in the file is allocated.
+    /// One call decodes all frames into the slice, so zstd allocates no window buffer, whose size the file
+    /// would determine.
     pub(super) fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Filled> {
         if src.is_empty() {
             return Err(Algorithm::Zstd.corrupt("expected a frame, found nothing"));
@@ -28,8 +29,9 @@ impl ZstdDecoder {
     }
 }
 
-/// libzstd also reports "too small" for damaged blocks (literals longer than allowed). A damaged block must not
-/// obtain a larger buffer that way: it counts as too small only if more than `room` bytes really come out.
+/// libzstd also reports "too small" for damaged blocks (literals longer than allowed). A damaged block must
+/// not get a larger buffer that way, so the buffer counts as too small only if the stream really yields more
+/// than `room` bytes.
 #[cold]
 fn overflow(context: &mut zstd_safe::DCtx<'static>, src: &[u8], room: usize) -> Result<Filled> {
     let fail = |code| Algorithm::Zstd.corrupt(zstd_safe::get_error_name(code));
@@ -54,7 +56,7 @@ fn overflow(context: &mut zstd_safe::DCtx<'static>, src: &[u8], room: usize) -> 
     }
 }
 
-pub(super) fn zstd_stated_size(src: &[u8]) -> Option<usize> {
+pub(super) fn zstd_content_size(src: &[u8]) -> Option<usize> {
     let size = zstd_safe::get_frame_content_size(src).ok().flatten()?;
     usize::try_from(size).ok()
 }
@@ -69,8 +71,8 @@ pub(super) fn bzip2(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
             let mut spare = [0u8; 1];
             let free = dst.get_mut(written..).unwrap_or_default();
             let full = free.is_empty();
-            // When the output is full, only the stream's end may follow; one spare byte tells it from more
-            // output.
+            // If the output is full, only the stream's end may follow; a spare byte distinguishes it from
+            // more output.
             let room = if full { spare.as_mut_slice() } else { free };
             let status = stream.decompress(rest, room).map_err(|e| Algorithm::Bzip2.corrupt(e))?;
             let read = usize::try_from(stream.total_in() - read_before).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Every algorithm both ways, framed and not; damaged input and excessive claims are errors.
+//! Round trips of every algorithm, framed and not; damaged input and excessive claims are errors.
 
 use super::hadoop::HadoopCodec;
 use super::*;
@@ -16,7 +16,8 @@ fn framed(algorithm: Algorithm, data: &[u8]) -> Vec<u8> {
     out.split_off(6)
 }
 
-/// Runs a decompression and checks what always holds: earlier bytes are untouched, and an error appends nothing.
+/// Runs a decompression and checks what always holds: earlier bytes are untouched, and an error appends
+/// nothing.
 fn appended(decompress: impl FnOnce(&mut Vec<u8>) -> Result<usize>) -> Result<Vec<u8>> {
     let mut out = b"before".to_vec();
     let result = decompress(&mut out);
@@ -32,9 +33,9 @@ fn exact(algorithm: Algorithm, src: &[u8], expected: usize) -> Result<Vec<u8>> {
 }
 
 fn bounded(algorithm: Algorithm, src: &[u8], ceiling: usize) -> Result<Vec<u8>> {
-    let found = appended(|out| Decompressor::new().decompress_bounded(algorithm, src, ceiling, out))?;
-    assert!(found.len() <= ceiling);
-    Ok(found)
+    let out = appended(|out| Decompressor::new().decompress_bounded(algorithm, src, ceiling, out))?;
+    assert!(out.len() <= ceiling);
+    Ok(out)
 }
 
 fn framed_exact(algorithm: Algorithm, src: &[u8], expected: usize) -> Result<Vec<u8>> {
@@ -44,9 +45,9 @@ fn framed_exact(algorithm: Algorithm, src: &[u8], expected: usize) -> Result<Vec
 
 fn framed_bounded(algorithm: Algorithm, src: &[u8], ceiling: usize) -> Result<Vec<u8>> {
     let (codec, mut d) = (HadoopCodec::framed(algorithm), Decompressor::new());
-    let found = appended(|out| codec.decompress_bounded(&mut d, src, ceiling, out))?;
-    assert!(found.len() <= ceiling);
-    Ok(found)
+    let out = appended(|out| codec.decompress_bounded(&mut d, src, ceiling, out))?;
+    assert!(out.len() <= ceiling);
+    Ok(out)
 }
 
 fn message<T: fmt::Debug>(result: Result<T>) -> String {
@@ -84,9 +85,9 @@ proptest! {
             prop_assert_eq!(&bounded(algorithm, &src, 1 << 20).unwrap(), &data, "{}", algorithm);
             // Over reused memory, whether it is long enough or not.
             let mut used = vec![7; 3 + data.len() / 2];
-            let found = Decompressor::new().decompress_over(algorithm, &src, 1 << 20, &mut used, 3).unwrap();
+            let len = Decompressor::new().decompress_over(algorithm, &src, 1 << 20, &mut used, 3).unwrap();
             prop_assert_eq!(&used[..3], &[7; 3], "{}", algorithm);
-            prop_assert_eq!(&used[3..3 + found], &data[..], "{}", algorithm);
+            prop_assert_eq!(&used[3..3 + len], &data[..], "{}", algorithm);
             prop_assert!(exact(algorithm, &src, data.len() + 1).is_err(), "{}", algorithm);
             let src = framed(algorithm, &data);
             prop_assert_eq!(&framed_exact(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);
@@ -96,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn one_byte_less_than_there_is_is_an_error(data in data()) {
+    fn a_size_that_is_too_small_is_an_error(data in data()) {
         let Some(less) = data.len().checked_sub(1) else { return Ok(()) };
         for algorithm in Algorithm::ALL {
             let src = compressed(algorithm, &data);
@@ -161,12 +162,12 @@ fn a_flipped_bit_never_panics() {
         for bit in 0..src.len() * 8 {
             let mut src = src.clone();
             src[bit / 8] ^= 1 << (bit % 8);
-            let found = exact(algorithm, &src, data.len());
+            let out = exact(algorithm, &src, data.len());
             let _ = bounded(algorithm, &src, 1 << 16);
-            if let Ok(found) = found {
-                assert_eq!(found.len(), data.len());
+            if let Ok(out) = out {
+                assert_eq!(out.len(), data.len());
                 let checked = [Algorithm::Zlib, Algorithm::Gzip, Algorithm::Bzip2].contains(&algorithm);
-                assert!(!checked || found == data, "{algorithm} {bit}");
+                assert!(!checked || out == data, "{algorithm} {bit}");
             }
         }
         for bit in 0..framed_src.len() * 8 {
@@ -178,7 +179,7 @@ fn a_flipped_bit_never_panics() {
     }
 }
 
-/// Bytes after the end are an error, except for raw deflate, whose stream cannot tell.
+/// Bytes after the end are an error, except for raw deflate, where they are not detected.
 #[test]
 fn trailing_bytes_are_an_error() {
     let data = sample();
@@ -213,7 +214,7 @@ fn gzip_zstd_and_bzip2_streams_may_follow_each_other() {
 }
 
 #[test]
-fn gzip_without_its_header_is_read_whatever_its_crc() {
+fn gzip_without_a_header_is_read_with_any_crc() {
     let data = sample();
     let whole = compressed(Algorithm::Gzip, &data);
     let bare = &whole[10..];
@@ -223,8 +224,8 @@ fn gzip_without_its_header_is_read_whatever_its_crc() {
         src[at] ^= 1;
         // The CRC may belong to another block; damage before it is detected where deflate or the size detects
         // it.
-        let found = exact(Algorithm::Gzip, &src, data.len());
-        assert!(at < crc || found.unwrap() == data, "{at}");
+        let out = exact(Algorithm::Gzip, &src, data.len());
+        assert!(at < crc || out.unwrap() == data, "{at}");
     }
     assert_eq!(exact(Algorithm::Gzip, bare, data.len()).unwrap(), data);
     assert_eq!(bounded(Algorithm::Gzip, bare, 1 << 16).unwrap(), data);
@@ -244,11 +245,14 @@ fn gzip_without_its_header_is_read_whatever_its_crc() {
 }
 
 #[test]
-fn a_claim_beyond_what_the_bytes_can_become_is_refused_before_it_is_allocated() {
+fn impossible_sizes_are_refused_before_memory_is_allocated() {
     for algorithm in Algorithm::ALL {
         let src = compressed(algorithm, b"a few bytes");
-        let found = message(exact(algorithm, &src, usize::MAX / 2));
-        assert!(found.starts_with(&format!("{algorithm}: expected {} bytes", usize::MAX / 2)), "{found}");
+        let message_of_error = message(exact(algorithm, &src, usize::MAX / 2));
+        assert!(
+            message_of_error.starts_with(&format!("{algorithm}: expected {} bytes", usize::MAX / 2)),
+            "{message_of_error}"
+        );
         assert!(framed_exact(algorithm, &src, usize::MAX / 2).is_err());
         // Large ceilings are not claims.
         assert_eq!(bounded(algorithm, &src, usize::MAX).unwrap(), b"a few bytes");

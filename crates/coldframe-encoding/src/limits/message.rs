@@ -4,9 +4,9 @@
 //! field | tag << 3 | kind, varint | 0 varint | 1 eight bytes | 2 length varint, bytes | 5 four bytes |
 //! ```
 //!
-//! An empty message in a list is two bytes in a file and a struct of two hundred in memory, so the length of a metadata
-//! message does not bound its decoded size. A format declares for each message which struct it becomes and which of its
-//! fields are messages themselves ([`Shaped`]); [`check`] adds this up over the bytes.
+//! An empty message in a list takes two bytes in a file and a struct of two hundred bytes in memory, so the
+//! length of a metadata message does not bound its decoded size. A format declares the struct of each
+//! message, and which fields are messages ([`Shaped`]); [`check`] adds up the sizes.
 
 use crate::{Cursor, Error, Limits, Result};
 
@@ -26,7 +26,8 @@ enum Fields {
 }
 
 impl Shape {
-    /// A message that decodes to `M`; `fields` are the tags and shapes of its fields that are messages or packed lists.
+    /// A message that decodes to `M`; `fields` are the tags and shapes of its fields that are messages or
+    /// packed lists.
     pub const fn of<M>(fields: &'static [(u64, Self)]) -> Self {
         Self { size: size_of::<M>(), fields: Fields::Message(fields) }
     }
@@ -37,7 +38,7 @@ impl Shape {
     }
 }
 
-/// What a field that is not a message may add to a list: a number, or a string without its bytes.
+/// The size of a list item that is not a message: a number, or a string without its bytes.
 const NUMBER: u64 = size_of::<u64>() as u64;
 const STRING: u64 = size_of::<String>() as u64;
 
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_messages_count_as_what_they_become() {
+    fn empty_messages_count_as_their_structs() {
         let bytes: Vec<u8> = [0x1a, 0].repeat(100_000);
         let limits = Limits { max_metadata_bytes: 8 << 20, ..Limits::default() };
         let e = check::<Outer>(&bytes, &limits, bytes.len() as u64).unwrap_err();
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_list_is_as_long_as_its_bytes_are_many() {
+    fn a_packed_list_has_at_most_a_number_per_byte() {
         const LISTS: Shape = Shape::of::<Outer>(&[(1, Shape::packed::<u32>())]);
         let message: Vec<u8> = [&[0x0a, 100][..], &[0; 100]].concat();
         let size = decoded_size(&message, &LISTS, &Limits::default(), 0).unwrap();
@@ -115,12 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_every_kind_are_passed_over() {
+    fn fields_of_every_kind_are_skipped() {
         let message = [0x08, 0x96, 1, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0x1a, 2, 8, 7, 0x25, 0, 0, 0, 0];
         let limits = Limits::default();
         let size = decoded_size(&message, &Outer::SHAPE, &limits, 0).unwrap();
         let structs = (size_of::<Outer>() + size_of::<Inner>()) as u64;
-        // Three numbers outside, one inside; the bytes of the inner message count twice.
+        // Three numbers in the outer and one in the inner message, whose bytes count twice.
         assert_eq!(size, structs + message.len() as u64 + 2 + 4 * NUMBER);
         for cut in [1, 2, 6, 13, 15, 19] {
             assert!(decoded_size(&message[..cut], &Outer::SHAPE, &limits, 0).is_err(), "{cut}");

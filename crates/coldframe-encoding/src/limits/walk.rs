@@ -2,11 +2,12 @@
 
 use crate::{Error, Result};
 
-/// Counts the steps of a walk and ends it when it takes more than the file can justify.
+/// Counts the steps of a walk, and fails if there are more than the file can justify.
 ///
-/// A pointer in a file may lead anywhere: back to its own block, or twice to the next, which in sixty levels is 2^60
-/// visits. Code that follows pointers calls this before each step. The number of structures that fit into the file's
-/// bytes bounds the visits; where a format stores them in increasing order, an offset that does not increase is damage.
+/// A pointer in a damaged file may lead anywhere: back to its block, or twice to the next block, which over
+/// sixty levels is 2^60 visits. Code that follows pointers calls this before each step. The number of
+/// structures that fit into the file bounds the visits. If a format stores structures in increasing order, an
+/// offset that does not increase is damage.
 #[derive(Clone, Debug)]
 pub struct Walk {
     what: &'static str,
@@ -27,7 +28,7 @@ impl Walk {
         Self::new(what, file_len / smallest.max(1) + 1)
     }
 
-    /// One more visit; an error if there were too many.
+    /// Counts a visit; an error if there were too many.
     pub fn visit(&mut self) -> Result<()> {
         match self.left.checked_sub(1) {
             Some(left) => {
@@ -38,12 +39,12 @@ impl Walk {
         }
     }
 
-    /// One more visit, to a structure at `offset` of `len` bytes, which must lie after the previous one.
+    /// Counts a visit of a structure at `offset` of `len` bytes, which must lie after the previous structure.
     pub fn rising(&mut self, offset: u64, len: u64) -> Result<()> {
         self.visit()?;
         if offset < self.next {
             let (what, next) = (self.what, self.next);
-            return Err(Error::corrupt(format!("{what}: expected one at byte {next} or later")).at(offset));
+            return Err(Error::corrupt(format!("{what}: expected an offset of {next} or more")).at(offset));
         }
         self.next = offset.saturating_add(len.max(1));
         Ok(())
@@ -79,7 +80,7 @@ mod tests {
         walk.rising(0, 5).unwrap();
         walk.rising(9, 0).unwrap();
         let e = walk.rising(9, 5).unwrap_err();
-        assert_eq!(e.to_string(), "byte 9: data block: expected one at byte 10 or later");
+        assert_eq!(e.to_string(), "byte 9: data block: expected an offset of 10 or more");
         walk.rising(10, u64::MAX).unwrap();
         assert!(walk.rising(u64::MAX - 1, 1).is_err());
     }

@@ -46,7 +46,7 @@ fn each(options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, obey
             let bytes = damaged.read(0..damaged.len())?;
             HBaseFormat.open(&folder.with(&at, bytes).source(), &options)
         };
-        obey(Subject::new(format!("orders/{path}"), bytes, open).one_of_many());
+        obey(Subject::new(format!("orders/{path}"), bytes, open).part_of_table());
     }
 }
 

@@ -46,7 +46,7 @@ fn obey(name: &str) {
     assert!(units.parts().len() > 3, "{name}");
     let first = units.parts().iter().map(|(bytes, _)| bytes.end).min().unwrap();
     let loss = move |damaged: &Damaged| {
-        let loss = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        let loss = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
         // Without trailer and file info, only the first block identifies the format.
         if damaged.moves() && damaged.bytes.start < first { loss.fatal() } else { loss }
     };

@@ -33,7 +33,7 @@ fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Su
             let bytes = damaged.read(0..damaged.len())?;
             HudiFormat.open(&folder.with(&at, bytes).source(), &OpenOptions::default())
         };
-        limit(Subject::new(path, bytes, open).one_of_many().damages(damages)).obey();
+        limit(Subject::new(path, bytes, open).part_of_table().damages(damages)).obey();
     }
 }
 

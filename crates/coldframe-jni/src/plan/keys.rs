@@ -1,11 +1,11 @@
-//! Tasks of one partition each: a join or a group by the columns of folders then needs no shuffle (Spark's storage-partitioned join).
+//! Tasks of one partition each: a join or a group by partition columns then needs no shuffle (Spark's storage-partitioned
+//! join).
 //!
 //! ```text
 //! p=1/a p=1/b p=2/c     packed by size alone:  [a b c]        by partition:  p=1: [a b]   p=2: [c]
 //! ```
-//!
-//! Small files of several partitions no longer share a task then, and Spark reads all of a partition in one task where it saves a
-//! shuffle. So partitions that are many and small are not reported, nor those of which one is large.
+//! Then small files of several partitions do not share a task, and Spark reads each partition in one task if that saves a
+//! shuffle. So partitions are not reported if they are many and small, or if one of them is large.
 
 use std::collections::HashMap;
 
@@ -20,34 +20,35 @@ use coldframe::{Error, Result, arrow_error};
 
 use super::{Request, Table};
 
-/// So many partitions are reported however small they are: a task each costs less than the shuffle.
+/// Up to this many partitions are reported whatever their size: one task each costs less than the shuffle.
 const MAX_KEYS: usize = 500;
-/// More of them, if that makes no more tasks than this many times those that sizes alone would make.
+/// More partitions are reported if there are at most this many times as many tasks as packing by size makes.
 const MAX_TASKS: u64 = 2;
 
-/// A partition of more tasks than about this many is read faster by these and a shuffle. Also, Spark makes them one task, which keeps
-/// the memory of each one's partial aggregation until it ends: 1 GiB of heap does not suffice for some hundreds.
+/// A partition that packs into more tasks than this is read faster by these tasks and a shuffle. Also, Spark would merge them
+/// into one task, which keeps the memory of each partial aggregation until it ends: for some hundreds, 1 GiB of heap does not
+/// suffice.
 const LARGEST: u64 = 4;
 
-/// A value of a partition column, as Java takes it.
+/// A value of a partition column for Java.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// Of the partition of null.
+    /// Null.
     Null,
-    /// An integer, the days of a date, a truth value as 0 or 1.
+    /// An integer, the days of a date, or a boolean as 0 or 1.
     Number(i64),
     /// A text.
     Text(String),
 }
 
-/// A partition column by its name in the files, and as Spark has it.
+/// A partition column: its name in the files, and its field in Spark.
 type Column = (String, Field);
 
 impl Table {
-    /// Which columns of a request are of partitions that get tasks of their own: the number of partitions, and the columns'
-    /// places in the request. Empty if there are none, too many, or too large ones.
-    pub fn partitioning(&self, said: &[u8]) -> Result<Vec<i64>> {
-        let request = Request::parse(said)?;
+    /// The number of partitions with separate tasks, then the indexes of the partition columns in the request. Empty if there
+    /// are no partitions, too many, or one that is too large.
+    pub fn partitioning(&self, request: &[u8]) -> Result<Vec<i64>> {
+        let request = Request::parse(request)?;
         let columns = self.key_columns(&request)?;
         if columns.is_empty() || !request.aggregates.is_empty() {
             return Ok(Vec::new());
@@ -57,7 +58,7 @@ impl Table {
         let target = self.options.split_bytes;
         let (mut keys, mut cost): (HashMap<Vec<Key>, u64>, u64) = (HashMap::new(), 0);
         for at in self.dataset.matching(predicate.as_ref())? {
-            let known = self.dataset.found(at).and_then(|found| found.known.as_ref());
+            let known = self.dataset.entry(at).and_then(|entry| entry.known.as_ref());
             let bytes = known.map_or(target, |known| known.len);
             let shares = bytes.div_ceil(target.max(1)).max(1);
             let of_file = OPEN_COST.saturating_mul(shares).saturating_add(bytes);
@@ -80,20 +81,20 @@ impl Table {
             .collect())
     }
 
-    /// The partition columns among those of a request, as far as their values are the same to Spark.
+    /// The partition columns of a request whose values are exact in Spark.
     fn key_columns(&self, request: &Request) -> Result<Vec<Column>> {
-        let mut found = Vec::new();
+        let mut columns = Vec::new();
         for field in request.schema.fields() {
             let name = self.name_of(field.name())?;
-            let is_of_folders = self.dataset.partitions().iter().any(|one| *one.name() == name);
+            let is_of_folders = self.dataset.partitions().iter().any(|partition| *partition.name() == name);
             if is_of_folders && is_exact(field.data_type()) {
-                found.push((name, field.as_ref().clone().with_nullable(true)));
+                columns.push((name, field.as_ref().clone().with_nullable(true)));
             }
         }
-        Ok(found)
+        Ok(columns)
     }
 
-    /// Splits by the partition that they are of, if the request asks for that; all of them otherwise.
+    /// Groups splits by their partition, if the request asks for that; otherwise one group of all splits.
     pub(super) fn by_partition(
         &self,
         request: &Request,
@@ -127,18 +128,19 @@ fn is_exact(kind: &DataType) -> bool {
 /// A file's values of these columns, as Spark reads them.
 fn key(constants: &[(String, ArrayRef)], columns: &[Column]) -> Result<Vec<Key>> {
     let of = |(name, field): &Column| {
-        let lacking = || Error::schema(format!("a file outside the folders of `{name}`"));
+        let lacking =
+            || Error::schema(format!("expected a file in a folder of the partition column `{name}`"));
         let (_, value) = constants.iter().find(|(known, _)| known == name).ok_or_else(lacking)?;
-        let found = Field::new(field.name(), value.data_type().clone(), true);
-        let batch = RecordBatch::try_new(Schema::new(vec![found]).into(), vec![value.clone()]);
+        let source = Field::new(field.name(), value.data_type().clone(), true);
+        let batch = RecordBatch::try_new(Schema::new(vec![source]).into(), vec![value.clone()]);
         let made = conform(&batch.map_err(arrow_error)?, &Schema::new(vec![field.clone()]).into())?;
-        made.columns().first().and_then(|column| one(column.as_ref())).ok_or_else(lacking)
+        made.columns().first().and_then(|column| value_of(column.as_ref())).ok_or_else(lacking)
     };
     columns.iter().map(of).collect()
 }
 
-/// The value of an array of one.
-fn one(of: &dyn Array) -> Option<Key> {
+/// The value of an array of length one.
+fn value_of(of: &dyn Array) -> Option<Key> {
     fn number<T: ArrowPrimitiveType<Native: Into<i64>>>(of: &dyn Array) -> Key {
         Key::Number(of.as_primitive::<T>().value(0).into())
     }
@@ -170,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_what_spark_reads() {
+    fn keys_have_the_values_that_spark_reads() {
         let of = |value: ArrayRef, kind| {
             let columns = [("p".to_owned(), Field::new("P", kind, true))];
             key(&[("p".to_owned(), value)], &columns).map(|mut all| all.remove(0))
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_have_tasks_of_their_own_unless_they_are_too_many() {
+    fn partitions_get_separate_tasks_unless_too_many() {
         let dir = tempfile::tempdir().unwrap();
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/orc/files/types_none.orc");
         for number in 0..=MAX_KEYS {
@@ -198,8 +200,8 @@ mod tests {
         }
         std::fs::copy(file, dir.path().join("p=7/b")).unwrap();
         let table = |options: serde_json::Value| {
-            let said = json!({"options": options}).to_string();
-            Table::open(said.as_bytes()).unwrap()
+            let request = json!({"options": options}).to_string();
+            Table::open(request.as_bytes()).unwrap()
         };
         let schema = json!({"type": "struct", "fields": [{"name": "p", "type": "long"}]});
         let below = |p: usize| {
@@ -214,11 +216,11 @@ mod tests {
         let tasks = packed.plan(few.as_bytes()).unwrap().tasks;
         let keys: Vec<_> = tasks.iter().map(|task| task.key.clone()).collect();
         assert_eq!(keys, (0..9).map(|number| vec![Key::Number(number)]).collect::<Vec<_>>());
-        // Where each file has a task anyway, it costs none.
+        // If each file has a task anyway, tasks by partition cost nothing.
         let size = std::fs::metadata(file).unwrap().len();
         let apart = table(json!({"path": dir.path(), "split_bytes": size.to_string()}));
         assert_eq!(apart.partitioning(all.as_bytes()).unwrap(), [501, 0]);
-        // Five tasks of one partition are too many for one of Spark's.
+        // A partition of five tasks is too large for one task of Spark.
         let cut = table(json!({"path": dir.path(), "split_bytes": (size / 5 + 1).to_string()}));
         assert_eq!(cut.partitioning(few.as_bytes()).unwrap(), Vec::<i64>::new());
     }

@@ -1,8 +1,8 @@
-//! Tasks as Java takes them: their bytes, and what only the driver needs to know of each.
+//! Tasks for Java: their bytes, and the values that only the driver needs.
 //!
 //! ```text
-//! pruned:   number                                          of units that have no task, by the files' metadata
-//! settings: count, then name, text                          of Hadoop's client; none where no task has ranges
+//! pruned:   number                                          of units that the files' metadata exclude
+//! settings: count, then name, text                          of Hadoop's client; none if no task has ranges
 //! task:     length, bytes of crate::task
 //!           count of values of its partition, then each     0 | 1, number | 2, text
 //!           count of ranges in files, then each             path, start, end
@@ -19,25 +19,25 @@ use coldframe::{Error, Result, store};
 
 use super::keys::Key;
 
-const MOST: usize = i32::MAX.unsigned_abs() as usize;
+const MAX_LEN: usize = i32::MAX.unsigned_abs() as usize;
 
-/// One task, and what the driver knows of it.
+/// One task, with the values that the driver needs.
 #[derive(Clone, Debug, Default)]
 pub struct Planned {
-    /// What travels to an executor.
+    /// The bytes for an executor.
     pub task: Vec<u8>,
-    /// The values of the partition that all of its rows are of; empty if nobody asked.
+    /// The values of its partition; empty unless the request is by partition.
     pub key: Vec<Key>,
-    /// What it reads of files whose store can say on which machines that lies.
+    /// The byte ranges that it reads of files whose store knows their hosts.
     pub ranges: Vec<(String, Range<u64>)>,
 }
 
 /// All tasks of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Planning {
-    /// How many units, such as stripes, the metadata of the files have excluded: they have no task.
+    /// The number of units, such as stripes, that the files' metadata exclude; they have no task.
     pub pruned: u64,
-    /// How Hadoop's client is to reach the files of [`Planned::ranges`]; it contains no secrets.
+    /// Settings of Hadoop's client for the files of [`Planned::ranges`], without secrets.
     pub settings: BTreeMap<String, String>,
     /// The tasks.
     pub tasks: Vec<Planned>,
@@ -46,17 +46,17 @@ pub struct Planning {
 impl Planning {
     /// The bytes for Java.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut out = Vec::with_capacity(self.tasks.iter().map(|one| one.task.len() + 64).sum());
+        let mut out = Vec::with_capacity(self.tasks.iter().map(|task| task.task.len() + 64).sum());
         out.extend_from_slice(&self.pruned.to_be_bytes());
         count(&mut out, self.settings.len())?;
         for (name, text) in &self.settings {
             framed(&mut out, name.as_bytes())?;
             framed(&mut out, text.as_bytes())?;
         }
-        for one in &self.tasks {
-            framed(&mut out, &one.task)?;
-            count(&mut out, one.key.len())?;
-            for key in &one.key {
+        for task in &self.tasks {
+            framed(&mut out, &task.task)?;
+            count(&mut out, task.key.len())?;
+            for key in &task.key {
                 match key {
                     Key::Null => out.push(0),
                     Key::Number(number) => {
@@ -69,14 +69,14 @@ impl Planning {
                     }
                 }
             }
-            count(&mut out, one.ranges.len())?;
-            for (path, range) in &one.ranges {
+            count(&mut out, task.ranges.len())?;
+            for (path, range) in &task.ranges {
                 framed(&mut out, path.as_bytes())?;
                 out.extend_from_slice(&range.start.to_be_bytes());
                 out.extend_from_slice(&range.end.to_be_bytes());
             }
         }
-        if out.len() > MOST {
+        if out.len() > MAX_LEN {
             return Err(Error::unsupported("a plan of more than 2 GiB: plan fewer files at once"));
         }
         Ok(out)
@@ -84,7 +84,7 @@ impl Planning {
 }
 
 fn count(out: &mut Vec<u8>, of: usize) -> Result<()> {
-    let of = u32::try_from(of).ok().filter(|_| of <= MOST);
+    let of = u32::try_from(of).ok().filter(|_| of <= MAX_LEN);
     let of = of.ok_or_else(|| Error::unsupported("a task of more than 2 GiB"))?;
     out.extend_from_slice(&of.to_be_bytes());
     Ok(())
@@ -96,7 +96,7 @@ fn framed(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What some splits read of files whose store can say where that lies.
+/// The byte ranges that some splits read of files whose store knows their hosts.
 pub fn ranges(splits: &[Split]) -> Vec<(String, Range<u64>)> {
     let of = |split: &Split| {
         let range = range(split)?;
@@ -106,7 +106,7 @@ pub fn ranges(splits: &[Split]) -> Vec<(String, Range<u64>)> {
     splits.iter().filter_map(of).collect()
 }
 
-/// Which bytes of its file a split reads, about; `None` for a part of a folder that is one table.
+/// The approximate byte range that a split reads; `None` for a part of a folder that is one table.
 fn range(split: &Split) -> Option<Range<u64>> {
     let bytes = split.file_bytes()?;
     Some(match &split.part {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_of_files_whose_store_knows_hosts() {
+    fn only_stores_with_hosts_have_ranges() {
         let share = |number| Part::Share { number, of: 3, target: 1 };
         let cut = Part::Cut(coldframe::Split { part: 0, range: 4..u64::MAX, rows: None });
         let splits = [
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn java_finds_counts_before_what_they_count() {
+    fn bytes_for_java_have_counts_before_items() {
         let task = Planned {
             task: vec![7, 8],
             key: vec![Key::Null, Key::Number(-2), Key::Text("ä".to_owned())],

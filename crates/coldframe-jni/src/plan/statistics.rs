@@ -1,10 +1,9 @@
-//! About how large a request's answer is, for Spark's choice of joins.
+//! Estimates the size of a request's answer, for Spark's choice of joins.
 //!
 //! ```text
-//! bytes, rows, then for each column:  nulls, distinct values, 1 if the next two are known, smallest, largest      -1: not known
+//! bytes, rows, then for each column:  nulls, distinct values, 1 if the next two are known, smallest, largest      -1: unknown
 //! ```
-//!
-//! Integers have no more values than lie between their ends, which is taken for their number; of columns of folders it is known.
+//! The number of distinct integers is estimated by the distance of their extremes; for partition columns it is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +16,13 @@ use serde_json::Value as Json;
 
 use super::{MAX_OPENED, Request, Table, json};
 
-/// What is known of a column.
+/// Statistics of a column.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     nulls: u64,
     values: u64,
     ends: Option<(i64, i64)>,
-    /// Whether the ends of a unit with values are not known.
+    /// Whether the extremes of a unit with values are unknown.
     is_open: bool,
 }
 
@@ -33,35 +32,36 @@ impl Known {
         self.values = self.values.saturating_add(more.values);
         match more.ends.as_ref().and_then(ends) {
             Some((low, high)) => {
-                self.ends =
-                    Some(self.ends.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
+                self.ends = Some(
+                    self.ends.map_or((low, high), |(least, greatest)| (least.min(low), greatest.max(high))),
+                );
             }
             None => self.is_open |= more.values > 0,
         }
     }
 
-    fn told(&self, folders: Option<u64>) -> [i64; 5] {
+    fn to_longs(self, folders: Option<u64>) -> [i64; 5] {
         let ends = self.ends.filter(|_| !self.is_open);
         let between = ends.map(|(low, high)| high.abs_diff(low).saturating_add(1).min(self.values));
         let (low, high) = ends.unwrap_or_default();
-        [told(Some(self.nulls)), told(folders.or(between)), i64::from(ends.is_some()), low, high]
+        [or_unknown(Some(self.nulls)), or_unknown(folders.or(between)), i64::from(ends.is_some()), low, high]
     }
 }
 
-fn told(known: Option<u64>) -> i64 {
+fn or_unknown(known: Option<u64>) -> i64 {
     known.and_then(|known| i64::try_from(known).ok()).unwrap_or(-1)
 }
 
 impl Table {
-    /// About how many bytes a request reads, how many rows it gives, and what is known of its columns. The files are opened for
-    /// that only where the request says so (`"columns": true`), if they are not too many; one that is alone is open anyway.
-    pub fn statistics(&self, said: &[u8]) -> Result<Vec<i64>> {
-        let (request, asked) = (Request::parse(said)?, json(said)?);
+    /// Estimates the bytes that a request reads, its rows, and the statistics of its columns. The files are opened only if
+    /// the request wants columns (`"columns": true`) and there are not too many files; a single file is open anyway.
+    pub fn statistics(&self, request: &[u8]) -> Result<Vec<i64>> {
+        let (request, asked) = (Request::parse(request)?, json(request)?);
         let of_columns = asked.get("columns").and_then(Json::as_bool).unwrap_or(false);
         let files = self.dataset.schema()?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let matching = self.dataset.matching(predicate.as_ref())?;
-        let of = |at: &usize| self.dataset.found(*at)?.known.as_ref().map(|known| known.len);
+        let of = |at: &usize| self.dataset.entry(*at)?.known.as_ref().map(|known| known.len);
         let lengths: Option<Vec<u64>> = matching.iter().map(of).collect();
         let wanted = request.schema.fields().len().max(1) as u64;
         let all = files.fields().len().max(1) as u64;
@@ -72,7 +72,7 @@ impl Table {
                 ([only], None) => self.dataset.open(*only)?.table.row_count(),
                 _ => None,
             };
-            return Ok(vec![told(bytes), told(rows)]);
+            return Ok(vec![or_unknown(bytes), or_unknown(rows)]);
         }
         let names = request.schema.fields().iter().map(|field| self.name_of(field.name()));
         let names = names.collect::<Result<Vec<_>>>()?;
@@ -88,7 +88,7 @@ impl Table {
             };
             rows = rows.zip(own).map(|(rows, own)| rows.saturating_add(own));
         }
-        let mut all = vec![told(bytes), told(rows)];
+        let mut all = vec![or_unknown(bytes), or_unknown(rows)];
         if let Some(units) = known.into_iter().collect::<Option<Vec<Vec<Extremes>>>>() {
             let units: Vec<Extremes> = units.into_iter().flatten().collect();
             all.extend(self.of_columns(&names, &matching, &units));
@@ -105,16 +105,16 @@ impl Table {
                     known.add(unit.rows, more);
                 }
             }
-            known.told(folders.get(name.as_str()).map(|values| values.len() as u64))
+            known.to_longs(folders.get(name.as_str()).map(|values| values.len() as u64))
         };
         names.iter().enumerate().flat_map(column).collect()
     }
 
-    /// The values that columns of folders have, as text.
+    /// The values of partition columns, as text.
     fn values_of_folders(&self, files: &[usize]) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for found in files.iter().filter_map(|at| self.dataset.found(*at)) {
-            for (name, value) in &found.pairs {
+        for entry in files.iter().filter_map(|at| self.dataset.entry(*at)) {
+            for (name, value) in &entry.pairs {
                 all.entry(name).or_default().insert(value);
             }
         }
@@ -122,7 +122,7 @@ impl Table {
     }
 }
 
-/// The ends as numbers, where they are numbers to Spark.
+/// The extremes as integers, if Spark has them as integers.
 pub(super) fn ends(both: &ArrayRef) -> Option<(i64, i64)> {
     fn of<T: ArrowPrimitiveType<Native: Into<i64>>>(both: &dyn Array) -> Option<(i64, i64)> {
         let both = both.as_primitive::<T>();
@@ -158,17 +158,17 @@ mod tests {
     }
 
     #[test]
-    fn units_are_added_up() {
+    fn statistics_of_units_are_added_up() {
         let mut known = Known::default();
         known.add(10, &unit(8, Some(vec![Some(-2), Some(3)])));
         known.add(5, &unit(0, Some(vec![None, None])));
         known.add(4, &unit(4, Some(vec![Some(0), Some(7)])));
-        assert_eq!(known.told(None), [7, 10, 1, -2, 7]);
-        assert_eq!(known.told(Some(3)), [7, 3, 1, -2, 7]);
+        assert_eq!(known.to_longs(None), [7, 10, 1, -2, 7]);
+        assert_eq!(known.to_longs(Some(3)), [7, 3, 1, -2, 7]);
         known.add(4, &unit(4, None));
-        assert_eq!(known.told(None), [7, -1, 0, 0, 0]);
+        assert_eq!(known.to_longs(None), [7, -1, 0, 0, 0]);
         let mut few = Known::default();
         few.add(2, &unit(2, Some(vec![Some(i32::MIN), Some(i32::MAX)])));
-        assert_eq!(few.told(None)[1], 2);
+        assert_eq!(few.to_longs(None)[1], 2);
     }
 }

@@ -1,12 +1,11 @@
-//! `ORDER BY column LIMIT n`: a filter that keeps the first n rows, and most often few others.
+//! `ORDER BY column LIMIT n`: a filter that keeps the first n rows, and usually few others.
 //!
 //! ```text
 //! ORDER BY a DESC LIMIT 10     stripes with a in 0..99 (50 rows), 100..199 (50), 200..299 (50)
-//!                              of the last one alone, 50 rows have a >= 200: rows with less cannot be among the first 10
+//!                              the last stripe has 50 rows with a >= 200: rows below cannot be among the first 10
 //! ```
-//!
-//! Where the extremes of units (of any part of the files) show that n rows lie at or before a value, later rows are not needed, and
-//! the filter prunes their files, stripes and row groups. Spark sorts what passes. Later columns of an order only settle ties.
+//! If the extremes of some units show that n rows are at or before a value, later rows are not needed, and the filter prunes
+//! their files, stripes and row groups. Spark sorts the passing rows. Later columns of the order only break ties.
 
 use arrow_schema::DataType;
 use coldframe::{Extremes, OnError, Result};
@@ -27,17 +26,17 @@ struct Top {
 }
 
 impl Top {
-    fn parse(said: &Json) -> Option<Self> {
-        let is = |name: &str| said.get(name)?.as_bool();
+    fn parse(request: &Json) -> Option<Self> {
+        let is = |name: &str| request.get(name)?.as_bool();
         Some(Self {
-            column: said.get("name")?.as_str()?.to_owned(),
+            column: request.get("name")?.as_str()?.to_owned(),
             descending: is("descending")?,
             nulls_first: is("nulls_first")?,
-            rows: said.get("rows")?.as_u64().filter(|rows| *rows > 0)?,
+            rows: request.get("rows")?.as_u64().filter(|rows| *rows > 0)?,
         })
     }
 
-    /// A value with at least `rows` rows at or before it, according to the units' metadata; `None` if these do not show one.
+    /// A value with at least `rows` rows at or before it, by the units' metadata; `None` if they do not show one.
     fn bound(&self, units: &[Extremes]) -> Option<i64> {
         let of = |unit: &Extremes| {
             let column = unit.columns.first().filter(|column| column.values > 0)?;
@@ -61,12 +60,12 @@ impl Top {
 }
 
 impl Table {
-    /// A filter in Spark's words that keeps the first rows in the order of a column, as a request asks for them (`"top": {..}`);
-    /// `None` where metadata do not show that one can be left out.
-    pub fn top(&self, said: &[u8]) -> Result<Option<String>> {
-        let request = Request::parse(said)?;
-        let Some(top) = json(said)?.get("top").and_then(Top::parse) else { return Ok(None) };
-        // Rows that damage takes away do not count.
+    /// A filter, as Spark's JSON, that keeps the first rows in the order of a column, as requested by `"top": {..}`; `None`
+    /// if metadata do not show that a row can be left out.
+    pub fn top(&self, request: &[u8]) -> Result<Option<String>> {
+        let (request, top) = (Request::parse(request)?, json(request)?.get("top").and_then(Top::parse));
+        let Some(top) = top else { return Ok(None) };
+        // Skipping damage may lose rows that the extremes count.
         let (files, is_whole) = (self.dataset.schema()?, self.options.on_error == OnError::Raise);
         let name = self.name_of(&top.column)?;
         let kinds = (files.field_with_name(&name), self.spark.field_with_name(&top.column));
@@ -79,14 +78,14 @@ impl Table {
         let scan = self.scan(&request, std::slice::from_ref(&name))?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let mut asked = self.dataset.matching(predicate.as_ref())?;
-        // The first and the last ones: files often lie in the order of their values.
+        // The first and the last files: files are often in the order of their values.
         if asked.len() > MAX_OPENED {
             let half = MAX_OPENED / 2;
             asked.drain(half..asked.len() - half);
         }
         let (first, others) = asked.split_at(asked.len().min(1));
         let mut known = scan.extremes(first, true)?;
-        // Of a format without such metadata, one file says so.
+        // The first file shows whether the format has such metadata.
         if known.iter().all(Option::is_none) {
             return Ok(None);
         }
@@ -121,19 +120,19 @@ mod tests {
     }
 
     fn top(rows: u64, descending: bool) -> Top {
-        let said = json!({"name": "a", "descending": descending, "nulls_first": false, "rows": rows});
-        Top::parse(&said).unwrap()
+        let request = json!({"name": "a", "descending": descending, "nulls_first": false, "rows": rows});
+        Top::parse(&request).unwrap()
     }
 
     #[test]
-    fn so_many_rows_lie_at_or_before_the_bound() {
+    fn enough_rows_are_at_or_before_the_bound() {
         let mut units = vec![unit(5, 0, 9), unit(5, 20, 29), unit(5, 5, 14), unit(0, 99, -99)];
         for (rows, ascending, descending) in [(1, 9, 20), (5, 9, 20), (6, 14, 5), (11, 29, 0)] {
             assert_eq!(top(rows, false).bound(&units), Some(ascending), "{rows}");
             assert_eq!(top(rows, true).bound(&units), Some(descending), "{rows}");
         }
         assert_eq!(top(16, false).bound(&units), None);
-        // Units whose ends are not known do not count.
+        // Units with unknown extremes do not count.
         units[0].columns[0].ends = None;
         assert_eq!(top(6, false).bound(&units), Some(29));
         assert!(

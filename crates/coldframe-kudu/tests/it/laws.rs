@@ -31,7 +31,7 @@ fn obey(name: &str, options: &OpenOptions, of: impl Fn(&str) -> bool, max_files:
             let bytes = damaged.read(0..damaged.len())?;
             KuduFormat.open(&folder.with(&at, bytes).source(), &options)
         };
-        Subject::new(format!("{name}/{path}"), bytes, open).one_of_many().damages(damages).obey();
+        Subject::new(format!("{name}/{path}"), bytes, open).part_of_table().damages(damages).obey();
     }
 }
 
@@ -73,7 +73,8 @@ fn log(table: &str) -> Vec<Subject> {
             KuduFormat.open(&folder.with(&at, bytes).source(), &options)
         };
         // A log cut between two records looks like one that ends there.
-        let subject = Subject::new(format!("{table}/{path}"), bytes.clone(), open).one_of_many().damages(150);
+        let subject =
+            Subject::new(format!("{table}/{path}"), bytes.clone(), open).part_of_table().damages(150);
         subjects.push(subject.unit(|_| AllowedLoss::file().silent()));
     }
     subjects

@@ -4,7 +4,7 @@
 //! sums of floating point numbers (the order of addition), bounds that are NaN. Java's writer states nothing without indexes, but says so by
 //! zeros; its sums of decimals wrap at 64 bits, and one version has 0 among their ends, which is why these are bounds only.
 
-use coldframe_core::{StatedColumn, StatedEnd};
+use coldframe_core::{Bound, ColumnSummary};
 
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::types::{Column, Kind};
@@ -12,7 +12,7 @@ use crate::layout::types::{Column, Kind};
 /// The columns of one stripe or of the whole file; nothing where the rows as a whole were not counted.
 pub(crate) fn columns<'a>(
     stats: impl Iterator<Item = (&'a Column, Option<ColumnStatistics>)>,
-) -> Vec<StatedColumn> {
+) -> Vec<ColumnSummary> {
     let mut all = stats;
     let says_something = all.next().and_then(|(_, root)| root).is_some_and(|root| {
         root.number_of_values.is_some_and(|n| n > 0) && root.collection_statistics.is_none()
@@ -25,16 +25,15 @@ pub(crate) fn columns<'a>(
     top.filter_map(|(column, stats)| Some(of_column(column, &stats?))).collect()
 }
 
-fn of_column(column: &Column, stats: &ColumnStatistics) -> StatedColumn {
+fn of_column(column: &Column, stats: &ColumnStatistics) -> ColumnSummary {
     let (name, values) = (column.path.clone(), stats.number_of_values);
-    let mut stated = StatedColumn { name, values, ..StatedColumn::default() };
+    let mut stated = ColumnSummary { name, values, ..ColumnSummary::default() };
     if let Some(of) = &stats.int_statistics {
         stated.sum = of.sum;
-        (stated.smallest, stated.largest) =
-            (of.minimum.map(StatedEnd::Whole), of.maximum.map(StatedEnd::Whole));
+        (stated.smallest, stated.largest) = (of.minimum.map(Bound::Whole), of.maximum.map(Bound::Whole));
     }
     if let Some(of) = &stats.double_statistics {
-        let end = |end: Option<f64>| end.filter(|end| !end.is_nan()).map(StatedEnd::Float);
+        let end = |end: Option<f64>| end.filter(|end| !end.is_nan()).map(Bound::Float);
         (stated.smallest, stated.largest) = (end(of.minimum), end(of.maximum));
     }
     if let Some(of) = &stats.decimal_statistics {
@@ -42,8 +41,7 @@ fn of_column(column: &Column, stats: &ColumnStatistics) -> StatedColumn {
         (stated.smallest, stated.largest) = (end(&of.minimum), end(&of.maximum));
     }
     if let Some(of) = &stats.date_statistics {
-        (stated.smallest, stated.largest) =
-            (of.minimum.map(StatedEnd::Days), of.maximum.map(StatedEnd::Days));
+        (stated.smallest, stated.largest) = (of.minimum.map(Bound::Days), of.maximum.map(Bound::Days));
     }
     stated.trues = stats.bucket_statistics.as_ref().and_then(|of| of.count.first().copied());
     // Those of text that is declared as binary are of the text.
@@ -55,13 +53,13 @@ fn of_column(column: &Column, stats: &ColumnStatistics) -> StatedColumn {
 }
 
 /// A decimal as it is written: an optional sign, digits, and perhaps more behind a point.
-fn decimal(text: &str) -> Option<StatedEnd> {
+fn decimal(text: &str) -> Option<Bound> {
     let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     if !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     let scale = u8::try_from(fraction.len()).ok()?;
-    format!("{whole}{fraction}").parse().ok().map(|digits| StatedEnd::Bound(digits, scale))
+    format!("{whole}{fraction}").parse().ok().map(|digits| Bound::Decimal(digits, scale))
 }
 
 #[cfg(test)]
@@ -81,7 +79,7 @@ mod tests {
         ] {
             assert_eq!(
                 decimal(text),
-                expected.map(|(digits, scale)| StatedEnd::Bound(digits, scale)),
+                expected.map(|(digits, scale)| Bound::Decimal(digits, scale)),
                 "{text}"
             );
         }

@@ -85,8 +85,8 @@ fn obey(codec: &str) {
         .damages(600)
         .unit(move |damaged| match damaged.moves() {
             // The tail says where everything begins, and its own place differs.
-            true => units.toll(damaged, AllowedLoss::file(), Moved::Lost).and(AllowedLoss::file()),
-            false => units.toll(damaged, AllowedLoss::file(), Moved::Lost),
+            true => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost).and(AllowedLoss::file()),
+            false => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost),
         })
         .obey();
 }

@@ -1,6 +1,6 @@
 //! The writer's options.
 
-use coldframe_core::options::{Field, Kind, Word};
+use coldframe_core::options::{Choice, Field, Kind};
 use coldframe_core::{Error, Result, Value};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
@@ -38,15 +38,15 @@ const DEFLATE: &str = "org.apache.hadoop.io.compress.DeflateCodec";
 
 impl Field for Codec {
     const KIND: Kind = Kind::OpenChoice(&[
-        Word { name: "none", aliases: &["uncompressed"] },
-        Word { name: "zlib", aliases: &[] },
-        Word { name: "deflate", aliases: &[] },
-        Word { name: "gzip", aliases: &[] },
-        Word { name: "bzip2", aliases: &[] },
-        Word { name: "snappy", aliases: &[] },
-        Word { name: "lz4", aliases: &[] },
-        Word { name: "zstd", aliases: &[] },
-        Word { name: "lzo", aliases: &[] },
+        Choice { name: "none", aliases: &["uncompressed"] },
+        Choice { name: "zlib", aliases: &[] },
+        Choice { name: "deflate", aliases: &[] },
+        Choice { name: "gzip", aliases: &[] },
+        Choice { name: "bzip2", aliases: &[] },
+        Choice { name: "snappy", aliases: &[] },
+        Choice { name: "lz4", aliases: &[] },
+        Choice { name: "zstd", aliases: &[] },
+        Choice { name: "lzo", aliases: &[] },
     ]);
 
     fn from_value(value: Value) -> Result<Self> {

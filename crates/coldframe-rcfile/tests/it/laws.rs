@@ -23,7 +23,7 @@ fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>>
 /// a file that is cut between two groups is just shorter.
 fn unit(units: Units) -> impl Fn(&Damaged) -> AllowedLoss {
     move |damaged| {
-        let mut loss = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        let mut loss = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
         if damaged.moves() {
             let next = units.parts().iter().find(|(_, rows)| rows.start == loss.rows.end);
             loss.rows.end = next.map_or(loss.rows.end, |(_, rows)| rows.end);

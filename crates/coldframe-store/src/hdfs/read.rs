@@ -31,7 +31,7 @@ struct HdfsFile {
     len: u64,
     /// When it was last written.
     modified: Option<i64>,
-    /// With its block locations; each process has its own, like the client.
+    /// The reader with its block locations; each process has its own, like the client.
     reader: Arc<PerProcess<FileReader>>,
 }
 
@@ -43,43 +43,43 @@ pub(super) fn open(
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
     let client = cluster.client()?;
-    let (status, reader) = match cluster.ask(facts(&client, key))?? {
-        Facts::Closed(status, reader) => (status, reader),
-        Facts::Open(_) if cluster.webhdfs.is_empty() => return Err(being_written()),
-        Facts::Open(status) => return visible::open(cluster, key, url, &status, known),
+    let (status, reader) = match cluster.ask(describe(&client, key))?? {
+        Description::Closed(status, reader) => (status, reader),
+        Description::Open(_) if cluster.webhdfs.is_empty() => return Err(being_written()),
+        Description::Open(status) => return visible::open(cluster, key, url, &status, known),
     };
-    let found = Identity { len: status.length as u64, ..stat_of(&status).identity() };
+    let identity = Identity { len: status.length as u64, ..stat_of(&status).identity() };
     if let Some(known) = known {
-        check(known, &found)?;
+        check(known, &identity)?;
     }
     let (reader, of_process) = (Arc::new(PerProcess::new()), reader);
     reader.get(|| Ok(*of_process))?;
-    let (len, modified) = (found.len, found.modified);
+    let (len, modified) = (identity.len, identity.modified);
     let file = HdfsFile { cluster: cluster.clone(), key: key.into(), len, modified, reader };
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
 /// The NameNode's description of a file.
-enum Facts {
-    /// With its block locations.
+enum Description {
+    /// A closed file, with its block locations.
     Closed(FileStatus, Box<FileReader>),
-    /// It is being written. The NameNode counts only its complete blocks ([`visible`]).
+    /// A file that is being written. The NameNode counts only its complete blocks ([`visible`]).
     Open(FileStatus),
 }
 
 fn being_written() -> Error {
     Error::unsupported(
-        "a file of HDFS that is being written: only the DataNodes of its last block know how much of it can be read. Close what its writer has left by `hdfs debug recoverLease -path ..`, or read what can be seen now: storage option `webhdfs=http://namenode:9870`",
+        "a file of HDFS that is being written: only the DataNodes of its last block know its readable length. If its writer is gone, close it with `hdfs debug recoverLease -path ..`; or read the visible part with the storage option `webhdfs=http://namenode:9870`",
     )
 }
 
 /// The NameNode's description of a file.
 ///
-/// Only DataNodes know the length of the last block of a file that is being written. Without it the file would be read
-/// as if that block, often its only one, did not exist. A file being written is recognised by the space reserved for
-/// it: a whole block for the last one. The status is requested last, so that it reflects a close or replacement in
-/// between.
-async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<Facts>> {
+/// Only DataNodes know the length of the last block of a file that is being written. Without it the file
+/// would be read as if that block, often the only block, did not exist. A file being written is recognised by
+/// its reserved space: a whole block for the last block. The status is requested last, so that it reflects a
+/// close or replacement in between.
+async fn describe(client: &Client, key: &str) -> hdfs_native::Result<Result<Description>> {
     let reader = client.read(key).await?;
     let summary = client.get_content_summary(key).await?;
     let status = client.get_file_info(key).await?;
@@ -88,15 +88,15 @@ async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<Facts>>
         .blocksize
         .zip(status.replication)
         .map(|(block, copies)| len.saturating_add(block).saturating_mul(u64::from(copies)));
-    // If the writer has synced, the NameNode knows part of the last block, too.
+    // If the writer has synced, the NameNode also knows part of the last block.
     let is_more = status.length as u64 > len || summary.length > len;
     if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
-        return Ok(Ok(Facts::Open(status)));
+        return Ok(Ok(Description::Open(status)));
     }
     if status.length as u64 != len || summary.length != len {
         return Ok(Err(changed("it has another length")));
     }
-    Ok(Ok(Facts::Closed(status, Box::new(reader))))
+    Ok(Ok(Description::Closed(status, Box::new(reader))))
 }
 
 impl HdfsFile {
@@ -104,7 +104,7 @@ impl HdfsFile {
         self.reader.get(|| self.locate())
     }
 
-    /// In a process that has not opened it itself.
+    /// The reader in a process that has not opened the file.
     fn locate(&self) -> Result<FileReader> {
         let client = self.cluster.client()?;
         wait(self.same(&client))?
@@ -135,12 +135,12 @@ impl HdfsFile {
 
     /// Requests the block locations again, if it is still the same file.
     async fn same(&self, client: &Client) -> Result<FileReader> {
-        let facts = within(self.cluster.patience, facts(client, &self.key)).await?;
-        let facts = facts.map_err(|e| match error(e) {
+        let described = within(self.cluster.timeout, describe(client, &self.key)).await?;
+        let described = described.map_err(|e| match error(e) {
             e if e.is_not_found() => changed("it is no longer there"),
             e => e,
         })??;
-        let Facts::Closed(status, reader) = facts else {
+        let Description::Closed(status, reader) = described else {
             return Err(changed("it is being written again"));
         };
         check(&self.identity(), &stat_of(&status).identity())?;
@@ -156,7 +156,7 @@ impl HdfsFile {
         if offset.checked_add(len).is_none_or(|end| end > reader.file_length()) {
             return Err(changed("it is shorter"));
         }
-        let read = within(self.cluster.patience, reader.read_range(offset, len)).await?;
+        let read = within(self.cluster.timeout, reader.read_range(offset, len)).await?;
         match read {
             Ok(bytes) if bytes.len() != len => Err(changed("it ends earlier")),
             read => Ok(read),

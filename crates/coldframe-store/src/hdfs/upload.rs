@@ -1,22 +1,24 @@
 //! Writing a file of HDFS.
 //!
 //! ```text
-//! temporary name   | block 0 | block 1 | block 2 ..      sent as it comes, renamed when it is whole
+//! temporary file   | block 0 | block 1 | block 2 ..      sent as it is written, renamed when it is complete
 //!                                      ^ a DataNode of this block does not answer
-//! another one      | block 0 | block 1 |                 read back from the first, and written on
+//! second file      | block 0 | block 1 |                 copied from the first, then continued
 //! ```
 //!
-//! The NameNode takes ten minutes to notice that a DataNode is dead, and until then assigns new blocks to it. Java's
-//! client requests the block again and excludes the dead node. hdfs-native recovers a block that was begun, but does
-//! not begin one elsewhere. So the file is begun again: first unchanged, since a large cluster will choose other
-//! DataNodes; then with one replica of one long block, which a single live DataNode can take. Before the file gets its
-//! name, the NameNode is told how many replicas it should have, and makes them itself.
+//! The NameNode takes ten minutes to notice that a DataNode is dead, and until then assigns new blocks to it.
+//! Java's client requests the block again and excludes the dead node. hdfs-native recovers a block that was
+//! begun, but does not begin it elsewhere. So this code begins the file again: first unchanged, since a large
+//! cluster will choose other DataNodes; then with one replica of one long block, which needs only one live
+//! DataNode. Before the file gets its name, the final number of replicas is set, and the NameNode creates
+//! them.
 //!
-//! Whether the DataNodes of a block answer becomes known when its first bytes are synced, while those bytes are still
-//! in memory. A file that is sent in one piece needs no such call: all of it is in memory until it is closed.
+//! A sync of the first bytes of a block shows whether its DataNodes answer, while those bytes are still in
+//! memory. A file that is sent in one piece needs no sync: all of it is in memory until it is closed.
 //!
-//! `hsync` of hdfs-native 0.14 never returns if the second DataNode of a block is dead: the task that sends packets
-//! waits for another packet, and the task that would end it waits for that task. So it gets a time limit of its own.
+//! `hsync` of hdfs-native 0.14 never returns if the second DataNode of a block is dead: the task that sends
+//! packets waits for another packet, and the task that would end it waits for that task. So it has its own
+//! time limit.
 
 use std::io::{self, Write};
 
@@ -26,21 +28,21 @@ use hdfs_native::file::FileWriter;
 use hdfs_native::{HdfsError, WriteOptions};
 
 use super::{Cluster, error, stat_of};
-use crate::files::{Stat, Upload, as_io, own_key};
+use crate::files::{Stat, Upload, as_io, temporary_key};
 use crate::runtime::{wait, within};
 
 /// Bytes sent at once.
 const PIECE: usize = 1 << 20;
 
 /// How often a file is begun again for one block: unchanged, and with a single replica.
-const AS_IT_WAS: usize = 1;
+const UNCHANGED: usize = 1;
 const SINGLE: usize = 12;
 
 /// The fraction of the cluster's timeout that the DataNodes of a new block have to sync its first bytes.
 const SYNC_SHARE: u32 = 6;
 
-/// Block size if each block has only one replica: few blocks, so that few can meet the dead DataNode. The NameNode
-/// requires that much free space.
+/// Block size if each block has only one replica: few blocks, so that few can meet the dead DataNode. The
+/// NameNode requires that much free space.
 const LONG_BLOCK: u64 = 1 << 30;
 
 /// A file under a temporary name beside its final name.
@@ -64,7 +66,7 @@ struct Draft {
     copies: Option<u32>,
     /// Bytes written.
     len: u64,
-    /// The block size, once it has been requested; `None` if blocks cannot be synced (erasure coding).
+    /// The block size, once requested; `Some(None)` if blocks cannot be synced (erasure coding).
     block: Option<Option<u64>>,
 }
 
@@ -85,7 +87,7 @@ impl HdfsUpload {
         Ok(Self { cluster, key, no_overwrite, draft: Some(draft), held: Vec::new(), sent: 0 })
     }
 
-    /// Sends what is buffered, and makes sure that the DataNodes of each new block have received something.
+    /// Sends the buffer, and syncs the first bytes of each new block.
     fn send(&mut self) -> Result<()> {
         let held = Bytes::from(std::mem::take(&mut self.held));
         let len = held.len() as u64;
@@ -97,7 +99,7 @@ impl HdfsUpload {
         Ok(())
     }
 
-    /// Sends everything of a file that is buffered as a whole.
+    /// Sends a file that is buffered as a whole.
     fn send_whole(&mut self) -> Result<()> {
         let held = Bytes::from(std::mem::take(&mut self.held));
         let Some(draft) = self.draft.as_mut().filter(|_| !held.is_empty()) else { return Ok(()) };
@@ -107,12 +109,12 @@ impl HdfsUpload {
         }
     }
 
-    /// Begins the file again because a new block could not be begun, and sends `piece`, which may be all of it. The
-    /// error says what went wrong.
+    /// Begins the file again after the error `e` of a new block, and sends `piece`, which may be the whole
+    /// file.
     fn begin_again(&mut self, piece: &Bytes, is_whole: bool, e: Error) -> Result<()> {
         let Some(old) = self.draft.take() else { return Err(e) };
         let Draft { name, writer, copies, .. } = old;
-        // It keeps the lease.
+        // The writer would keep the lease.
         drop(writer);
         let done = self.copied_draft(&name, copies, piece, is_whole, e);
         if let Ok(client) = self.cluster.client() {
@@ -135,9 +137,9 @@ impl HdfsUpload {
         let client = self.cluster.client()?;
         let status = self.cluster.ask(client.get_file_info(old))?;
         let copies = copies.or(status.replication);
-        for attempt in 0..AS_IT_WAS + SINGLE {
+        for attempt in 0..UNCHANGED + SINGLE {
             let options = WriteOptions::default();
-            let (options, copies) = if attempt < AS_IT_WAS {
+            let (options, copies) = if attempt < UNCHANGED {
                 (options, None)
             } else {
                 (options.replication(1).block_size(LONG_BLOCK.max(status.blocksize.unwrap_or(0))), copies)
@@ -161,14 +163,14 @@ impl HdfsUpload {
 
 impl Draft {
     fn create(cluster: &Cluster, key: &str, options: WriteOptions, copies: Option<u32>) -> Result<Self> {
-        let name = own_key(key);
+        let name = temporary_key(key);
         let writer = cluster.ask(cluster.client()?.create(&name, options))?;
         Ok(Self { name, writer, copies, len: 0, block: None })
     }
 
     fn write(&mut self, cluster: &Cluster, bytes: Bytes) -> Result<Sent> {
         self.len += bytes.len() as u64;
-        answer(wait(within(cluster.patience, self.writer.write_bytes(bytes)))??.map(drop))
+        answer(wait(within(cluster.timeout, self.writer.write_bytes(bytes)))??.map(drop))
     }
 
     /// Writes `bytes`; where a block begins, waits until its DataNodes have its first bytes.
@@ -200,9 +202,9 @@ impl Draft {
         Ok(self.block.flatten())
     }
 
-    /// Waits until the DataNodes have what was written.
+    /// Waits until the DataNodes have the written bytes.
     fn sync(&mut self, cluster: &Cluster) -> Result<Sent> {
-        let synced = match wait(within(cluster.patience / SYNC_SHARE, self.writer.hsync()))? {
+        let synced = match wait(within(cluster.timeout / SYNC_SHARE, self.writer.hsync()))? {
             Ok(synced) => synced,
             Err(silent) => return Ok(Err(silent.into())),
         };
@@ -218,13 +220,13 @@ impl Draft {
     /// Writes a complete file.
     fn write_whole(&mut self, cluster: &Cluster, bytes: &Bytes) -> Result<Sent> {
         match self.write(cluster, bytes.clone())? {
-            Ok(()) => answer(wait(within(cluster.patience, self.writer.close()))??),
+            Ok(()) => answer(wait(within(cluster.timeout, self.writer.close()))??),
             failed => Ok(failed),
         }
     }
 
-    /// Writes the complete blocks of `old`, then the part of `piece`, which begins at byte `at`, that follows
-    /// them.
+    /// Writes the complete blocks of `old`, then the part of `piece` after them; `piece` begins at byte `at`
+    /// of the file.
     fn fill(&mut self, cluster: &Cluster, old: &str, at: u64, piece: &Bytes) -> Result<Sent> {
         let reader = cluster.ask(cluster.client()?.read(old))?;
         let len = reader.file_length();
@@ -277,7 +279,9 @@ impl Upload for HdfsUpload {
             self.send()?;
         }
         let client = self.cluster.client()?;
-        let Some(draft) = &mut self.draft else { return Err(Error::invalid("an upload that failed before")) };
+        let Some(draft) = &mut self.draft else {
+            return Err(Error::invalid("an upload that failed earlier"));
+        };
         self.cluster.ask(draft.writer.close())?;
         if let Some(copies) = draft.copies {
             self.cluster.ask(client.set_replication(&draft.name, copies))?;

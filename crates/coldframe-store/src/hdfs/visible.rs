@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! | block 0 | block 1 | block 2 ..
-//! |<- the NameNode -->|        |     counts what is complete
-//! |<- its DataNodes ---------->|     know what a reader can see: whatever the writer has flushed
+//! |<- the NameNode -->|        |     counts complete blocks
+//! |<- the DataNodes ---------->|     know the visible length: all bytes that the writer has flushed
 //! ```
 //!
-//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does this nor
-//! exposes where they are. A DataNode's web server reads with Java's client: its answer to `OPEN` has the visible
-//! length (`Content-Length`), and the bytes. A user who gives the NameNode's web address therefore reads what has been
-//! flushed so far, which may be less than the final file.
+//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does
+//! this nor exposes their addresses. A DataNode's web server reads with Java's client: its answer to `OPEN`
+//! has the visible length (`Content-Length`) and the bytes. So with the NameNode's web address a user reads
+//! the bytes flushed so far, which may be less than the final file.
 
 use std::io;
 use std::ops::Range;
@@ -35,10 +35,10 @@ const AT_ONCE: usize = 4;
 /// A longer range is read in parallel parts.
 const PART: u64 = 16 << 20;
 
-/// How many bytes of an error answer are shown.
-const TOLD: usize = 300;
+/// The most bytes of an error response that are shown.
+const MAX_MESSAGE_BYTES: usize = 300;
 
-/// One file, with the length it had when it was opened.
+/// A file, with its length when it was opened.
 #[derive(Clone, Debug)]
 struct WrittenFile {
     cluster: Cluster,
@@ -49,7 +49,7 @@ struct WrittenFile {
     source: Arc<PerProcess<Source>>,
 }
 
-/// Where its bytes come from.
+/// A DataNode that serves the file.
 #[derive(Debug)]
 struct Source {
     client: Client,
@@ -67,35 +67,36 @@ pub(super) fn open(
 ) -> Result<Arc<dyn ReadAt>> {
     let (source, len) = wait(locate(cluster, key))??;
     let listed = stat_of(status).identity();
-    let found = Identity { len, ..listed.clone() };
-    // A listing has the NameNode's length; a plan for this file has the length seen when it was made.
+    let identity = Identity { len, ..listed.clone() };
+    // `known` has the NameNode's length if it comes from a listing, or the visible length if it comes from a
+    // plan.
     if let Some(known) = known
         && known.len != listed.len
     {
-        check(known, &found)?;
+        check(known, &identity)?;
     } else if let Some(known) = known {
         check(known, &listed)?;
     }
     let made = Arc::new(PerProcess::new());
     made.get(|| Ok(source))?;
-    let modified = found.modified;
+    let modified = identity.modified;
     let file = WrittenFile { cluster: cluster.clone(), key: key.into(), len, modified, source: made };
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
-/// Finds a DataNode that reads the file, and how many bytes it sees.
+/// Finds a DataNode that serves the file, and the visible length.
 async fn locate(cluster: &Cluster, key: &str) -> Result<(Source, u64)> {
     // WebHDFS may use https.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .connect_timeout(cluster.patience / 3)
-        .read_timeout(cluster.patience)
+        .connect_timeout(cluster.timeout / 3)
+        .read_timeout(cluster.timeout)
         .build()
         .map_err(failed)?;
     let url = datanode(cluster, &client, key).await?;
-    let whole = within(cluster.patience, client.get(url.clone()).send()).await?.map_err(failed)?;
+    let whole = within(cluster.timeout, client.get(url.clone()).send()).await?.map_err(failed)?;
     let whole = expect(whole, StatusCode::OK).await?;
     // The bytes of this answer are not read.
     let len = whole.content_length().ok_or_else(|| refused("its answer to OPEN has no Content-Length"))?;
@@ -107,12 +108,12 @@ async fn datanode(cluster: &Cluster, client: &Client, key: &str) -> Result<Url> 
     let mut last = refused("storage option `webhdfs` names no address");
     for address in cluster.webhdfs.split(',').map(str::trim).filter(|address| !address.is_empty()) {
         let url = request(address, key, cluster.user().as_deref())?;
-        match within(cluster.patience, client.get(url).send()).await {
+        match within(cluster.timeout, client.get(url).send()).await {
             Err(silent) => last = silent.into(),
             Ok(Err(e)) => last = failed(e),
             Ok(Ok(answer)) => match expect(answer, StatusCode::TEMPORARY_REDIRECT).await {
                 Ok(answer) => return target(&answer),
-                // A standby NameNode also answers with an error.
+                // A standby NameNode answers with an error, too.
                 Err(e) => last = e,
             },
         }
@@ -168,25 +169,25 @@ fn of_range(url: &Url, range: &Range<u64>) -> Url {
     url
 }
 
-/// An answer with this status; for any other, its message.
+/// A response with this status; an error with the response's message for any other status.
 async fn expect(answer: Response, status: StatusCode) -> Result<Response> {
-    let found = answer.status();
-    if found == status {
+    let actual = answer.status();
+    if actual == status {
         return Ok(answer);
     }
-    let said = answer.bytes().await.unwrap_or_default();
-    let said = String::from_utf8_lossy(said.get(..TOLD).unwrap_or(&said)).into_owned();
-    match found {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if !said.contains("StandbyException") => {
-            let why = format!("WebHDFS: {found}: {said}");
+    let message = answer.bytes().await.unwrap_or_default();
+    let message = String::from_utf8_lossy(message.get(..MAX_MESSAGE_BYTES).unwrap_or(&message)).into_owned();
+    match actual {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if !message.contains("StandbyException") => {
+            let why = format!("WebHDFS: {actual}: {message}");
             Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into())
         }
-        _ => Err(refused(&format!("{found}: {said}"))),
+        _ => Err(refused(&format!("{actual}: {message}"))),
     }
 }
 
 fn refused(why: &str) -> Error {
-    io::Error::other(format!("a file that is being written, asked for by WebHDFS: {why}")).into()
+    io::Error::other(format!("reading a file that is being written, through WebHDFS: {why}")).into()
 }
 
 fn failed(e: reqwest::Error) -> Error {
@@ -228,12 +229,12 @@ impl WrittenFile {
 
     async fn read_part(&self, source: &Source, part: Range<u64>) -> Result<Bytes> {
         let url = of_range(&source.url, &part);
-        let limit = self.cluster.patience;
+        let limit = self.cluster.timeout;
         let answer = within(limit, source.client.get(url).send()).await?.map_err(failed)?;
         let answer = expect(answer, StatusCode::OK).await?;
         // An answer longer than requested is not read to its end.
         if answer.content_length().is_some_and(|len| len > part.end - part.start) {
-            return Err(refused("its answer is longer than the range that was asked for"));
+            return Err(refused("its answer is longer than the requested range"));
         }
         let bytes = within(limit, answer.bytes()).await?.map_err(failed)?;
         match bytes.len() as u64 == part.end - part.start {
@@ -271,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions() {
+    fn requests_to_webhdfs() {
         let url = request("http://nn:9870/", "/a b/c%20d", Some("hive")).unwrap();
         assert_eq!(url.as_str(), "http://nn:9870/webhdfs/v1/a%20b/c%2520d?op=OPEN&offset=0&user.name=hive");
         let datanode =
@@ -279,8 +280,8 @@ mod tests {
         let part = of_range(&datanode, &(5..8));
         assert_eq!(part.as_str(), "http://dn:9864/webhdfs/v1/x?op=OPEN&user.name=a&offset=5&length=3");
         for wrong in ["", "nn:9870", "hdfs://nn:8020"] {
-            let told = request(wrong, "/x", None).unwrap_err().to_string();
-            assert!(told.contains("webhdfs"), "{told}");
+            let message = request(wrong, "/x", None).unwrap_err().to_string();
+            assert!(message.contains("webhdfs"), "{message}");
         }
     }
 }

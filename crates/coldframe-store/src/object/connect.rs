@@ -1,4 +1,4 @@
-//! From a URL and options to a client.
+//! Builds a client from a URL and options.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -14,23 +14,23 @@ use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 use url::Url;
 
-use super::patience::Patient;
+use super::busy_retry::BusyRetry;
 use super::{ObjectFiles, error};
-use crate::files::Reached;
+use crate::files::Resolved;
 use crate::location::shown;
 use crate::options::{Kind, Options, truth};
 use crate::runtime::kept;
 
-/// How to reach a bucket, container or server; each process has its own client.
+/// The connection to a bucket, container or server; each process has its own client.
 #[derive(Clone)]
 pub(crate) struct Connection {
-    about: Arc<About>,
+    config: Arc<ConnectionConfig>,
     client: Arc<PerProcess<Arc<dyn ObjectStore>>>,
 }
 
 /// Everything needed to build a client. No `Debug`: it contains secrets.
 #[derive(PartialEq, Eq)]
-struct About {
+struct ConnectionConfig {
     kind: Kind,
     /// Scheme and authority, such as `s3://bucket`; for a web server with the query.
     base: String,
@@ -39,41 +39,41 @@ struct About {
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Connection({})", shown(&self.about.base))
+        write!(f, "Connection({})", shown(&self.config.base))
     }
 }
 
 impl Connection {
     /// The client of this process.
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        self.client.get(|| self.about.build()).map(|client| (*client).clone())
+        self.client.get(|| self.config.build()).map(|client| (*client).clone())
     }
 
     /// Whether this is a plain web server.
     pub(crate) fn is_web(&self) -> bool {
-        self.about.kind == Kind::Http
+        self.config.kind == Kind::Http
     }
 
     /// Whether a file's last bytes can be requested without knowing its length.
     pub(crate) fn has_suffixes(&self) -> bool {
-        self.about.kind != Kind::Azure
+        self.config.kind != Kind::Azure
     }
 }
 
-/// The store that a URL is in.
-pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Reached> {
+/// The store of a URL.
+pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Resolved> {
     let shown = shown(url);
     let named = |e: Error| e.in_file(shown.as_str());
     let (kind, base, key) = divide(url, scheme).map_err(named)?;
     let options = options(kind, &base, given).map_err(named)?;
-    let connection = connection(About { kind, base, options });
+    let connection = connection(ConnectionConfig { kind, base, options });
     // A client that cannot be built fails here, not when the first file is read.
     connection.store().map_err(named)?;
     let files = Arc::new(ObjectFiles::new(Arc::new(connection)));
-    Ok(Reached { files, url: shown.clone(), root: key })
+    Ok(Resolved { files, url: shown.clone(), root: key })
 }
 
-/// The options of the store that a URL is in, completed from the environment.
+/// The options of the store of a URL, completed from the environment.
 pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Options> {
     let named = |e: Error| e.in_file(shown(url));
     let (kind, base, _) = divide(url, scheme).map_err(named)?;
@@ -81,18 +81,18 @@ pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>
 }
 
 /// The connection of an earlier file, whose client is warm, or a new one.
-fn connection(about: About) -> Connection {
+fn connection(config: ConnectionConfig) -> Connection {
     static ALL: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
-    let about = Arc::new(about);
+    let config = Arc::new(config);
     kept(
         &ALL,
-        |c| c.about == about,
-        || Connection { about: about.clone(), client: Arc::new(PerProcess::new()) },
+        |c| c.config == config,
+        || Connection { config: config.clone(), client: Arc::new(PerProcess::new()) },
     )
 }
 
-/// Kind, base and key of a URL. A key is the literal text after the authority; for a web server's URL it is unescaped,
-/// since there `%` is an escape.
+/// Kind, base and key of a URL. A key is the literal text after the authority; for a web server's URL it is
+/// unescaped, since there `%` is an escape.
 fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
     let rest = url.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -133,15 +133,15 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
         Kind::S3 => &["access_key_id", "secret_access_key", "session_token", "skip_signature", "profile"],
         _ => &[],
     };
-    // A user who gives credentials does not want them mixed with those in the environment.
+    // Given credentials must not be mixed with those in the environment.
     let given_credentials = options.has_any(credentials);
     match kind {
         Kind::S3 => {
             let is_credential = move |name: &str| credentials.contains(&name);
             let of_environment = {
-                let mut found = Options::default();
-                found.add_environment(kind, "AWS_", known);
-                found
+                let mut variables = Options::default();
+                variables.add_environment(kind, "AWS_", known);
+                variables
             };
             for (name, value) in of_environment.iter() {
                 if !(given_credentials && is_credential(name)) {
@@ -149,19 +149,19 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
                 }
             }
             super::profile::add(&mut options)?;
-            // Without this the client refuses a conditional copy; with it the server decides.
+            // Without this the client refuses a conditional copy instead of leaving it to the server.
             options.or_set("copy_if_not_exists", "multipart");
         }
         Kind::Google => options.add_environment(kind, "GOOGLE_", known),
         Kind::Azure => options.add_environment(kind, "AZURE_", known),
         Kind::Http | Kind::Hdfs => {}
     }
-    // A user who writes http:// means it; the client would require a second option.
+    // An http:// URL allows http; the client would require a second option.
     let endpoint = options.get("endpoint").or(options.get("base_url"));
     if base.starts_with("http://") || endpoint.is_some_and(|e| e.starts_with("http://")) {
         options.or_set("allow_http", "true");
     }
-    // Some give an endpoint without its scheme, as in Hadoop.
+    // An endpoint may have no scheme, as in Hadoop.
     if let Some(bare) = options.get("endpoint").filter(|e| !e.is_empty() && !e.contains("://")) {
         let scheme = if options.get("allow_http").and_then(truth) == Some(true) { "http" } else { "https" };
         let whole = format!("{scheme}://{bare}");
@@ -171,12 +171,12 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
     Ok(options)
 }
 
-impl About {
+impl ConnectionConfig {
     fn build(&self) -> Result<Arc<dyn ObjectStore>> {
         // An error only means that this process has chosen a provider before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut options = self.options.clone();
-        let (retry, patient) = retry(&mut options)?;
+        let (retry, busy_retry) = retry(&mut options)?;
         let client = client(&mut options)?;
         let authority = self.base.split_once("://").map(|(_, name)| name).unwrap_or_default();
         let store: Arc<dyn ObjectStore> = match self.kind {
@@ -184,7 +184,7 @@ impl About {
                 let builder = AmazonS3Builder::new()
                     .with_client_options(client)
                     .with_retry(retry)
-                    .with_http_connector(patient);
+                    .with_http_connector(busy_retry);
                 let builder = configure(builder, &options, AmazonS3Builder::with_config)?;
                 Arc::new(builder.with_bucket_name(authority).build().map_err(error)?)
             }
@@ -192,7 +192,7 @@ impl About {
                 let builder = GoogleCloudStorageBuilder::new()
                     .with_client_options(client)
                     .with_retry(retry)
-                    .with_http_connector(patient);
+                    .with_http_connector(busy_retry);
                 let builder = configure(builder, &options, GoogleCloudStorageBuilder::with_config)?;
                 Arc::new(builder.with_bucket_name(authority).build().map_err(error)?)
             }
@@ -200,7 +200,7 @@ impl About {
                 let builder = MicrosoftAzureBuilder::new()
                     .with_client_options(client)
                     .with_retry(retry)
-                    .with_http_connector(patient);
+                    .with_http_connector(busy_retry);
                 let builder = configure(
                     builder.with_url(azure_url(&self.base)),
                     &options,
@@ -213,7 +213,7 @@ impl About {
                     .with_url(&self.base)
                     .with_client_options(client)
                     .with_retry(retry)
-                    .with_http_connector(patient);
+                    .with_http_connector(busy_retry);
                 Arc::new(builder.build().map_err(error)?)
             }
         };
@@ -221,7 +221,7 @@ impl About {
     }
 }
 
-/// What the client knows of Azure's schemes.
+/// The URL with a scheme that the client supports.
 fn azure_url(base: &str) -> String {
     match base.split_once("://") {
         Some(("wasb" | "wasbs", rest)) => format!("abfss://{}", rest.replace(".blob.", ".dfs.")),
@@ -242,8 +242,8 @@ fn configure<B, K: FromStr<Err = object_store::Error>>(
     })
 }
 
-/// Hanging requests are given up, failed ones are retried.
-fn retry(options: &mut Options) -> Result<(RetryConfig, Patient)> {
+/// Timeouts and retries.
+fn retry(options: &mut Options) -> Result<(RetryConfig, BusyRetry)> {
     let max_retries = options.take("max_retries").map(|text| {
         text.parse::<usize>().map_err(|_| {
             Error::invalid(format!("storage option `max_retries`: expected a number, found {text:?}"))
@@ -251,12 +251,12 @@ fn retry(options: &mut Options) -> Result<(RetryConfig, Patient)> {
     });
     let max_retries = max_retries.transpose()?;
     let retry_timeout = options.take_time("retry_timeout", Duration::from_secs(60))?;
-    let patient = Patient { retry_timeout, max_retries };
+    let busy_retry = BusyRetry { retry_timeout, max_retries };
     let max_retries = max_retries.unwrap_or(4);
-    Ok((RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout }, patient))
+    Ok((RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout }, busy_retry))
 }
 
-/// A server may take arbitrarily long for a long answer, but must keep sending.
+/// A long response may take any time, but the server must keep sending.
 fn client(options: &mut Options) -> Result<ClientOptions> {
     let silence = options.take_time("timeout", Duration::from_secs(20))?;
     let connect = options.take_time("connect_timeout", Duration::from_secs(5))?;
@@ -305,11 +305,11 @@ mod tests {
     }
 
     #[test]
-    fn one_client_serves_all_files_of_a_bucket() {
+    fn files_of_a_bucket_share_a_client() {
         let given = BTreeMap::from([("skip_signature".to_owned(), "true".to_owned())]);
         let options = options(Kind::S3, "s3://b", &given).unwrap();
         let of = |base: &str| {
-            connection(About { kind: Kind::S3, base: base.to_owned(), options: options.clone() })
+            connection(ConnectionConfig { kind: Kind::S3, base: base.to_owned(), options: options.clone() })
         };
         assert!(Arc::ptr_eq(&of("s3://one").client, &of("s3://one").client));
         assert!(!Arc::ptr_eq(&of("s3://one").client, &of("s3://other").client));

@@ -1,4 +1,4 @@
-//! The files in which AWS tools keep credentials.
+//! The credentials files of AWS tools.
 //!
 //! ```text
 //! ~/.aws/credentials        ~/.aws/config
@@ -7,8 +7,8 @@
 //! aws_secret_access_key = ..
 //! ```
 //!
-//! This reads keys, tokens, regions and endpoints. A profile that gets its credentials from elsewhere
-//! (`credential_process`, `sso_..`, `role_arn`) is an error, rather than requests without credentials.
+//! This reads keys, tokens, regions and endpoints. A profile with credentials from elsewhere
+//! (`credential_process`, `sso_..`, `role_arn`) is an error, because requests would have no credentials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use coldframe_core::{Error, Result};
 
 use crate::options::Options;
 
-/// Names in the files, and of the options.
+/// Names in the files, and the names of our options.
 const NAMES: &[(&str, &str)] = &[
     ("aws_access_key_id", "access_key_id"),
     ("aws_secret_access_key", "secret_access_key"),
@@ -28,15 +28,15 @@ const NAMES: &[(&str, &str)] = &[
 
 const ELSEWHERE: &[&str] = &["credential_process", "sso_session", "sso_start_url", "role_arn"];
 
-/// Adds the profile's values, unless credentials were given. `named`: the profile was requested by name, and must
-/// exist.
+/// Adds the profile's values to the options that are not set. Given credentials are not replaced. A profile
+/// that was requested by name must exist.
 pub(super) fn add(options: &mut Options) -> Result<()> {
     let asked = options.take("profile").or_else(|| std::env::var("AWS_PROFILE").ok());
     let profile = asked.as_deref().unwrap_or("default");
     let credentials = read("AWS_SHARED_CREDENTIALS_FILE", "credentials");
     let config = read("AWS_CONFIG_FILE", "config");
-    let found = profile_of(&credentials, &config, profile);
-    if found.is_empty() {
+    let values = profile_of(&credentials, &config, profile);
+    if values.is_empty() {
         return match asked {
             Some(name) => Err(Error::invalid(format!(
                 "no profile `{name}` in the shared credentials and configuration files"
@@ -44,9 +44,9 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
             None => Ok(()),
         };
     }
-    let has_keys = found.contains_key("aws_access_key_id");
+    let has_keys = values.contains_key("aws_access_key_id");
     let given = options.has_any(&["access_key_id", "skip_signature", "web_identity_token_file"]);
-    if let Some(source) = ELSEWHERE.iter().find(|name| found.contains_key(**name))
+    if let Some(source) = ELSEWHERE.iter().find(|name| values.contains_key(**name))
         && asked.is_some()
         && !has_keys
         && !given
@@ -56,34 +56,34 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
         )));
     }
     for (name, option) in NAMES {
-        // Parts of two key pairs are not a key pair.
+        // The parts of two key pairs must not be mixed.
         if name.starts_with("aws_") && given {
             continue;
         }
-        if let Some(value) = found.get(*name) {
+        if let Some(value) = values.get(*name) {
             options.or_set(option, value.as_str());
         }
     }
     Ok(())
 }
 
-/// What both files say about a profile. Keys may be in either file, but the two parts of a pair must be in the same
-/// one; otherwise the credentials file takes precedence.
+/// The values of a profile in both files; the credentials file takes precedence. Keys may be in either file,
+/// but the parts of a key pair must be in the same file.
 fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String, String> {
-    let mut found = section(credentials, profile);
-    let has_keys = found.contains_key("aws_access_key_id");
+    let mut values = section(credentials, profile);
+    let has_keys = values.contains_key("aws_access_key_id");
     let mut others = section(config, &format!("profile {profile}"));
     if profile == "default" {
         others.extend(section(config, profile));
     }
     others.retain(|name, _| !(has_keys && name.starts_with("aws_")));
     for (name, value) in others {
-        found.entry(name).or_insert(value);
+        values.entry(name).or_insert(value);
     }
-    found
+    values
 }
 
-/// The text of a file of the home directory, or of the path in a variable; empty if there is none.
+/// The text of the file in the home directory, or of the file in the variable; empty if it does not exist.
 fn read(variable: &str, name: &str) -> String {
     let path = std::env::var_os(variable).map(PathBuf::from);
     let path = path.or_else(|| Some(std::env::home_dir()?.join(".aws").join(name)));
@@ -93,17 +93,17 @@ fn read(variable: &str, name: &str) -> String {
 /// The values of a section by name; indented lines below a name are ignored.
 fn section(text: &str, wanted: &str) -> BTreeMap<String, String> {
     let mut inside = false;
-    let mut found = BTreeMap::new();
+    let mut values = BTreeMap::new();
     for line in text.lines() {
         let trimmed = line.trim();
         if let Some(name) = trimmed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             inside = name.split_whitespace().eq(wanted.split_whitespace());
         } else if inside && !line.starts_with([' ', '\t', '#', ';']) {
             let Some((name, value)) = trimmed.split_once('=') else { continue };
-            found.insert(name.trim().to_owned(), value.trim().to_owned());
+            values.insert(name.trim().to_owned(), value.trim().to_owned());
         }
     }
-    found
+    values
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_are_told_apart() {
+    fn sections_are_separate() {
         let text = "[default]\nregion = a\n# x = y\n[profile  work]\nregion=b\ns3 =\n  addressing_style = path\nendpoint_url = http://h:1\n";
         assert_eq!(section(text, "default"), BTreeMap::from([("region".to_owned(), "a".to_owned())]));
         let work = section(text, "profile work");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_in_either_file_and_of_one_pair() {
+    fn keys_may_be_in_either_file_but_pairs_are_not_mixed() {
         let config = "[profile work]\naws_access_key_id = c\naws_secret_access_key = d\nregion = r\n[profile default]\nregion = x\n";
         let of = |credentials: &str, profile: &str, name: &str| {
             profile_of(credentials, config, profile).get(name).cloned()

@@ -30,13 +30,13 @@ struct Object {
     target: Target,
 }
 
-/// Which object, and which version of it.
+/// A version of an object.
 #[derive(Clone, Debug)]
 struct Target {
     path: Path,
-    /// A strong etag, if the store has one: it goes with each request.
+    /// The strong etag, if the store has one: a condition of each request.
     etag: Option<String>,
-    /// What each answer is compared with.
+    /// The identity that each response must have.
     identity: Identity,
 }
 
@@ -45,21 +45,21 @@ impl Target {
         Self { path, etag: identity.etag.clone().filter(|etag| !etag.starts_with("W/")), identity }
     }
 
-    /// Refuses an answer with other content. Times are compared by seconds, as in headers, and only if there is no
-    /// etag.
-    fn check(&self, found: &Identity) -> Result<()> {
+    /// An error for a response with other content. Times are compared in seconds, as in headers, and only
+    /// without an etag.
+    fn check(&self, actual: &Identity) -> Result<()> {
         let seconds = |identity: &Identity| Identity {
             modified: identity.modified.map(|ms| ms.div_euclid(1000)).filter(|_| self.etag.is_none()),
             ..identity.clone()
         };
-        match seconds(&self.identity).may_be(&seconds(found)) {
+        match seconds(&self.identity).may_be(&seconds(actual)) {
             true => Ok(()),
-            false => check(&self.identity, found),
+            false => check(&self.identity, actual),
         }
     }
 }
 
-/// What an answer says about its object. If it has no time, the client reports 1970.
+/// The identity of the object in a response. If the response has no time, the client reports 1970.
 fn identity_of(meta: &ObjectMeta) -> Identity {
     let modified = Some(meta.last_modified.timestamp_millis()).filter(|ms| *ms != 0);
     Identity { len: meta.size, modified, etag: meta.e_tag.clone() }
@@ -80,14 +80,14 @@ pub(super) fn open(
     Ok(Arc::new(Ends::new(object, url, ends)))
 }
 
-/// What opening learns about an object.
+/// The result of opening an object.
 struct Measured {
     identity: Identity,
-    /// Offset and bytes of what the answer contained.
+    /// Offset and bytes of the ends in the responses.
     ends: Vec<(u64, Bytes)>,
 }
 
-/// Requests both ends of an object at once: the answer for the last bytes gives the length.
+/// Requests both ends of an object at once. The response for the tail has the length.
 async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> Result<Measured> {
     if by_suffix {
         let (tail, head) =
@@ -97,7 +97,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
             Ok((identity, tail)) => {
                 let tail = tail?;
                 let mut ends = vec![(identity.len.saturating_sub(tail.len() as u64), tail)];
-                // The same content, as far as is known; a longer tail already contains it.
+                // The head counts only if it has the same identity.
                 if let Ok((head_identity, Ok(head))) = head
                     && head_identity == identity
                 {
@@ -105,7 +105,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
                 }
                 return Ok(Measured { identity, ends });
             }
-            // Some servers do not support ranges from the end, and an empty object has no range at all.
+            // Some servers do not support suffix ranges, and an empty object has no ranges.
             Err(e @ object_store::Error::Generic { .. }) if is_about_ranges(&e) => {}
             Err(e) => return Err(error(e)),
         }
@@ -121,24 +121,24 @@ async fn end(
     range: GetRange,
 ) -> object_store::Result<(Identity, Result<Bytes>)> {
     let options = GetOptions { range: Some(range), ..GetOptions::default() };
-    let found = store.get_opts(path, options).await?;
-    let (identity, range) = (identity_of(&found.meta), found.range.clone());
-    Ok((identity, exactly(&range, found.bytes().await?)))
+    let result = store.get_opts(path, options).await?;
+    let (identity, range) = (identity_of(&result.meta), result.range.clone());
+    Ok((identity, exactly(&range, result.bytes().await?)))
 }
 
-/// The bytes of an answer, which must match the length in its header. Too many or too few are the server's error, not
-/// damage to a file.
+/// The bytes of a response, which must match the length in its header. A mismatch is an error of the server,
+/// not damage of the file.
 fn exactly(range: &Range<u64>, bytes: Bytes) -> Result<Bytes> {
-    let (expected, found) = (range.end.saturating_sub(range.start), bytes.len());
-    if found as u64 == expected {
+    let (expected, len) = (range.end.saturating_sub(range.start), bytes.len());
+    if len as u64 == expected {
         return Ok(bytes);
     }
-    let text = format!("the server answered with {found} bytes, expected {expected}");
+    let text = format!("the server answered with {len} bytes, expected {expected}");
     Err(Error::from(std::io::Error::other(text)).at(range.start))
 }
 
-/// Whether a server answered, though not with what was requested. A server that does not answer, or has said what is
-/// wrong, is not asked twice.
+/// Whether a server responded, but not with the requested range. If it did not respond, or gave another
+/// reason, the request is not repeated.
 fn is_about_ranges(e: &object_store::Error) -> bool {
     let text = e.to_string();
     let of_client = ["Received non-partial", "Content-Range", "CONTENT_RANGE", "Requested "];
@@ -160,8 +160,8 @@ impl Object {
 
 impl ReadAt for Object {
     fn identity(&self) -> Identity {
-        // A list has milliseconds where an answer has seconds: if there is an etag, the time would only make one
-        // version look like two.
+        // A listing has milliseconds, a response has seconds. If there is an etag, the time is left out,
+        // because it would make one version look like two.
         let Identity { len, modified, etag } = self.target.identity.clone();
         Identity { len, modified: modified.filter(|_| self.target.etag.is_none()), etag }
     }
@@ -192,13 +192,13 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
         ..GetOptions::default()
     };
     let failed = |e| match error(e) {
-        // It was there when it was opened.
+        // The object existed when it was opened.
         e if e.is_not_found() => changed("it is no longer there").at(offset),
         e => e.at(offset),
     };
-    let found = match store.get_opts(&target.path, options).await {
-        // A file that is shorter now answers with fewer bytes, or with none; the client refuses both before it reports
-        // the length.
+    let result = match store.get_opts(&target.path, options).await {
+        // If the object is shorter now, the response has fewer bytes or none. The client refuses both before
+        // it reports the length.
         Err(e) if is_about_ranges(&e) => {
             let meta = store.head(&target.path).await.map_err(failed)?;
             target.check(&identity_of(&meta)).map_err(|e| e.at(offset))?;
@@ -206,7 +206,7 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
         }
         other => other.map_err(failed)?,
     };
-    // Not all servers honour the condition, and not all have etags.
-    target.check(&identity_of(&found.meta)).map_err(|e| e.at(offset))?;
-    exactly(&range, found.bytes().await.map_err(failed)?)
+    // Some servers ignore the condition, and some have no etags.
+    target.check(&identity_of(&result.meta)).map_err(|e| e.at(offset))?;
+    exactly(&range, result.bytes().await.map_err(failed)?)
 }

@@ -1,8 +1,8 @@
-//! Writing an object: in one request if it is small, in parts if not.
+//! Writes an object: a small object in one request, a large object in parts.
 //!
-//! An object appears when the last request ends, so nobody sees half of one. A condition goes with the request that
-//! makes it appear: for a small object with the put; a large one that must not replace anything first gets a name of
-//! its own, and then a conditional copy.
+//! An object appears when the last request ends, so readers never see a partial object. The last request has
+//! the condition. For a small object that is the put. A large object that must not replace another is
+//! uploaded under a temporary name, and then copied with the condition.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ use object_store::{
 };
 
 use super::{error, path_of, put_error};
-use crate::files::{Mode, Stat, Upload, as_io, own_key};
+use crate::files::{Mode, Stat, Upload, as_io, temporary_key};
 use crate::runtime::wait;
 
-/// The size up to which an object is put at once, and the size of parts. S3 allows 10,000 parts: 156 GiB.
+/// The maximum size of a small object, and the size of parts. S3 allows 10,000 parts: 156 GiB.
 const PART: usize = 16 << 20;
 
 /// Parts in flight at once.
@@ -35,7 +35,7 @@ pub(super) struct ObjectUpload {
     parts: Option<LargeUpload>,
 }
 
-/// A large object, and the name it is uploaded under.
+/// A large object, and its temporary or final name.
 struct LargeUpload {
     upload: WriteMultipart,
     name: Path,
@@ -52,14 +52,14 @@ impl ObjectUpload {
         Self { store, path, mode, held: Vec::new(), written: 0, parts: None }
     }
 
-    /// Sends what is buffered.
+    /// Sends the buffer as a part.
     fn send(&mut self) -> Result<()> {
         if self.parts.is_none() {
             if let Mode::Matching(_) = self.mode {
-                return Err(Error::unsupported("replacing one version of an object by more than 16 MiB"));
+                return Err(Error::unsupported("replacing one version of an object with more than 16 MiB"));
             }
             let name = if self.mode == Mode::New {
-                path_of(&own_key(self.path.as_ref()))?
+                path_of(&temporary_key(self.path.as_ref()))?
             } else {
                 self.path.clone()
             };
@@ -147,7 +147,7 @@ impl Drop for ObjectUpload {
     /// Removes the parts of an abandoned object.
     fn drop(&mut self) {
         if let Some(parts) = self.parts.take() {
-            // If the store cannot be reached now, its own rules for old uploads remove them.
+            // If the store cannot be reached, its lifecycle rules remove the parts.
             drop(wait(parts.upload.abort()));
         }
     }

@@ -1,4 +1,4 @@
-//! The most that damage may cost: the smallest unit of a format, as its tests state it.
+//! The most that damage may cost: the smallest unit of a format, as its tests define it.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use coldframe_core::{Node, Value};
 
 use super::damage::Damaged;
 
-/// The most that one piece of damage may cost.
+/// The most that one damaged place may cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedLoss {
-    /// The rows, as numbered in the healthy file, that may be missing. Without checksums they may also be wrong.
+    /// The rows of the healthy file that may be missing. Without checksums they may also be wrong.
     pub rows: Range<usize>,
-    /// Whether the file may have become one that cannot be opened, or that opens as something else. What it lost is
-    /// then unknown.
+    /// Whether the file may fail to open, or open as something else. The loss is then unknown.
     pub fatal: bool,
-    /// Whether the loss may go unnoticed: if the format has no end marker, a cut between two units is no damage.
+    /// Whether the loss may be undetected: if the format has no end marker, a cut between two units is no
+    /// damage.
     pub silent: bool,
 }
 
@@ -34,7 +34,7 @@ impl AllowedLoss {
         Self { rows: 0..usize::MAX, fatal: true, silent: false }
     }
 
-    /// Both, and the rows between them.
+    /// Both losses, and the rows between them.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let rows = match (self.rows.is_empty(), other.rows.is_empty()) {
@@ -45,13 +45,13 @@ impl AllowedLoss {
         Self { rows, fatal: self.fatal || other.fatal, silent: self.silent || other.silent }
     }
 
-    /// The same, possibly without a record.
+    /// The same loss, possibly without a record.
     #[must_use]
     pub fn silent(self) -> Self {
         Self { silent: true, ..self }
     }
 
-    /// The same, and the file may fail to open.
+    /// The same loss, and the file may fail to open.
     #[must_use]
     pub fn fatal(self) -> Self {
         Self { fatal: true, ..self }
@@ -77,8 +77,7 @@ impl Units {
         )
     }
 
-    /// The nodes whose names begin with `name`, in file order; `detail` is the name of the detail with the number of
-    /// rows.
+    /// The nodes whose names begin with `name`, in file order. The detail `detail` has their number of rows.
     pub fn named(tree: &Node, name: &str, detail: &str) -> Self {
         let (mut parts, mut open) = (Vec::new(), vec![tree]);
         while let Some(node) = open.pop() {
@@ -99,7 +98,7 @@ impl Units {
         &self.0
     }
 
-    /// The rows of all parts that `bytes` touches, and of those between them.
+    /// The rows of all parts that `bytes` touches, and the rows between them.
     pub fn rows(&self, bytes: &Range<u64>) -> Range<usize> {
         let mut touched = self.0.iter().filter(|(b, _)| b.start < bytes.end && bytes.start < b.end);
         let Some((_, first)) = touched.next() else { return 0..0 };
@@ -110,26 +109,25 @@ impl Units {
         start..end
     }
 
-    /// The units that the damage touches, plus `elsewhere` if it begins outside all units. If later bytes moved,
-    /// `moved` tells whether the units after the change are still found (by markers) or are lost too (found by position
-    /// only).
-    pub fn toll(&self, damaged: &Damaged, elsewhere: AllowedLoss, moved: Moved) -> AllowedLoss {
+    /// The units that the damage touches, plus `elsewhere` if it begins outside all units. `moved` is the
+    /// fate of the units after the change, if their bytes moved.
+    pub fn allowed_loss(&self, damaged: &Damaged, elsewhere: AllowedLoss, moved: Moved) -> AllowedLoss {
         let start = damaged.bytes.start;
         let inside = self.0.iter().any(|(bytes, _)| bytes.contains(&start));
         let mut bytes = damaged.bytes.clone();
         if damaged.moves() && moved == Moved::Lost {
             bytes.end = u64::MAX;
         }
-        let toll = AllowedLoss::rows(self.rows(&bytes));
-        if inside { toll } else { toll.and(elsewhere) }
+        let loss = AllowedLoss::rows(self.rows(&bytes));
+        if inside { loss } else { loss.and(elsewhere) }
     }
 }
 
 /// What happens to units that moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// They are found: markers precede them.
-    Found,
-    /// They are lost: they are found by position only.
+    /// They are kept: a reader finds them by markers.
+    Kept,
+    /// They are lost: a reader finds them only by position.
     Lost,
 }

@@ -17,7 +17,7 @@ use crate::rows::{self, Outcome, as_text};
 pub(crate) struct Truth {
     pub(crate) rows: Vec<String>,
     pub(crate) schema: arrow_schema::SchemaRef,
-    /// The columns that are either complete or null when printed; a nested one may lose a part.
+    /// The columns that are either complete or null when printed. A nested column may lose a part.
     flat: Vec<bool>,
 }
 
@@ -37,7 +37,7 @@ impl Truth {
     }
 }
 
-/// The violations: a few of each kind.
+/// The violations, by kind.
 #[derive(Default)]
 pub(crate) struct Complaints(BTreeMap<String, Vec<String>>);
 
@@ -57,8 +57,8 @@ impl Complaints {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for all in self.0.values() {
-            for one in all.iter().take(Self::SHOWN) {
-                writeln!(text, "- {one}").unwrap();
+            for complaint in all.iter().take(Self::SHOWN) {
+                writeln!(text, "- {complaint}").unwrap();
             }
             if all.len() > Self::SHOWN {
                 writeln!(text, "  ... and {} like it", all.len() - Self::SHOWN).unwrap();
@@ -81,7 +81,7 @@ struct Reads {
     nulled: Salvaged,
 }
 
-/// What applies to a file beside the laws.
+/// Properties of a file that the laws depend on.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     /// Whether a checksum covers all values.
@@ -98,7 +98,7 @@ pub(crate) struct Rules {
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) truth: &'a Truth,
-    pub(crate) toll: AllowedLoss,
+    pub(crate) allowed: AllowedLoss,
     pub(crate) what: String,
     pub(crate) complaints: &'a mut Complaints,
 }
@@ -112,7 +112,7 @@ impl Judge<'_> {
     pub(crate) fn run(&mut self, opened: Result<Arc<dyn TableFile>>, len: u64) {
         match opened {
             Ok(table) => self.table(table.as_ref(), len),
-            Err(e) if !self.toll.fatal => self.complain(format!("cannot be opened: {e}")),
+            Err(e) if !self.allowed.fatal => self.complain(format!("cannot be opened: {e}")),
             Err(e) if !e.is_damage() && !matches!(e.kind(), ErrorKind::Unsupported(_)) => {
                 self.complain(format!("opening fails with an error that is not damage: {e}"));
             }
@@ -133,7 +133,7 @@ impl Judge<'_> {
     fn table(&mut self, table: &dyn TableFile, len: u64) {
         self.layout(table, len);
         let other = *table.schema() != self.truth.schema;
-        if other && !self.toll.fatal {
+        if other && !self.allowed.fatal {
             self.complain("another schema");
         }
         let Some(read) = self.reads(table, len) else { return };
@@ -151,7 +151,7 @@ impl Judge<'_> {
         self.splits(table, OnError::Null, &read.nulled);
     }
 
-    /// Reads the whole table in each mode, if tolerant reads end as they should.
+    /// Reads the whole table in each mode; `None` if a tolerant read failed.
     fn reads(&mut self, table: &dyn TableFile, len: u64) -> Option<Reads> {
         let raised = self.read(table, OnError::Raise);
         let skipped = self.salvage(table, OnError::Skip, len);
@@ -167,7 +167,8 @@ impl Judge<'_> {
         Some(Reads { raised, skipped, nulled })
     }
 
-    /// Checks that each byte has one leaf and that verifying raises nothing. Metadata itself may be what is damaged.
+    /// Checks that each byte belongs to one leaf, and that `verify` raises nothing. The metadata may be
+    /// damaged.
     fn layout(&mut self, table: &dyn TableFile, len: u64) {
         match table.inspect() {
             Ok(tree) if self.rules.folder => drop(tree),
@@ -179,9 +180,9 @@ impl Judge<'_> {
             }
             Err(e) => self.complain(format!("inspect: {e}")),
         }
-        let told = table.metadata().and_then(|_| table.statistics());
-        if let Err(e) = told
-            && (!e.is_damage() || self.toll == AllowedLoss::none())
+        let described = table.metadata().and_then(|_| table.statistics());
+        if let Err(e) = described
+            && (!e.is_damage() || self.allowed == AllowedLoss::none())
         {
             self.complain(format!("metadata or statistics: {e}"));
         }
@@ -201,9 +202,9 @@ impl Judge<'_> {
         outcome.ok()
     }
 
-    /// Unsupported is not damage, and damage may turn a file into an unsupported one.
+    /// Whether a read may fail with the error: damage may turn a file into an unsupported file.
     fn may_end(&self, e: &Error) -> bool {
-        self.toll.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
+        self.allowed.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
     }
 
     fn salvage(&mut self, table: &dyn TableFile, on_error: OnError, len: u64) -> Option<Salvaged> {
@@ -226,10 +227,10 @@ impl Judge<'_> {
         Some(Salvaged { rows: as_text(&outcome.batch), damage: outcome.damage })
     }
 
-    /// Rows before an error are the first rows; without an error they are all rows.
+    /// Checks that the rows before an error are the first rows, and without an error all rows.
     fn raised_is_true(&mut self, raised: &Outcome) {
         let got = as_text(&raised.batch);
-        let silent = self.toll.silent;
+        let silent = self.allowed.silent;
         if !self.truth.rows.starts_with(&got) {
             self.complain("raise: wrong rows before the error");
         } else if raised.error.is_none() && got.len() < self.truth.rows.len() && !silent {
@@ -237,27 +238,27 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: only rows of the unit are missing, and no row is returned that was not there.
+    /// Law: only rows of the unit are missing, and each returned row exists in the healthy file.
     fn only_the_unit_is_lost(&mut self, mode: &str, got: &Salvaged, same: impl Fn(&str, &str) -> bool) {
         let truth = &self.truth.rows;
-        let end = self.toll.rows.end.min(truth.len());
-        let start = self.toll.rows.start.min(end);
+        let end = self.allowed.rows.end.min(truth.len());
+        let start = self.allowed.rows.start.min(end);
         let (kept, behind) = (start + truth.len() - end, truth.len() - end);
         if got.rows.len() < kept {
             let lost = truth.len() - got.rows.len();
-            let text = format!("{mode} loses {lost} rows, {} may be lost; {}", end - start, told(got));
+            let text = format!("{mode} loses {lost} rows, {} may be lost; {}", end - start, summary(got));
             return self.complain(text);
         }
         let middle = &got.rows[start..got.rows.len() - behind];
         let is_true =
             got.rows[..start] == truth[..start] && got.rows[got.rows.len() - behind..] == truth[end..];
         if !is_true {
-            let text = format!("{mode} loses or changes rows outside of {start}..{end}; {}", told(got));
+            let text = format!("{mode} loses or changes rows outside of {start}..{end}; {}", summary(got));
             return self.complain(text);
         }
         if middle.len() > end - start {
             let text =
-                format!("{mode} returns {} rows where {} were; {}", middle.len(), end - start, told(got));
+                format!("{mode} returns {} rows where {} were; {}", middle.len(), end - start, summary(got));
             return self.complain(text);
         }
         if !self.rules.summed {
@@ -265,28 +266,32 @@ impl Judge<'_> {
         }
         let mut rest = truth[start..end].iter();
         if let Some(made_up) = middle.iter().find(|row| !rest.any(|of| same(row, of))) {
-            let text = format!("{mode} returns a row that was not there: {made_up:?}; {}", told(got));
+            let text = format!("{mode} returns a row that does not exist: {made_up:?}; {}", summary(got));
             self.complain(text);
         }
     }
 
-    /// Law: every loss has a record, and no record is without a loss. A record without a number (`None`) may stand for
-    /// no row at all, unless the format always knows the number. Numbers are compared if a checksum covers the values.
+    /// Law: every loss has a record, and every record has a loss. A record without a number (`None`) may have
+    /// lost no row, unless the format always knows the number. Numbers are compared if a checksum covers the
+    /// values.
     fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
         let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
-        if missing > 0 && got.damage.is_empty() && !self.toll.silent {
+        if missing > 0 && got.damage.is_empty() && !self.allowed.silent {
             return self.complain(format!("{mode} loses {missing} rows without a record"));
         }
         let all_known = got.damage.iter().all(|d| d.rows_lost.is_some());
         if self.rules.counted && !all_known {
-            return self.complain(format!("{mode}: a record without a number of rows; {}", told(got)));
+            return self.complain(format!("{mode}: a record without a number of rows; {}", summary(got)));
         }
-        if self.toll.fatal || self.toll.silent || !self.rules.summed {
+        if self.allowed.fatal || self.allowed.silent || !self.rules.summed {
             return;
         }
-        let told_rows: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
-        if told_rows > missing || (all_known && told_rows != missing) {
-            self.complain(format!("{mode}: {missing} rows are missing, {told_rows} recorded; {}", told(got)));
+        let recorded: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
+        if recorded > missing || (all_known && recorded != missing) {
+            self.complain(format!(
+                "{mode}: {missing} rows are missing, {recorded} recorded; {}",
+                summary(got)
+            ));
         }
     }
 
@@ -298,14 +303,14 @@ impl Judge<'_> {
             let (skip, null) = (skipped.rows.len(), nulled.rows.len());
             let text = format!(
                 "null ({null} rows) lacks the row {row} of skip ({skip} rows); skip {}; null {}",
-                told(skipped),
-                told(nulled)
+                summary(skipped),
+                summary(nulled)
             );
             self.complain(text);
         }
     }
 
-    /// Law: views are of the same values, and the same is lost.
+    /// Law: views have the same values and losses.
     fn views_are_the_same(&mut self, table: &dyn TableFile, plain: &Salvaged) {
         if views::laid_out(table.schema(), Strings::View) == *table.schema() {
             return;
@@ -313,20 +318,21 @@ impl Judge<'_> {
         let scan = Scan { on_error: OnError::Skip, strings: Some(Strings::View), ..Scan::default() };
         match rows::scan(table, &scan, None) {
             Ok(Outcome { error: None, batch, damage }) => {
-                let found = Salvaged { rows: as_text(&batch), damage };
-                // The reason may have another number of bytes: those of a dictionary's entries are not copied.
+                let viewed = Salvaged { rows: as_text(&batch), damage };
+                // The reason may contain another number of bytes, since views do not copy a dictionary's
+                // entries.
                 let lost = |of: &Salvaged| -> Vec<_> {
                     of.damage.iter().map(|d| (d.bytes.clone(), d.rows_lost, d.structure.clone())).collect()
                 };
-                if found.rows != plain.rows || lost(&found) != lost(plain) {
-                    self.complain(format!("views: {}; plain: {}", told(&found), told(plain)));
+                if viewed.rows != plain.rows || lost(&viewed) != lost(plain) {
+                    self.complain(format!("views: {}; plain: {}", summary(&viewed), summary(plain)));
                 }
             }
             Ok(Outcome { error: Some(e), .. }) | Err(e) => self.complain(format!("views end with: {e}")),
         }
     }
 
-    /// Law: the rows of all splits together are the rows of the whole scan, none twice; the same holds for losses.
+    /// Law: all splits together have the rows and losses of the whole scan.
     fn splits(&mut self, table: &dyn TableFile, on_error: OnError, whole: &Salvaged) {
         for target in self.rules.targets.clone() {
             let splits = match table.splits(target) {
@@ -355,8 +361,8 @@ impl Judge<'_> {
                     splits.len(),
                     parts.rows.len(),
                     whole.rows.len(),
-                    told(&parts),
-                    told(whole),
+                    summary(&parts),
+                    summary(whole),
                 ));
             }
             let known = |of: &Salvaged| of.damage.iter().map(|d| d.rows_lost).sum::<Option<u64>>();
@@ -372,7 +378,7 @@ impl Judge<'_> {
 }
 
 /// Prints the records in short form.
-fn told(got: &Salvaged) -> String {
+fn summary(got: &Salvaged) -> String {
     let mut text = format!("{} records", got.damage.len());
     for d in got.damage.iter().take(3) {
         write!(text, " [{:?} lost {:?} {}: {}]", d.bytes, d.rows_lost, d.structure, d.reason).unwrap();

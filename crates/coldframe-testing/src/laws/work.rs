@@ -1,4 +1,4 @@
-//! The work that a file causes: what is read, built and allocated, not the time it takes.
+//! The work that a file causes: reads, structures and allocations, but not time.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub struct Work {
     pub read: u64,
     /// Layout nodes, damage records and splits.
     pub built: u64,
-    /// The sum of all memory requests; it reveals quadratic work. 0 if allocations are not counted.
+    /// The sum of all allocations, which reveals quadratic work. 0 if allocations are not counted.
     pub allocated: u64,
     /// The largest number of live bytes.
     pub peak: u64,
 }
 
-/// A name, an amount that never matters, and a figure that must not grow faster than the file.
+/// A name, an amount that is always acceptable, and a figure that must not grow faster than the file.
 type Metric = (&'static str, u64, fn(&Work) -> u64);
 
 const METRICS: [Metric; 5] = [
@@ -66,7 +66,7 @@ const STEPS: [(&str, Step); 7] = [
     ("verify", |t| Ok(coldframe_core::scan::verify(t, |_| Ok(()))?.damage.len() as u64)),
 ];
 
-/// Measures each step, on a file opened for it alone. An error ends a step and is no violation: the work until then
+/// Measures each step on a newly opened file. An error ends a step and is no violation; the work until then
 /// counts.
 pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, Work)> {
     let turn = alloc::turn();
@@ -91,12 +91,12 @@ pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, W
     measured.collect()
 }
 
-/// How often a step may read the bytes of a file. A reader that reads a window for every few bytes reads them thousands
-/// of times.
+/// How often a step may read the bytes of a file. A reader that fetches a window for every few bytes reads
+/// them thousands of times.
 const READ: u64 = 32;
 
-/// Panics if a step uses more memory than four times the file and 64 MiB, or reads the file too many times. Refuses to
-/// run if the test binary has not installed [`crate::alloc::Counting`].
+/// Panics if a step uses more memory than four times the file and 64 MiB, or reads the file too many times.
+/// Refuses to run if the test binary has not installed [`crate::alloc::Counting`].
 pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     assert!(alloc::is_installed(), "this test binary does not count what it allocates");
     let most = 4 * bytes.len() as u64 + ALWAYS;
@@ -107,9 +107,9 @@ pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     }
 }
 
-/// Panics if the work of a step grows faster than the file. `files` are the same thing in growing lengths, each about
-/// twice the previous one. Twice the length may cause a little more than twice the work (a tree grows a level), four
-/// times the length not much more than four times.
+/// Panics if the work of a step grows faster than the file. `files` have the same content in growing lengths,
+/// each about twice the previous length. Twice the length may cause a little more than twice the work (a tree
+/// grows a level), four times the length not much more than four times the work.
 pub fn assert_linear(name: &str, files: &[Bytes], open: &Opener) {
     assert!(files.len() > 1, "{name}: expected several files of growing length");
     let measured: Vec<_> = files.iter().map(|bytes| measure(name, bytes, open)).collect();

@@ -1,7 +1,7 @@
-//! Which column of a file is which of a table.
+//! Matches the columns of a file with those of a table.
 //!
 //! ```text
-//! by name       table id, name      file NAME, id          as Spark: in any case where that is unambiguous
+//! by name       table id, name      file NAME, id          as Spark: case-insensitive if unambiguous
 //! by position   table id, name      file _col0, _col1      as Hive, for files whose columns have no names of their own
 //! by field id   table id #1, nm #2  file name #2, id #1    as Iceberg: columns keep their ids when they are renamed
 //!               table nm #2 [name]  file name              no ids in the file: the names that each column may have
@@ -16,30 +16,31 @@ use coldframe_core::{Result, arrow_error};
 
 /// How the columns of files are matched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ColumnsBy {
-    /// By name, in any case if that is unambiguous.
+    /// By name; case-insensitive if that is unambiguous.
     #[default]
     Name,
     /// By position among the table's columns that come from files.
     Position,
-    /// By the ids that fields have in their metadata under this key, such as `PARQUET:field_id`; also for fields of
-    /// structs. A file without any id is matched by the names that the table's fields have under [`NAMES`]; a field with
-    /// [`IN_FILES`] is matched by that name alone.
+    /// By the field ids in the metadata under this key, such as `PARQUET:field_id`; also for fields of structs. A file
+    /// without ids is matched by the names under [`NAMES`] of the table's fields; a field with [`IN_FILES`] is matched by
+    /// that name only.
     Id(String),
 }
 
-/// The key of a table's field under which it has its names in files without ids, separated by [`BETWEEN_NAMES`].
+/// The metadata key of a table field's names in files without ids, separated by [`BETWEEN_NAMES`].
 pub const NAMES: &str = "coldframe.names";
-/// The key of a table's field under which it has its name in all files: for columns that the reader of a file makes.
+/// The metadata key of a table field's name in all files: for columns that the file's reader generates.
 pub const IN_FILES: &str = "coldframe.in_files";
-/// Before a field's id, the name of its default value where it is within a column: ids are those of one field alone.
+/// The prefix of the default value's name for a field within a column; its id follows, since ids are unique.
 pub const WITHIN: char = '\u{2}';
-/// Separates these names: no format has it in a name.
+/// Separates these names: no format allows it in a name.
 pub const BETWEEN_NAMES: char = '\0';
 
 impl ColumnsBy {
-    /// For each of the table's columns the index of the file's own; `None` if the file has none. `of_files`: whether a
-    /// column comes from the files, rather than being constant in each file.
+    /// The index of the file's column for each of the table's columns; `None` if the file lacks it. `of_files`: whether a
+    /// column comes from the files, and is not constant in each file.
     pub fn places(
         &self,
         table: &Schema,
@@ -61,7 +62,7 @@ impl ColumnsBy {
                 let ids: HashMap<&String, usize> =
                     fields.rev().filter_map(|(at, field)| Some((field.metadata().get(key)?, at))).collect();
                 let place = |field: &FieldRef| match field.metadata().get(IN_FILES) {
-                    Some(name) => file.iter().position(|one| one.name() == name),
+                    Some(name) => file.iter().position(|own| own.name() == name),
                     None => ids.get(field.metadata().get(key)?).copied(),
                 };
                 table.fields().iter().map(place).collect()
@@ -77,8 +78,8 @@ impl ColumnsBy {
         }
     }
 
-    /// A file's column with the table's names for its nested fields: only ids can match different names. A time of day
-    /// that the file has as an integer, which is how Iceberg writes it to ORC, becomes a time.
+    /// A file's column with the table's names for its nested fields; only ids can match different names. An integer becomes a
+    /// time of day if the table's column is one, since Iceberg writes times to ORC as integers.
     pub fn renamed(&self, array: &ArrayRef, own: &Field, table: &Field) -> Result<ArrayRef> {
         let Self::Id(key) = self else { return Ok(array.clone()) };
         let known = if has_id(own, key) { own.data_type().clone() } else { with_ids(own, table, key) };
@@ -90,7 +91,7 @@ impl ColumnsBy {
 /// The columns of a file by name.
 struct Names<'a> {
     exact: HashMap<&'a str, usize>,
-    /// `None` if several differ in case only.
+    /// `None` if several columns differ only in case.
     folded: HashMap<String, Option<usize>>,
 }
 
@@ -99,7 +100,7 @@ impl<'a> Names<'a> {
         let (mut exact, mut folded) = (HashMap::new(), HashMap::new());
         for (at, field) in file.fields().iter().enumerate() {
             exact.entry(field.name().as_str()).or_insert(at);
-            folded.entry(field.name().to_lowercase()).and_modify(|one| *one = None).or_insert(Some(at));
+            folded.entry(field.name().to_lowercase()).and_modify(|index| *index = None).or_insert(Some(at));
         }
         Self { exact, folded }
     }
@@ -110,7 +111,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether a field or one within it has an id.
+/// Whether a field or a nested field has an id.
 fn has_id(field: &Field, key: &str) -> bool {
     let inside = |fields: &Fields| fields.iter().any(|field| has_id(field, key));
     field.metadata().contains_key(key)
@@ -121,7 +122,7 @@ fn has_id(field: &Field, key: &str) -> bool {
         }
 }
 
-/// A file's fields with ids: its own, or if it has none those of the table's fields whose names they have.
+/// A file's fields with ids: its own ids, or if it has none, the ids of the table's fields with these names.
 fn identified<'a>(file: &'a Fields, table: &Fields, key: &str) -> Cow<'a, Fields> {
     if file.iter().any(|field| has_id(field, key)) {
         return Cow::Borrowed(file);
@@ -129,11 +130,11 @@ fn identified<'a>(file: &'a Fields, table: &Fields, key: &str) -> Cow<'a, Fields
     Cow::Owned(named(file, table, key))
 }
 
-/// Fields with the ids of those of the table that have their names.
+/// Fields with the ids of the table's fields of the same names.
 fn named(file: &Fields, table: &Fields, key: &str) -> Fields {
     let is_name = |wanted: &Field, name: &str| {
         let names = wanted.metadata().get(NAMES);
-        names.is_some_and(|names| names.split(BETWEEN_NAMES).any(|one| one == name))
+        names.is_some_and(|names| names.split(BETWEEN_NAMES).any(|known| known == name))
     };
     let of = |field: &FieldRef| {
         let Some(wanted) = table.iter().find(|wanted| is_name(wanted, field.name())) else {
@@ -147,7 +148,7 @@ fn named(file: &Fields, table: &Fields, key: &str) -> Fields {
     file.iter().map(of).collect()
 }
 
-/// The type of a field whose fields have no ids, with those of a field of the table.
+/// The type of a field without nested ids, with the ids of the table's field.
 fn with_ids(field: &Field, table: &Field, key: &str) -> DataType {
     let item = |own: &FieldRef, wanted: &FieldRef| {
         FieldRef::new(own.as_ref().clone().with_data_type(with_ids(own, wanted, key)))
@@ -161,7 +162,7 @@ fn with_ids(field: &Field, table: &Field, key: &str) -> DataType {
             else {
                 return field.data_type().clone();
             };
-            let pair: Fields = pair.iter().zip(others).map(|(one, other)| item(one, other)).collect();
+            let pair: Fields = pair.iter().zip(others).map(|(own, other)| item(own, other)).collect();
             let entries = own.as_ref().clone().with_data_type(DataType::Struct(pair));
             DataType::Map(FieldRef::new(entries), *sorted)
         }
@@ -169,8 +170,7 @@ fn with_ids(field: &Field, table: &Field, key: &str) -> DataType {
     }
 }
 
-/// The file's type with the table's names. A field whose id the table does not have gets a name that it does not have
-/// either.
+/// The file's type with the table's names. A field whose id is not in the table gets a name that is not in the table either.
 fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
     let child = |own: &FieldRef, table: &FieldRef| {
         let kind = kind(own.data_type(), table.data_type(), key);
@@ -180,11 +180,11 @@ fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
         (DataType::Struct(fields), DataType::Struct(wanted)) => {
             let id = |field: &FieldRef| field.metadata().get(key).cloned();
             let of = |field: &FieldRef| {
-                let found = wanted.iter().find(|one| id(one).is_some() && id(one) == id(field));
-                match found {
-                    Some(one) => {
-                        let named = child(field, one);
-                        FieldRef::new(named.as_ref().clone().with_name(one.name()))
+                let same = wanted.iter().find(|wanted| id(wanted).is_some() && id(wanted) == id(field));
+                match same {
+                    Some(wanted) => {
+                        let named = child(field, wanted);
+                        FieldRef::new(named.as_ref().clone().with_name(wanted.name()))
                     }
                     None => FieldRef::new(field.as_ref().clone().with_name(format!("\0{}", field.name()))),
                 }
@@ -197,7 +197,7 @@ fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
             let entries = match (own.data_type(), table.data_type()) {
                 (DataType::Struct(pair), DataType::Struct(others)) => {
                     let pair: Fields =
-                        pair.iter().zip(others).map(|(one, other)| child(one, other)).collect();
+                        pair.iter().zip(others).map(|(own, other)| child(own, other)).collect();
                     FieldRef::new(own.as_ref().clone().with_data_type(DataType::Struct(pair)))
                 }
                 _ => own.clone(),
@@ -209,7 +209,7 @@ fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
     }
 }
 
-/// The same values as a type that differs only in the names of fields, and in what its integers count.
+/// The same values in a type that differs only in field names, or in the unit of its integers.
 fn retyped(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let children: Vec<&FieldRef> = match wanted {
         DataType::Struct(fields) => fields.iter().collect(),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn by_name_in_any_case_where_that_is_clear() {
+    fn names_match_case_insensitively_if_unambiguous() {
         let places =
             |table: &[&str], file: &[&str]| ColumnsBy::Name.places(&schema(table), &schema(file), |_| true);
         assert_eq!(places(&["id", "name", "x"], &["NAME", "id"]), [Some(1), Some(0), None]);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn by_position_among_those_of_the_files() {
+    fn positions_count_columns_of_files_only() {
         let table = schema(&["id", "dt", "name", "more"]);
         let file = schema(&["_col0", "_col1"]);
         let places = ColumnsBy::Position.places(&table, &file, |field| field.name() != "dt");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn by_id_also_within_structs() {
+    fn ids_match_also_within_structs() {
         let inside = |names: [(&str, u32); 2]| -> Fields {
             names.into_iter().map(|(name, id)| with_id(name, DataType::Int32, id)).collect()
         };
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn by_names_where_a_file_has_no_ids() {
+    fn names_match_if_a_file_has_no_ids() {
         let with_names = |name: &str, kind: DataType, id: u32, names: &str| {
             let mut metadata = with_id(name, kind.clone(), id).metadata().clone();
             metadata.insert(NAMES.to_owned(), names.to_owned());
@@ -292,7 +292,7 @@ mod tests {
         let table = Schema::new(vec![
             with_names("id2", DataType::Int32, 1, "key\0id"),
             with_names("s2", DataType::Struct(inside.into()), 2, "s"),
-            with_id("id", DataType::Int32, 3), // came after the files, or is not mapped
+            with_id("id", DataType::Int32, 3), // added after the files were written, or not mapped
         ]);
         let own: Fields =
             vec![Field::new("c", DataType::Int32, true), Field::new("b", DataType::Int32, true)].into();
@@ -306,13 +306,13 @@ mod tests {
         let array: ArrayRef = Arc::new(StructArray::new(own, vec![ints.clone(), ints], None));
         let renamed = by.renamed(&array, file.field(0), table.field(1)).unwrap();
         assert_eq!(renamed.as_struct().column_names(), ["\0c", "b2"]);
-        // One id anywhere in a file, and names count for nothing.
+        // With one id anywhere in a file, names are ignored.
         let file = Schema::new(vec![file.field(1).clone(), with_id("other", DataType::Int32, 9)]);
         assert_eq!(by.places(&table, &file, |_| true), [None, None, None]);
     }
 
     #[test]
-    fn what_a_reader_makes_has_one_name_in_all_files() {
+    fn generated_columns_match_by_their_name_in_files() {
         let metadata = HashMap::from([(IN_FILES.to_owned(), "row".to_owned())]);
         let table = Schema::new(vec![
             Field::new("_pos", DataType::Int64, false).with_metadata(metadata),

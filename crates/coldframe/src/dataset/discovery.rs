@@ -1,11 +1,11 @@
-//! Which files a table has: paths, folders, patterns and URLs.
+//! Lists the files of a table: by paths, folders, patterns and URLs.
 //!
 //! ```text
 //! warehouse/t/dt=2014-01-01/000000_0          a file, with the pair dt = 2014-01-01
-//!             dt=2014-01-01/_SUCCESS          hidden: `.` or `_` in front of a name, as Hive and Spark have it
-//!             dt=2014-01-02/000000_0 (empty)  holds no rows, as a bucket of Hive's or an object that stands for a folder
+//!             dt=2014-01-01/_SUCCESS          hidden: the name starts with `.` or `_`, as in Hive and Spark
+//!             dt=2014-01-02/000000_0 (empty)  no rows: an empty Hive bucket, or an object that marks a folder
 //!             dt=2014-01-03/base_5/..         one source: a partition of a transactional table
-//! kudu/                                       one table: a folder that a format takes as a whole
+//! kudu/                                       one table: a folder that a format reads as a whole
 //! ```
 //!
 //! Files come in a stable order: as given, and by path within a folder or a pattern.
@@ -16,21 +16,21 @@ use std::ffi::OsStr;
 use coldframe_core::{Error, Result};
 use coldframe_store::{Location, Stat, Store, is_flat, to_text};
 
+use super::file_entry::{FileEntry, Pair};
 use super::folder::{is_one_table, is_one_table_as_listed, is_unfinished, linked_folders};
-use super::found::{Found, Pair};
 use super::glob::{fits, fixed_part, is_hidden, is_pattern, leads_through_hidden, matches};
 use super::partition::pairs_of;
 use super::storage::{Storage, not_there, os_path, shown_path};
 use crate::formats;
 
-/// The files that `given` names. `whole`: each folder is one table of its format, whatever it contains.
-pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec<Found>> {
+/// Lists the files that `given` names. `whole`: each folder is one table of its format, whatever it contains.
+pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec<FileEntry>> {
     let location = Location::parse(given)?;
     if let Location::Url { url, scheme } = &location
         && matches!(scheme.as_str(), "http" | "https")
     {
-        // It cannot be listed.
-        return Ok(vec![Found { path: url.clone(), ..Found::default() }]);
+        // HTTP has no listing.
+        return Ok(vec![FileEntry { path: url.clone(), ..FileEntry::default() }]);
     }
     let path = match location {
         Location::Local(path) => to_text(path.as_os_str()),
@@ -39,13 +39,13 @@ pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec
     let tree = Tree::new(storage, &path, whole)?;
     match tree.store.stat("")? {
         Some(stat) if stat.is_folder => tree.folder("", Vec::new()),
-        Some(stat) => Ok(vec![Found { path, known: Some(stat.identity()), ..Found::default() }]),
+        Some(stat) => Ok(vec![FileEntry { path, known: Some(stat.identity()), ..FileEntry::default() }]),
         None if is_pattern(&path) => of_pattern(storage, &path, whole),
         None => Err(not_there(&path, "no such file or directory")),
     }
 }
 
-fn of_pattern(storage: &dyn Storage, path: &str, whole: bool) -> Result<Vec<Found>> {
+fn of_pattern(storage: &dyn Storage, path: &str, whole: bool) -> Result<Vec<FileEntry>> {
     let root = fixed_part(path).map_err(|e| e.in_file(shown_path(path)))?;
     let behind = path.get(root.len()..).unwrap_or_default();
     let parts: Vec<&str> = behind.split('/').filter(|part| !part.is_empty()).collect();
@@ -56,16 +56,16 @@ fn of_pattern(storage: &dyn Storage, path: &str, whole: bool) -> Result<Vec<Foun
         return Err(not_there(path, "no file matches"));
     }
     matching.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    let mut found = Vec::with_capacity(matching.len());
+    let mut entries = Vec::with_capacity(matching.len());
     for stat in matching {
         if !stat.is_folder {
-            found.push(tree.found(&stat));
+            entries.push(tree.entry(&stat));
         } else if !parts.contains(&"**") {
-            // It has already listed the files below.
-            found.extend(tree.folder(&stat.path, pairs_of(&format!("{}/", stat.path)))?);
+            // `**` has already listed the files below.
+            entries.extend(tree.folder(&stat.path, pairs_of(&format!("{}/", stat.path)))?);
         }
     }
-    Ok(found)
+    Ok(entries)
 }
 
 /// The files below a path or URL.
@@ -82,13 +82,13 @@ impl<'a> Tree<'a> {
         Ok(Self { storage, store, root, whole })
     }
 
-    /// The path or URL of a path below it, in the caller's form.
+    /// The path or URL of a path below the root, in the form that the caller used.
     fn url_of(&self, path: &str) -> String {
         if self.root.is_empty() { path.to_owned() } else { self.store.url_of(path) }
     }
 
-    fn found(&self, stat: &Stat) -> Found {
-        Found {
+    fn entry(&self, stat: &Stat) -> FileEntry {
+        FileEntry {
             path: self.url_of(&stat.path),
             pairs: pairs_of(&stat.path),
             known: Some(stat.identity()),
@@ -97,10 +97,10 @@ impl<'a> Tree<'a> {
     }
 
     /// The files in a folder, or the folder itself if it is one table.
-    fn folder(&self, path: &str, pairs: Vec<Pair>) -> Result<Vec<Found>> {
+    fn folder(&self, path: &str, pairs: Vec<Pair>) -> Result<Vec<FileEntry>> {
         let url = self.url_of(path);
         let flat = is_flat(OsStr::new(&url));
-        let itself = |pairs| vec![Found { path: url.clone(), pairs, known: None, listed: true }];
+        let itself = |pairs| vec![FileEntry { path: url.clone(), pairs, known: None, listed: true }];
         if !flat && is_one_table(self.storage, &os_path(&url)) {
             return Ok(itself(pairs));
         }
@@ -108,9 +108,10 @@ impl<'a> Tree<'a> {
         let below =
             |stat: &Stat| stat.path.get(path.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
         let names: Vec<String> = listed.iter().map(below).collect();
-        let here = if path.is_empty() { self.store.clone() } else { self.store.below(path)? };
-        if is_unfinished(&here, &names)? {
-            let what = "a write is publishing its files, or was cut off while it did; writing there once more finishes it";
+        let store = if path.is_empty() { self.store.clone() } else { self.store.below(path)? };
+        if is_unfinished(&store, &names)? {
+            let what = "a write is publishing its files, or was interrupted while publishing; write there again to \
+                        complete it";
             return Err(Error::from(std::io::Error::other(what)).in_file(shown_path(&url)));
         }
         if flat && is_one_table_as_listed(&self.store, path, &listed) {
@@ -119,23 +120,23 @@ impl<'a> Tree<'a> {
         let visible = listed.iter().zip(&names).filter(|(_, name)| !leads_through_hidden(name));
         let mut files: Vec<&Stat> = visible.map(|(stat, _)| stat).collect();
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let found = self.with_tables(path, &files);
-        let has_tables = found.iter().any(|one| one.known.is_none());
-        Ok(if self.whole && !has_tables { itself(pairs) } else { found })
+        let entries = self.with_tables(path, &files);
+        let has_tables = entries.iter().any(|entry| entry.known.is_none());
+        Ok(if self.whole && !has_tables { itself(pairs) } else { entries })
     }
 
-    /// Files in the order of their paths. Those in one folder that is a table or a partition of one, as it is with Hive's
-    /// transactional tables, are that folder.
-    fn with_tables(&self, root: &str, files: &[&Stat]) -> Vec<Found> {
+    /// Files in the order of their paths. A folder that is a table or a partition, as in Hive's transactional tables,
+    /// replaces the files in it.
+    fn with_tables(&self, root: &str, files: &[&Stat]) -> Vec<FileEntry> {
         let above: BTreeSet<&str> =
             files.iter().filter_map(|stat| folder_of_part(&stat.path, root)).collect();
-        let mut found = Vec::with_capacity(files.len());
+        let mut entries = Vec::with_capacity(files.len());
         let mut folders = BTreeSet::new();
         for stat in files {
             let mut parents = stat.path.match_indices('/').filter_map(|(at, _)| stat.path.get(..at));
             match parents.find(|parent| above.contains(parent)) {
-                None => found.push(self.found(stat)),
-                Some(folder) if folders.insert(folder) => found.push(Found {
+                None => entries.push(self.entry(stat)),
+                Some(folder) if folders.insert(folder) => entries.push(FileEntry {
                     path: self.url_of(folder),
                     pairs: pairs_of(&format!("{folder}/")),
                     known: None,
@@ -144,7 +145,7 @@ impl<'a> Tree<'a> {
                 Some(_) => {}
             }
         }
-        found
+        entries
     }
 
     /// All files below a folder, following links to folders, as Hive and pyarrow do.
@@ -161,13 +162,13 @@ impl<'a> Tree<'a> {
         Ok(all)
     }
 
-    /// Adds the entries below a folder whose paths match, part by part; none with a hidden part.
+    /// Adds the entries below a folder whose paths match, part by part. Paths with a hidden part never match.
     fn matching(&self, folder: &str, parts: &[&str], into: &mut Vec<Stat>) -> Result<()> {
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let name_of = |stat: &Stat| stat.path.get(prefix.len()..).unwrap_or_default().to_owned();
         if *part == "**" {
-            for stat in there(self.below(folder))? {
+            for stat in or_empty(self.below(folder))? {
                 let name = name_of(&stat);
                 let names: Vec<&str> = name.split('/').collect();
                 if fits(&names, parts) && !names.iter().any(|name| is_hidden(name)) {
@@ -184,7 +185,7 @@ impl<'a> Tree<'a> {
             into.extend(self.store.stat(&path)?);
             return Ok(());
         }
-        for stat in there(self.store.list(folder, false).and_then(Iterator::collect::<Result<Vec<_>>>))? {
+        for stat in or_empty(self.store.list(folder, false).and_then(Iterator::collect::<Result<Vec<_>>>))? {
             let name = name_of(&stat);
             if is_hidden(&name) || !matches(part, &name) {
                 continue;
@@ -199,7 +200,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The folder below `root` that a part of a table in a file's path lies in: `t/p=1` of `t/p=1/delta_1_1/bucket_00000`.
+/// The folder below `root` that contains a table's part in a file's path: `t/p=1` of `t/p=1/delta_1_1/bucket_00000`.
 fn folder_of_part<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     let formats = formats();
     let slashes: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
@@ -212,8 +213,8 @@ fn folder_of_part<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     folders.filter(|(folder, name)| is_below(folder) && is_part(name)).map(|(folder, _)| folder).next()
 }
 
-/// A listing; empty if there is no such folder.
-fn there(listed: Result<Vec<Stat>>) -> Result<Vec<Stat>> {
+/// A listing; empty if the folder does not exist.
+fn or_empty(listed: Result<Vec<Stat>>) -> Result<Vec<Stat>> {
     match listed {
         Err(e) if e.is_not_found() || is_no_folder(&e) => Ok(Vec::new()),
         listed => listed,
@@ -224,16 +225,16 @@ fn is_no_folder(e: &Error) -> bool {
     matches!(e.kind(), coldframe_core::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::NotADirectory)
 }
 
-/// Without the empty files: they hold no rows, and some formats cannot open them. `shown` is what was requested.
-pub fn with_bytes(mut found: Vec<Found>, shown: &str) -> Result<Vec<Found>> {
-    if found.is_empty() {
+/// Removes the empty files: they have no rows, and some formats cannot open them. `shown`: the request, for errors.
+pub fn with_bytes(mut entries: Vec<FileEntry>, shown: &str) -> Result<Vec<FileEntry>> {
+    if entries.is_empty() {
         return Err(Error::not_found(format!("no files to scan in {shown}")));
     }
-    found.retain(|one| one.known.as_ref().is_none_or(|known| known.len > 0));
-    if found.is_empty() {
-        return Err(Error::not_found(format!("no files to scan: all that {shown} names are empty")));
+    entries.retain(|entry| entry.known.as_ref().is_none_or(|known| known.len > 0));
+    if entries.is_empty() {
+        return Err(Error::not_found(format!("no files to scan: all files of {shown} are empty")));
     }
-    Ok(found)
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -254,9 +255,9 @@ mod tests {
     }
 
     fn paths(dir: &tempfile::TempDir, pattern: &str) -> Vec<String> {
-        let found = discover(&Stores::default(), dir.path().join(pattern).as_os_str(), false).unwrap();
+        let entries = discover(&Stores::default(), dir.path().join(pattern).as_os_str(), false).unwrap();
         let root = format!("{}/", dir.path().display());
-        found.iter().map(|one| one.path.strip_prefix(&root).unwrap().to_owned()).collect()
+        entries.iter().map(|entry| entry.path.strip_prefix(&root).unwrap().to_owned()).collect()
     }
 
     #[test]
@@ -274,11 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_of_the_folders_below_the_root() {
+    fn pairs_come_from_folders_below_the_root() {
         let dir = tree(&["dt=1/city=a%20b/f"]);
         let at = |below: &str| {
-            let found = discover(&Stores::default(), dir.path().join(below).as_os_str(), false).unwrap();
-            found.into_iter().flat_map(|one| one.pairs).collect::<Vec<_>>()
+            let entries = discover(&Stores::default(), dir.path().join(below).as_os_str(), false).unwrap();
+            entries.into_iter().flat_map(|entry| entry.pairs).collect::<Vec<_>>()
         };
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         assert_eq!(at(""), [pair("dt", "1"), pair("city", "a b")]);
@@ -303,13 +304,13 @@ mod tests {
         assert_eq!(paths(&dir, ""), ["delta_x_1/a", "p=1", "p=2/000000_0", "p=3/q=4"]);
         assert_eq!(paths(&dir, "p=*"), ["p=1", "p=2/000000_0", "p=3/q=4"]);
         assert_eq!(paths(&dir, "p=1/*/bucket*"), ["p=1/base_5/bucket_00000", "p=1/delta_6_6/bucket_00000"]);
-        let found = discover(&Stores::default(), dir.path().as_os_str(), false).unwrap();
-        assert_eq!(found[3].pairs, [("p".to_owned(), "3".to_owned()), ("q".to_owned(), "4".to_owned())]);
+        let entries = discover(&Stores::default(), dir.path().as_os_str(), false).unwrap();
+        assert_eq!(entries[3].pairs, [("p".to_owned(), "3".to_owned()), ("q".to_owned(), "4".to_owned())]);
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_to_folders_are_followed_and_have_an_end() {
+    fn links_to_folders_are_followed_without_cycles() {
         let dir = tree(&["t/a", "elsewhere/b"]);
         std::os::unix::fs::symlink("../elsewhere", dir.path().join("t/l")).unwrap();
         std::os::unix::fs::symlink("../t", dir.path().join("t/back")).unwrap();
@@ -318,9 +319,10 @@ mod tests {
 
     #[test]
     fn empty_files_hold_no_rows() {
-        let of = |len| Found { known: Some(Identity { len, ..Identity::default() }), ..Found::default() };
+        let of =
+            |len| FileEntry { known: Some(Identity { len, ..Identity::default() }), ..FileEntry::default() };
         assert_eq!(with_bytes(vec![of(0), of(3)], "x").unwrap(), [of(3)]);
-        assert!(with_bytes(vec![of(0)], "x").unwrap_err().to_string().contains("all that x names are empty"));
+        assert!(with_bytes(vec![of(0)], "x").unwrap_err().to_string().contains("all files of x are empty"));
         assert!(with_bytes(Vec::new(), "x").unwrap_err().is_not_found());
     }
 }

@@ -1,44 +1,45 @@
-//! What `count`, `min` and `max` over a split give, as far as its file's metadata say it exactly.
+//! `count`, `min` and `max` over a split, if its file's metadata have them exactly.
 
 use coldframe_core::{Extremes, OnError, Result, Scan};
 
 use super::fragment::Adaptation;
-use super::openings::side_by_side;
+use super::openings::in_parallel;
 use super::plan::Split;
 use super::scan::{ScanBuilder, opened};
 use crate::File;
 use crate::opened::Opened;
 
 impl Split {
-    /// The same as [`coldframe_core::TableFile::extremes`] for the columns of a request, unit by unit. `None` where the rows have
-    /// to be decoded: also where a filter needs their values, and where damaged rows would be left out.
+    /// [`coldframe_core::TableFile::extremes`] for the columns of a request, unit by unit. `None` if the rows must be
+    /// decoded: also if a filter needs their values, or damaged rows would be skipped.
     pub fn extremes(&self, scan: &Scan) -> Result<Option<Vec<Extremes>>> {
         if leaves_rows_out(scan) {
             return Ok(None);
         }
         let (file, cut) = self.open_cut()?;
-        let found = opened(file, self.file.fragment.as_ref(), scan, |_| Ok(cut))?;
-        found.map_or(Ok(Some(Vec::new())), |found| found.extremes(false))
+        let opened = opened(file, self.file.fragment.as_ref(), scan, |_| Ok(cut))?;
+        opened.map_or(Ok(Some(Vec::new())), |opened| opened.extremes(false))
     }
 }
 
 impl ScanBuilder {
-    /// The same of some of the table's files, all of which are opened: for each file what is known of the rows that are asked
-    /// for, and nothing of a file that cannot be opened. `by_unit` as in [`coldframe_core::TableFile::extremes`].
+    /// The same for some of the table's files, each of which is opened: the extremes of each file's requested rows, or `None`
+    /// for a file that cannot be opened. `by_unit` as in [`coldframe_core::TableFile::extremes`].
     pub fn extremes(&self, files: &[usize], by_unit: bool) -> Result<Vec<Option<Vec<Extremes>>>> {
-        let (asked, files, scan) = (self.clone(), files.to_vec(), self.request()?);
-        side_by_side(files.len(), move |at| {
+        let (this, files, scan) = (self.clone(), files.to_vec(), self.request()?);
+        in_parallel(files.len(), move |at| {
             let Some(at) = files.get(at) else { return Ok(None) };
-            // Reported when its rows are read.
-            let Some(file) = asked.dataset().open_or_leave(*at)? else { return Ok(None) };
-            let found = asked.opened_whole(file, *at, &scan)?;
-            found.map_or(Ok(Some(Vec::new())), |found| found.extremes(by_unit))
+            // The error is reported when the file's rows are read.
+            let Some(file) = this.dataset().open_or_leave(*at)? else { return Ok(None) };
+            let opened = this.opened_whole(file, *at, &scan)?;
+            opened.map_or(Ok(Some(Vec::new())), |opened| opened.extremes(by_unit))
         })
     }
 
-    /// Whether the metadata of the first file answer without its rows: how many of them pass, if the request has no columns;
-    /// otherwise extremes of its columns that `is_enough` accepts. False if no listing has found the file, or if it cannot be opened.
-    pub fn first_says(&self, is_enough: impl Fn(&[Extremes]) -> bool) -> Result<bool> {
+    /// Whether the first file's metadata answer the request without its rows: the number of passing rows, if the request has
+    /// no columns; otherwise extremes of its columns that `is_enough` accepts. False if the file is not from a listing, or
+    /// cannot be opened.
+    pub fn metadata_suffice(&self, is_enough: impl Fn(&[Extremes]) -> bool) -> Result<bool> {
         let scan = self.request()?;
         if leaves_rows_out(&scan) {
             return Ok(false);
@@ -46,11 +47,11 @@ impl ScanBuilder {
         let first = self.matching(&scan)?.first().copied();
         let Some(first) = first.filter(|at| self.known(*at).is_some()) else { return Ok(false) };
         let Some(file) = self.dataset().open_or_leave(first)? else { return Ok(false) };
-        let Some(found) = self.opened_whole(file, first, &scan)? else { return Ok(false) };
+        let Some(opened) = self.opened_whole(file, first, &scan)? else { return Ok(false) };
         if scan.columns.as_ref().is_some_and(Vec::is_empty) {
-            return Ok(!found.needs_rows() && found.file.table.row_count().is_some());
+            return Ok(!opened.needs_rows() && opened.file.table.row_count().is_some());
         }
-        Ok(found.extremes(false)?.is_some_and(|units| is_enough(&units)))
+        Ok(opened.extremes(false)?.is_some_and(|units| is_enough(&units)))
     }
 
     fn opened_whole(&self, file: File, at: usize, scan: &Scan) -> Result<Option<Opened>> {
@@ -58,13 +59,13 @@ impl ScanBuilder {
     }
 }
 
-/// Whether damage or a limit may leave rows out: then only reading shows which ones count.
+/// Whether damage or a limit may leave rows out. Then only reading shows which rows count.
 fn leaves_rows_out(scan: &Scan) -> bool {
     scan.on_error != OnError::Raise || scan.limit.is_some()
 }
 
 impl Opened {
-    /// Whether only the rows themselves can tell which of them there are, and pass.
+    /// Whether counting the passing rows needs the rows themselves.
     fn needs_rows(&self) -> bool {
         let filters =
             self.scan.predicate.is_some() || self.adaptation.as_ref().is_some_and(Adaptation::filters);
@@ -80,11 +81,11 @@ impl Opened {
         let columns = self.scan.columns.clone().unwrap_or_else(all);
         let mut units = Vec::new();
         for split in &self.splits {
-            let Some(found) = table.extremes(split, &columns, by_unit).map_err(|e| self.file.named(e))?
+            let Some(of_split) = table.extremes(split, &columns, by_unit).map_err(|e| self.file.named(e))?
             else {
                 return Ok(None);
             };
-            units.extend(found);
+            units.extend(of_split);
         }
         match adaptation {
             Some(adaptation) => {

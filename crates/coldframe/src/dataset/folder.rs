@@ -1,4 +1,4 @@
-//! Folders: one table as a whole, an interrupted write, links to other folders.
+//! Folders: tables that are one folder, interrupted writes, links to other folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -15,11 +15,11 @@ use crate::detect;
 
 /// Whether a format treats the folder at a path or URL as one table, as Kudu does.
 pub(super) fn is_one_table(storage: &dyn Storage, location: &OsStr) -> bool {
-    let found = storage.source(location, None).and_then(|source| detect(&source));
-    matches!(found, Ok(Some(_)))
+    let format = storage.source(location, None).and_then(|source| detect(&source));
+    matches!(format, Ok(Some(_)))
 }
 
-/// The same from a listing: in such a store, checking folders is as expensive as checking files.
+/// The same from a listing, for stores where checking a folder costs as much as checking a file.
 pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) -> bool {
     let folder = Arc::new(Listed { store: store.clone(), path: path.to_owned(), folders: by_folder(files) });
     matches!(detect(&Source::Folder { path: store.url_of(path).into(), folder }), Ok(Some(_)))
@@ -93,42 +93,40 @@ impl Folder for Listed {
     }
 }
 
-/// The name prefixes of an unpublished write by coldframe, and of the record of what it will publish.
+/// The name prefix of files of an unpublished write by coldframe, and the name of the record of the files that it will publish.
 const STAGED: &str = "_coldframe-";
 const RECORD: &str = "_coldframe-written.json";
 
-/// Whether a folder with these files shows only a part of what its record lists.
+/// Whether a folder with these files shows only some of the files that its record lists.
 pub(super) fn is_unfinished(store: &Store, files: &[String]) -> Result<bool> {
     let is_staged = |name: &String| name.starts_with(STAGED) && name.contains('/');
     if !files.iter().any(|name| name == RECORD) || !files.iter().any(is_staged) {
         return Ok(false);
     }
-    let record = store.open(RECORD, None)?;
-    let said: serde_json::Value =
-        serde_json::from_slice(&record.read(0..record.len())?).map_err(|reason| {
-            Error::from(std::io::Error::other(format!("not the record of a write: {reason}")))
-                .in_file(store.url_of(RECORD))
-        })?;
-    let Some(staged) = said.get("staged").and_then(serde_json::Value::as_str) else { return Ok(false) };
+    let file = store.open(RECORD, None)?;
+    let record: serde_json::Value = serde_json::from_slice(&file.read(0..file.len())?).map_err(|reason| {
+        Error::from(std::io::Error::other(format!("not the record of a write: {reason}")))
+            .in_file(store.url_of(RECORD))
+    })?;
+    let Some(staged) = record.get("staged").and_then(serde_json::Value::as_str) else { return Ok(false) };
     Ok(files.iter().any(|name| name.strip_prefix(staged).is_some_and(|rest| rest.starts_with('/'))))
 }
 
-/// The links to folders below a local folder, and below those, by their paths below `root`.
-///
-/// A link back to one of its parent folders has nothing new, and no end.
+/// The links to folders below a local folder, and below the linked folders, as paths below `root`.
+/// A link back to one of its parent folders is left out: it adds no files, and following it would never end.
 pub(super) fn linked_folders(root: &OsStr, folder: &str) -> Result<Vec<String>> {
-    let mut links = Links { root: PathBuf::from(root), found: Vec::new() };
+    let mut links = Links { root: PathBuf::from(root), links: Vec::new() };
     links.below(folder, &[])?;
-    Ok(links.found)
+    Ok(links.links)
 }
 
 struct Links {
     root: PathBuf,
-    found: Vec<String>,
+    links: Vec<String>,
 }
 
 impl Links {
-    /// `way` has the target of each link before, and where the next one was found.
+    /// `way`: for each followed link its target, and the folder of the next link.
     fn below(&mut self, folder: &str, way: &[(PathBuf, PathBuf)]) -> Result<()> {
         let top = if folder.is_empty() {
             self.root.clone()
@@ -158,7 +156,7 @@ impl Links {
                 let leads_back =
                     way.iter().any(|(first, last)| target.starts_with(first) && last.starts_with(&target));
                 if !leads_back {
-                    self.found.push(relative.clone());
+                    self.links.push(relative.clone());
                     self.below(&relative, &way)?;
                 }
             }
@@ -180,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listing_answers_as_the_folder_would() {
+    fn a_listing_equals_listing_the_folder() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(dir.path().as_os_str(), &BTreeMap::new()).unwrap();
         for path in ["t/a", "t/b/c", "t/b/d", "x"] {
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_was_cut_off_shows() {
+    fn an_interrupted_write_is_recognised() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(dir.path().as_os_str(), &BTreeMap::new()).unwrap();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

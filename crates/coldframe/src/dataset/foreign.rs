@@ -1,35 +1,31 @@
 //! Files of other kinds that lie among the files of a table: a README, a list of checksums, an export.
 //!
 //! ```text
-//! sales/README.md                 text: left out, and reported
+//! sales/README.md                 text: left out and reported
 //!       dt=2014-01-01/000000_0    a file of the table
-//!                     000001_0    text, but one of the series: not left out, so that opening it says so
-//!       dt=2014-01-02/export.csv  the only file of its folder: not left out, the partition would be gone
+//!                     000001_0    text, but one of a series: not left out, so opening it is an error
+//!       dt=2014-01-02/export.csv  the only file of its folder: not left out, or the partition would be lost
 //! ```
-//!
-//! Rows must not be lost silently. So a listed file is left out only if all of this holds:
-//!
-//! 1. No format recognises it, and its bytes show what it is instead (`Kind::Other`).
-//! 2. It is not named like a file of the table: it has another extension or, without one, another name, where
-//!    numbers do not count. A number in its name makes it one of a series, if the table's files have such names, unless
-//!    it is called after a listed file (`part-0.orc.md5`).
-//! 3. Its folder, or one below, has a file of the table.
-//!
-//! Files that are named explicitly are never left out. Nothing is read where all names are alike, or end as those
-//! of a format do.
+//! Rows must not be lost silently. A listed file is left out only if all of these hold:
+//! 1. No format recognises it, and its bytes show another kind (`Kind::Other`).
+//! 2. It is not named like a file of the table: it has another extension or, without extension, another name apart from
+//! numbers. If the table's files form a numbered series, a number in its name makes it one of the series, unless it is named
+//! after a listed file (`part-0.orc.md5`).
+//! 3. Its folder, or a folder below, has a file of the table.
+//! Files that are named explicitly are never left out. No file is read if all names are alike or have a format's extension.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use coldframe_core::{Error, Result};
 
-use super::found::Found;
-use super::openings::side_by_side;
+use super::file_entry::FileEntry;
+use super::openings::in_parallel;
 use super::storage::{Storage, os_path, shown_path};
 use crate::formats;
 use crate::open::{Kind, kind_of};
 
-/// So many of the files that are left out are named in a message.
+/// A message names at most this many left-out files.
 const NAMED: usize = 3;
 
 /// A file that is left out of a table.
@@ -37,20 +33,20 @@ const NAMED: usize = 3;
 pub struct LeftOut {
     /// Its path or URL, as text.
     pub path: String,
-    /// What its bytes show it to be: `text`, `Parquet`.
+    /// Its kind by its bytes: `text`, `Parquet`.
     pub kind: &'static str,
 }
 
-/// The files among those that were listed which are none of the table's, by their numbers, with their kinds.
-pub fn foreign(storage: &Arc<dyn Storage>, found: &[Found]) -> Result<Vec<(usize, &'static str)>> {
-    let names = Names::new(found);
+/// The listed files that do not belong to the table, as indexes into `entries` with their kinds.
+pub fn foreign(storage: &Arc<dyn Storage>, entries: &[FileEntry]) -> Result<Vec<(usize, &'static str)>> {
+    let names = Names::new(entries);
     if names.groups.len() + usize::from(names.has_ours) < 2 {
         return Ok(Vec::new());
     }
-    // The first file speaks for a group, as long as it is one of the table's.
+    // If the first file of a group belongs to the table, the whole group does.
     let groups: Vec<&Vec<usize>> = names.groups.values().collect();
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
-    let kinds = kinds(storage, found, &firsts)?;
+    let kinds = kinds(storage, entries, &firsts)?;
     let (mut suspects, mut others) = (Vec::new(), Vec::new());
     for (group, kind) in groups.into_iter().zip(kinds) {
         match kind {
@@ -59,96 +55,99 @@ pub fn foreign(storage: &Arc<dyn Storage>, found: &[Found]) -> Result<Vec<(usize
         }
     }
     let asked: Vec<usize> = suspects.iter().flat_map(|group| group.iter().copied()).collect();
-    let told = self::kinds(storage, found, &asked)?;
-    let mut told = asked.into_iter().zip(told).collect::<BTreeMap<_, _>>();
+    let kinds = self::kinds(storage, entries, &asked)?;
+    let mut kinds = asked.into_iter().zip(kinds).collect::<BTreeMap<_, _>>();
     for group in suspects {
-        let is_of_table = group.iter().any(|at| matches!(told.get(at), Some(Kind::Ours)));
+        let is_of_table = group.iter().any(|at| matches!(kinds.get(at), Some(Kind::Ours)));
         if is_of_table {
             others.extend(group.iter().copied());
-            told.retain(|at, _| !group.contains(at));
+            kinds.retain(|at, _| !group.contains(at));
         }
     }
     others.extend(names.ours);
-    let table = Table::new(found, &others);
-    let is_foreign = |(at, kind): (usize, Kind)| match (kind, found.get(at)) {
-        (Kind::Other(kind), Some(one)) if !table.has_like(&one.path) => Some((at, kind)),
+    let table = Table::new(entries, &others);
+    let is_foreign = |(at, kind): (usize, Kind)| match (kind, entries.get(at)) {
+        (Kind::Other(kind), Some(entry)) if !table.has_like(&entry.path) => Some((at, kind)),
         _ => None,
     };
-    Ok(told.into_iter().filter_map(is_foreign).collect())
+    Ok(kinds.into_iter().filter_map(is_foreign).collect())
 }
 
-/// An error if the directory of an Iceberg table was listed: its metadata says which of its files have its rows, and
-/// which rows of them are deleted.
-pub fn demand_no_iceberg(found: &[Found]) -> Result<()> {
+/// An error if the directory of an Iceberg table was listed: only its metadata knows which files belong to the table, and
+/// which of their rows are deleted.
+pub fn check_no_iceberg(entries: &[FileEntry]) -> Result<()> {
     let table = |path: &'_ str| -> Option<String> {
         let (folder, name) = path.rsplit_once('/')?;
         let (above, last) = folder.rsplit_once('/')?;
         let is_metadata = name.ends_with(".metadata.json") || name.ends_with(".metadata.json.gz");
         (last == "metadata" && is_metadata).then(|| above.to_owned())
     };
-    match found.iter().filter(|one| one.listed).find_map(|one| table(&one.path)) {
+    match entries.iter().filter(|entry| entry.listed).find_map(|entry| table(&entry.path)) {
         None => Ok(()),
-        Some(place) => Err(Error::unsupported(format!(
-            "the directory of an Iceberg table among the files: its metadata says which of its files count. In Python, \
+        Some(location) => Err(Error::unsupported(format!(
+            "the directory of an Iceberg table among the files; only its metadata knows which files belong to it. In Python, \
              coldframe.scan('{}') reads it; in Spark coldframe.spark.read, or the format coldframe_python",
-            shown_path(&place)
+            shown_path(&location)
         ))),
     }
 }
 
-/// All of the files, if each of them is of another kind: there is no table here.
-pub fn only_foreign(storage: &Arc<dyn Storage>, found: &[Found]) -> Result<Vec<LeftOut>> {
-    let kind = |at: usize| Ok::<_, Error>(kinds(storage, found, &[at])?.pop());
+/// All files, if each is of another kind; else none.
+pub fn only_foreign(storage: &Arc<dyn Storage>, entries: &[FileEntry]) -> Result<Vec<LeftOut>> {
+    let kind = |at: usize| Ok::<_, Error>(kinds(storage, entries, &[at])?.pop());
     if !matches!(kind(0)?, Some(Kind::Other(_))) {
         return Ok(Vec::new());
     }
-    let all = kinds(storage, found, &(0..found.len()).collect::<Vec<_>>())?;
-    let other = |(one, kind): (&Found, Kind)| match kind {
-        Kind::Other(kind) => Some(LeftOut { path: one.path.clone(), kind }),
+    let all = kinds(storage, entries, &(0..entries.len()).collect::<Vec<_>>())?;
+    let other = |(entry, kind): (&FileEntry, Kind)| match kind {
+        Kind::Other(kind) => Some(LeftOut { path: entry.path.clone(), kind }),
         Kind::Ours | Kind::Unknown => None,
     };
-    Ok(found.iter().zip(all).map(other).collect::<Option<Vec<_>>>().unwrap_or_default())
+    Ok(entries.iter().zip(all).map(other).collect::<Option<Vec<_>>>().unwrap_or_default())
 }
 
-/// Their names and kinds: `README.md (text), sums.md5 (text) and 7 more`.
-pub fn in_words(left_out: &[LeftOut]) -> String {
-    let name = |one: &LeftOut| format!("{} ({})", name_of(&shown_path(&one.path)), one.kind);
-    let mut said = left_out.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
+/// The files' names and kinds for a message: `README.md (text), sums.md5 (text) and 7 more`.
+pub fn summary(left_out: &[LeftOut]) -> String {
+    let name = |file: &LeftOut| format!("{} ({})", name_of(&shown_path(&file.path)), file.kind);
+    let mut text = left_out.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
     if left_out.len() > NAMED {
-        said += &format!(" and {} more", left_out.len() - NAMED);
+        text += &format!(" and {} more", left_out.len() - NAMED);
     }
-    said
+    text
 }
 
-fn kinds(storage: &Arc<dyn Storage>, found: &[Found], asked: &[usize]) -> Result<Vec<Kind>> {
-    let asked: Vec<Found> = asked.iter().filter_map(|at| found.get(*at).cloned()).collect();
+fn kinds(storage: &Arc<dyn Storage>, entries: &[FileEntry], asked: &[usize]) -> Result<Vec<Kind>> {
+    let asked: Vec<FileEntry> = asked.iter().filter_map(|at| entries.get(*at).cloned()).collect();
     let storage = storage.clone();
-    side_by_side(asked.len(), move |at| {
-        let Some(one) = asked.get(at) else { return Ok(Kind::Unknown) };
-        // What cannot be read is reported when it is opened.
-        let source = storage.source(&os_path(&one.path), one.known.as_ref());
+    in_parallel(asked.len(), move |at| {
+        let Some(entry) = asked.get(at) else { return Ok(Kind::Unknown) };
+        // A file that cannot be read is reported when it is opened.
+        let source = storage.source(&os_path(&entry.path), entry.known.as_ref());
         Ok(source.and_then(|source| kind_of(&source)).unwrap_or(Kind::Unknown))
     })
 }
 
-/// Listed files by what their names have in common.
+/// Listed files, grouped by their names.
 struct Names {
-    /// Those whose names do not end as a format's files do.
+    /// The files without a format's extension, by the common part of their names.
     groups: BTreeMap<String, Vec<usize>>,
-    /// All others: folders that are tables, files that were named explicitly or end as a format's do.
+    /// All others: folders that are tables, files that were named explicitly or have a format's extension.
     ours: Vec<usize>,
     has_ours: bool,
 }
 
 impl Names {
-    fn new(found: &[Found]) -> Self {
+    fn new(entries: &[FileEntry]) -> Self {
         let all = formats();
         let endings: HashSet<&str> =
             all.iter().flat_map(|format| format.capabilities().endings).copied().collect();
         let mut names = Self { groups: BTreeMap::new(), ours: Vec::new(), has_ours: false };
-        for (at, one) in found.iter().enumerate() {
-            let name = name_of(&one.path);
-            if !one.listed || one.known.is_none() || ending(name).is_some_and(|end| endings.contains(&*end)) {
+        for (at, entry) in entries.iter().enumerate() {
+            let name = name_of(&entry.path);
+            if !entry.listed
+                || entry.known.is_none()
+                || ending(name).is_some_and(|end| endings.contains(&*end))
+            {
                 names.ours.push(at);
             } else {
                 names.groups.entry(alike(name)).or_default().push(at);
@@ -159,7 +158,7 @@ impl Names {
     }
 }
 
-/// The table's own files, to compare others with.
+/// The names of the table's own files, to compare other files with.
 struct Table<'a> {
     folders: HashSet<&'a str>,
     series: HashSet<String>,
@@ -167,23 +166,23 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(found: &'a [Found], own: &[usize]) -> Self {
+    fn new(entries: &'a [FileEntry], own: &[usize]) -> Self {
         let mut folders = HashSet::new();
         let mut series = HashSet::new();
-        for one in own.iter().filter_map(|at| found.get(*at)) {
-            let stem = numberless(stem(name_of(&one.path)));
+        for entry in own.iter().filter_map(|at| entries.get(*at)) {
+            let stem = numberless(stem(name_of(&entry.path)));
             if stem.contains('#') {
                 series.insert(stem);
             }
-            let mut path = one.path.as_str();
+            let mut path = entry.path.as_str();
             while !path.is_empty() && folders.insert(folder_of(path)) {
                 path = folder_of(path);
             }
         }
-        Self { folders, series, listed: found.iter().map(|one| one.path.as_str()).collect() }
+        Self { folders, series, listed: entries.iter().map(|entry| entry.path.as_str()).collect() }
     }
 
-    /// Whether leaving out a file could lose rows: nothing else is in its folder, or it is one of a series.
+    /// Whether leaving out a file could lose rows: it is alone in its folder, or one of a series.
     fn has_like(&self, path: &str) -> bool {
         let is_alone = !self.folders.contains(folder_of(path));
         let is_called_after = path.rsplit_once('.').is_some_and(|(of, _)| self.listed.contains(of));
@@ -212,7 +211,7 @@ fn ending(name: &str) -> Option<String> {
     (!stem.is_empty() && is_word).then(|| end.to_ascii_lowercase())
 }
 
-/// What files that are named alike have in common.
+/// The group key of a name: its extension, or the name without numbers.
 fn alike(name: &str) -> String {
     ending(name).map_or_else(|| numberless(name), |end| format!(".{end}"))
 }
@@ -222,13 +221,13 @@ fn numberless(name: &str) -> String {
     let mut made = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
-        let word = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        let (this, behind) = rest.split_at(word.max(first.len_utf8()));
-        let is_hex = this.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
-        if is_hex && this.len() >= 8 && this.contains(|c: char| c.is_ascii_digit()) {
+        let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (token, behind) = rest.split_at(length.max(first.len_utf8()));
+        let is_hex = token.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
+        if is_hex && token.len() >= 8 && token.contains(|c: char| c.is_ascii_digit()) {
             made.push('#');
         } else {
-            without_digits(this, &mut made);
+            without_digits(token, &mut made);
         }
         rest = behind;
     }
@@ -253,7 +252,8 @@ mod tests {
     use crate::dataset::discovery::discover;
     use crate::dataset::storage::Stores;
 
-    /// What is left out of a folder with these files; `!` in front of a name makes it one of the table's, `=` Parquet.
+    /// The files left out of a folder with these files. A prefix gives the content: `!` ORC, `=` Parquet, `?` unknown bytes;
+    /// else text.
     fn left_out(files: &[&str]) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for file in files {
@@ -268,14 +268,14 @@ mod tests {
             std::fs::write(path, content).unwrap();
         }
         let storage: Arc<dyn Storage> = Arc::new(Stores::default());
-        let found = discover(storage.as_ref(), dir.path().as_os_str(), false).unwrap();
+        let entries = discover(storage.as_ref(), dir.path().as_os_str(), false).unwrap();
         let root = format!("{}/", dir.path().display());
-        let name = |at: usize| found[at].path.strip_prefix(&root).unwrap().to_owned();
-        foreign(&storage, &found).unwrap().into_iter().map(|(at, _)| name(at)).collect()
+        let name = |at: usize| entries[at].path.strip_prefix(&root).unwrap().to_owned();
+        foreign(&storage, &entries).unwrap().into_iter().map(|(at, _)| name(at)).collect()
     }
 
     #[test]
-    fn what_is_of_another_kind_and_name_is_left_out() {
+    fn files_of_other_kinds_and_names_are_left_out() {
         assert_eq!(
             left_out(&["!a.orc", "README.md", "log.txt", "=old.parquet"]),
             ["README.md", "log.txt", "old.parquet"]
@@ -289,44 +289,44 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_an_iceberg_table_are_no_rows_by_themselves() {
-        let listed = |path: &str| Found { path: path.to_owned(), listed: true, ..Found::default() };
+    fn iceberg_directories_are_an_error() {
+        let listed = |path: &str| FileEntry { path: path.to_owned(), listed: true, ..FileEntry::default() };
         for metadata in ["v3.metadata.json", "00003-0a.gz.metadata.json", "v3.metadata.json.gz"] {
-            let found = [listed("lake/t/data/a.orc"), listed(&format!("lake/t/metadata/{metadata}"))];
-            let e = demand_no_iceberg(&found).unwrap_err();
+            let entries = [listed("lake/t/data/a.orc"), listed(&format!("lake/t/metadata/{metadata}"))];
+            let e = check_no_iceberg(&entries).unwrap_err();
             assert!(e.to_string().contains("coldframe.scan('lake/t')"), "{e}");
         }
         for other in ["lake/metadata/a.orc", "lake/t/v3.metadata.json", "v3.metadata.json", "metadata/x.json"]
         {
-            demand_no_iceberg(&[listed(other)]).unwrap();
+            check_no_iceberg(&[listed(other)]).unwrap();
         }
-        let named = Found { listed: false, ..listed("lake/t/metadata/v3.metadata.json") };
-        demand_no_iceberg(&[named]).unwrap();
+        let named = FileEntry { listed: false, ..listed("lake/t/metadata/v3.metadata.json") };
+        check_no_iceberg(&[named]).unwrap();
     }
 
     #[test]
-    fn what_may_hold_rows_is_not() {
-        // One of the series, by extension or number.
+    fn files_that_may_have_rows_are_not_left_out() {
+        // They belong to the series, by extension or number.
         assert!(left_out(&["!000000_0", "000001_0", "!000002_0"]).is_empty());
         assert!(left_out(&["000000_0", "!000001_0", "!000002_0"]).is_empty());
         assert!(left_out(&["!a.orc", "b.orc"]).is_empty());
         assert!(left_out(&["!a.dat", "b.dat", "!c.dat"]).is_empty());
         assert!(left_out(&["!part-00000-ab.orc", "=part-00001-ab.parquet"]).is_empty());
-        // The only ones of a partition.
+        // They are the only files of their partitions.
         assert_eq!(left_out(&["!p=1/a.orc", "p=1/b.csv", "p=2/b.csv", "=p=3/c.parquet"]), ["p=1/b.csv"]);
-        // Nothing shows what it is.
+        // Its kind is unknown.
         assert!(left_out(&["!a.orc", "?README.md"]).is_empty());
         // Nothing is recognised.
         assert!(left_out(&["a.csv", "README"]).is_empty());
     }
 
     #[test]
-    fn a_folder_may_hold_nothing_else() {
+    fn folders_with_only_foreign_files_are_recognised() {
         let dir = tempfile::tempdir().unwrap();
         let storage: Arc<dyn Storage> = Arc::new(Stores::default());
         let only = || {
-            let found = discover(storage.as_ref(), dir.path().as_os_str(), false).unwrap();
-            in_words(&only_foreign(&storage, &found).unwrap())
+            let entries = discover(storage.as_ref(), dir.path().as_os_str(), false).unwrap();
+            summary(&only_foreign(&storage, &entries).unwrap())
         };
         std::fs::write(dir.path().join("a.csv"), "id\n1\n").unwrap();
         std::fs::write(dir.path().join("b.gz"), b"\x1f\x8b\0").unwrap();
@@ -345,9 +345,9 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_the_first_ones() {
-        let one = |path: &str| LeftOut { path: format!("s3://b/t/{path}"), kind: "text" };
-        assert_eq!(in_words(&[one("a")]), "a (text)");
-        assert!(in_words(&["a", "b", "c", "d", "e"].map(one)).ends_with("c (text) and 2 more"));
+    fn a_message_names_the_first_files() {
+        let left_out = |path: &str| LeftOut { path: format!("s3://b/t/{path}"), kind: "text" };
+        assert_eq!(summary(&[left_out("a")]), "a (text)");
+        assert!(summary(&["a", "b", "c", "d", "e"].map(left_out)).ends_with("c (text) and 2 more"));
     }
 }

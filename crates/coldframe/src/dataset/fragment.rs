@@ -1,9 +1,9 @@
-//! One file as a part of a table: its columns are converted to the table's types; other columns are constant in all its
-//! rows.
+//! One file as a part of a table: its columns are converted to the table's types; the table's other columns are constant in
+//! its rows.
 //!
 //! ```text
 //! filter ──given the constants──▶ no row: the file is not opened
-//!                               ├▶ what the file can evaluate by itself goes into its scan, and prunes there
+//!                               ├▶ what the file can evaluate goes into its scan, and prunes there
 //!                               └▶ the rest is evaluated on what the file gives
 //! batch  ──named, with constants, cast──▶ batch of the table's columns
 //! ```
@@ -23,16 +23,15 @@ use coldframe_core::{
 use super::columns::{ColumnsBy, WITHIN};
 use super::storage::shown_path;
 
-/// A table's columns, and those of them that a file does not contain itself.
+/// A table's columns, and the values of columns that a file does not contain.
 #[derive(Clone, Debug)]
 pub struct Fragment {
     /// The table's columns.
     pub schema: SchemaRef,
-    /// Columns with one value in all rows of the file, which replace the file's columns of that name: arrays of
-    /// one.
+    /// Columns with one value in all rows of the file, as arrays of length one. They replace the file's columns of these names.
     pub constants: Vec<(String, ArrayRef)>,
-    /// Default values, as arrays of one, for columns that the file may lack, and for fields within columns
-    /// ([`super::columns::WITHIN`]); null if there is none here.
+    /// Default values, as arrays of length one, for columns that the file may lack, and for fields within columns
+    /// ([`super::columns::WITHIN`]). A column without default is null.
     pub defaults: Vec<(String, ArrayRef)>,
     /// How the file's columns are matched.
     pub by: ColumnsBy,
@@ -41,7 +40,7 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// A file that has all of the table's columns.
+    /// The fragment of a file that has all of the table's columns.
     pub fn new(schema: SchemaRef) -> Self {
         let (constants, defaults) = (Vec::new(), Vec::new());
         Self { schema, constants, defaults, by: ColumnsBy::Name, complete: false }
@@ -55,8 +54,7 @@ impl Fragment {
         self.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Whether a row can pass a filter, judging by the constants alone; the filter is bound to the table's
-    /// columns.
+    /// Whether a row can pass a filter, by the constants alone. The filter is bound to the table's columns.
     pub fn may_match(&self, predicate: Option<&Predicate>) -> Result<bool> {
         let Some(predicate) = predicate.filter(|_| !self.constants.is_empty()) else { return Ok(true) };
         let left = predicate.given(&self.schema, &|name| self.constant(name).cloned())?;
@@ -74,12 +72,12 @@ impl Fragment {
         let places = self.by.places(&self.schema, file, of_files);
         let origins = Origins { fragment: self, places, file };
         if self.complete {
-            origins.demand_no_more(path)?;
+            origins.check_no_more(path)?;
         }
         let plain = self.projected(scan.columns.as_deref())?;
         let output = strings_of(&plain, scan.strings);
         let Some(divided) = origins.divide(scan.predicate.as_ref())? else { return Ok(None) };
-        // What is filtered here is so before it has views.
+        // The residual filter is evaluated before strings become views.
         let (decoded, strings) = match &divided.residual {
             Some(residual) => (with_columns_of(&self.schema, &plain, residual)?, Some(Strings::Plain)),
             None => (output.clone(), scan.strings),
@@ -102,7 +100,7 @@ impl Fragment {
     }
 }
 
-/// The columns with strings laid out as a scan wants them.
+/// The columns with the string layout of a scan.
 pub(super) fn strings_of(schema: &SchemaRef, strings: Option<Strings>) -> SchemaRef {
     strings.map_or_else(|| schema.clone(), |strings| views::laid_out(schema, strings))
 }
@@ -130,7 +128,7 @@ pub(super) fn projected(table: &SchemaRef, columns: Option<&[String]>) -> Result
 fn with_columns_of(table: &Schema, output: &SchemaRef, filter: &Predicate) -> Result<SchemaRef> {
     let mut paths = Vec::new();
     filter.columns(&mut paths);
-    let whole = |field: &FieldRef| table.fields().iter().find(|one| one.name() == field.name()).cloned();
+    let whole = |field: &FieldRef| table.fields().iter().find(|whole| whole.name() == field.name()).cloned();
     let mut fields: Vec<FieldRef> = output.fields().iter().filter_map(whole).collect();
     for path in paths {
         let column = projection::steps(table, path)?.into_iter().next();
@@ -159,7 +157,7 @@ struct Divided {
 }
 
 impl Origins<'_> {
-    /// The file's own column for one of the table's.
+    /// The file's column for one of the table's columns.
     fn own(&self, name: &str) -> Option<&FieldRef> {
         if self.fragment.constant(name).is_some() {
             return None;
@@ -180,7 +178,7 @@ impl Origins<'_> {
         Some(self.fragment.default_of(name).cloned().unwrap_or_else(|| new_null_array(field.data_type(), 1)))
     }
 
-    fn demand_no_more(&self, path: &str) -> Result<()> {
+    fn check_no_more(&self, path: &str) -> Result<()> {
         let known: std::collections::HashSet<usize> = self.places.iter().flatten().copied().collect();
         let folded: std::collections::HashSet<String> =
             self.fragment.schema.fields().iter().map(|field| field.name().to_lowercase()).collect();
@@ -225,7 +223,7 @@ impl Origins<'_> {
         }
     }
 
-    /// The filter in the file's names and types; an error if the file cannot express it.
+    /// The filter in the file's names and types; an error if the file cannot evaluate it.
     fn in_file(&self, predicate: Predicate) -> Result<Predicate> {
         let table = &self.fragment.schema;
         let mut paths = Vec::new();
@@ -235,7 +233,9 @@ impl Origins<'_> {
             let steps = projection::steps(table, path)?;
             let top = steps.first().map(|field| field.name().as_str()).unwrap_or_default();
             if steps.len() > 1 && matches!(self.fragment.by, ColumnsBy::Id(_)) {
-                return Err(Error::unsupported("a filter inside a struct whose fields have other names"));
+                return Err(Error::unsupported(
+                    "a filter on a field of a struct whose fields are matched by id",
+                ));
             }
             let own = self.own(top).ok_or_else(|| Error::schema(format!("no column `{top}`")))?;
             names.insert(
@@ -246,7 +246,7 @@ impl Origins<'_> {
         predicate.rename(&|path| names.get(&path).cloned().unwrap_or(path)).bind(self.file)
     }
 
-    /// How the columns that the file supplies are converted, and which those are, or which fields of them.
+    /// The conversion of the columns that the file supplies, and the names of these columns or of their fields.
     fn adaptation(&self, decoded: &Schema) -> (Vec<Column>, Vec<String>) {
         let (mut names, mut paths): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         let column = |field: &FieldRef| match (self.constant(field), self.own(field.name())) {
@@ -264,7 +264,7 @@ impl Origins<'_> {
         (columns, paths)
     }
 
-    /// What of a file's column a request reads: some fields of structs, or all of it.
+    /// The paths of a file's column that a request reads: some fields of structs, or the whole column.
     fn paths(&self, own: &Field, wanted: &Field) -> Vec<String> {
         let is_whole = self.fragment.schema.fields().iter().any(|field| field.as_ref() == wanted);
         if is_whole || self.fragment.by != ColumnsBy::Name {
@@ -286,9 +286,9 @@ pub struct Reading {
 /// Where a column comes from.
 #[derive(Clone, Debug)]
 enum Column {
-    /// One of those that the file supplies, by index among them.
+    /// A column that the file supplies, by index among these.
     Own(usize, FieldRef),
-    /// The same value in all rows: an array of one.
+    /// The same value in all rows, as an array of length one.
     Same(ArrayRef),
 }
 
@@ -296,7 +296,7 @@ enum Column {
 #[derive(Clone, Debug)]
 pub struct Adaptation {
     columns: Vec<Column>,
-    /// The columns that are made, and which of them are returned.
+    /// All columns that are made; `output` has those that are returned.
     decoded: SchemaRef,
     output: SchemaRef,
     residual: Option<Predicate>,
@@ -307,7 +307,7 @@ pub struct Adaptation {
 }
 
 impl Adaptation {
-    /// Whether rows are filtered here: then the file's own limit does not apply.
+    /// Whether rows are filtered here. Then the file's own limit does not apply.
     pub fn filters(&self) -> bool {
         self.residual.is_some()
     }
@@ -328,11 +328,12 @@ impl Adaptation {
         whole(&self.output, columns, kept.num_rows())
     }
 
-    /// What is known of the values of a file's columns, for the table's columns.
+    /// Converts the extremes of a file's columns to those of the table's columns.
     pub(super) fn extremes(&self, unit: &Extremes) -> Result<Extremes> {
         let of = |(column, field): (&Column, &FieldRef)| match column {
             Column::Own(at, own) => {
-                let lacking = || Error::schema(format!("metadata without the column `{}`", own.name()));
+                let lacking =
+                    || Error::schema(format!("expected the extremes of column `{}`, found none", own.name()));
                 let known = unit.columns.get(*at).ok_or_else(lacking)?;
                 // Other conversions need not keep the order of values.
                 let both = [own.data_type(), field.data_type()];
@@ -360,7 +361,7 @@ impl Adaptation {
             columns.push(match column {
                 Column::Own(at, own) => {
                     let array = batch.columns().get(*at).ok_or_else(|| {
-                        Error::schema(format!("a decoded batch lacks the column `{}`", own.name()))
+                        Error::schema(format!("a decoded batch lacks column `{}`", own.name()))
                     })?;
                     self.cast(array, own, field)?
                 }
@@ -377,7 +378,7 @@ impl Adaptation {
         }
         let unfit = |reason: &Error| {
             let what = format!(
-                "column '{}' is {} here, and not every value fits the dataset's {}: {reason}",
+                "column '{}' is {} in this file, and not every value fits the dataset's {}: {reason}",
                 field.name(),
                 name(array.data_type()),
                 name(field.data_type()),
@@ -409,8 +410,8 @@ impl Adaptation {
 
 /// An array in exactly a field's type, without changing a value.
 fn retyped(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef> {
-    let found = arrow_schema::Field::new(field.name(), array.data_type().clone(), true);
-    let batch = whole(&Schema::new(vec![found]).into(), vec![array.clone()], array.len())?;
+    let source = arrow_schema::Field::new(field.name(), array.data_type().clone(), true);
+    let batch = whole(&Schema::new(vec![source]).into(), vec![array.clone()], array.len())?;
     let wanted = field.as_ref().clone().with_nullable(true);
     let made = conform(&batch, &Schema::new(vec![wanted]).into())?;
     Ok(made.columns().first().cloned().unwrap_or_else(|| array.clone()))

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! *        any text within a name        [ab] [a-z]   one of these
-//! ?        one character                 [!ab]        one that is none of these
+//! ?        one character                 [!ab]        none of these
 //! **       any number of folders, as a whole part
 //! ```
 //!
@@ -17,7 +17,7 @@ pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(MAGIC)
 }
 
-/// Whether a name is one that readers of folders ignore, as Hive and Spark do.
+/// Whether a name is hidden: Hive and Spark ignore such files and folders.
 pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
@@ -43,7 +43,7 @@ pub(super) fn fits(names: &[&str], parts: &[&str]) -> bool {
 pub(super) fn matches(part: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let wanted = tokens(part);
-    // Where the last `*` began, and how much of the name it has matched so far.
+    // The index of the last `*`, and how much of the name it has matched so far.
     let (mut at, mut of, mut star) = (0, 0, None);
     while let Some(c) = name.get(at) {
         match wanted.get(of) {
@@ -114,7 +114,7 @@ fn tokens(part: &str) -> Vec<Token> {
 fn set(behind: &[char]) -> Option<(Token, usize)> {
     let negated = behind.first() == Some(&'!');
     let start = usize::from(negated);
-    // A bracket that comes first is a member of the set.
+    // A closing bracket in the first place is a member of the set.
     let end = behind.iter().skip(start + 1).position(|c| *c == ']')? + start + 1;
     let inside = behind.get(start..end)?;
     let (mut ranges, mut at) = (Vec::new(), 0);
@@ -133,7 +133,7 @@ fn set(behind: &[char]) -> Option<(Token, usize)> {
     Some((Token::Set { ranges, negated }, end + 1))
 }
 
-/// The folders of a pattern before its first wildcard: where listing starts. Those of a URL keep the name of the store.
+/// The folders of a pattern before its first wildcard, where listing starts. For a URL they include the store's name.
 pub(super) fn fixed_part(pattern: &str) -> Result<&str> {
     let folders = |path: &str| {
         let plain = path.get(..path.find(MAGIC).unwrap_or(path.len())).unwrap_or_default();
@@ -150,7 +150,7 @@ pub(super) fn fixed_part(pattern: &str) -> Result<&str> {
     let store = rest.find('/').map_or(pattern.len(), |slash| authority + slash + 1);
     let name = pattern.get(..store).unwrap_or_default();
     if name.contains(['*', '?']) {
-        return Err(Error::unsupported("a pattern in the name of the store"));
+        return Err(Error::unsupported("a pattern in the store's name; patterns may be in the path only"));
     }
     let end = store + folders(pattern.get(store..).unwrap_or_default());
     Ok(pattern.get(..end).unwrap_or_default())

@@ -6,7 +6,7 @@ use coldframe_core::{Error, Result};
 
 use crate::pool::{Job, Work, pool};
 
-/// Files are opened by this many threads, which wait for the disk or the network.
+/// The number of threads that open files; they mostly wait for the disk or the network.
 const OPENERS: usize = 16;
 
 type Each<T> = Box<dyn Fn(usize) -> Result<T> + Send + Sync>;
@@ -20,9 +20,9 @@ struct Openings<T> {
 
 struct State<T> {
     next: usize,
-    at_work: usize,
+    busy: usize,
     done: Vec<Option<T>>,
-    /// The first one in order.
+    /// The first failure in file order.
     failed: Option<(usize, Error)>,
 }
 
@@ -31,14 +31,14 @@ impl<T: Send + 'static> Openings<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next one to open.
+    /// Takes the next file to open.
     fn take(&self) -> Option<usize> {
         let mut state = self.lock();
         if state.next >= self.count || state.failed.is_some() {
             return None;
         }
         state.next += 1;
-        state.at_work += 1;
+        state.busy += 1;
         Some(state.next - 1)
     }
 
@@ -63,12 +63,12 @@ impl<T: Send + 'static> Openings<T> {
     }
 }
 
-/// One fewer is at work, also if the work panics.
+/// Counts down the busy threads, also if the work panics.
 struct AtEnd<'a, T: Send + 'static>(&'a Openings<T>);
 
 impl<T: Send + 'static> Drop for AtEnd<'_, T> {
     fn drop(&mut self) {
-        self.0.lock().at_work -= 1;
+        self.0.lock().busy -= 1;
         self.0.changed.notify_one();
     }
 }
@@ -89,12 +89,12 @@ impl<T: Send + 'static> Work for Openings<T> {
 }
 
 /// The result of `open` for each number below `count`; the error of the first that fails.
-pub(super) fn side_by_side<T: Send + 'static>(
+pub(super) fn in_parallel<T: Send + 'static>(
     count: usize,
     open: impl Fn(usize) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
     let done = (0..count).map(|_| None).collect();
-    let state = State { next: 0, at_work: 0, done, failed: None };
+    let state = State { next: 0, busy: 0, done, failed: None };
     let all =
         Arc::new(Openings { count, open: Box::new(open), state: Mutex::new(state), changed: Condvar::new() });
     let (pool, work) = (pool()?, all.clone() as Arc<dyn Work>);
@@ -104,7 +104,7 @@ pub(super) fn side_by_side<T: Send + 'static>(
         all.work(at);
     }
     let mut state = all.lock();
-    while state.at_work > 0 {
+    while state.busy > 0 {
         state = all.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
     }
     let (done, failed) = (std::mem::take(&mut state.done), state.failed.take());
@@ -114,7 +114,7 @@ pub(super) fn side_by_side<T: Send + 'static>(
         return Err(e);
     }
     let done: Option<Vec<T>> = done.into_iter().collect();
-    done.ok_or_else(|| Error::invalid("files were not opened: the program ends, or a thread was lost"))
+    done.ok_or_else(|| Error::invalid("files were not opened: the program is ending, or a thread panicked"))
 }
 
 #[cfg(test)]
@@ -122,11 +122,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_opened_and_the_first_error_is_told() {
-        let found = side_by_side(100, |at| Ok(at * 2)).unwrap();
-        assert_eq!(found, (0..100).map(|at| at * 2).collect::<Vec<_>>());
-        assert!(side_by_side(0, Ok).unwrap().is_empty());
-        let e = side_by_side(50, |at| if at >= 7 { Err(Error::invalid(format!("{at}"))) } else { Ok(at) });
+    fn all_files_open_or_the_first_error_is_returned() {
+        let results = in_parallel(100, |at| Ok(at * 2)).unwrap();
+        assert_eq!(results, (0..100).map(|at| at * 2).collect::<Vec<_>>());
+        assert!(in_parallel(0, Ok).unwrap().is_empty());
+        let e = in_parallel(50, |at| if at >= 7 { Err(Error::invalid(format!("{at}"))) } else { Ok(at) });
         assert_eq!(e.unwrap_err().to_string(), "7");
     }
 }

@@ -18,13 +18,13 @@ use coldframe_core::types::name;
 use coldframe_core::{Error, Result};
 use coldframe_store::from_text;
 
-use super::found::{Found, Pair};
+use super::file_entry::{FileEntry, Pair};
 use super::storage::shown_path;
 
 /// The name that Hive and Spark give to the partition of null.
 pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The pairs of the folders in a path; what follows the last slash is not a folder.
+/// The pairs of the folders in a path. The name after the last slash is not a folder.
 pub fn pairs_of(path: &str) -> Vec<Pair> {
     let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
     let pairs = folders.split('/').filter_map(|folder| folder.split_once('='));
@@ -51,21 +51,21 @@ fn hex(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(digits, 16).ok()
 }
 
-/// The partition columns of the files of a table: as in `given`, otherwise derived from all their values.
-pub fn fields(found: &[Found], given: Option<&Schema>) -> Result<Vec<Field>> {
-    let keys = |one: &Found| one.pairs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
-    let Some(first) = found.first() else { return Ok(Vec::new()) };
+/// The partition columns of a table's files: as in `given`, otherwise inferred from all their values.
+pub fn fields(entries: &[FileEntry], given: Option<&Schema>) -> Result<Vec<Field>> {
+    let keys = |entry: &FileEntry| entry.pairs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+    let Some(first) = entries.first() else { return Ok(Vec::new()) };
     let names = keys(first);
-    if let Some(other) = found.iter().find(|one| keys(one) != names) {
-        let told = |one: &Found| format!("{:?} ({})", keys(one), shown_path(&one.path));
-        let both = format!("{}; {}", told(first), told(other));
-        return Err(Error::schema(format!("the files do not lie in the same partition columns: {both}")));
+    if let Some(other) = entries.iter().find(|entry| keys(entry) != names) {
+        let shown = |entry: &FileEntry| format!("{:?} ({})", keys(entry), shown_path(&entry.path));
+        let both = format!("{}; {}", shown(first), shown(other));
+        return Err(Error::schema(format!("expected files with the same partition columns, found {both}")));
     }
     let of = |(at, name): (usize, &String)| {
         if let Some(field) = given.and_then(|schema| schema.field_with_name(name).ok()) {
             return field.clone();
         }
-        let values = found.iter().filter_map(|one| one.pairs.get(at)).map(|(_, value)| value.as_str());
+        let values = entries.iter().filter_map(|entry| entry.pairs.get(at)).map(|(_, value)| value.as_str());
         let values: BTreeSet<&str> = values.filter(|value| *value != HIVE_NULL).collect();
         Field::new(name, inferred(&values), true)
     };
@@ -97,10 +97,10 @@ fn is_date(value: &str) -> bool {
 }
 
 /// The values of one file's partition: arrays of one value, in the columns' types.
-pub fn values(found: &Found, fields: &[Field]) -> Result<Vec<(String, ArrayRef)>> {
+pub fn values(entry: &FileEntry, fields: &[Field]) -> Result<Vec<(String, ArrayRef)>> {
     let of =
-        |((_, text), field): (&Pair, &Field)| Ok((field.name().clone(), typed(text, field, &found.path)?));
-    found.pairs.iter().zip(fields).map(of).collect()
+        |((_, text), field): (&Pair, &Field)| Ok((field.name().clone(), typed(text, field, &entry.path)?));
+    entry.pairs.iter().zip(fields).map(of).collect()
 }
 
 fn typed(text: &str, field: &Field, path: &str) -> Result<ArrayRef> {
@@ -132,13 +132,13 @@ mod tests {
 
     use super::*;
 
-    fn found(pairs: &[(&str, &str)]) -> Found {
+    fn entry(pairs: &[(&str, &str)]) -> FileEntry {
         let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Found { path: "t/x".to_owned(), pairs, ..Found::default() }
+        FileEntry { path: "t/x".to_owned(), pairs, ..FileEntry::default() }
     }
 
     fn kind_of(values: &[&str]) -> DataType {
-        let all: Vec<Found> = values.iter().map(|value| found(&[("p", value)])).collect();
+        let all: Vec<FileEntry> = values.iter().map(|value| entry(&[("p", value)])).collect();
         fields(&all, None).unwrap()[0].data_type().clone()
     }
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_those_of_all_values() {
+    fn types_are_inferred_from_all_values() {
         assert_eq!(kind_of(&["1", "02", "-3"]), DataType::Int64);
         assert_eq!(kind_of(&["1", HIVE_NULL]), DataType::Int64);
         assert_eq!(kind_of(&["1", "x"]), DataType::Utf8);
@@ -165,21 +165,21 @@ mod tests {
 
     #[test]
     fn values_have_the_columns_types() {
-        let one = found(&[("n", "-07"), ("d", "1970-01-03"), ("s", HIVE_NULL)]);
-        let fields = fields(std::slice::from_ref(&one), None).unwrap();
-        let all = values(&one, &fields).unwrap();
+        let file = entry(&[("n", "-07"), ("d", "1970-01-03"), ("s", HIVE_NULL)]);
+        let fields = fields(std::slice::from_ref(&file), None).unwrap();
+        let all = values(&file, &fields).unwrap();
         assert_eq!(all[0].1.as_primitive::<Int64Type>().value(0), -7);
         assert_eq!(all[1].1.as_primitive::<Date32Type>().value(0), 2);
         assert!(all[2].1.is_null(0));
-        let e = values(&one, &[Field::new("n", DataType::Date32, true)]).unwrap_err().to_string();
+        let e = values(&file, &[Field::new("n", DataType::Date32, true)]).unwrap_err().to_string();
         assert!(e.starts_with("t/x: partition value n=-07 is not a date32[day]: "), "{e}");
     }
 
     #[test]
-    fn files_lie_in_the_same_columns() {
-        let e = fields(&[found(&[("a", "1")]), found(&[])], None).unwrap_err();
-        assert!(e.to_string().contains("do not lie in the same partition columns"), "{e}");
+    fn files_have_the_same_partition_columns() {
+        let e = fields(&[entry(&[("a", "1")]), entry(&[])], None).unwrap_err();
+        assert!(e.to_string().contains("expected files with the same partition columns"), "{e}");
         let given = Schema::new(vec![Field::new("a", DataType::Int32, true)]);
-        assert_eq!(fields(&[found(&[("a", "1")])], Some(&given)).unwrap()[0].data_type(), &DataType::Int32);
+        assert_eq!(fields(&[entry(&[("a", "1")])], Some(&given)).unwrap()[0].data_type(), &DataType::Int32);
     }
 }

@@ -6,8 +6,8 @@
 //! executor  Python, JVM, Rust      rows ◀── Split ◀───────┘
 //! ```
 //!
-//! A split holds everything needed to open its file: the path, how it is opened, what the listing or an earlier opening
-//! found out about it.
+//! A split holds everything needed to open its file: the path, how it is opened, and what the listing or an earlier opening
+//! knows about it.
 
 use std::fmt;
 use std::ops::Range;
@@ -41,12 +41,12 @@ impl Default for Opening {
 }
 
 impl Opening {
-    /// Opens a source; `recorded` is what an earlier opening of it has read.
+    /// Opens a source. `recorded`: the bytes that an earlier opening read.
     pub fn open(&self, source: Source, recorded: Vec<Piece>) -> Result<File> {
         open_source(source, self.format.as_deref(), &self.options, recorded)
     }
 
-    /// How scans lay out strings unless they say so themselves.
+    /// The default layout of strings in scans.
     pub(super) fn strings(&self) -> Result<Option<Strings>> {
         let mut options = self.options.clone();
         options.take_common()?;
@@ -54,25 +54,25 @@ impl Opening {
     }
 }
 
-/// A file of a plan, as its splits know it.
+/// A file of a plan, shared by its splits.
 #[derive(Clone)]
 pub struct SplitFile {
     /// Its path or URL, as text (see [`super::storage`]).
     pub path: String,
     /// How it is opened. The format is known if the file was opened for the plan.
     pub opening: Arc<Opening>,
-    /// What a listing, or opening it, found out about it: different content is an error.
+    /// Its identity from a listing or from opening it: different content is an error.
     pub known: Option<Identity>,
-    /// What was read to open it.
+    /// The bytes that opening it read.
     pub recorded: Arc<Vec<Piece>>,
     /// Its role in a table of many files.
     pub fragment: Option<Fragment>,
-    /// Set if it is an object of this process, and the path only a name for it.
+    /// Set if it is an object of this process; the path is then only a name.
     pub source: Option<Source>,
 }
 
 impl SplitFile {
-    /// Opens it. `own`: what else is known about the split to be read.
+    /// Opens it. `own`: further recorded bytes for the split to be read.
     pub fn open(&self, own: &[Piece]) -> Result<File> {
         let source = match &self.source {
             Some(source) => source.clone(),
@@ -93,17 +93,17 @@ impl fmt::Debug for SplitFile {
     }
 }
 
-/// Which part of a file a split is.
+/// The part of a file that a split covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// As the file itself is cut.
+    /// A split as the format cuts the file.
     Cut(coldframe_core::Split),
-    /// One of several equal shares of the splits of about `target` bytes that the reader cuts the file into. All
+    /// One of several equal shares of the file's splits. The reader cuts the file into splits of about `target` bytes; all
     /// readers cut it the same way.
     Share {
-        /// Which one, from 0 on.
+        /// The number of the share, from 0.
         number: u64,
-        /// How many there are.
+        /// The number of shares.
         of: u64,
         /// Bytes per split.
         target: u64,
@@ -117,12 +117,12 @@ pub struct Split {
     pub file: Arc<SplitFile>,
     /// Its part of the file.
     pub part: Part,
-    /// For a folder that is one table: what was found there that this split needs.
+    /// For a folder that is one table: the recorded bytes that this split needs.
     pub own: Vec<Piece>,
 }
 
 impl Split {
-    /// All splits of an open file of about `target` bytes each. `file`: what they have in common.
+    /// All splits of an open file, of about `target` bytes each. `file`: the part that they share.
     pub fn of(file: SplitFile, opened: &File, target: u64) -> Result<Vec<Self>> {
         let cut = opened.table.splits(target).map_err(|e| opened.named(e))?;
         Self::of_cut(file, opened, cut)
@@ -145,7 +145,7 @@ impl Split {
         self.file.known.as_ref().map(|known| known.len)
     }
 
-    /// Opens its file for its rows only: for a folder, the rest may not be readable then.
+    /// Opens its file to read its rows only; for a folder, other rows may not be readable then.
     pub fn open(&self) -> Result<File> {
         self.file.open(&self.own)
     }
@@ -167,7 +167,7 @@ impl Split {
         Ok(all.into_iter().skip(share.start).take(share.len()).collect())
     }
 
-    /// Opens its file, and says what of it the split is.
+    /// Opens its file, and returns the format's splits that this split consists of.
     pub(super) fn open_cut(&self) -> Result<(File, Vec<coldframe_core::Split>)> {
         let file = self.open()?;
         let cut = match &self.part {
@@ -182,7 +182,7 @@ impl Split {
     }
 }
 
-/// Which of `count` splits are in a share.
+/// The indexes of the splits, of `count`, in a share.
 fn share(number: u64, of: u64, count: usize) -> Range<usize> {
     let at = |number: u64| {
         let at = count as u128 * u128::from(number) / u128::from(of.max(1));

@@ -8,12 +8,12 @@ use arrow_schema::{ArrowError, SchemaRef};
 use coldframe_core::{Damage, DamageLog, Error, Fault, OnError, Result, Scan, Split, Work};
 
 use crate::opened::{Opened, Reader};
-use crate::stream::{Open, Stream, open_before};
+use crate::stream::{Open, Stream, already_open};
 
-/// The minimum that a thread decodes, if there are several: bytes of a file.
+/// The minimum file bytes that a thread decodes, if there are several threads.
 pub(crate) const SPLIT_BYTES: u64 = 8 << 20;
 
-/// Decoded bytes that may be buffered, for each thread and in total.
+/// Maximum decoded bytes in the buffer, per thread and in total.
 const WAITING_BYTES: u64 = 32 << 20;
 const MAX_WAITING_BYTES: u64 = 512 << 20;
 
@@ -22,7 +22,7 @@ pub(crate) fn waiting_bytes(threads: usize) -> u64 {
     WAITING_BYTES.saturating_mul(threads as u64).min(MAX_WAITING_BYTES)
 }
 
-/// What was lost of a file.
+/// The damage of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDamage {
     /// The file's path or URL, as text (see [`super::storage`]).
@@ -33,7 +33,7 @@ pub struct FileDamage {
 
 /// A file, or a part of one, before it is opened.
 pub(super) struct Unopened {
-    /// Opens it, cut into splits of about this many bytes; `None` if it has no row that is needed.
+    /// Opens it, cut into splits of about this many bytes; `None` if no row of it is needed.
     pub(super) open: Box<dyn Fn(u64) -> Result<Option<Opened>> + Send + Sync>,
     pub(super) path: String,
     /// Its length, if known from a listing.
@@ -41,7 +41,7 @@ pub(super) struct Unopened {
 }
 
 impl Unopened {
-    /// The record of a file that cannot be opened: all of it is lost.
+    /// The damage of a file that cannot be opened: all of it is lost.
     fn lost(self, e: &Error) -> FileDamage {
         let structure = Some(e.structure()).filter(|structure| !structure.is_empty());
         let structure = structure.unwrap_or_else(|| "file".to_owned());
@@ -55,9 +55,9 @@ pub struct Rows {
     schema: SchemaRef,
     on_error: OnError,
     state: State,
-    /// Losses of everything that was read to its end, or given up.
+    /// Damage of the files that were read to the end or given up.
     damage: Vec<FileDamage>,
-    /// Losses of what is being read; threads never push losses that have a position in a file.
+    /// Damage of the file being read. Threads of the pool never push damage with a file position.
     log: DamageLog,
 }
 
@@ -75,9 +75,9 @@ enum State {
 struct Alone {
     files: VecDeque<Unopened>,
     current: Option<Current>,
-    /// Rows still needed.
+    /// The rows still needed, if limited.
     left: Option<u64>,
-    /// Of the files before.
+    /// The work of earlier files.
     work: Work,
 }
 
@@ -88,7 +88,7 @@ struct Current {
     splits: VecDeque<Split>,
     reader: Option<Reader>,
     log: DamageLog,
-    /// Of the splits before.
+    /// The work of earlier splits.
     work: Work,
 }
 
@@ -113,7 +113,7 @@ impl Current {
         }
     }
 
-    /// What was done so far.
+    /// The work done so far.
     fn work(&self) -> Work {
         let mut work = self.work;
         work += self.reader.as_ref().map(Reader::work).unwrap_or_default();
@@ -122,8 +122,8 @@ impl Current {
 }
 
 impl Rows {
-    /// The rows of `files` for a request: with up to `threads` threads of the pool, or on the caller's if there is one
-    /// thread, a limit, which may end anywhere, or damage to be skipped.
+    /// The rows of `files` for a request: on up to `threads` threads of the pool, or on the caller's thread if there is one
+    /// thread, a limit (which may end anywhere), or damage to skip.
     pub(super) fn new(files: Vec<Unopened>, schema: SchemaRef, scan: &Scan, threads: usize) -> Self {
         let alone = threads < 2 || scan.limit.is_some() || scan.on_error != OnError::Raise;
         let state = if alone {
@@ -144,7 +144,7 @@ impl Rows {
         &self.schema
     }
 
-    /// What was lost so far.
+    /// The damage so far.
     pub fn damage(&self) -> Vec<FileDamage> {
         let mut all = self.damage.clone();
         if let State::Alone(alone) = &self.state
@@ -155,12 +155,12 @@ impl Rows {
         all
     }
 
-    /// Counts changed and skipped values, as far as the caller's thread decodes rows.
+    /// Counts of changed and skipped values, of rows that the caller's thread decodes.
     pub fn log(&self) -> &DamageLog {
         &self.log
     }
 
-    /// What was done so far, as far as the caller's thread decodes rows.
+    /// The work done so far by the caller's thread.
     pub fn work(&self) -> Work {
         let State::Alone(alone) = &self.state else { return Work::default() };
         let mut work = alone.work;
@@ -185,23 +185,23 @@ impl Rows {
 /// Starts reading, in parallel if there is work for two.
 fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
     let files = match <[Unopened; 1]>::try_from(files) {
-        Ok([one]) => {
-            let Some(opened) = (one.open)(SPLIT_BYTES)? else { return Ok(State::nothing()) };
+        Ok([file]) => {
+            let Some(opened) = (file.open)(SPLIT_BYTES)? else { return Ok(State::nothing()) };
             let threads = threads.min(opened.splits.len());
             if threads < 2 {
-                let current = Some(Current::new(one.path, opened, DamageLog::default()));
+                let current = Some(Current::new(file.path, opened, DamageLog::default()));
                 let (files, work) = (VecDeque::new(), Work::default());
                 return Ok(State::Alone(Box::new(Alone { files, current, left: None, work })));
             }
             return Ok(State::Together(Stream::start(
-                vec![open_before(opened)],
+                vec![already_open(opened)],
                 threads,
                 waiting_bytes(threads),
             )?));
         }
         Err(files) => files,
     };
-    let open = |one: Unopened| Box::new(move || (one.open)(SPLIT_BYTES)) as Open;
+    let open = |file: Unopened| Box::new(move || (file.open)(SPLIT_BYTES)) as Open;
     let files: Vec<Open> = files.into_iter().map(open).collect();
     Ok(State::Together(Stream::start(files, threads, waiting_bytes(threads))?))
 }

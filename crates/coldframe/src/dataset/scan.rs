@@ -10,7 +10,7 @@ use coldframe_core::predicate::{Condition, parse};
 use coldframe_core::{Matching, OnError, Predicate, Result, Scan, threads};
 
 use super::fragment::{Fragment, projected, strings_of};
-use super::openings::side_by_side;
+use super::openings::in_parallel;
 use super::plan::{Opening, Part, Plan, Split};
 use super::rows::{Rows, Unopened};
 use super::storage::os_path;
@@ -21,15 +21,15 @@ use crate::opened::Opened;
 /// The default target size of splits in bytes.
 pub const SPLIT_BYTES: u64 = 128 << 20;
 
-/// Splits carry the bytes that were read to open their file, unless these are more than this.
+/// Splits carry the bytes that opening their file read, unless these are more than this.
 const MAX_RECORDED: usize = 256 << 10;
 
-/// How many files of a remote store are read at once, even if the machine has fewer processors: most of them
-/// wait.
+/// The number of remote files to read at once, even with fewer processors: most reads wait for the network.
 const REMOTE_FILES: usize = 8;
 
 /// Which rows to return.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Filter {
     /// A condition in SQL: `dt >= '2014-01-01' and x is not null`.
     Text(String),
@@ -65,11 +65,11 @@ pub struct ScanBuilder {
     filter: Option<Filter>,
     split_bytes: u64,
     files: Option<Vec<usize>>,
-    most_opened: usize,
+    max_opened: usize,
 }
 
 impl Dataset {
-    /// A request for all of its rows, to be narrowed.
+    /// A request for all rows; its methods narrow it.
     pub fn scan(&self) -> ScanBuilder {
         ScanBuilder {
             dataset: self.clone(),
@@ -77,14 +77,14 @@ impl Dataset {
             filter: None,
             split_bytes: SPLIT_BYTES,
             files: None,
-            most_opened: 0,
+            max_opened: 0,
         }
     }
 }
 
-/// A request for the rows of a path, a folder, a pattern or a URL: many files as one table, found and opened by their bytes.
-///
-/// [`Dataset::new`] takes several of them, options of formats and stores, and further settings of a table.
+/// A request for the rows of a path, a folder, a pattern or a URL: many files as one table; formats are detected from the
+/// bytes.
+/// [`Dataset::new`] takes several paths, options of formats and stores, and further settings of a table.
 pub fn scan(location: impl AsRef<OsStr>) -> Result<ScanBuilder> {
     let given = vec![Given::Path(location.as_ref().to_owned())];
     Ok(Dataset::new(given, Opening::default(), TableOptions::default())?.scan())
@@ -129,11 +129,11 @@ impl ScanBuilder {
     /// Maximum number of busy threads; 1 means only the caller's.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.scan.threads = threads.clamp(1, threads::MOST);
+        self.scan.threads = threads.clamp(1, threads::MAX);
         self
     }
 
-    /// How strings and binary values are laid out; by default as the files are opened.
+    /// The layout of strings and binary values; by default as the files are opened.
     #[must_use]
     pub fn strings(mut self, strings: Strings) -> Self {
         self.scan.strings = Some(strings);
@@ -147,11 +147,11 @@ impl ScanBuilder {
         self
     }
 
-    /// How many files [`Self::plan`] may open to leave out parts that their metadata exclude, 0 by default. It opens none of more
-    /// files, without a filter, or if one split holds them all.
+    /// Maximum number of files that [`Self::plan`] opens to leave out splits that their metadata exclude, 0 by default. It
+    /// opens no file if there are more files, no filter, or if one split holds all files.
     #[must_use]
-    pub fn most_opened(mut self, files: usize) -> Self {
-        self.most_opened = files;
+    pub fn max_opened(mut self, files: usize) -> Self {
+        self.max_opened = files;
         self
     }
 
@@ -162,7 +162,7 @@ impl ScanBuilder {
         self
     }
 
-    /// The table that is asked.
+    /// The table of the request.
     pub fn dataset(&self) -> &Dataset {
         &self.dataset
     }
@@ -188,7 +188,7 @@ impl ScanBuilder {
         Ok(matching)
     }
 
-    /// How the strings of this request are laid out.
+    /// The layout of strings in this request.
     pub fn layout(&self) -> Result<Option<Strings>> {
         match self.scan.strings {
             Some(strings) => Ok(Some(strings)),
@@ -202,19 +202,19 @@ impl ScanBuilder {
         Ok(strings_of(&plain, self.layout()?))
     }
 
-    /// A plan from the listing: readers cut the files. Only files that were not listed are opened, and those of
-    /// [`Self::most_opened`].
+    /// A plan from the listing; readers cut the files. It opens only files that were not listed, and up to
+    /// [`Self::max_opened`] files.
     pub fn plan(&self) -> Result<Plan> {
         Ok(self.planned(false)?.0)
     }
 
-    /// The same, and how many units, such as stripes, the metadata of the opened files have excluded. Files that are excluded without
-    /// being opened are not counted.
+    /// The plan, and the number of units, such as stripes, that the metadata of opened files exclude. Units of files that are
+    /// excluded unopened are not counted.
     pub fn plan_and_pruned(&self) -> Result<(Plan, u64)> {
         self.planned(false)
     }
 
-    /// A plan of splits that the files are cut into now, for which all of them are opened.
+    /// A plan whose files are cut into splits now, for which all files are opened.
     pub fn splits(&self) -> Result<Plan> {
         Ok(self.planned(true)?.0)
     }
@@ -239,12 +239,12 @@ impl ScanBuilder {
         Ok((Plan { schema, scan, splits }, 0))
     }
 
-    /// What the listing has found out about a file.
+    /// The file's identity from the listing.
     pub(super) fn known(&self, at: usize) -> Option<&Identity> {
-        self.dataset.found(at).and_then(|found| found.known.as_ref())
+        self.dataset.entry(at).and_then(|entry| entry.known.as_ref())
     }
 
-    /// A file that its readers cut.
+    /// The shares of a file that its readers cut.
     fn shares(&self, at: usize, bytes: u64) -> Result<Vec<Split>> {
         let file = Arc::new(self.dataset.split_file(at, None)?);
         let (of, target) = (bytes.div_ceil(self.split_bytes).max(1), self.split_bytes);
@@ -253,8 +253,8 @@ impl ScanBuilder {
         Ok((0..of).map(share).collect())
     }
 
-    /// The splits in which rows may pass, judged by the metadata of files, and how many units are in none; `None` if no file is opened
-    /// for that, or the first says nothing about its units.
+    /// The splits in which rows may pass by the files' metadata, and the number of excluded units. `None` if no file is
+    /// opened for that, or the first file has no metadata about its units.
     fn without_excluded(&self, scan: &Scan, files: &[usize]) -> Result<Option<(Vec<Split>, u64)>> {
         let lengths: Option<Vec<u64>> = files.iter().map(|at| Some(self.known(*at)?.len)).collect();
         let Some(lengths) = lengths.filter(|_| scan.predicate.is_some() && scan.prune) else {
@@ -262,7 +262,7 @@ impl ScanBuilder {
         };
         let is_one_task =
             lengths.iter().fold(0, |all: u64, len| all.saturating_add(*len)) <= self.split_bytes;
-        if is_one_task || files.len() > self.most_opened {
+        if is_one_task || files.len() > self.max_opened {
             return Ok(None);
         }
         let Some((first, others)) = files.split_first() else { return Ok(None) };
@@ -270,16 +270,16 @@ impl ScanBuilder {
             return Ok(None);
         };
         let (this, scan, others) = (self.clone(), scan.clone(), others.to_vec());
-        let found = side_by_side(others.len(), move |number| {
+        let results = in_parallel(others.len(), move |number| {
             let (Some(at), Some(len)) = (others.get(number), lengths.get(number + 1)) else {
                 return Ok((Vec::new(), 0));
             };
             match this.of_file_without_excluded(&scan, *at)? {
-                Some(found) => Ok(found),
+                Some(planned) => Ok(planned),
                 None => Ok((this.shares(*at, *len)?, 0)),
             }
         })?;
-        for (more, excluded) in found {
+        for (more, excluded) in results {
             splits.extend(more);
             pruned += excluded;
         }
@@ -293,8 +293,8 @@ impl ScanBuilder {
             return Ok(Some((Vec::new(), 0)));
         };
         let Some(filter) = &reading.scan.predicate else { return Ok(None) };
-        let found = file.table.matching_splits(self.split_bytes, filter).map_err(|e| file.named(e))?;
-        let Some(Matching { splits: cut, pruned }) = found else { return Ok(None) };
+        let matching = file.table.matching_splits(self.split_bytes, filter).map_err(|e| file.named(e))?;
+        let Some(Matching { splits: cut, pruned }) = matching else { return Ok(None) };
         let mut split_file = self.dataset.split_file(at, Some(&file))?;
         if split_file.recorded.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > MAX_RECORDED {
             split_file.recorded = Arc::default();
@@ -316,16 +316,16 @@ impl ScanBuilder {
 
     fn is_elsewhere(&self, at: usize) -> bool {
         let storage = &self.dataset.opening().storage;
-        let found = self.dataset.found(at);
-        found.is_some_and(|found| !storage.is_of_this_machine(&os_path(&found.path)))
+        let entry = self.dataset.entry(at);
+        entry.is_some_and(|entry| !storage.is_of_this_machine(&os_path(&entry.path)))
     }
 
     fn unopened(&self, at: usize, scan: &Scan) -> Result<Unopened> {
-        let found = &self.dataset.entry(at)?.found;
+        let entry = &self.dataset.member(at)?.entry;
         let (dataset, fragment, scan) = (self.dataset.clone(), self.dataset.fragment(at)?, scan.clone());
         Ok(Unopened {
-            path: found.path.clone(),
-            bytes: found.known.as_ref().map_or(0, |known| known.len),
+            path: entry.path.clone(),
+            bytes: entry.known.as_ref().map_or(0, |known| known.len),
             open: Box::new(move |target| {
                 let whole = |file: &File| file.table.splits(target);
                 opened(dataset.open(at)?, Some(&fragment), &scan, whole)
@@ -334,8 +334,8 @@ impl ScanBuilder {
     }
 }
 
-/// A file with the parts of it to be read; `None` if none of its rows passes. A file that was opened for one of its splits cannot
-/// be cut again, so the caller has the parts.
+/// An open file with its splits to read; `None` if no row passes. The caller supplies the splits in `parts`, since a file
+/// that was opened for one of its splits cannot be cut again.
 pub(super) fn opened(
     file: File,
     fragment: Option<&Fragment>,
@@ -354,12 +354,12 @@ pub(super) fn opened(
 }
 
 impl Split {
-    /// The columns of its rows, with strings as the files are opened.
+    /// The columns of its rows, with the string layout that its file was opened with.
     pub fn output_schema(&self) -> Result<SchemaRef> {
         Ok(strings_of(&self.schema()?, self.file.opening.strings()?))
     }
 
-    /// The columns of the table that its file belongs to. Strings are plain, however a request lays them out.
+    /// The columns of its file's table, with plain strings whatever the layout of a request.
     pub fn schema(&self) -> Result<SchemaRef> {
         match &self.file.fragment {
             Some(fragment) => Ok(fragment.schema.clone()),

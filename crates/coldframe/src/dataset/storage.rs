@@ -1,4 +1,4 @@
-//! How a table's files are reached: by paths and URLs, as text.
+//! Access to a table's files by paths and URLs, as text.
 //!
 //! File names need not be UTF-8. [`coldframe_store::to_text`] gives each a text form, so that a path can be compared,
 //! sorted and stored; [`os_path`] converts it back.
@@ -15,19 +15,18 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// The files at and below a path or URL.
     fn store(&self, location: &OsStr) -> Result<Store>;
 
-    /// The file or folder at a path or URL; given what a listing said about it, different content is an
-    /// error.
+    /// The file or folder at a path or URL. `known`: its identity from a listing; different content is an error.
     fn source(&self, location: &OsStr, known: Option<&Identity>) -> Result<Source> {
         self.store(location)?.source(known)
     }
 
-    /// Whether a path is one of the operating system's.
+    /// Whether a location is a local path.
     fn is_of_this_machine(&self, location: &OsStr) -> bool {
         matches!(Location::parse(location), Ok(Location::Local(_)))
     }
 
-    /// The options of a location's store, which may contain secrets; `None` if the options alone do not suffice to
-    /// reach it from another process.
+    /// The options of a location's store, which may contain secrets; `None` if another process cannot open the store with
+    /// these options alone.
     fn options(&self, location: &OsStr) -> Option<&BTreeMap<String, String>>;
 }
 
@@ -69,7 +68,7 @@ pub fn shown_path(text: &str) -> String {
     shown(&os_path(text).to_string_lossy())
 }
 
-/// Nothing exists at a path.
+/// The error for a path at which nothing exists.
 pub(super) fn not_there(path: &str, what: &str) -> Error {
     Error::not_found(what).in_file(shown_path(path))
 }

@@ -13,30 +13,31 @@ use coldframe_core::{Error, Fault, Notice, Predicate, Result, Source, scan};
 
 use super::columns::ColumnsBy;
 use super::discovery::{discover, with_bytes};
+use super::file_entry::FileEntry;
 use super::foreign::{self, LeftOut};
-use super::found::Found;
 use super::fragment::Fragment;
-use super::openings::side_by_side;
+use super::openings::in_parallel;
 use super::partition;
 use super::plan::{Opening, SplitFile};
 use super::storage::{Storage, os_path, shown_path};
 use crate::{File, format_named, formats};
 
-/// How many files stay open, that is, keep in memory what opening them read.
+/// How many files stay open, that is, keep the bytes that opening them read in memory.
 const KEPT_OPEN: usize = 256;
 
 /// The sources of a table.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Given {
     /// A path, folder, pattern or URL.
     Path(OsString),
-    /// A file that was already found.
-    Found(Found),
-    /// The same, with default values of its own for columns that it may lack: arrays of one value.
-    FoundWith(Found, Vec<(String, arrow_array::ArrayRef)>),
+    /// A file that was already listed.
+    Entry(FileEntry),
+    /// A file that was already listed, with its own default values for columns that it may lack: arrays of one value.
+    EntryWith(FileEntry, Vec<(String, arrow_array::ArrayRef)>),
     /// A file that is already open.
     File(File),
-    /// An object of this process that can be opened repeatedly, and its name.
+    /// An object of this process that can be opened repeatedly, with its name.
     Source(Source, String),
 }
 
@@ -48,21 +49,21 @@ pub struct TableOptions {
     /// The types of partition columns, if they should not be derived from the values.
     pub partition_types: Option<SchemaRef>,
     /// Whether the columns are those of the first file only. Otherwise they are those of all files, in types as wide as
-    /// needed, and every file is opened when they are first needed.
+    /// needed; every file is then opened when they are first needed.
     pub first_only: bool,
-    /// The table's columns including partitions, if they are known: then no file is opened for them.
+    /// The table's columns including partitions, if known; then no file is opened for them.
     pub schema: Option<SchemaRef>,
     /// How the columns of files are matched.
     pub by: ColumnsBy,
-    /// Default values for columns that a file lacks, as arrays of one value; null if there is none here. A file's own
-    /// ones ([`Given::FoundWith`]) replace these.
+    /// Default values for columns that a file lacks, as arrays of one value; a column without default is null. A file's own
+    /// defaults ([`Given::EntryWith`]) replace these.
     pub defaults: Vec<(String, arrow_array::ArrayRef)>,
 }
 
 /// A file of a table.
 #[derive(Clone)]
-pub(super) struct Entry {
-    pub(super) found: Found,
+pub(super) struct Member {
+    pub(super) entry: FileEntry,
     pub(super) file: Option<File>,
     pub(super) source: Option<Source>,
     /// Default values of this file.
@@ -74,14 +75,14 @@ pub(super) struct Entry {
 pub struct Dataset(Arc<Inner>);
 
 struct Inner {
-    entries: Vec<Entry>,
+    members: Vec<Member>,
     opening: Arc<Opening>,
     options: TableOptions,
     /// The partition columns, and each file's values of them.
     partitions: Vec<Field>,
     constants: Vec<Vec<(String, arrow_array::ArrayRef)>>,
     schema: OnceLock<SchemaRef>,
-    /// The file whose columns come first, once known: the first that can be opened.
+    /// The index of the file whose columns come first: the first file that can be opened, once known.
     lead: AtomicUsize,
     opened: Mutex<HashMap<usize, File>>,
     notices: Mutex<Vec<(String, Notice)>>,
@@ -90,53 +91,54 @@ struct Inner {
 }
 
 impl Dataset {
-    /// The table of some files; those in a folder or matching a pattern are looked up.
+    /// The table of some files; folders and patterns are listed.
     pub fn new(given: Vec<Given>, opening: Opening, options: TableOptions) -> Result<Self> {
         let whole = folders_are_tables(&opening)?;
         let shown = shown(&given);
-        let (mut found, mut others, mut defaults) = (Vec::new(), HashMap::new(), HashMap::new());
-        for one in given {
-            match one {
-                Given::Path(path) => found.extend(discover(opening.storage.as_ref(), &path, whole)?),
-                Given::Found(one) => found.push(one),
-                Given::FoundWith(one, own) => {
-                    defaults.insert(found.len(), own);
-                    found.push(one);
+        let (mut listed, mut others, mut defaults) = (Vec::new(), HashMap::new(), HashMap::new());
+        for input in given {
+            match input {
+                Given::Path(path) => listed.extend(discover(opening.storage.as_ref(), &path, whole)?),
+                Given::Entry(entry) => listed.push(entry),
+                Given::EntryWith(entry, own) => {
+                    defaults.insert(listed.len(), own);
+                    listed.push(entry);
                 }
                 Given::File(file) => {
-                    others.insert(found.len(), (Some(file.clone()), None));
-                    found.push(Found { path: file.path.to_string(), ..Found::default() });
+                    others.insert(listed.len(), (Some(file.clone()), None));
+                    listed.push(FileEntry { path: file.path.to_string(), ..FileEntry::default() });
                 }
                 Given::Source(source, name) => {
-                    others.insert(found.len(), (None, Some(source)));
-                    found.push(Found { path: name, ..Found::default() });
+                    others.insert(listed.len(), (None, Some(source)));
+                    listed.push(FileEntry { path: name, ..FileEntry::default() });
                 }
             }
         }
-        let numbered = found.into_iter().enumerate().map(|(at, one)| {
+        let numbered = listed.into_iter().enumerate().map(|(at, entry)| {
             let (file, source) = others.remove(&at).unwrap_or_default();
-            Entry { found: one, file, source, defaults: defaults.remove(&at).unwrap_or_default() }
+            Member { entry, file, source, defaults: defaults.remove(&at).unwrap_or_default() }
         });
-        let mut entries: Vec<Entry> = numbered.collect();
+        let mut members: Vec<Member> = numbered.collect();
         if options.without_partitions {
-            entries.iter_mut().for_each(|entry| entry.found.pairs.clear());
+            members.iter_mut().for_each(|member| member.entry.pairs.clear());
         }
-        with_bytes(entries.iter().map(|entry| entry.found.clone()).collect(), &shown)?;
-        entries.retain(|entry| entry.found.known.as_ref().is_none_or(|known| known.len > 0));
-        let left_out = leave_out(&mut entries, &opening.storage)?;
-        let kept: Vec<Found> = entries.iter().map(|entry| entry.found.clone()).collect();
+        with_bytes(members.iter().map(|member| member.entry.clone()).collect(), &shown)?;
+        members.retain(|member| member.entry.known.as_ref().is_none_or(|known| known.len > 0));
+        let left_out = leave_out(&mut members, &opening.storage)?;
+        let kept: Vec<FileEntry> = members.iter().map(|member| member.entry.clone()).collect();
         let partitions = partition::fields(&kept, options.partition_types.as_deref())?;
-        let constants = kept.iter().map(|one| partition::values(one, &partitions)).collect::<Result<_>>()?;
+        let constants =
+            kept.iter().map(|entry| partition::values(entry, &partitions)).collect::<Result<_>>()?;
         let schema = OnceLock::new();
         if let Some(known) = &options.schema {
             drop(schema.set(views::laid_out(known, Strings::Plain)));
         }
         let notices: Vec<(String, Notice)> = match left_out.is_empty() {
             true => Vec::new(),
-            false => vec![(shown, Notice::LeftOut(foreign::in_words(&left_out)))],
+            false => vec![(shown, Notice::LeftOut(foreign::summary(&left_out)))],
         };
         Ok(Self(Arc::new(Inner {
-            entries,
+            members,
             opening: Arc::new(opening),
             options,
             partitions,
@@ -150,7 +152,7 @@ impl Dataset {
         })))
     }
 
-    /// Its columns: those of the files, then those of the partitions. Strings are plain, however a request lays them out.
+    /// Its columns: those of the files, then those of the partitions. Strings are plain, whatever the layout of a request.
     pub fn schema(&self) -> Result<SchemaRef> {
         if let Some(known) = self.0.schema.get() {
             return Ok(known.clone());
@@ -162,8 +164,10 @@ impl Dataset {
     fn columns_of_files(&self) -> Result<SchemaRef> {
         let (lead, first) = self.lead()?;
         let own = first.table.schema();
-        let whole = if self.is_said_by(&first)? { own.as_ref().clone() } else { self.unified(lead, &first)? };
-        let is_partition = |field: &Field| self.0.partitions.iter().any(|one| one.name() == field.name());
+        let whole =
+            if self.has_all_columns(&first)? { own.as_ref().clone() } else { self.unified(lead, &first)? };
+        let is_partition =
+            |field: &Field| self.0.partitions.iter().any(|partition| partition.name() == field.name());
         let mut fields: Vec<Field> = whole
             .fields()
             .iter()
@@ -175,8 +179,8 @@ impl Dataset {
     }
 
     /// Whether the first file's columns are the table's, regardless of the others.
-    fn is_said_by(&self, first: &File) -> Result<bool> {
-        if self.0.entries.len() == 1 || self.0.options.first_only {
+    fn has_all_columns(&self, first: &File) -> Result<bool> {
+        if self.0.members.len() == 1 || self.0.options.first_only {
             return Ok(true);
         }
         let is_given = self.0.opening.options.schema.is_some();
@@ -186,7 +190,7 @@ impl Dataset {
     fn unified(&self, lead: usize, first: &File) -> Result<Schema> {
         let others: Vec<usize> = (0..self.len()).filter(|at| *at != lead).collect();
         let this = self.clone();
-        let opened = side_by_side(others.len(), move |at| match others.get(at) {
+        let opened = in_parallel(others.len(), move |at| match others.get(at) {
             Some(at) => this.open_or_leave(*at),
             None => Ok(None),
         })?;
@@ -195,7 +199,7 @@ impl Dataset {
         unify(all.iter().map(|(path, schema)| (&**path, schema.as_ref())), None)
     }
 
-    /// A file, if it can be opened; otherwise that is reported when its rows are requested.
+    /// Opens a file; `None` if it cannot be opened, which is reported when its rows are requested.
     pub(super) fn open_or_leave(&self, at: usize) -> Result<Option<File>> {
         match self.open(at) {
             Ok(file) => Ok(Some(file)),
@@ -220,12 +224,12 @@ impl Dataset {
         Err(failed.unwrap_or_else(|| Error::not_found("no files")))
     }
 
-    /// Opens the first `most` files, in parallel, so that what they lack support for is an error now. Damaged ones are reported when
-    /// their rows are requested, unless no file can be opened.
-    pub fn open_first(&self, most: usize) -> Result<()> {
+    /// Opens the first `count` files in parallel, so that unsupported content is an error now. Damaged files are reported
+    /// when their rows are requested, unless no file can be opened.
+    pub fn open_first(&self, count: usize) -> Result<()> {
         self.lead()?;
         let this = self.clone();
-        side_by_side(self.len().min(most), move |at| match this.open(at) {
+        in_parallel(self.len().min(count), move |at| match this.open(at) {
             Err(e) if !e.is_damage() => Err(e),
             _ => Ok(()),
         })?;
@@ -234,25 +238,25 @@ impl Dataset {
 
     /// How many files it has.
     pub fn len(&self) -> usize {
-        self.0.entries.len()
+        self.0.members.len()
     }
 
     /// Whether it has no file, which is impossible.
     pub fn is_empty(&self) -> bool {
-        self.0.entries.is_empty()
+        self.0.members.is_empty()
     }
 
-    /// A file as it was found.
-    pub fn found(&self, at: usize) -> Option<&Found> {
-        self.0.entries.get(at).map(|entry| &entry.found)
+    /// A file as it was listed.
+    pub fn entry(&self, at: usize) -> Option<&FileEntry> {
+        self.0.members.get(at).map(|member| &member.entry)
     }
 
     /// Whether a file was given as an object of this process, so that its path is only a name.
     pub fn is_of_this_process(&self, at: usize) -> bool {
-        self.0.entries.get(at).is_some_and(|entry| entry.file.is_some() || entry.source.is_some())
+        self.0.members.get(at).is_some_and(|member| member.file.is_some() || member.source.is_some())
     }
 
-    /// Files that were found beside them and are of other kinds, so that they are not read.
+    /// Listed files of other kinds, which are not read.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.0.left_out
     }
@@ -262,7 +266,7 @@ impl Dataset {
         &self.0.partitions
     }
 
-    /// A file's values of these columns.
+    /// A file's values of the partition columns.
     pub fn constants(&self, at: usize) -> &[(String, arrow_array::ArrayRef)] {
         self.0.constants.get(at).map(Vec::as_slice).unwrap_or_default()
     }
@@ -274,17 +278,19 @@ impl Dataset {
 
     /// Opens a file; the first ones stay open.
     pub fn open(&self, at: usize) -> Result<File> {
-        let entry = self.entry(at)?;
-        if let Some(file) = &entry.file {
+        let member = self.member(at)?;
+        if let Some(file) = &member.file {
             return Ok(file.clone());
         }
         let opened = || self.0.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = opened().get(&at) {
             return Ok(file.clone());
         }
-        let source = match &entry.source {
+        let source = match &member.source {
             Some(source) => source.clone(),
-            None => self.0.opening.storage.source(&os_path(&entry.found.path), entry.found.known.as_ref())?,
+            None => {
+                self.0.opening.storage.source(&os_path(&member.entry.path), member.entry.known.as_ref())?
+            }
         };
         let file = self.0.opening.open(source, Vec::new())?;
         self.note(&file)?;
@@ -296,16 +302,16 @@ impl Dataset {
     }
 
     fn note(&self, file: &File) -> Result<()> {
-        let told = file.table.notices().map_err(|e| file.named(e))?;
-        if !told.is_empty() {
+        let notices = file.table.notices().map_err(|e| file.named(e))?;
+        if !notices.is_empty() {
             let mut all = self.0.notices.lock().unwrap_or_else(PoisonError::into_inner);
-            all.extend(told.into_iter().map(|notice| (file.path.to_string(), notice)));
+            all.extend(notices.into_iter().map(|notice| (file.path.to_string(), notice)));
             self.0.has_notices.store(true, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Notices about the files opened since the last call, with the files' paths.
+    /// Takes the notices about files opened since the last call, with the files' paths.
     pub fn take_notices(&self) -> Vec<(String, Notice)> {
         if !self.0.has_notices.swap(false, Ordering::AcqRel) {
             return Vec::new();
@@ -313,13 +319,16 @@ impl Dataset {
         std::mem::take(&mut *self.0.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn entry(&self, at: usize) -> Result<&Entry> {
-        self.0.entries.get(at).ok_or_else(|| Error::invalid(format!("file {at} of {}", self.len())))
+    pub(super) fn member(&self, at: usize) -> Result<&Member> {
+        self.0
+            .members
+            .get(at)
+            .ok_or_else(|| Error::invalid(format!("file {at} of a table of {} files", self.len())))
     }
 
     /// A file's role in the table.
     pub fn fragment(&self, at: usize) -> Result<Fragment> {
-        let own = &self.entry(at)?.defaults;
+        let own = &self.member(at)?.defaults;
         let of_all = self.0.options.defaults.iter();
         let of_all = of_all.filter(|(name, _)| own.iter().all(|(known, _)| known != name));
         Ok(Fragment {
@@ -347,7 +356,7 @@ impl Dataset {
         Ok(matching)
     }
 
-    /// The number of rows, or of those that pass a filter; decodes no more than that needs.
+    /// The number of rows, or of the rows that pass a filter; decodes only the columns that this needs.
     pub fn count(&self, predicate: Option<&Predicate>) -> Result<u64> {
         let mut rows: u64 = 0;
         for at in self.matching(predicate)? {
@@ -378,20 +387,20 @@ impl Dataset {
         Ok(rows)
     }
 
-    /// A file in the form that its splits use, once it is open.
+    /// A file as its splits share it; `opened` if it is open.
     pub(super) fn split_file(&self, at: usize, opened: Option<&File>) -> Result<SplitFile> {
-        let entry = self.entry(at)?;
+        let member = self.member(at)?;
         let mut opening = (*self.0.opening).clone();
         if let Some(file) = opened {
             opening.format = Some(file.table.format().to_owned());
         }
         Ok(SplitFile {
-            path: entry.found.path.clone(),
+            path: member.entry.path.clone(),
             opening: Arc::new(opening),
-            known: opened.map_or_else(|| entry.found.known.clone(), |file| file.identity.clone()),
+            known: opened.map_or_else(|| member.entry.known.clone(), |file| file.identity.clone()),
             recorded: opened.map(|file| file.recorded.clone()).unwrap_or_default(),
             fragment: Some(self.fragment(at)?),
-            source: entry.source.clone(),
+            source: member.source.clone(),
         })
     }
 }
@@ -399,25 +408,26 @@ impl Dataset {
 impl fmt::Debug for Dataset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let paths: Vec<String> =
-            self.0.entries.iter().take(3).map(|entry| shown_path(&entry.found.path)).collect();
+            self.0.members.iter().take(3).map(|member| shown_path(&member.entry.path)).collect();
         f.debug_struct("Dataset").field("files", &self.len()).field("first", &paths).finish_non_exhaustive()
     }
 }
 
-/// Takes out the files that are none of the table's.
-fn leave_out(entries: &mut Vec<Entry>, storage: &Arc<dyn Storage>) -> Result<Vec<LeftOut>> {
-    let found: Vec<Found> = entries.iter().map(|entry| entry.found.clone()).collect();
-    foreign::demand_no_iceberg(&found)?;
-    let told = foreign::foreign(storage, &found)?;
-    for (at, _) in told.iter().rev() {
-        entries.remove(*at);
+/// Removes and returns the files that do not belong to the table.
+fn leave_out(members: &mut Vec<Member>, storage: &Arc<dyn Storage>) -> Result<Vec<LeftOut>> {
+    let entries: Vec<FileEntry> = members.iter().map(|member| member.entry.clone()).collect();
+    foreign::check_no_iceberg(&entries)?;
+    let foreign_files = foreign::foreign(storage, &entries)?;
+    for (at, _) in foreign_files.iter().rev() {
+        members.remove(*at);
     }
-    let left_out =
-        told.into_iter().filter_map(|(at, kind)| Some(LeftOut { path: found.get(at)?.path.clone(), kind }));
+    let left_out = foreign_files
+        .into_iter()
+        .filter_map(|(at, kind)| Some(LeftOut { path: entries.get(at)?.path.clone(), kind }));
     Ok(left_out.collect())
 }
 
-/// Whether an option of the format (of any format, if none is named) says that a folder is one table.
+/// Whether an option of the format (of any format, if none is named) makes a folder one table.
 fn folders_are_tables(opening: &Opening) -> Result<bool> {
     let of = match &opening.format {
         Some(name) => vec![format_named(name)?],
@@ -428,11 +438,11 @@ fn folders_are_tables(opening: &Opening) -> Result<bool> {
     Ok(of.iter().filter_map(|format| format.capabilities().folder_option).any(is_set))
 }
 
-/// The request, in an error.
+/// The request, for errors.
 fn shown(given: &[Given]) -> String {
-    let name = |one: &Given| match one {
+    let name = |input: &Given| match input {
         Given::Path(path) => coldframe_store::shown(&OsStr::to_string_lossy(path)),
-        Given::Found(found) | Given::FoundWith(found, _) => shown_path(&found.path),
+        Given::Entry(entry) | Given::EntryWith(entry, _) => shown_path(&entry.path),
         Given::File(file) => shown_path(&file.path),
         Given::Source(_, name) => name.clone(),
     };

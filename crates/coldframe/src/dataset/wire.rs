@@ -3,13 +3,11 @@
 //! ```text
 //! "CFPL" | version, 1 byte | CRC-32C of what follows, 4 bytes | protobuf message `Plan`
 //!                                                               openings, tables (schema as Arrow IPC) and files once each,
-//!                                                               splits that name them by number
+//!                                                               splits that refer to them by index
 //! ```
-//!
-//! The bytes contain the options of stores and the keys of encrypted files: they are as secret as these.
-//!
-//! Another version is refused. The bytes are hostile input: counts and numbers are checked against what exists, and no
-//! message may take more memory than its length can justify.
+//! The bytes contain the options of stores and the keys of encrypted files, so they are secret too.
+//! Other versions are errors. The bytes are untrusted: counts and indexes are checked against the lists, and no message may
+//! take more memory than its length justifies.
 
 mod arrow;
 mod message;
@@ -42,8 +40,7 @@ impl Plan {
         Ok(bytes)
     }
 
-    /// Parses [`Plan::to_bytes`]. `bound`: objects of this process that the plan needs and that cannot be
-    /// sent as bytes.
+    /// Parses [`Plan::to_bytes`]. `bound`: the objects of this process that the plan needs, and that cannot be sent as bytes.
     pub fn from_bytes(bytes: &[u8], bound: &Bound) -> Result<Self> {
         read::plan(&message(bytes)?, bound).map_err(|e| e.within("plan"))
     }
@@ -82,7 +79,7 @@ fn message(bytes: &[u8]) -> Result<message::Plan> {
         return Err(Error::unsupported(what));
     }
     if stored != crc32c::crc32c(body).to_le_bytes() {
-        return Err(refused("the bytes of a plan are not those that were written: their CRC-32C differs"));
+        return Err(refused("the bytes of a plan were changed: their CRC-32C differs"));
     }
     message::check(body)?;
     message::Plan::decode(body).map_err(|e| refused(format!("not a plan: {e}")))

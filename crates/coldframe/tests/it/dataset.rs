@@ -1,4 +1,4 @@
-//! Many files as one table: the same rows however they are read, in the order of the files, errors in their place.
+//! Many files as one table: rows in the order of the files however they are read, and errors at the position of their file.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
@@ -37,37 +37,37 @@ fn many(dir: &Path) {
 }
 
 fn numbers(mut rows: Rows) -> Result<Vec<i64>, (Vec<i64>, Error)> {
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     loop {
         match rows.next_batch() {
-            Ok(Some(batch)) => found.extend(batch.column(0).as_primitive::<Int64Type>().values()),
-            Ok(None) => return Ok(found),
-            Err(e) => return Err((found, e)),
+            Ok(Some(batch)) => values.extend(batch.column(0).as_primitive::<Int64Type>().values()),
+            Ok(None) => return Ok(values),
+            Err(e) => return Err((values, e)),
         }
     }
 }
 
 #[test]
-fn threads_give_the_rows_of_one_in_order() {
+fn threads_return_rows_in_order() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());
     let request = scan(dir.path()).unwrap().columns(["n"]).batch_rows(30);
     for threads in [1, 2, 3, 16] {
-        let found = numbers(request.clone().threads(threads).read().unwrap()).unwrap();
-        assert!(found.iter().copied().eq(0..3000), "{threads} threads");
+        let values = numbers(request.clone().threads(threads).read().unwrap()).unwrap();
+        assert!(values.iter().copied().eq(0..3000), "{threads} threads");
     }
     let some = request.clone().filter("p = 1 and n >= 1995").threads(2).read().unwrap();
     assert_eq!(numbers(some).unwrap(), [1995, 1996, 1997, 1998, 1999]);
     for limit in [0, 1, 150] {
-        let found = numbers(request.clone().limit(limit).read().unwrap()).unwrap();
-        assert!(found.iter().copied().eq(0..i64::try_from(limit).unwrap()));
+        let values = numbers(request.clone().limit(limit).read().unwrap()).unwrap();
+        assert!(values.iter().copied().eq(0..i64::try_from(limit).unwrap()));
     }
     assert_eq!(request.dataset().count(None).unwrap(), 3000);
 }
 
-/// One file of many stripes, and small ones around it: the threads share its splits.
+/// One file of many stripes between two small files: the threads share its splits.
 #[test]
-fn splits_of_a_large_file_come_in_its_place() {
+fn splits_of_a_large_file_keep_their_order() {
     let dir = tempfile::tempdir().unwrap();
     let noise = |n: i64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed());
     write(&dir.path().join("a.orc"), &[("n", longs(0..10))], &[]);
@@ -75,16 +75,16 @@ fn splits_of_a_large_file_come_in_its_place() {
     write(&dir.path().join("c.orc"), &[("n", longs(0..10))], &[]);
     let want: Vec<i64> = (0..10).chain((0..3_000_000).map(noise)).chain(0..10).collect();
     for threads in [2, 4] {
-        let found = numbers(scan(dir.path()).unwrap().threads(threads).read().unwrap()).unwrap();
-        assert!(found == want, "{threads} threads");
-        // One file alone is cut as well.
+        let values = numbers(scan(dir.path()).unwrap().threads(threads).read().unwrap()).unwrap();
+        assert!(values == want, "{threads} threads");
+        // A single file is cut as well.
         let alone = scan(dir.path().join("b.orc")).unwrap().threads(threads).read().unwrap();
         assert!(numbers(alone).unwrap() == want[10..3_000_010]);
     }
 }
 
 #[test]
-fn errors_come_in_their_place() {
+fn errors_come_at_the_position_of_their_file() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());
     let broken = dir.path().join("p=1/15.orc");
@@ -96,17 +96,17 @@ fn errors_come_in_their_place() {
         assert!(e.to_string().contains("15.orc"), "{e}");
     }
     let mut rows = scan(dir.path()).unwrap().on_error(OnError::Skip).read().unwrap();
-    let mut found = 0;
+    let mut rows_read = 0;
     while let Some(batch) = rows.next_batch().unwrap() {
-        found += batch.num_rows();
+        rows_read += batch.num_rows();
     }
-    assert_eq!(found, 2900);
+    assert_eq!(rows_read, 2900);
     let lost = rows.damage();
     assert_eq!((lost.len(), lost[0].path.as_str()), (1, broken.to_str().unwrap()));
     assert_eq!((lost[0].damage.bytes.clone(), lost[0].damage.rows_lost), (0..20, None));
 }
 
-/// A reader that is dropped early leaves no thread waiting, and several may be read in turns.
+/// A reader that is dropped early leaves no thread waiting, and several readers may take turns.
 #[test]
 fn readers_may_be_dropped_and_take_turns() {
     let dir = tempfile::tempdir().unwrap();
@@ -123,7 +123,7 @@ fn readers_may_be_dropped_and_take_turns() {
 }
 
 #[test]
-fn plans_are_read_where_they_come_to() {
+fn plans_are_read_from_their_bytes() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());
     let request = scan(dir.path()).unwrap().columns(["n"]).filter("p > 0 and n < 2500").split_bytes(200);
@@ -131,7 +131,7 @@ fn plans_are_read_where_they_come_to() {
     let shares = request.plan().unwrap();
     assert!(cut.splits.iter().all(|split| matches!(split.part, Part::Cut(_))));
     assert!(shares.splits.iter().all(|split| matches!(split.part, Part::Share { of: 2.., .. })));
-    // Those of p = 0 are not in it.
+    // The files of p = 0 are left out.
     assert_eq!(cut.splits.len(), 20);
     for plan in [cut, shares] {
         let there = Plan::from_bytes(&plan.to_bytes().unwrap(), &Bound::default()).unwrap();
@@ -145,45 +145,45 @@ fn plans_are_read_where_they_come_to() {
 }
 
 #[test]
-fn plans_leave_out_what_metadata_exclude() {
+fn plans_leave_out_units_that_metadata_exclude() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());
     write(&dir.path().join("p=3/0.orc"), &[("n", longs(3000..5000))], &[("stripe_rows", 100)]);
     let request = scan(dir.path()).unwrap().columns(["n"]).split_bytes(200);
     let request = request.filter("n in (1999, 2000, 3950, 4149) or n > 4980");
-    let shares = request.clone().most_opened(30).plan().unwrap();
+    let shares = request.clone().max_opened(30).plan().unwrap();
     assert!(shares.splits.iter().all(|split| matches!(split.part, Part::Share { .. })));
-    let (few, pruned) = request.clone().most_opened(31).plan_and_pruned().unwrap();
+    let (few, pruned) = request.clone().max_opened(31).plan_and_pruned().unwrap();
     assert_eq!(pruned, 28 + 17, "the other files of one stripe each, and the other stripes");
     assert!(few.splits.iter().all(|split| matches!(split.part, Part::Cut(_))));
     assert_eq!(few.splits.len(), 5, "two files, and three stripes of another");
     for plan in [shares, few] {
         let there = Plan::from_bytes(&plan.to_bytes().unwrap(), &Bound::default()).unwrap();
-        let found = numbers(there.read()).unwrap();
-        assert!(found.into_iter().eq([1999, 2000, 3950, 4149].into_iter().chain(4981..5000)));
+        let values = numbers(there.read()).unwrap();
+        assert!(values.into_iter().eq([1999, 2000, 3950, 4149].into_iter().chain(4981..5000)));
     }
-    let nothing = request.clone().filter("p = 3 and n < 3000").most_opened(31).plan().unwrap();
+    let nothing = request.clone().filter("p = 3 and n < 3000").max_opened(31).plan().unwrap();
     assert!(nothing.splits.is_empty());
-    // A file that cannot be opened is an error when it is read, as ever.
+    // A file that cannot be opened is an error when it is read.
     std::fs::write(dir.path().join("p=1/15.orc"), b"ORC and nothing else").unwrap();
     let request = scan(dir.path()).unwrap().columns(["n"]).split_bytes(200).filter("n = 2500");
-    let plan = request.most_opened(31).plan().unwrap();
+    let plan = request.max_opened(31).plan().unwrap();
     let (_, e) = numbers(plan.read()).unwrap_err();
     assert!(e.to_string().contains("15.orc"), "{e}");
 }
 
 #[test]
-fn the_first_file_tells_whether_metadata_say_what_is_asked() {
+fn the_first_file_shows_whether_metadata_suffice() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());
     let all = scan(dir.path()).unwrap();
-    let says = |request: &ScanBuilder| {
+    let suffice = |request: &ScanBuilder| {
         let ends = |units: &[Extremes]| units.iter().flat_map(|unit| &unit.columns).all(|c| c.ends.is_some());
-        request.first_says(ends).unwrap()
+        request.metadata_suffice(ends).unwrap()
     };
     let (rows, numbers) = (all.clone().columns::<&str>([]), all.clone().columns(["n"]));
-    assert!(says(&rows) && says(&numbers));
-    assert!(says(&rows.clone().filter("p > 0")), "folders alone decide which rows pass");
+    assert!(suffice(&rows) && suffice(&numbers));
+    assert!(suffice(&rows.clone().filter("p > 0")), "folders alone decide which rows pass");
     for other in [
         rows.clone().filter("n > 5"),
         rows.clone().filter("p > 99"),
@@ -191,15 +191,15 @@ fn the_first_file_tells_whether_metadata_say_what_is_asked() {
         rows.clone().limit(5),
         numbers.clone().limit(5),
     ] {
-        assert!(!says(&other), "{other:?}");
+        assert!(!suffice(&other), "{other:?}");
     }
-    assert!(!numbers.first_says(|_| false).unwrap());
+    assert!(!numbers.metadata_suffice(|_| false).unwrap());
     std::fs::write(dir.path().join("p=0/00.orc"), b"ORC and nothing else").unwrap();
-    assert!(!says(&scan(dir.path()).unwrap().columns::<&str>([])), "reported when its rows are read");
+    assert!(!suffice(&scan(dir.path()).unwrap().columns::<&str>([])), "reported when its rows are read");
 }
 
 #[test]
-fn a_file_that_was_changed_since_it_was_planned_is_an_error() {
+fn a_file_changed_since_planning_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());
     let plan = scan(dir.path()).unwrap().plan().unwrap();
@@ -208,7 +208,7 @@ fn a_file_that_was_changed_since_it_was_planned_is_an_error() {
     assert!(e.to_string().contains("was changed since it was listed"), "{e}");
 }
 
-/// As Hive reads files whose columns have no names, and as Iceberg fills what older files lack.
+/// By position, as Hive reads files without column names; with defaults, as Iceberg fills columns that older files lack.
 #[test]
 fn columns_by_position_and_defaults() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Opening: what is read for it, what another process need not read again, what is refused.
+//! Opening: which bytes it reads, reopening in another process without reading, and its errors.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::ops::Range;
@@ -52,7 +52,7 @@ fn rows(file: &coldframe::File) -> usize {
 }
 
 #[test]
-fn a_file_is_opened_by_one_request_and_elsewhere_by_none() {
+fn opening_takes_one_request_and_reopening_none() {
     let source = Logged::new("binary_lz4.rc");
     let file =
         open_source(Source::file("a.rc", source.clone()), None, &OpenOptions::default(), Vec::new()).unwrap();
@@ -69,7 +69,7 @@ fn a_file_is_opened_by_one_request_and_elsewhere_by_none() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn opening_errors_name_the_reason() {
     let bytes = |b: &'static [u8]| Source::file("x", Arc::new(Bytes::from_static(b)));
     assert!(detect(&bytes(b"PAR1....")).unwrap().is_none());
     let open_bytes =
@@ -96,7 +96,7 @@ fn what_cannot_be_opened_says_why() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_nothing_behind() {
+fn a_failed_write_leaves_no_file() {
     use arrow_array::{ArrayRef, Int32Array, RecordBatch, RecordBatchIterator};
     let folder = std::env::temp_dir().join(format!("coldframe-open-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

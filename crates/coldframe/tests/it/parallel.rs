@@ -1,4 +1,4 @@
-//! Several threads give the rows of one, in order, and the error of one.
+//! Several threads return the same rows, in the same order, and the same error as one thread.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ fn bytes() -> Vec<u8> {
 const AHEAD: Ahead = Ahead { split_bytes: 1, waiting_bytes: 1 << 20 };
 
 fn all(mut scan: TableScan) -> Result<Vec<RecordBatch>, Error> {
-    let mut found = Vec::new();
+    let mut batches = Vec::new();
     while let Some(batch) = scan.next_batch()? {
-        found.push(batch);
+        batches.push(batch);
     }
-    Ok(found)
+    Ok(batches)
 }
 
-fn side_by_side(file: &File, threads: usize) -> Result<Vec<RecordBatch>, Error> {
+fn in_parallel(file: &File, threads: usize) -> Result<Vec<RecordBatch>, Error> {
     all(TableScan::try_new_parallel(file.clone(), Scan { threads, ..Scan::default() }, AHEAD)?)
 }
 
@@ -43,21 +43,21 @@ fn threads_give_the_same_rows_in_the_same_order() {
     let want = alone(&file).unwrap();
     assert!(want.len() > 4);
     for threads in [2, 3, 16] {
-        assert_eq!(side_by_side(&file, threads).unwrap(), want);
+        assert_eq!(in_parallel(&file, threads).unwrap(), want);
     }
 }
 
 #[test]
-fn damage_is_the_error_that_one_thread_finds() {
+fn several_threads_return_the_error_of_one_thread() {
     let mut bytes = bytes();
     let middle = bytes.len() / 2;
     bytes.iter_mut().skip(middle).take(64).for_each(|b| *b = 0xff);
     let file = open(bytes.into());
     let want = alone(&file).unwrap_err();
-    assert_eq!(side_by_side(&file, 4).unwrap_err().to_string(), want.to_string());
+    assert_eq!(in_parallel(&file, 4).unwrap_err().to_string(), want.to_string());
 }
 
-/// No thread starts before a row is requested, and a reader that is dropped early leaves none waiting for it.
+/// No thread starts before a row is requested, and a reader that is dropped early leaves no thread waiting.
 #[test]
 fn a_scan_may_be_dropped_at_any_time() {
     let file = open(bytes().into());

@@ -1,16 +1,15 @@
-//! The same decoder using pointers, for processors with SSSE3.
+//! The LZ4 decoder with pointers, for processors with SSSE3.
 //!
 //! ```text
-//! src  | read | at ▸ .. | end                        a copy reads 16 or 32 bytes at a time: only if that many are left
+//! src  | read | at ▸ .. | end                        a copy reads 16 or 32 bytes at a time, if as many are left
 //! dst  | start .. | to ▸ .. | end | SLACK |          and may write as many beyond the requested output
 //! ```
-//!
-//! The tests put each end of both buffers next to an inaccessible page: no copy reaches farther than stated here.
-//!
-//! It checks the same as the safe decoder, but once per literal run and match instead of once per 16 bytes. On the chunks of a table of
-//! numbers, prices and times it decodes 4 to 15 GB/s, the safe one 1.0 to 3.4 (a shared x86-64 machine, one core).
+//! The tests put each end of both buffers next to an inaccessible page, so that no copy reaches farther.
+//! It makes the same checks as the safe decoder, but once per literal run and match instead of once per 16 bytes. On the
+//! chunks of a table of numbers, prices and times it decodes 4 to 15 GB/s, the safe decoder 1.0 to 3.4 (a shared x86-64
+//! machine, one core).
 
-#![expect(unsafe_code, reason = "four times as fast as the safe decoder, which a test compares it with")]
+#![expect(unsafe_code, reason = "four times as fast as the safe decoder; a test compares them")]
 
 use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128};
 use std::ptr;
@@ -104,7 +103,7 @@ impl Decoder {
         }
     }
 
-    /// The rest of a length whose token says 15.
+    /// The rest of a length whose token has the value 15.
     #[inline(always)]
     fn longer(&mut self) -> Option<usize> {
         let mut length = 15usize;

@@ -1,4 +1,4 @@
-//! The same with AVX-512 (VBMI) and GFNI: tiles of 512 values, 64 bytes of a plane at a time.
+//! The transposition with AVX-512 (VBMI) and GFNI: tiles of 512 values, 64 bytes of a plane at a time.
 //!
 //! ```text
 //! 8 planes x 64 bytes ──shuffle──▶ 8 vectors, vector s with bytes 8s .. 8s+7 of each plane
@@ -10,8 +10,8 @@
 //! transposed, because the instruction counts its rows from the other end. Unpacking stays within 16 bytes, so the bytes are first
 //! permuted such that whole vectors come out in order.
 //!
-//! Measured on one core of a shared x86-64 machine, chunks of 8 KiB: 22 GB/s for values of four and of eight bytes; SSE2 reaches
-//! 4.8 and 4.5. The functions are safe except that they need these instructions.
+//! Measured on one core of a shared x86-64 machine, chunks of 8 KiB: 22 GB/s for values of four and of eight bytes; SSE2
+//! reaches 4.8 and 4.5. The functions are safe if the processor has these instructions.
 
 #![expect(unsafe_code, reason = "loads and stores of whole vectors, five times as fast as SSE2")]
 
@@ -104,7 +104,7 @@ fn byte_of(
     places: __m512i,
 ) -> [__m512i; 8] {
     let row = |j: usize| {
-        // Every caller has checked that they exist.
+        // The callers have checked that these bytes exist.
         let plane = planes.get((k * 8 + j) * stride + at..).and_then(|p| p.first_chunk());
         plane.map_or(_mm512_setzero_si512(), |bytes| load(bytes))
     };
@@ -120,8 +120,8 @@ fn byte_of(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn turned([r0, r1, r2, r3, r4, r5, r6, r7]: [__m512i; 8]) -> [__m512i; 8] {
-    // First words 0 (even) and 1 (odd) of each 16 bytes, of two rows; then, of four rows, those of 16 bytes 0 and 2, 1
-    // and 3; then of eight.
+    // First words 0 (even) and 1 (odd) of each 16 bytes, for two rows; then 16 bytes 0 and 2, and 1 and 3, for four rows;
+    // then for eight rows.
     let even = |a, b| _mm512_unpacklo_epi64(a, b);
     let odd = |a, b| _mm512_unpackhi_epi64(a, b);
     let front = |a, b| _mm512_shuffle_i64x2::<0b10_00_10_00>(a, b);

@@ -9,7 +9,7 @@ use coldframe_core::arrays::blocks::{BlockViews, Blocks};
 use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{Error, Result};
 
-use super::{ColumnReader, Segment, Values, no_dictionary, not_this, places};
+use super::{ColumnReader, Segment, Values, no_dictionary, places, wrong_encoding};
 
 impl ColumnReader {
     /// The next `n` rows, or fewer as in [`Self::read_some`].
@@ -36,7 +36,7 @@ impl ColumnReader {
                     let contents = contents.as_ref().filter(|_| from.is_some());
                     view(ends, from.unwrap_or(0), (values, contents), &segment, (&mut all, &mut column))
                 }
-                _ => Err(not_this()),
+                _ => Err(wrong_encoding()),
             })?;
         }
         all.weigh(column.long());
@@ -48,8 +48,8 @@ impl ColumnReader {
     }
 }
 
-/// Appends views of contiguous values. `ends` begins with the first one's start, counted from `base` in `values`, which are all
-/// of `contents` if they are in a block that may be kept.
+/// Appends views of contiguous values. `ends` begins with the first value's start, relative to `base` in `values`.
+/// `contents`: the block with the values, if views may refer to it.
 fn view(
     ends: &[u32],
     base: usize,

@@ -1,4 +1,4 @@
-//! Stated filters: what they parse to, what they mean for rows, what remains of them if columns are known.
+//! Filters as text: parsing, evaluation, and simplification by known columns.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn table() -> RecordBatch {
     let a: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, None, Some(3)]));
     let inner = Fields::from(vec![Field::new("a", DataType::Int64, true)]);
     let structs = StructArray::new(inner, vec![a], Some(vec![true, true, false, true].into()));
-    let words: DictionaryArray<arrow_array::types::Int8Type> =
+    let dictionary: DictionaryArray<arrow_array::types::Int8Type> =
         vec![Some("p"), Some("q"), None, Some("p")].into_iter().collect();
     let d = Decimal128Array::from(vec![Some(123), None, Some(-500), Some(9999)]);
     let fixed = FixedSizeBinaryArray::try_from_sparse_iter_with_size(
@@ -40,7 +40,7 @@ fn table() -> RecordBatch {
         ("clock", Arc::new(Time64MicrosecondArray::from(vec![Some(0), Some(1), None, Some(3_600_000_000)]))),
         ("st", Arc::new(structs)),
         ("u", Arc::new(UInt64Array::from(vec![Some(0), Some(1), None, Some(u64::MAX)]))),
-        ("dict", Arc::new(words)),
+        ("dict", Arc::new(dictionary)),
     ];
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap()
 }
@@ -120,7 +120,7 @@ fn sql_text_means_what_sql_means() {
 }
 
 #[test]
-fn mistakes_name_their_place() {
+fn syntax_errors_name_their_position() {
     for (text, message) in [
         ("", "position 1: expected a column or a literal, found the end"),
         ("x >", "position 4: expected a literal, found the end"),
@@ -145,7 +145,7 @@ fn mistakes_name_their_place() {
 }
 
 #[test]
-fn what_does_not_fit_the_columns() {
+fn filters_that_do_not_fit_the_columns() {
     for (text, message) in [
         ("zz = 1", "the filter names column `zz`; the columns are `x`, `s`"),
         ("x = 'a'", "column `x` of type Int32 cannot be compared with 'a'"),
@@ -166,7 +166,7 @@ fn what_does_not_fit_the_columns() {
 }
 
 #[test]
-fn names_in_another_case_must_be_clear() {
+fn names_in_another_case_must_be_unambiguous() {
     let field = |name: &str| Field::new(name, DataType::Int64, true);
     let schema =
         Schema::new(vec![field("A"), field("a"), field("Bc"), field("twice"), field("twice"), field("s.t")]);
@@ -174,7 +174,7 @@ fn names_in_another_case_must_be_clear() {
     assert_eq!(name("a").unwrap(), "a");
     assert_eq!(name("bC").unwrap(), "Bc");
     assert_eq!(name("S.T").unwrap(), "s.t");
-    assert!(name("twice").unwrap_err().contains("of which there are 2"));
+    assert!(name("twice").unwrap_err().contains("which occurs 2 times"));
     let e = resolve(&Schema::new(vec![field("Ab"), field("aB")]), "AB").unwrap_err();
     assert!(e.to_string().contains("the filter names column `AB`"));
 }

@@ -140,7 +140,7 @@ fn naive(condition: &Condition, row: &Row) -> Option<bool> {
     }
 }
 
-/// Whether it has no unknown constant: those count as false once negations are at the leaves.
+/// Whether it has no unknown constant: `bind` turns those into false.
 fn is_plain(condition: &Condition) -> bool {
     match condition {
         Condition::Constant(v) => v.is_some(),
@@ -159,8 +159,8 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap()
 }
 
-/// What a unit of these rows could guarantee: integers have bounds, and whether there are nulls is known for
-/// all.
+/// The bounds of a unit with these rows: minima and maxima of integers, and for all columns whether there are
+/// nulls.
 fn bounds(rows: &[Row], column: &str) -> ColumnBounds {
     let integers: Vec<i8> = rows.iter().filter_map(|r| r.0).collect();
     let bound =
@@ -199,7 +199,7 @@ proptest! {
         if answers.contains(&Some(true)) {
             prop_assert!(predicate.may_match(&|column| Some(bounds(&rows, column))), "{}", condition);
         }
-        // What is known of a column changes no answer.
+        // Knowing a column's value changes no result.
         for (row, answer) in rows.iter().zip(&expected) {
             let known = |name: &str| (name == "i").then(|| Arc::new(Int8Array::from(vec![row.0])) as ArrayRef);
             let rest = condition.given(&batch.schema(), &known).unwrap();

@@ -1,4 +1,4 @@
-//! Columns are arranged to a schema: reordered, widened, filled with null.
+//! Arrangement of columns: order, names, missing fields.
 
 use arrow_array::types::Int64Type;
 use arrow_array::*;
@@ -32,7 +32,7 @@ fn wide() -> StructArray {
     structs(&[("B", b), ("c", c), ("A", a)], Some(vec![true, false, true]))
 }
 
-/// `kind` with bigints for integers: types are not what is changed.
+/// `kind` with bigints for integers; `with_fields` must not change types.
 fn wider(kind: &DataType) -> DataType {
     match kind {
         DataType::Int32 => DataType::Int64,
@@ -44,23 +44,23 @@ fn wider(kind: &DataType) -> DataType {
 }
 
 #[track_caller]
-fn grows(array: &ArrayRef, target: &DataType, expected: &ArrayRef) {
+fn check_with_fields(array: &ArrayRef, target: &DataType, expected: &ArrayRef) {
     let rows = array.len();
     for (start, length) in [(0, rows), (1, rows - 1), (rows - 1, 1), (0, 0)] {
-        let found = with_fields(&array.slice(start, length), target).unwrap();
-        found.to_data().validate_full().unwrap();
-        assert_eq!(&found, &expected.slice(start, length));
+        let array_made = with_fields(&array.slice(start, length), target).unwrap();
+        array_made.to_data().validate_full().unwrap();
+        assert_eq!(&array_made, &expected.slice(start, length));
     }
 }
 
 #[test]
-fn fields_of_other_files_are_null() {
+fn missing_fields_are_null() {
     let target = wider(wide().data_type());
-    grows(&(Arc::new(narrow()) as ArrayRef), &target, &(Arc::new(wide()) as ArrayRef));
+    check_with_fields(&(Arc::new(narrow()) as ArrayRef), &target, &(Arc::new(wide()) as ArrayRef));
 }
 
 #[test]
-fn within_lists_and_maps_too() {
+fn missing_fields_in_lists_and_maps_are_null() {
     let nulls = || Some(NullBuffer::from(vec![true, false, true]));
     let offsets = || OffsetBuffer::<i32>::new(vec![0, 1, 1, 3].into());
     let list = |values: StructArray| -> ArrayRef {
@@ -77,12 +77,12 @@ fn within_lists_and_maps_too() {
         let pairs = StructArray::new(fields, vec![keys, Arc::new(values)], None);
         Arc::new(MapArray::new(entries, offsets(), pairs, nulls(), false))
     };
-    grows(&list(narrow()), list(wide()).data_type(), &list(wide()));
-    grows(&map(narrow()), map(wide()).data_type(), &map(wide()));
+    check_with_fields(&list(narrow()), list(wide()).data_type(), &list(wide()));
+    check_with_fields(&map(narrow()), map(wide()).data_type(), &map(wide()));
 }
 
 #[test]
-fn a_default_fills_what_is_missing_where_there_is_a_struct() {
+fn defaults_fill_missing_fields_of_structs() {
     let wanted = structs(
         &[
             ("a", Arc::new(Int32Array::from(vec![1]))),
@@ -99,16 +99,16 @@ fn a_default_fills_what_is_missing_where_there_is_a_struct() {
     let default = |field: &Field| (field.name() == "d").then(|| seven.clone());
     let made = with_defaults(&array.slice(1, 1), &list, &default).unwrap();
     made.to_data().validate_full().unwrap();
-    let found = made.as_list::<i32>().value(0);
-    let found = found.as_struct();
-    assert_eq!((found.len(), found.is_null(0), found.is_null(1)), (2, true, false));
-    assert_eq!(found.column(1).as_primitive::<arrow_array::types::Int32Type>().value(1), 7);
-    // A struct that is missing is null: its fields' defaults are those of structs that are there.
-    assert_eq!(found.column(2).null_count(), 2);
+    let structs_made = made.as_list::<i32>().value(0);
+    let structs_made = structs_made.as_struct();
+    assert_eq!((structs_made.len(), structs_made.is_null(0), structs_made.is_null(1)), (2, true, false));
+    assert_eq!(structs_made.column(1).as_primitive::<arrow_array::types::Int32Type>().value(1), 7);
+    // A missing struct is null: defaults apply only to fields of structs that exist.
+    assert_eq!(structs_made.column(2).null_count(), 2);
 }
 
 #[test]
-fn what_is_not_of_the_kind_is_given_back() {
+fn arrays_of_another_kind_are_unchanged() {
     let array: ArrayRef = Arc::new(narrow());
     for target in [DataType::Int64, array.data_type().clone()] {
         assert!(Arc::ptr_eq(&with_fields(&array, &target).unwrap(), &array));
@@ -120,10 +120,10 @@ fn what_is_not_of_the_kind_is_given_back() {
 
 #[test]
 fn fields_that_differ_in_case_only_are_refused() {
-    let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
-    let twice: ArrayRef = Arc::new(structs(&[("a", one.clone()), ("A", one)], None));
+    let child: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let twice: ArrayRef = Arc::new(structs(&[("a", child.clone()), ("A", child)], None));
     let error = with_fields(&twice, narrow().data_type()).unwrap_err().to_string();
-    assert!(error.contains("has fields that differ in case only, or not at all"), "{error}");
+    assert!(error.contains("has fields whose names are equal but for case"), "{error}");
     assert!(Arc::ptr_eq(&with_fields(&twice, twice.data_type()).unwrap(), &twice));
 }
 
@@ -137,55 +137,60 @@ fn rows(columns: &[(&str, ArrayRef)]) -> RecordBatch {
 }
 
 #[test]
-fn columns_by_name_in_the_tables_order_and_their_own_types() {
-    let one: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
-    let two: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
-    let batch =
-        rows(&[("NAME", two.clone()), ("Id", one.clone()), ("id", two.clone()), ("dropped", one.clone())]);
+fn columns_are_in_the_tables_order_with_their_own_types() {
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let batch = rows(&[
+        ("NAME", texts.clone()),
+        ("Id", numbers.clone()),
+        ("id", texts.clone()),
+        ("dropped", numbers.clone()),
+    ]);
     let table = [
         ("ID", DataType::Int64),
         ("Id", DataType::Int64),
         ("name", DataType::Utf8),
         ("at", DataType::Date32),
     ];
-    let found = arrangement(&table).arrange(&batch).unwrap();
-    // Of two that differ in case only, the one that is meant; the last where none is.
+    let arranged = arrangement(&table).arrange(&batch).unwrap();
+    // An exact match takes precedence; otherwise the last name that differs only in case.
     let nulls: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 2]));
-    assert_eq!(found, rows(&[("ID", two.clone()), ("Id", one), ("name", two), ("at", nulls)]));
+    assert_eq!(arranged, rows(&[("ID", texts.clone()), ("Id", numbers), ("name", texts), ("at", nulls)]));
 }
 
 #[test]
-fn new_names_count_where_they_are_as_many() {
-    let one: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
-    let two: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
-    let batch = rows(&[("_col0", one.clone()), ("_col1", two.clone())]);
+fn new_names_apply_only_if_their_number_matches() {
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let batch = rows(&[("_col0", numbers.clone()), ("_col1", texts.clone())]);
     let mut arrangement = arrangement(&[("name", DataType::Utf8), ("É", DataType::Int32)]);
     arrangement.names = Some(vec!["é".into(), "name".into()]);
-    assert_eq!(arrangement.arrange(&batch).unwrap(), rows(&[("name", two), ("É", one)]));
+    assert_eq!(arrangement.arrange(&batch).unwrap(), rows(&[("name", texts), ("É", numbers)]));
     arrangement.names = Some(vec!["é".into()]);
     assert!(arrangement.arrange(&batch).unwrap().columns().iter().all(|column| column.null_count() == 2));
 }
 
 #[test]
 fn constants_are_repeated() {
-    let one: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
     let mut arrangement =
         arrangement(&[("region", DataType::Utf8), ("day", DataType::Date32), ("id", DataType::Int32)]);
     let region: ArrayRef = Arc::new(StringArray::from(vec!["us", "eu"]).slice(1, 1));
     arrangement.constants.insert("region".into(), region.clone());
     arrangement.constants.insert("day".into(), Arc::new(NullArray::new(1)));
-    let found = arrangement.arrange(&rows(&[("id", one.clone()), ("region", one.clone())])).unwrap();
+    let arranged =
+        arrangement.arrange(&rows(&[("id", numbers.clone()), ("region", numbers.clone())])).unwrap();
     let regions: ArrayRef = Arc::new(StringArray::from(vec!["eu", "eu"]));
     let days: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 2]));
-    assert_eq!(found, rows(&[("region", regions), ("day", days), ("id", one.clone())]));
+    assert_eq!(arranged, rows(&[("region", regions), ("day", days), ("id", numbers.clone())]));
     arrangement.constants.insert("region".into(), region.slice(0, 0));
-    let error = arrangement.arrange(&rows(&[("id", one)])).unwrap_err().to_string();
+    let error = arrangement.arrange(&rows(&[("id", numbers)])).unwrap_err().to_string();
     assert!(error.contains("constant region: expected one value, found 0"), "{error}");
 }
 
 #[test]
 fn a_table_has_columns() {
-    let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
-    let error = arrangement(&[]).arrange(&rows(&[("id", one)])).unwrap_err().to_string();
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let error = arrangement(&[]).arrange(&rows(&[("id", numbers)])).unwrap_err().to_string();
     assert!(error.contains("a table without columns"), "{error}");
 }

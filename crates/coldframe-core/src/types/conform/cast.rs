@@ -1,8 +1,8 @@
-//! Converts values to another type of their family if each of them keeps its value.
+//! Converts values to another type of the same family, if all values are preserved.
 //!
-//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening, its
-//! result is converted back and compared. Three may round, since the target is known to be inexact or coarser: double
-//! to float, decimals to floats, floats to decimals.
+//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening,
+//! its result is converted back and compared. Three conversions may round, since their target is inexact or
+//! coarser by nature: double to float, decimals to floats, floats to decimals.
 
 use std::sync::Arc;
 
@@ -44,15 +44,15 @@ impl Family {
 
 /// `array`, whose type is not the target's.
 pub(super) fn cast(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
-    let found = array.data_type();
-    let family = Family::of(found).filter(|family| Family::of(target) == Some(*family));
+    let own = array.data_type();
+    let family = Family::of(own).filter(|family| Family::of(target) == Some(*family));
     let made = match family {
         Some(Family::Bytes) => bytes(array, target),
         Some(_) => exact(array, target),
-        None => return Err(column.refused(target, found)),
+        None => return Err(column.refused(target, own)),
     };
     made.map_err(|reason| {
-        Error::schema(format!("column {column}: expected {target}, found {found} ({reason})"))
+        Error::schema(format!("column {column}: expected {target}, found {own} ({reason})"))
     })
 }
 
@@ -62,30 +62,30 @@ fn kernel(array: &dyn Array, target: &DataType) -> Result<ArrayRef, ArrowError> 
 }
 
 fn changed() -> ArrowError {
-    ArrowError::CastError("a value would not be the same there".into())
+    ArrowError::CastError("a value would change".into())
 }
 
 fn exact(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
-    let found = array.data_type();
-    if found.is_floating() && target.is_integer() {
-        demand_whole(array)?;
+    let own = array.data_type();
+    if own.is_floating() && target.is_integer() {
+        check_whole(array)?;
         return kernel(array, target);
     }
-    if found.is_decimal() && target.is_decimal() {
+    if own.is_decimal() && target.is_decimal() {
         return rescaled(array, target);
     }
     checked(array, target)
 }
 
 fn checked(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
-    let (found, made) = (array.data_type(), kernel(array, target)?);
+    let (own, made) = (array.data_type(), kernel(array, target)?);
     // A value that does not fit on the way back is not the same either.
-    let same = !may_round(found, target) || kernel(&made, found).is_ok_and(|back| &back == array);
+    let same = !may_round(own, target) || kernel(&made, own).is_ok_and(|back| &back == array);
     if same { Ok(made) } else { Err(changed()) }
 }
 
-/// Decimals in another width or scale. The kernel assumes that a value has at most its type's digits: with another one
-/// it would panic or wrap, and a null's bytes are arbitrary.
+/// Decimals in another width or scale. The kernel panics or wraps if a value has more digits than its type
+/// allows, and a null's bytes are arbitrary.
 fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     fn settled<T: DecimalType>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let decimals = array.as_primitive::<T>();
@@ -106,24 +106,24 @@ fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError>
 }
 
 /// An error if a number has a fraction, or is NaN or infinite. (Converting back would distinguish -0.0.)
-fn demand_whole(array: &ArrayRef) -> Result<(), ArrowError> {
+fn check_whole(array: &ArrayRef) -> Result<(), ArrowError> {
     let wide = kernel(array, &DataType::Float64)?;
     let whole = wide.as_primitive::<Float64Type>().iter().flatten().all(|value| value == value.trunc());
     if whole { Ok(()) } else { Err(changed()) }
 }
 
 /// Whether the kernel may change a value.
-fn may_round(found: &DataType, target: &DataType) -> bool {
+fn may_round(own: &DataType, target: &DataType) -> bool {
     use DataType::*;
-    match (found, target) {
+    match (own, target) {
         (Int8 | UInt8, Float16 | Float32 | Float64) => false,
         (Int16 | UInt16, Float32 | Float64) => false,
         (Int32 | UInt32, Float64) => false,
-        (found, target) if found.is_integer() && target.is_floating() => true,
-        (found, target) if found.is_floating() || target.is_floating() => false,
+        (own, target) if own.is_integer() && target.is_floating() => true,
+        (own, target) if own.is_floating() || target.is_floating() => false,
         (Date64, Date32) => true,
-        _ => match (digits(found), digits(target)) {
-            (Some(found), Some(target)) => target < found,
+        _ => match (digits(own), digits(target)) {
+            (Some(own), Some(target)) => target < own,
             _ => false,
         },
     }
@@ -149,23 +149,23 @@ fn digits(kind: &DataType) -> Option<i8> {
 
 /// Text and bytes in another layout; bytes that become text must be UTF-8.
 fn bytes(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
-    let found = array.data_type();
-    match (found, target) {
+    let own = array.data_type();
+    match (own, target) {
         // Arrow converts these only via plain bytes.
         (DataType::FixedSizeBinary(_), target) if target.is_string() => {
             bytes(&kernel(array, &DataType::Binary)?, target)
         }
-        (found, DataType::FixedSizeBinary(_)) if found.is_string() || *found == DataType::BinaryView => {
+        (own, DataType::FixedSizeBinary(_)) if own.is_string() || *own == DataType::BinaryView => {
             kernel(&kernel(array, &DataType::Binary)?, target)
         }
         (DataType::Binary, DataType::Utf8) => text::<i32>(array),
         (DataType::LargeBinary, DataType::LargeUtf8) => text::<i64>(array),
-        (found, target) if found.is_binary() && target.is_string() => lenient_text(array, target),
+        (own, target) if own.is_binary() && target.is_string() => lenient_text(array, target),
         _ => kernel(array, target),
     }
 }
 
-/// The bytes unchanged, checked once. Those of other slices are not checked.
+/// The bytes without a copy, checked at once. Bytes outside the slice are not checked.
 fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let binary: &GenericBinaryArray<O> = array.as_binary();
     let (start, length, offsets) = window(binary.offsets());

@@ -14,14 +14,15 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use arrow_select::take::take;
 
-use super::{Column, declared, demand_values, retyped, unfit};
+use super::{Column, check_values, declared, retyped, unfit};
 
 /// Fields are matched by name, in any order; by position if names occur twice.
 pub(super) fn structure(array: &ArrayRef, fields: &Fields, column: Column<'_>) -> Result<ArrayRef> {
     let structs = array.as_struct();
     let children = chosen(structs, fields, column)?;
     let children = children.into_iter().zip(fields).map(|(child, field)| {
-        // A slice is applied to the children, their parents' nulls are not, as the new parent requires.
+        // The children are sliced like their parent, but do not include its nulls, as the new parent
+        // requires.
         retyped(child, field.data_type(), column.field(field.name()))
     });
     assembled(fields, children.collect::<Result<_>>()?, structs.nulls(), structs.len(), column)
@@ -54,7 +55,7 @@ fn assembled(
     column: Column<'_>,
 ) -> Result<ArrayRef> {
     for (child, field) in children.iter().zip(fields) {
-        demand_values(child, field, nulls, column.field(field.name()))?;
+        check_values(child, field, nulls, column.field(field.name()))?;
     }
     let made = StructArray::try_new_with_length(fields.clone(), children, nulls.cloned(), rows);
     Ok(Arc::new(made.map_err(unfit)?))
@@ -95,7 +96,7 @@ fn narrowed(offsets: impl Iterator<Item = i64>, column: Column<'_>) -> Result<Of
 }
 
 fn too_many(column: Column<'_>) -> Error {
-    Error::schema(format!("column {column}: lists of more elements than offsets of 32 bits reach"))
+    Error::schema(format!("column {column}: lists with more elements than 32-bit offsets can address"))
 }
 
 /// Lists at any positions, in any order.
@@ -128,7 +129,7 @@ fn gathered(
         let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
         (at, if is_null { 0 } else { length })
     });
-    // Views may share elements: their number is counted before memory is allocated.
+    // Views may share elements, so the elements are counted before memory is allocated.
     let mut end = 0_i32;
     let ends = places.clone().map(|(at, length)| {
         let beyond = at.checked_add(length).is_none_or(|end| end > values.len()) && length > 0;
@@ -190,7 +191,7 @@ pub(super) fn branches(
 fn branch(union: &UnionArray, code: i8, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
     let values = union.child(code);
     let mut places = Vec::new(); // of the values that have a row
-    let mut rows = Vec::with_capacity(union.len()); // which of those a row has
+    let mut rows = Vec::with_capacity(union.len()); // the index in `places` of each row's value
     for (row, id) in union.type_ids().iter().enumerate() {
         let place = union.value_offset(row);
         let known = u32::try_from(places.len()).ok();
@@ -201,9 +202,10 @@ fn branch(union: &UnionArray, code: i8, field: &Field, column: Column<'_>) -> Re
                 places.push(place as u64);
             }
             (true, _) => {
-                let found = values.len();
-                let message =
-                    format!("column {column}: expected more than {place} values of a union, found {found}");
+                let count = values.len();
+                let message = format!(
+                    "column {column}: expected a union's branch of more than {place} values, found {count}"
+                );
                 return Err(Error::schema(message));
             }
         }

@@ -1,4 +1,4 @@
-//! Each rule, on whole arrays and on slices of them.
+//! Each conversion, for whole arrays and for slices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ fn becomes(array: impl Array + 'static, expected: impl Array + 'static) {
     let (array, expected): (ArrayRef, ArrayRef) = (Arc::new(array), Arc::new(expected));
     let rows = array.len();
     for (start, length) in [(0, rows), (1, rows - 1), (1, rows - 2), (rows, 0), (rows - 1, 1)] {
-        let found = made(&array.slice(start, length), expected.data_type()).unwrap();
-        assert_eq!(&found, &expected.slice(start, length), "rows {start} to {}", start + length);
+        let converted = made(&array.slice(start, length), expected.data_type()).unwrap();
+        assert_eq!(&converted, &expected.slice(start, length), "rows {start} to {}", start + length);
     }
 }
 
@@ -51,14 +51,14 @@ fn field(name: &str, kind: DataType) -> Field {
 }
 
 #[test]
-fn what_is_as_wanted_is_not_copied() {
+fn columns_of_the_target_type_are_not_copied() {
     let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
     let target = Arc::new(
         schema(DataType::Int64).as_ref().clone().with_metadata(HashMap::from([("k".into(), "v".into())])),
     );
-    let found = conform(&batch(column.clone()), &target).unwrap();
-    assert_eq!(found.schema(), target);
-    assert!(Arc::ptr_eq(found.column(0), &column));
+    let converted = conform(&batch(column.clone()), &target).unwrap();
+    assert_eq!(converted.schema(), target);
+    assert!(Arc::ptr_eq(converted.column(0), &column));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn rows_survive_without_columns() {
 }
 
 #[test]
-fn nulls_are_refused_where_a_field_denies_them() {
+fn nulls_in_fields_that_are_not_nullable_are_refused() {
     let denied = |kind| Arc::new(Schema::new(vec![Field::new("x", kind, false)]));
     let column = batch(Arc::new(Int32Array::from(vec![Some(1), None, None])));
     let error = conform(&column, &denied(DataType::Int64)).unwrap_err().to_string();
@@ -93,13 +93,13 @@ fn nulls_are_refused_where_a_field_denies_them() {
     assert!(error.contains("found 4 nulls"), "{error}");
     // A dictionary's entry may be the null.
     let entries = StringArray::from(vec![None, Some("b")]);
-    let words = DictionaryArray::new(Int8Array::from(vec![0, 1, 0]), Arc::new(entries));
-    let error = conform(&batch(Arc::new(words)), &denied(DataType::Utf8)).unwrap_err().to_string();
+    let dictionary = DictionaryArray::new(Int8Array::from(vec![0, 1, 0]), Arc::new(entries));
+    let error = conform(&batch(Arc::new(dictionary)), &denied(DataType::Utf8)).unwrap_err().to_string();
     assert!(error.contains("found 2 nulls"), "{error}");
 }
 
 #[test]
-fn elements_and_fields_may_deny_nulls_too() {
+fn nulls_in_nested_fields_that_are_not_nullable_are_refused() {
     let list = |nullable| DataType::List(Arc::new(Field::new("item", DataType::Int64, nullable)));
     let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1)]), Some(vec![None])]);
     refused(lists.clone(), list(false), "column x.element is declared NOT NULL, found 1 nulls");
@@ -134,11 +134,11 @@ fn integers_fit_or_are_refused() {
 fn integers_as_floats_are_exact() {
     let (large, larger) = (1_i64 << 60, (1_i64 << 53) + 1);
     becomes(Int64Array::from(vec![large, -3, 0]), Float64Array::from(vec![large as f64, -3.0, 0.0]));
-    refused(Int64Array::from(vec![0, larger]), DataType::Float64, "would not be the same");
-    refused(Int64Array::from(vec![i64::MAX]), DataType::Float64, "would not be the same");
-    refused(UInt64Array::from(vec![u64::MAX]), DataType::Float64, "would not be the same");
-    refused(Int32Array::from(vec![(1 << 24) + 1]), DataType::Float32, "would not be the same");
-    refused(Int16Array::from(vec![2049]), DataType::Float16, "would not be the same");
+    refused(Int64Array::from(vec![0, larger]), DataType::Float64, "would change");
+    refused(Int64Array::from(vec![i64::MAX]), DataType::Float64, "would change");
+    refused(UInt64Array::from(vec![u64::MAX]), DataType::Float64, "would change");
+    refused(Int32Array::from(vec![(1 << 24) + 1]), DataType::Float32, "would change");
+    refused(Int16Array::from(vec![2049]), DataType::Float16, "would change");
     becomes(Int16Array::from(vec![i16::MIN, 1, 2]), Float32Array::from(vec![-32768.0, 1.0, 2.0]));
     let hidden = Int64Array::new(vec![larger, 1].into(), Some(NullBuffer::from(vec![false, true])));
     assert_eq!(made(&(Arc::new(hidden) as ArrayRef), &DataType::Float64).unwrap().null_count(), 1);
@@ -170,22 +170,22 @@ fn decimals_keep_their_digits() {
     let decimals = |values: Vec<Option<i128>>, precision, scale| {
         Decimal128Array::from(values).with_precision_and_scale(precision, scale).unwrap()
     };
-    let found = decimals(vec![Some(120), None, Some(-250)], 9, 2);
-    becomes(found.clone(), decimals(vec![Some(12), None, Some(-25)], 9, 1));
-    becomes(found.clone(), decimals(vec![Some(120_000), None, Some(-250_000)], 20, 5));
-    becomes(found, {
+    let values = decimals(vec![Some(120), None, Some(-250)], 9, 2);
+    becomes(values.clone(), decimals(vec![Some(12), None, Some(-25)], 9, 1));
+    becomes(values.clone(), decimals(vec![Some(120_000), None, Some(-250_000)], 20, 5));
+    becomes(values, {
         let wide = vec![Some(i256::from(120)), None, Some(i256::from(-250))];
         Decimal256Array::from(wide).with_precision_and_scale(50, 2).unwrap()
     });
-    refused(decimals(vec![Some(125)], 9, 2), DataType::Decimal128(9, 1), "would not be the same");
+    refused(decimals(vec![Some(125)], 9, 2), DataType::Decimal128(9, 1), "would change");
     refused(decimals(vec![Some(12_345)], 9, 2), DataType::Decimal128(4, 2), "expected Decimal128(4, 2)");
     // Rounding up must not be hidden by another number of digits.
-    refused(decimals(vec![Some(999)], 3, 1), DataType::Decimal128(3, 0), "would not be the same");
+    refused(decimals(vec![Some(999)], 3, 1), DataType::Decimal128(3, 0), "would change");
     becomes(
         decimals(vec![Some(200), None, Some(-100)], 9, 2),
         Int32Array::from(vec![Some(2), None, Some(-1)]),
     );
-    refused(decimals(vec![Some(199)], 9, 2), DataType::Int32, "would not be the same");
+    refused(decimals(vec![Some(199)], 9, 2), DataType::Int32, "would change");
     becomes(
         Int32Array::from(vec![Some(2), None, Some(-1)]),
         decimals(vec![Some(200), None, Some(-100)], 9, 2),
@@ -203,7 +203,7 @@ fn decimals_keep_their_digits() {
 }
 
 #[test]
-fn decimals_of_more_digits_than_they_say_do_not_pass() {
+fn decimals_beyond_their_precision_are_refused() {
     let huge = i256::from_i128(i128::MAX).wrapping_mul(i256::from(4));
     let wide = |nulls: Option<Vec<bool>>| {
         let values = vec![huge, i256::from(120)];
@@ -317,7 +317,7 @@ fn dates_times_and_durations() {
         Date32Array::from(vec![Some(-1), None, Some(2)]),
         Date64Array::from(vec![Some(-day), None, Some(2 * day)]),
     );
-    refused(Date64Array::from(vec![day + 1]), DataType::Date32, "would not be the same");
+    refused(Date64Array::from(vec![day + 1]), DataType::Date32, "would change");
     refused(Date64Array::from(vec![i64::MAX]), DataType::Date32, "expected Date32");
     becomes(
         Time32MillisecondArray::from(vec![Some(5), None, Some(6)]),
@@ -327,7 +327,7 @@ fn dates_times_and_durations() {
     refused(
         Time64MicrosecondArray::from(vec![5_001]),
         DataType::Time32(TimeUnit::Millisecond),
-        "would not be the same",
+        "would change",
     );
     becomes(
         DurationMillisecondArray::from(vec![Some(-5), None, Some(6)]),
@@ -336,7 +336,7 @@ fn dates_times_and_durations() {
     refused(
         DurationMicrosecondArray::from(vec![-1]),
         DataType::Duration(TimeUnit::Millisecond),
-        "would not be the same",
+        "would change",
     );
     refused(
         DurationSecondArray::from(vec![i64::MAX]),
@@ -424,7 +424,7 @@ fn rows_of(rows: &[Option<Vec<Option<i64>>>]) -> Vec<Option<Vec<Option<i32>>>> {
 }
 
 #[test]
-fn only_the_elements_of_a_slice_are_looked_at() {
+fn only_the_elements_of_a_slice_are_converted() {
     let rows = vec![Some(vec![Some(1_i64 << 40)]), Some(vec![Some(2)]), Some(vec![Some(1 << 41)])];
     let lists: ArrayRef = Arc::new(longs(rows));
     let narrow = DataType::List(Arc::new(field("element", DataType::Int32)));
@@ -444,19 +444,19 @@ fn maps_by_keys_and_values() {
         let nulls = Some(NullBuffer::from(vec![true, false, true, true]));
         MapArray::new(entries, OffsetBuffer::new(vec![0, 2, 2, 2, 3].into()), pairs, nulls, false)
     }
-    let found = map(
+    let source = map(
         ["key_value", "k", "v"],
         LargeStringArray::from(vec!["a", "b", "c"]),
         Int32Array::from(vec![Some(1), None, Some(3)]),
     );
     let keys = StringArray::from(vec!["a", "b", "c"]);
     becomes(
-        found.clone(),
+        source.clone(),
         map(["entries", "key", "value"], keys, Int64Array::from(vec![Some(1), None, Some(3)])),
     );
     let keys = Int64Array::from(vec![1, 2, 3]);
     let other = map(["entries", "key", "value"], keys, Int64Array::from(vec![1, 2, 3]));
-    refused(found, other.data_type().clone(), "column x.key: expected Int64, found LargeUtf8");
+    refused(source, other.data_type().clone(), "column x.key: expected Int64, found LargeUtf8");
 }
 
 #[test]
@@ -472,12 +472,12 @@ fn structs_by_the_names_of_their_fields() {
     let small: ArrayRef = Arc::new(UInt16Array::from(vec![Some(1), Some(2), None]));
     let wide: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None]));
     let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
-    let found = structs(vec![("a", small.clone()), ("b", flags.clone()), ("c", wide.clone())], nulls());
-    becomes(found.clone(), structs(vec![("b", flags.clone()), ("a", wide.clone())], nulls()));
-    becomes(found.clone(), structs(vec![], nulls()));
+    let source = structs(vec![("a", small.clone()), ("b", flags.clone()), ("c", wide.clone())], nulls());
+    becomes(source.clone(), structs(vec![("b", flags.clone()), ("a", wide.clone())], nulls()));
+    becomes(source.clone(), structs(vec![], nulls()));
     let missing = structs(vec![("a", small.clone()), ("z", flags.clone())], None);
     refused(
-        found,
+        source,
         missing.data_type().clone(),
         r#"column x: fields ["z"] are missing, found ["a", "b", "c"]"#,
     );

@@ -1,4 +1,4 @@
-//! Timestamps in another unit: nanoseconds are rounded down to microseconds, everything else is exact.
+//! Timestamps in another unit: nanoseconds are rounded down to microseconds, other conversions are exact.
 
 use crate::{Error, Result};
 use arrow_array::cast::AsArray;
@@ -8,7 +8,8 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::{Column, unfit};
 
-/// `array`, of timestamps, in another unit. Zones are labels: they do not change instants, so all work is on the bare numbers.
+/// `array`, of timestamps, in another unit. Zones are labels that do not change instants, so only the numbers
+/// are converted.
 pub(super) fn timestamps(
     array: &ArrayRef,
     unit: TimeUnit,
@@ -16,18 +17,18 @@ pub(super) fn timestamps(
     target: &DataType,
     column: Column<'_>,
 ) -> Result<ArrayRef> {
-    let found = array.data_type();
-    let DataType::Timestamp(own, label) = found else { return Err(column.refused(target, found)) };
+    let own_type = array.data_type();
+    let DataType::Timestamp(own, label) = own_type else { return Err(column.refused(target, own_type)) };
     if label.is_none() != zone.is_none() {
         return Err(Error::schema(format!(
-            "column {column}: expected {target}, found {found} (an instant is not a wall clock time, which is \
+            "column {column}: expected {target}, found {own_type} (an instant is not a wall clock time, which is \
              timestamp_ntz)"
         )));
     }
-    // In both directions these are the same numbers under another type.
+    // The casts to and from integers keep the numbers.
     let bare = arrow_cast::cast(array, &DataType::Int64).map_err(unfit)?;
     let counted = recounted(bare.as_primitive(), *own, unit).map_err(|reason| {
-        Error::schema(format!("column {column}: {found} does not fit {target} ({reason})"))
+        Error::schema(format!("column {column}: {own_type} does not fit {target} ({reason})"))
     })?;
     arrow_cast::cast(&counted, target).map_err(unfit)
 }

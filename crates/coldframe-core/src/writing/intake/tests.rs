@@ -1,5 +1,4 @@
-//! Arrays of any layout, and slices of them, become what writers accept; what no format can represent is refused by
-//! name.
+//! Arrays of any layout become plain; unsupported columns are refused by name.
 
 use arrow_array::builder::{StringDictionaryBuilder, StringViewBuilder};
 use arrow_array::types::{Int32Type, TimestampNanosecondType};
@@ -15,7 +14,7 @@ fn written(columns: Vec<(&str, ArrayRef)>) -> Vec<RecordBatch> {
 }
 
 #[test]
-fn layouts_become_plain_in_slices_too() {
+fn layouts_become_plain_also_in_slices() {
     let mut dictionary = StringDictionaryBuilder::<Int32Type>::new();
     let mut views = StringViewBuilder::new();
     for text in [Some("a"), None, Some("a text that is longer than twelve bytes"), Some("a")] {
@@ -82,8 +81,8 @@ fn a_dictionary_of_timestamps() {
     let keys = Int32Array::from(vec![Some(1), None, Some(0)]);
     let array: ArrayRef = Arc::new(DictionaryArray::new(keys, values));
     let pieces = written(vec![("t", array)]);
-    let found = pieces.first().unwrap().column(0).as_primitive::<TimestampNanosecondType>().clone();
-    assert_eq!(found.iter().collect::<Vec<_>>(), [Some(6), None, Some(5)]);
+    let values_written = pieces.first().unwrap().column(0).as_primitive::<TimestampNanosecondType>().clone();
+    assert_eq!(values_written.iter().collect::<Vec<_>>(), [Some(6), None, Some(5)]);
 }
 
 #[test]
@@ -100,14 +99,14 @@ fn extension_types_are_their_storage_and_other_metadata_stays() {
 }
 
 #[test]
-fn what_no_format_holds_is_refused_by_its_name() {
+fn unsupported_columns_are_refused_by_name() {
     let mut field = Arc::new(Field::new("x", DataType::Int32, true));
     for _ in 0..MAX_DEPTH {
         field = Arc::new(Field::new("deep", DataType::List(field), true));
     }
     let e = Intake::new(&Schema::new(vec![field])).unwrap_err();
     assert!(!e.is_damage());
-    assert_eq!(e.to_string(), "column `deep`: types nested deeper than 64, which no reader follows");
+    assert_eq!(e.to_string(), "column `deep`: types nested deeper than 64, which readers refuse");
     let child: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
     let struct_of = |nulls: Option<NullBuffer>| {
         StructArray::new(vec![Field::new("a", DataType::Int32, true)].into(), vec![child.clone()], nulls)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::BinaryArray;
-use coldframe_core::arrays::{Words, binary_of_lengths, readable_text};
+use coldframe_core::arrays::{TextDictionary, binary_of_lengths, readable_text};
 use coldframe_core::{Error, ErrorContext, Limits, Result};
 
 use crate::scan::rle::int::IntRle;
@@ -17,7 +17,7 @@ pub(crate) type Dictionaries = Mutex<HashMap<usize, Arc<Dictionary>>>;
 #[derive(Debug)]
 pub(crate) enum Dictionary {
     /// Text, and the indexes of entries that are not UTF-8, which are empty.
-    Text(Words, Vec<usize>),
+    Text(TextDictionary, Vec<usize>),
     /// Bytes: of text that the user declared as binary.
     Bytes(BinaryArray),
 }
@@ -72,5 +72,5 @@ pub(super) fn read(
         return Ok(Dictionary::Bytes(binary_of_lengths(&sizes, bytes.into(), None)?));
     }
     let (text, malformed) = readable_text(&sizes, bytes.into(), None, false)?;
-    Ok(Dictionary::Text(Words::new(text), malformed))
+    Ok(Dictionary::Text(TextDictionary::new(text), malformed))
 }

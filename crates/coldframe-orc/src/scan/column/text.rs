@@ -15,7 +15,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 use bytes::Bytes;
-use coldframe_core::arrays::{Words, binary_of_lengths, readable_text, views, with_nulls};
+use coldframe_core::arrays::{TextDictionary, binary_of_lengths, readable_text, views, with_nulls};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::dictionary::{self, Dictionaries, Dictionary, Most};
@@ -213,7 +213,7 @@ struct ByDictionary {
 
 impl ByDictionary {
     /// The values of the entries in `scratch`, as they are or by their keys.
-    fn text(&mut self, words: &Words, rows: usize, validity: &Validity) -> Result<ArrayRef> {
+    fn text(&mut self, words: &TextDictionary, rows: usize, validity: &Validity) -> Result<ArrayRef> {
         let misread = if self.nullable { self.misread.as_slice() } else { &[] };
         let nulls = with_nulls(validity.nulls.clone(), rows, misread);
         if self.form == Form::TextView {

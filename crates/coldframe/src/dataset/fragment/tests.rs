@@ -1,4 +1,4 @@
-//! A fragment gives a file's rows the columns of the table, and filters as deep as it can.
+//! A fragment converts a file's rows to the table's columns, and pushes filters down as far as possible.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn scan(fragment: &Fragment, columns: Option<&[&str]>, filter: Option<&str>) -> 
     Scan { columns, predicate, limit: Some(2), ..Scan::default() }
 }
 
-fn given(reading: &Reading) -> RecordBatch {
+fn file_batch(reading: &Reading) -> RecordBatch {
     let at = |name: &String| batch().schema().fields().iter().position(|field| field.name() == name).unwrap();
     let places: Vec<usize> = reading.scan.columns.as_ref().unwrap().iter().map(at).collect();
     batch().project(&places).unwrap()
@@ -56,7 +56,7 @@ fn columns_are_the_tables() {
     let reading = fragment.reading(&file(), &scan(&fragment, None, None), "f").unwrap().unwrap();
     assert_eq!(reading.scan.columns, Some(vec!["id".to_owned(), "NAME".to_owned()]));
     assert_eq!(reading.scan.limit, Some(2));
-    let made = reading.adaptation.adapt(&given(&reading)).unwrap();
+    let made = reading.adaptation.adapt(&file_batch(&reading)).unwrap();
     assert_eq!(made.schema_ref(), &fragment.schema);
     assert_eq!(
         made.column(0).as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
@@ -64,15 +64,15 @@ fn columns_are_the_tables() {
     );
     assert_eq!(made.column(2).null_count(), 3);
     assert_eq!(made.column(3).as_primitive::<Int64Type>().values(), &[7, 7, 7]);
-    // No column but rows: a count.
+    // Without columns, batches still have row counts.
     let counting = fragment.reading(&file(), &scan(&fragment, Some(&[]), None), "f").unwrap().unwrap();
-    assert_eq!(counting.adaptation.adapt(&given(&counting)).unwrap().num_rows(), 3);
+    assert_eq!(counting.adaptation.adapt(&file_batch(&counting)).unwrap().num_rows(), 3);
     let e = fragment.reading(&file(), &scan(&fragment, Some(&["x"]), None), "f").unwrap_err();
     assert_eq!(e.to_string(), "no column 'x'; the columns are 'id', 'name', 'at', 'p'");
 }
 
 #[test]
-fn filters_go_as_deep_as_they_can() {
+fn filters_are_pushed_down() {
     let fragment = fragment();
     let pushed = |filter: &str| {
         let reading = fragment.reading(&file(), &scan(&fragment, Some(&["p"]), Some(filter)), "f").unwrap();
@@ -89,22 +89,24 @@ fn filters_go_as_deep_as_they_can() {
 }
 
 #[test]
-fn what_the_file_cannot_evaluate_is_left() {
+fn filters_that_a_file_cannot_evaluate_stay_residual() {
     // The table has text where this file has numbers.
     let table = schema(&[("id", DataType::Utf8), ("name", DataType::Utf8)]);
     let fragment = Fragment::new(table);
     let like = scan(&fragment, Some(&["name"]), Some("id like '3%'"));
     let reading = fragment.reading(&file(), &like, "f").unwrap().unwrap();
     assert!(reading.adaptation.filters() && reading.scan.predicate.is_none() && reading.scan.limit.is_none());
-    let e = reading.adaptation.adapt(&given(&reading)).unwrap_err().to_string();
+    let e = reading.adaptation.adapt(&file_batch(&reading)).unwrap_err().to_string();
     assert!(
-        e.starts_with("f: column 'id' is int32 here, and not every value fits the dataset's string: "),
+        e.starts_with(
+            "f: column 'id' is int32 in this file, and not every value fits the dataset's string: "
+        ),
         "{e}"
     );
 }
 
 #[test]
-fn residues_filter_adapted_rows() {
+fn residual_filters_apply_to_adapted_rows() {
     let mut adaptation = {
         let fragment = fragment();
         fragment.reading(&file(), &scan(&fragment, Some(&["name"]), None), "f").unwrap().unwrap().adaptation
@@ -119,7 +121,7 @@ fn residues_filter_adapted_rows() {
 }
 
 #[test]
-fn defaults_stand_where_a_file_lacks_a_column() {
+fn defaults_fill_columns_that_a_file_lacks() {
     let day: ArrayRef = Arc::new(arrow_array::Date32Array::from(vec![3]));
     let fragment = Fragment {
         defaults: vec![("at".to_owned(), day), ("id".to_owned(), Arc::new(Int64Array::from(vec![9])))],
@@ -128,13 +130,13 @@ fn defaults_stand_where_a_file_lacks_a_column() {
     let reading = fragment.reading(&file(), &scan(&fragment, None, Some("at = date '1970-01-04'")), "f");
     let reading = reading.unwrap().unwrap();
     assert!(reading.scan.predicate.is_none() && !reading.adaptation.filters());
-    let made = reading.adaptation.adapt(&given(&reading)).unwrap();
+    let made = reading.adaptation.adapt(&file_batch(&reading)).unwrap();
     assert_eq!(made.column(2).null_count(), 0);
     assert_eq!(made.column(0).as_primitive::<Int64Type>().value(2), 3);
 }
 
 #[test]
-fn a_complete_table_has_all_columns_of_its_files() {
+fn a_complete_table_rejects_other_columns() {
     let fragment = Fragment { complete: true, ..fragment() };
     let more = schema(&[("ID", DataType::Int32), ("z", DataType::Int32)]);
     let e = fragment.reading(&more, &scan(&fragment, None, None), "f").unwrap_err().to_string();

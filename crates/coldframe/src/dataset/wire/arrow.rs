@@ -63,8 +63,8 @@ pub(super) fn to_row(bytes: &[u8]) -> Result<Vec<(String, ArrayRef)>> {
 }
 
 fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
-    demand_buffers(bytes)?;
-    // The library checks most claims of a message, and panics on some others.
+    check_buffers(bytes)?;
+    // The library checks most fields of a message, but panics on some invalid ones.
     let decoded = catch_unwind(|| {
         let (mut decoder, mut buffer) = (StreamDecoder::new(), bytes.to_vec().into());
         let batch = decoder.decode(&mut buffer).map_err(unread)?;
@@ -72,12 +72,11 @@ fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
             decoder.schema().ok_or_else(|| refused("expected an Arrow IPC stream, found no schema"))?;
         Ok((schema, batch))
     });
-    decoded
-        .unwrap_or_else(|_| Err(refused("expected an Arrow IPC stream, found one that contradicts itself")))
+    decoded.unwrap_or_else(|_| Err(refused("expected an Arrow IPC stream, found an inconsistent one")))
 }
 
-/// Checks the positions of the buffers that each message states against the bytes that exist.
-fn demand_buffers(mut left: &[u8]) -> Result<()> {
+/// Checks the buffer positions in each message against its length.
+fn check_buffers(mut left: &[u8]) -> Result<()> {
     let cut = || refused("expected an Arrow IPC message, found fewer bytes");
     while let Some((head, rest)) = left.split_at_checked(8) {
         let [c0, c1, c2, c3, l0, l1, l2, l3] = *head else { return Err(cut()) };
@@ -92,7 +91,7 @@ fn demand_buffers(mut left: &[u8]) -> Result<()> {
         let (message, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
         let message = arrow_ipc::root_as_message(message).map_err(|e| refused(format!("Arrow IPC: {e}")))?;
         let body = usize::try_from(message.bodyLength()).map_err(|_| cut())?;
-        let dictionary = message.header_as_dictionary_batch().and_then(|one| one.data());
+        let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
         let batch = message.header_as_record_batch().or(dictionary);
         for buffer in batch.and_then(|batch| batch.buffers()).into_iter().flatten() {
             let end = buffer.offset().checked_add(buffer.length());

@@ -47,7 +47,7 @@ pub(super) struct Scan {
     pub(super) strings: u32,
 }
 
-/// A filter; `kind` says which of the other fields are used.
+/// A filter; `kind` selects which of the other fields are used.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Predicate {
     /// 1 compare, 2 in, 3 null, 4 like, 5 and, 6 or.
@@ -94,7 +94,7 @@ pub(super) struct Opening {
     /// The format's own options: a map.
     #[prost(message, optional, tag = "10")]
     pub(super) extra: Option<Value>,
-    /// Whether further keys come from an object that cannot be sent: `Bound` must supply one.
+    /// Whether further keys come from an object that cannot be sent: `Bound` must supply it.
     #[prost(bool, tag = "11")]
     pub(super) asks_for_keys: bool,
     /// Whether the store is reached through an object that cannot be sent: `Bound` must supply it.
@@ -121,7 +121,7 @@ pub(super) struct Key {
     pub(super) key: Vec<u8>,
 }
 
-/// Nested plain data; `kind` says which of the other fields are used.
+/// Nested plain data; `kind` selects which of the other fields are used.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Value {
     /// 0 null, 1 bool, 2 int, 3 uint, 4 float, 5 text, 6 bytes, 7 list, 8 map.
@@ -144,7 +144,7 @@ pub(super) struct Value {
     pub(super) names: Vec<String>,
 }
 
-/// The columns that files have in common.
+/// The columns and defaults that files share.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Table {
     /// As an Arrow IPC stream.
@@ -244,7 +244,7 @@ impl Shaped for Plan {
     ]);
 }
 
-/// An error if a message would take more memory than its length can justify.
+/// An error if a message would take more memory than its length justifies.
 pub(super) fn check(body: &[u8]) -> Result<()> {
     message::check::<Plan>(body, &Limits::default(), body.len() as u64)
 }

@@ -12,7 +12,7 @@ const LIKE: u32 = 4;
 const AND: u32 = 5;
 const OR: u32 = 6;
 
-/// A column's name in a stream of one.
+/// The column's name in a stream of one column.
 const VALUES: &str = "values";
 
 pub(super) fn to_message(predicate: &Predicate) -> Result<message::Predicate> {
@@ -45,28 +45,29 @@ pub(super) fn to_message(predicate: &Predicate) -> Result<message::Predicate> {
     })
 }
 
-pub(super) fn from_message(said: &message::Predicate) -> Result<Predicate> {
-    let parts = || said.parts.iter().map(from_message).collect::<Result<Vec<_>>>();
+pub(super) fn from_message(message: &message::Predicate) -> Result<Predicate> {
+    let parts = || message.parts.iter().map(from_message).collect::<Result<Vec<_>>>();
     let values = || -> Result<arrow_array::ArrayRef> {
-        let mut columns = arrow::to_columns(&said.values)?;
-        let (_, values) = columns.pop().ok_or_else(|| refused("a filter without its values"))?;
+        let mut columns = arrow::to_columns(&message.values)?;
+        let (_, values) =
+            columns.pop().ok_or_else(|| refused("expected the values of a filter, found none"))?;
         Ok(values)
     };
-    let (column, negated) = (said.column.clone(), said.negated);
-    Ok(match said.kind {
+    let (column, negated) = (message.column.clone(), message.negated);
+    Ok(match message.kind {
         COMPARE => {
-            let op = Op::parse(&said.op);
-            let op = op.ok_or_else(|| refused(format!("expected a comparison, found {:?}", said.op)))?;
+            let op = Op::parse(&message.op);
+            let op = op.ok_or_else(|| refused(format!("expected a comparison, found {:?}", message.op)))?;
             let value = values()?;
             if value.len() != 1 {
-                let found = value.len();
-                return Err(refused(format!("expected one value to compare with, found {found}")));
+                let count = value.len();
+                return Err(refused(format!("expected one value to compare with, found {count}")));
             }
             Predicate::Compare { column, op, value, negated }
         }
         IN => Predicate::In { column, values: values()?.into(), negated },
         NULL => Predicate::Null { column, negated },
-        LIKE => Predicate::Like { column, pattern: Pattern::new(&said.pattern), negated },
+        LIKE => Predicate::Like { column, pattern: Pattern::new(&message.pattern), negated },
         AND => Predicate::And(parts()?),
         OR => Predicate::Or(parts()?),
         other => return Err(refused(format!("expected a filter, found the kind {other}"))),

@@ -56,9 +56,9 @@ fn file(path: &str) -> SplitFile {
 
 fn plan() -> Plan {
     let schema = Schema::new(vec![Field::new("id", DataType::Int64, true)]);
-    let (one, two) = (Arc::new(file("t/p=eu/a")), Arc::new(file("t/p=eu/b")));
+    let (first, second) = (Arc::new(file("t/p=eu/a")), Arc::new(file("t/p=eu/b")));
     let filter = "id in (1, 2, 9) and not (s like 'a%' or s is null) and (s = 'x' or id < 1e3)";
-    let bound = parse::condition(filter).unwrap().bind(&one.fragment.as_ref().unwrap().schema).unwrap();
+    let bound = parse::condition(filter).unwrap().bind(&first.fragment.as_ref().unwrap().schema).unwrap();
     let cut = |range, rows| Part::Cut(coldframe_core::Split { part: 1, range, rows });
     Plan {
         schema: schema.into(),
@@ -73,15 +73,15 @@ fn plan() -> Plan {
             strings: Some(Strings::View),
         },
         splits: vec![
-            Split { file: one.clone(), part: cut(0..5, Some(2)), own: Vec::new() },
-            Split { file: one, part: cut(5..10, None), own: vec![(1, "own".into())] },
-            Split { file: two, part: Part::Share { number: 1, of: 2, target: 4 }, own: Vec::new() },
+            Split { file: first.clone(), part: cut(0..5, Some(2)), own: Vec::new() },
+            Split { file: first, part: cut(5..10, None), own: vec![(1, "own".into())] },
+            Split { file: second, part: Part::Share { number: 1, of: 2, target: 4 }, own: Vec::new() },
         ],
     }
 }
 
-/// As text, with what Debug leaves out.
-fn told(plan: &Plan) -> String {
+/// The plan as text, including the fields that `Debug` leaves out.
+fn debug_text(plan: &Plan) -> String {
     let mut text = format!("{plan:#?}");
     for split in &plan.splits {
         let options = &split.file.opening.options;
@@ -92,11 +92,11 @@ fn told(plan: &Plan) -> String {
 }
 
 #[test]
-fn a_plan_travels_whole() {
+fn a_plan_survives_its_bytes() {
     let plan = plan();
     let bytes = plan.to_bytes().unwrap();
     let back = Plan::from_bytes(&bytes, &Bound::default()).unwrap();
-    assert_eq!(told(&back), told(&plan));
+    assert_eq!(debug_text(&back), debug_text(&plan));
     assert_eq!(back.to_bytes().unwrap(), bytes);
     assert!(Arc::ptr_eq(&back.splits[0].file, &back.splits[1].file));
     let split = plan.splits[1].to_bytes().unwrap();
@@ -105,12 +105,12 @@ fn a_plan_travels_whole() {
 }
 
 #[test]
-fn what_splits_share_is_written_once() {
+fn shared_parts_are_written_once() {
     let mut plan = plan();
-    let one = plan.to_bytes().unwrap().len();
+    let len = plan.to_bytes().unwrap().len();
     let split = plan.splits[0].clone();
     plan.splits.extend(vec![split; 100]);
-    assert!(plan.to_bytes().unwrap().len() < one + 100 * 20);
+    assert!(plan.to_bytes().unwrap().len() < len + 100 * 20);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn other_bytes_are_refused_by_name() {
+fn other_bytes_are_errors() {
     let bytes = plan().to_bytes().unwrap();
     let refused = |bytes: &[u8]| Plan::from_bytes(bytes, &Bound::default()).unwrap_err().to_string();
     assert!(refused(b"CF").contains("found fewer bytes"));
@@ -130,7 +130,7 @@ fn other_bytes_are_refused_by_name() {
 }
 
 #[test]
-fn what_is_of_this_process_does_not_travel_unseen() {
+fn objects_of_this_process_are_errors() {
     let of_object = SplitFile {
         source: Some(Source::file("<bytes>", Arc::new(bytes::Bytes::from_static(b"RCF1")))),
         ..file("<bytes>")
@@ -140,7 +140,7 @@ fn what_is_of_this_process_does_not_travel_unseen() {
     assert!(e.contains("<bytes> cannot be pickled"), "{e}");
 }
 
-/// Bytes with a checksum that is right, so that what is behind it has to look.
+/// Bytes with a valid checksum, so that the checks behind it run.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let sum = crc32c::crc32c(body).to_le_bytes();
     [MAGIC.as_slice(), &[VERSION], &sum, body].concat()
@@ -153,7 +153,7 @@ proptest! {
         let mut body = bytes[HEADER..].to_vec();
         let (at, cut) = (at % body.len(), cut % body.len());
         body[at] = byte;
-        // Neither panics, whatever comes of it.
+        // Neither may panic.
         drop(Plan::from_bytes(&sealed(&body), &Bound::default()));
         drop(Plan::from_bytes(&sealed(&body[..cut]), &Bound::default()));
     }

@@ -13,14 +13,14 @@ use crate::dataset::fragment::Fragment;
 use crate::dataset::plan::{Opening, Part, Plan, Split, SplitFile};
 use crate::dataset::storage::{os_path, shown_path};
 
-/// What many splits have in common is written once.
+/// The parts that many splits share, each written once.
 #[derive(Default)]
 struct Known {
     openings: Vec<message::Opening>,
     tables: Vec<message::Table>,
     files: Vec<message::File>,
-    /// The last ones, which most neighbours share, and their indexes; for an opening also whether its storage cannot be
-    /// sent.
+    /// The last file and the last opening, which most neighbours share, with their indexes; for an opening also whether its
+    /// storage cannot be sent.
     file: Option<(Arc<SplitFile>, u32)>,
     opening: Option<(Arc<Opening>, bool, u32)>,
 }
@@ -60,9 +60,9 @@ fn strings(of: Option<Strings>) -> u32 {
 }
 
 /// The index of the given element, or of an equal one.
-fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> Result<u32> {
-    let at = all.iter().rposition(|known| *known == one).unwrap_or_else(|| {
-        all.push(one);
+fn number<T: PartialEq>(all: &mut Vec<T>, item: T) -> Result<u32> {
+    let at = all.iter().rposition(|known| *known == item).unwrap_or_else(|| {
+        all.push(item);
         all.len() - 1
     });
     u32::try_from(at).map_err(|_| Error::unsupported("a plan of more than 2^32 files"))
@@ -100,8 +100,8 @@ impl Known {
     fn file(&mut self, file: &SplitFile) -> Result<u32> {
         if file.source.is_some() {
             return Err(Error::unsupported(format!(
-                "a split of {} cannot be pickled, or otherwise leave this process, since its source is an object in this process: open the \
-                 file by its path or URL",
+                "a split of {} cannot be pickled or sent to another process: its source is an object of this \
+                 process. Open the file by its path or URL instead",
                 shown_path(&file.path)
             )));
         }

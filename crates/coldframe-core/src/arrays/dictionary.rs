@@ -1,7 +1,7 @@
-//! Values made from a dictionary's entries.
+//! Text values from a dictionary.
 //!
-//! The entries are checked once, when the dictionary is read; values are copies of whole entries, so they need no
-//! check.
+//! The entries are checked once, when the dictionary is read. Values are copies of whole entries, so they
+//! need no check.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,30 +14,30 @@ use super::views::{of_entries, view, word};
 use super::{checked_text, cuts_characters, offsets_of_lengths};
 use crate::salvage::check_batch;
 
-/// Entries of at most this many bytes are copied as one word.
-const WORD: usize = 16;
+/// Entries of at most this many bytes are copied with one instruction.
+const SHORT: usize = 16;
 
-/// The entries of a dictionary: text.
+/// A dictionary of text.
 #[derive(Debug)]
-pub struct Words {
-    /// Where each begins, and its length.
+pub struct TextDictionary {
+    /// Start and length of each entry.
     entries: Vec<(u32, u32)>,
-    /// The same entries as words, if none is longer than one.
-    words: Vec<Word>,
+    /// The entries in fixed-size form, if all are short; else empty.
+    short: Vec<ShortEntry>,
     /// The entries, concatenated.
     values: Arc<StringArray>,
-    /// The entries as views, once somebody asks for them.
+    /// The entries as views, made on first use.
     views: OnceLock<Vec<u128>>,
-    /// Whether each has one byte: flags.
+    /// Whether each entry is one byte long, as flags are.
     are_bytes: bool,
     ascii: bool,
 }
 
-/// An entry of at most [`WORD`] bytes.
+/// An entry of at most [`SHORT`] bytes.
 #[derive(Debug)]
-struct Word {
-    /// Followed by zeros.
-    bytes: [u8; WORD],
+struct ShortEntry {
+    /// Padded with zeros.
+    bytes: [u8; SHORT],
     length: u32,
 }
 
@@ -48,7 +48,7 @@ pub struct Gathered {
     ascii: bool,
 }
 
-impl Words {
+impl TextDictionary {
     /// From entries, none of which is null.
     pub fn new(values: StringArray) -> Self {
         let bytes = values.value_data();
@@ -58,15 +58,15 @@ impl Words {
         let entries: Vec<(u32, u32)> =
             starts.zip(ends.skip(1)).map(|(start, end)| (start, end.saturating_sub(start))).collect();
         let word = |(start, length): &(u32, u32)| {
-            let mut word = Word { bytes: [0; WORD], length: *length };
+            let mut word = ShortEntry { bytes: [0; SHORT], length: *length };
             let from = bytes.get(*start as usize..(start + length) as usize).unwrap_or_default();
             word.bytes.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
             word
         };
-        let short = entries.iter().all(|(_, length)| *length as usize <= WORD);
-        let words = if short { entries.iter().map(word).collect() } else { Vec::new() };
+        let short = entries.iter().all(|(_, length)| *length as usize <= SHORT);
+        let short = if short { entries.iter().map(word).collect() } else { Vec::new() };
         let are_bytes = entries.iter().all(|(_, length)| *length == 1);
-        Self { entries, words, values: Arc::new(values), views: OnceLock::new(), are_bytes, ascii }
+        Self { entries, short, values: Arc::new(values), views: OnceLock::new(), are_bytes, ascii }
     }
 
     /// Number of entries.
@@ -84,8 +84,9 @@ impl Words {
         self.values.clone()
     }
 
-    /// Views of the entries at the indexes `places`, whose bytes stay where they are, at those of `rows` rows that `stored`
-    /// has; of these, `nulls` may lack some. An index that names no entry is an error.
+    /// Views of the entries at the indexes `places`, without copying their bytes. The array has `rows` rows;
+    /// `stored` marks those that have an index, and `nulls` the valid ones among them. An index beyond the
+    /// entries is an error.
     pub fn views_of(
         &self,
         places: &[u32],
@@ -98,7 +99,7 @@ impl Words {
             let made = |(start, length): &(u32, u32)| view(word(bytes, *start as usize), *length, 0, *start);
             self.entries.iter().map(made).collect()
         });
-        self.check_names(places)?;
+        self.check_indexes(places)?;
         let of = |place: &u32| views.get(*place as usize).copied().unwrap_or_default();
         let mut of_rows = Vec::with_capacity(rows);
         of_rows.extend(places.iter().map(of));
@@ -109,31 +110,31 @@ impl Words {
         of_entries(of_rows, self.values.values().clone(), nulls)
     }
 
-    /// An error for an index that names no entry.
-    fn check_names(&self, places: &[u32]) -> Result<()> {
+    /// An error for an index beyond the entries.
+    fn check_indexes(&self, places: &[u32]) -> Result<()> {
         let largest = places.iter().copied().fold(0, u32::max);
         if !places.is_empty() && largest as usize >= self.entries.len() {
-            let found = self.entries.len();
-            return Err(Error::corrupt(format!("expected one of {found} entries, found {largest}")));
+            let count = self.entries.len();
+            return Err(Error::corrupt(format!("expected an index of {count} entries, found {largest}")));
         }
         Ok(())
     }
 
-    /// The entries at the indexes `places`, concatenated; `places` become their lengths. If an index names no entry, or
-    /// the result is more than a batch should hold, it is an error and `places` are unchanged.
+    /// The entries at the indexes `places`, concatenated; `places` become their lengths. An index beyond the
+    /// entries, or a result longer than a batch should be, is an error that leaves `places` unchanged.
     pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
         self.gather_of(places, places.len())
     }
 
-    /// [`Self::gather`] of the values of `rows` rows: those of a single row may be longer in total, since fewer rows
-    /// cannot be read.
+    /// [`Self::gather`] for the values of `rows` rows. The values of a single row may be longer in total,
+    /// since a caller cannot read fewer rows.
     pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
-        self.check_names(places)?;
+        self.check_indexes(places)?;
         let length = |place: &u32| self.entries.get(*place as usize).map_or(0, |(_, length)| *length);
         let total: u64 = places.iter().map(|place| u64::from(length(place))).sum();
         check_batch("the text of a batch", rows, total)?;
         let total = usize::try_from(total).unwrap_or(usize::MAX);
-        let bytes = match (self.are_bytes, self.words.is_empty()) {
+        let bytes = match (self.are_bytes, self.short.is_empty()) {
             (true, _) => self.copy_bytes(places),
             (_, true) => self.copy_long(places, total),
             _ => self.copy_short(places, total),
@@ -150,16 +151,16 @@ impl Words {
         out
     }
 
-    /// A fixed-size copy is one instruction; what it copies too much is cut off again.
+    /// A fixed-size copy is one instruction; the excess bytes are cut off.
     fn copy_short(&self, places: &mut [u32], total: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(total + WORD);
+        let mut out = Vec::with_capacity(total + SHORT);
         let mut at = 0;
         for place in places {
-            let Some(word) = self.words.get(*place as usize) else { continue };
-            out.extend_from_slice(&word.bytes);
-            at += word.length as usize;
+            let Some(entry) = self.short.get(*place as usize) else { continue };
+            out.extend_from_slice(&entry.bytes);
+            at += entry.length as usize;
             out.truncate(at);
-            *place = word.length;
+            *place = entry.length;
         }
         out
     }
@@ -182,12 +183,14 @@ impl Gathered {
         self.bytes.len() as u64
     }
 
-    /// The values, whose `lengths` may hold additional zeros between those of the entries: nulls.
+    /// The values. `lengths` are those of the entries, with additional zeros for nulls.
     pub fn text(self, lengths: &[u32], nulls: Option<NullBuffer>) -> Result<StringArray> {
         let offsets = offsets_of_lengths(lengths, self.bytes.len())?;
-        // Lengths of entries cut at characters; the caller's word is not enough to guarantee valid text.
+        // Lengths of whole entries cut at characters; a caller might pass other lengths.
         if !self.ascii && cuts_characters(&offsets, &self.bytes) {
-            return Err(Error::invalid("expected the lengths of entries, found one that cuts a character"));
+            return Err(Error::invalid(
+                "expected the lengths of entries, found a length that cuts a character",
+            ));
         }
         checked_text(offsets, self.bytes.into(), nulls)
     }
@@ -202,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_are_the_entries_named(
+        fn values_are_the_entries_at_their_indexes(
             entries in proptest::collection::vec(prop_oneof![
                 "[a-zä]{0,6}|[a-z]{15,20}",
                 "[a-z]",
@@ -210,12 +213,13 @@ mod tests {
             picks in proptest::collection::vec(any::<proptest::sample::Index>(), 0..40),
         ) {
             let lengths: Vec<u32> = entries.iter().map(|e| u32::try_from(e.len()).unwrap()).collect();
-            let words = Words::new(text_of_lengths(&lengths, entries.concat().into_bytes(), None).unwrap());
+            let text = text_of_lengths(&lengths, entries.concat().into_bytes(), None).unwrap();
+            let dictionary = TextDictionary::new(text);
             let picks: Vec<usize> = picks.iter().map(|p| p.index(entries.len())).collect();
             let mut places: Vec<u32> = picks.iter().map(|p| u32::try_from(*p).unwrap()).collect();
-            let views = words.views_of(&places, places.len(), None, None).unwrap();
+            let views = dictionary.views_of(&places, places.len(), None, None).unwrap();
             views.to_data().validate_full().unwrap();
-            let gathered = words.gather(&mut places).unwrap();
+            let gathered = dictionary.gather(&mut places).unwrap();
             let text = gathered.text(&places, None).unwrap();
             text.to_data().validate_full().unwrap();
             let expected: Vec<&str> = picks.iter().map(|p| entries[*p].as_str()).collect();
@@ -225,26 +229,29 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_entry_or_cuts_one_is_an_error() {
-        let words = Words::new(text_of_lengths(&[2, 1], "äx".into(), None).unwrap());
-        assert_eq!((words.len(), words.is_empty(), words.values().len()), (2, false, 2));
+    fn invalid_indexes_and_lengths_are_errors() {
+        let dictionary = TextDictionary::new(text_of_lengths(&[2, 1], "äx".into(), None).unwrap());
+        assert_eq!((dictionary.len(), dictionary.is_empty(), dictionary.values().len()), (2, false, 2));
         let mut places = [0, 2];
-        assert_eq!(words.gather(&mut places).unwrap_err().reason(), "expected one of 2 entries, found 2");
+        assert_eq!(
+            dictionary.gather(&mut places).unwrap_err().reason(),
+            "expected an index of 2 entries, found 2"
+        );
         assert_eq!(places, [0, 2]);
         assert_eq!(
-            words.views_of(&[0, 2], 2, None, None).unwrap_err().reason(),
-            "expected one of 2 entries, found 2"
+            dictionary.views_of(&[0, 2], 2, None, None).unwrap_err().reason(),
+            "expected an index of 2 entries, found 2"
         );
-        let gathered = words.gather(&mut [0, 1]).unwrap();
+        let gathered = dictionary.gather(&mut [0, 1]).unwrap();
         assert!(gathered.text(&[1, 2], None).is_err());
         assert!(text_of_lengths(&[1, 2], "äx".into(), None).is_err());
     }
 
     #[test]
-    fn more_than_a_batch_holds_is_for_fewer_rows() {
+    fn too_many_bytes_are_an_error_that_asks_for_fewer_rows() {
         let long = vec![b'x'; 1 << 20];
-        let words = Words::new(text_of_lengths(&[1 << 20], long, None).unwrap());
-        assert!(words.gather(&mut vec![0; 200]).unwrap_err().is_batch_too_long());
-        assert!(words.gather(&mut vec![0; 100]).is_ok());
+        let dictionary = TextDictionary::new(text_of_lengths(&[1 << 20], long, None).unwrap());
+        assert!(dictionary.gather(&mut vec![0; 200]).unwrap_err().is_batch_too_long());
+        assert!(dictionary.gather(&mut vec![0; 100]).is_ok());
     }
 }

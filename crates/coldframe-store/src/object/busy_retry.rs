@@ -1,8 +1,8 @@
-//! Waiting for servers that report that they are busy.
+//! Retries while a server reports that it is busy.
 //!
-//! The client retries a failed request a few times within a second or two, whatever the server asks for. A store that
-//! throttles does so for longer: after its answers (429, 502, 503, 504) this module waits as long as `Retry-After`
-//! says, or with growing pauses, until `retry_timeout` has passed.
+//! The client retries a failed request a few times within a second or two, and ignores `Retry-After`. A store
+//! throttles for longer: after the status codes 429, 502, 503 and 504 this module waits as long as
+//! `Retry-After` demands, or with growing pauses, until `retry_timeout` has passed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,29 +16,29 @@ use object_store::client::{
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// Makes clients that wait.
+/// Makes clients that retry while the server is busy.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patient {
-    /// For how long.
+pub(super) struct BusyRetry {
+    /// The maximum time of all retries.
     pub(super) retry_timeout: Duration,
-    /// How often, if the user set it.
+    /// The maximum number of retries, if the user set it.
     pub(super) max_retries: Option<usize>,
 }
 
-impl HttpConnector for Patient {
+impl HttpConnector for BusyRetry {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Waiting { client, patient: *self }))
+        Ok(HttpClient::new(RetryingClient { client, busy_retry: *self }))
     }
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct RetryingClient {
     client: HttpClient,
-    patient: Patient,
+    busy_retry: BusyRetry,
 }
 
-impl HttpService for Waiting {
+impl HttpService for RetryingClient {
     fn call<'life0, 'async_trait>(
         &'life0 self,
         request: HttpRequest,
@@ -51,23 +51,23 @@ impl HttpService for Waiting {
     }
 }
 
-impl Waiting {
+impl RetryingClient {
     async fn execute(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
             let answer = self.client.execute(request.clone()).await?;
-            let left = self.patient.retry_timeout.saturating_sub(begun.elapsed());
+            let left = self.busy_retry.retry_timeout.saturating_sub(begun.elapsed());
             if !is_busy(answer.status().as_u16()) || left.is_zero() {
                 return Ok(answer);
             }
             let asked = answer.headers().get("retry-after").and_then(|value| seconds(value.as_bytes()));
-            // The last attempt is at the end of the time; the client, which has its own clock, then gives up,
-            // too.
+            // The last attempt is at the end of `retry_timeout`. The client, which has the same limit, then
+            // gives up as well.
             let wait = asked.unwrap_or(pause).min(left);
-            if self.patient.max_retries.is_some() {
-                // The client counts.
-                if asked.is_some() && self.patient.max_retries != Some(0) {
+            if self.busy_retry.max_retries.is_some() {
+                // The client counts the retries.
+                if asked.is_some() && self.busy_retry.max_retries != Some(0) {
                     tokio::time::sleep(wait).await;
                 }
                 return Ok(answer);
@@ -82,7 +82,7 @@ fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
 
-/// `Retry-After` as a number of seconds. Few servers send a date; that is ignored.
+/// `Retry-After` in seconds. A date, which few servers send, is ignored.
 fn seconds(value: &[u8]) -> Option<Duration> {
     std::str::from_utf8(value).ok()?.trim().parse().ok().map(Duration::from_secs)
 }
