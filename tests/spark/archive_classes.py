@@ -24,7 +24,7 @@ from coldframe.pipeline.session import start_session
 from coldframe.spark.connector import CATALOG, CATALOG_CLASS, EXTENSIONS
 
 
-def use(spark: SparkSession, folder: Path) -> None:
+def run_queries(spark: SparkSession, folder: Path) -> None:
     """Loads the classes of queries, files and streams."""
     spark.range(10).selectExpr("id", "id % 7 as k", "cast(id as string) as s").createOrReplaceTempView("t")
     joined = "select k, count(*), max(s) from t join (select distinct k from t) using (k) group by k"
@@ -54,7 +54,7 @@ def main(file: Path) -> None:
     try:
         spark = start_session("local[2]", conf=conf)
         gateway: Any = spark.sparkContext._gateway
-        use(spark, folder)
+        run_queries(spark, folder)
         spark.stop()
         # The JVM exits when its standard input closes, and writes the file then.
         gateway.shutdown()

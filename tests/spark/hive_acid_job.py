@@ -18,7 +18,7 @@ from coldframe.pipeline.session import start_session
 from coldframe.spark.connector import EXTENSIONS
 
 
-def asked(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
+def answer(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
     """The rows of a query, its plan, and the error if there is one."""
     settings = query.get("settings", {})
     for name, value in settings.items():
@@ -52,7 +52,7 @@ def main(metastore: str, queries: str) -> None:
     spark = start_session("local[2]", conf=conf)
     print(
         json.dumps(
-            {name: asked(spark, query) for name, query in json.loads(Path(queries).read_text()).items()}
+            {name: answer(spark, query) for name, query in json.loads(Path(queries).read_text()).items()}
         )
     )
     spark.stop()

@@ -156,7 +156,7 @@ QUERIES = {
 }
 
 
-def asked(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
+def answers_of(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
     """The rows of each query whose name begins with `names`, and whether the connector read them."""
     spark.conf.set("spark.coldframe.hive", setting)
     answers = {}
@@ -164,11 +164,11 @@ def asked(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
         if not name.startswith(names):
             continue
         frame = spark.sql(sql)
-        answers[name] = [taken(frame), frame.schema.json(), sorted(comparable(frame.collect()))]
+        answers[name] = [connector_scans(frame), frame.schema.json(), sorted(comparable(frame.collect()))]
     return answers
 
 
-def taken(frame: DataFrame) -> int:
+def connector_scans(frame: DataFrame) -> int:
     """The number of scans by the connector."""
     return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("RelationV2[")
 
@@ -192,21 +192,26 @@ def main(work: str, metastore: str | None = None) -> None:
     }
     spark = start_session("local[2]", conf=conf)
     make(spark)
-    answers = {"spark": asked(spark, "off"), "coldframe": asked(spark, "on")}
+    answers = {"spark": answers_of(spark, "off"), "coldframe": answers_of(spark, "on")}
     spark.conf.set("spark.coldframe.hive.orc", "on")
-    answers["orc"] = asked(spark, "on", "orc")
+    answers["orc"] = answers_of(spark, "on", "orc")
     # With Hive's classes: Spark's own reader is turned off.
     spark.conf.set("spark.sql.hive.convertMetastoreOrc", "false")
-    answers["hive"] = asked(spark, "off", "orc")
-    answers["orc by Hive"] = asked(spark, "on", "orc")
+    answers["hive"] = answers_of(spark, "off", "orc")
+    answers["orc by Hive"] = answers_of(spark, "on", "orc")
     spark.conf.unset("spark.sql.hive.convertMetastoreOrc")
     spark.conf.unset("spark.coldframe.hive.orc")
     frame, unused = spark.table("days"), spark.table("days")
     before = frame.count()
     spark.sql("insert into days partition (dt = date'2015-01-01', n = 5, p = 'x') values (99, 'late')")
-    answers["late"] = [before, frame.count(), unused.count(), taken(frame)]
+    answers["late"] = [before, frame.count(), unused.count(), connector_scans(frame)]
     both = frame.where("n = 1").select("v").union(frame.where("n = 5").select("v"))
-    answers["reused"] = [taken(both), both.count(), frame.where("n = 5").collect()[0].s, frame.count()]
+    answers["reused"] = [
+        connector_scans(both),
+        both.count(),
+        frame.where("n = 5").collect()[0].s,
+        frame.count(),
+    ]
     spark.table("wider").cache().count()
     cached = (
         "InMemoryRelation"

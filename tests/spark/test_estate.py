@@ -267,7 +267,7 @@ def test_the_estate(place: Place) -> None:
     assert (again.returncode, place.files()) == (0, files), again.stderr
 
     # The metastore dies during a request; another run continues.
-    arrives(place)
+    add_partition(place)
     with Relay(place.metastore.port, "dies", 3) as dying:
         cut = place.migrate(dying.url)
     assert (cut.returncode, cut.stdout, cut.stderr.count("\n")) == (2, "", 1), cut.stderr
@@ -288,7 +288,7 @@ def test_the_estate(place: Place) -> None:
     check_described(answers["about"]["sales"])
 
 
-def arrives(place: Place) -> None:
+def add_partition(place: Place) -> None:
     """A partition that arrives after the first run."""
     there = "sales/late/000000_0"
     rows = {"id": [70, 71], "price": [1, None], "at": [None] * 2, "channel": ["x", "y"]}

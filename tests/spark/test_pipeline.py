@@ -90,7 +90,7 @@ def check_warehouse(root: Path) -> None:
                 assert str(ends["max"]).startswith(expectation["max"]), column
 
 
-def no_doubles(root: Path) -> None:
+def check_no_duplicates(root: Path) -> None:
     assert len(set(read(root, "sales")["id"].to_pylist())) == EXPECTED["sales"]["rows"]
     assert len(set(read(root, "events")["event_id"].to_pylist())) == EXPECTED["events"]["rows"]
 
@@ -105,7 +105,7 @@ def migrated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> t
 def test_the_warehouse_arrives(migrated: tuple[Path, Report]) -> None:
     target, report = migrated
     check_warehouse(target)
-    no_doubles(target)
+    check_no_duplicates(target)
     assert report.exit_code == 0
     assert report.verified
     assert report.rows == ROWS
@@ -347,7 +347,7 @@ def test_killed_in_the_middle_of_a_run(spark: SparkSession, tmp_path: Path) -> N
     assert sum(file.earlier for table in report.tables for file in table.files) == 3
     assert report.exit_code == 0
     check_warehouse(target)
-    no_doubles(target)
+    check_no_duplicates(target)
 
 
 def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +370,7 @@ def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: 
     report = migrate(spark, WAREHOUSE, target)
     assert sum(file.earlier for table in report.tables for file in table.files) == 5
     check_warehouse(target)
-    no_doubles(target)
+    check_no_duplicates(target)
 
 
 class LyingSink(ParquetSink):
@@ -557,7 +557,7 @@ def test_a_dead_jvm_is_replaced(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "killed the JVM" in done.stdout
     check_warehouse(tmp_path / "dst")
-    no_doubles(tmp_path / "dst")
+    check_no_duplicates(tmp_path / "dst")
     assert not (tmp_path / "dst/_coldframe/staging").exists()
 
 

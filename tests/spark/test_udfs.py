@@ -71,7 +71,7 @@ def test_a_worker_opens_a_file_once(spark: SparkSession, tmp_path: Path) -> None
     path = str(tmp_path / "t.hfile")
     cf.write(pa.table({"key": [b"a", b"b"], "value": [b"1", b"2"]}), path, format="hfile")
 
-    def who(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def process_ids(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import os
 
         for batch in rows:
@@ -83,7 +83,9 @@ def test_a_worker_opens_a_file_once(spark: SparkSession, tmp_path: Path) -> None
     files: dict[int, set[int]] = defaultdict(set)
     for _ in range(2):
         for row in (
-            spark.range(0, 40, 1, 8).mapInArrow(who, "worker bigint, file bigint, value binary").collect()
+            spark.range(0, 40, 1, 8)
+            .mapInArrow(process_ids, "worker bigint, file bigint, value binary")
+            .collect()
         ):
             assert bytes(row.value) == b"1"
             files[row.worker].add(row.file)

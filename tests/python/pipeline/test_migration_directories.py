@@ -122,10 +122,10 @@ def steps() -> st.SearchStrategy[list[Run]]:
 @functools.cache
 def cells(entry: Entry, root: Path) -> frozenset[Cell]:
     """What an entry reads."""
-    return frozenset(of(entry.of, cf.open(root, format="hbase", **entry.options).read().to_pylist()))
+    return frozenset(cells_of(entry.of, cf.open(root, format="hbase", **entry.options).read().to_pylist()))
 
 
-def of(name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Cell]:
+def cells_of(name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Cell]:
     for row in rows:
         yield name, row["row"], row["family"], row["qualifier"], int(row["timestamp"]), row["value"]
 
@@ -177,7 +177,7 @@ class World:
 
     def target(self) -> Iterator[Cell]:
         for name, path in self.paths.items():
-            yield from of(self.names[name].of, stored(self.estate, path))
+            yield from cells_of(self.names[name].of, stored(self.estate, path))
 
 
 @settings(**COMMON)

@@ -35,7 +35,7 @@ NEW = sorted(
 sources that share a target file, one is gone and one has another row."""
 
 
-def moved_on(root: Path, target: str) -> Estate:
+def changed_estate(root: Path, target: str) -> Estate:
     """A target, and a source that changed since: new, changed, vanished and widened files."""
     estate = Estate(root)
     for number in range(6):
@@ -94,7 +94,7 @@ def killed_after(seconds: float, root: Path, target: str, threads: int = 1) -> b
     return running
 
 
-def whole(estate: Estate, target: str) -> None:
+def check_complete(estate: Estate, target: str) -> None:
     """After an undisturbed run: the table is complete, no file is left over, and the audit agrees."""
     report = estate.migrate(to=target, on_vanished="remove", split_bytes=1)
     assert report.exit_code == 0, report.failures
@@ -114,7 +114,7 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         ["coldframe.pipeline", "estates", "deltalake", "pyiceberg.catalog.sql"]
     )
-    template = moved_on(tmp_path / "template", target)
+    template = changed_estate(tmp_path / "template", target)
     chance = random.Random(f"{SEED} {target}")
     times: list[float] = []
     killed = 0
@@ -144,5 +144,5 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
                 assert seen >= set(NEW) or seen >= set(OLD), f"killed after {moment}"
             if again and chance.random() < 0.3:
                 killed += killed_after(chance.uniform(0, min(times)), place, target)
-        whole(template, target)
+        check_complete(template, target)
     print(f"{target}: {killed} kills in {tried} runs")

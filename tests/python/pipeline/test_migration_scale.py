@@ -31,7 +31,7 @@ def estate(tmp_path: Path) -> Estate:
     return Estate(tmp_path)
 
 
-class Travelling(InProcess):
+class Serialising(InProcess):
     """Serialises tasks and outcomes as Spark does."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def test_workers_list_many_folders_and_read_many_footers(
     monkeypatch.setattr(inventory, "DRIVER_FOLDERS", 0)
     monkeypatch.setattr(inventory, "FOLDERS_A_TASK", 2)
     monkeypatch.setattr(plan_files, "DRIVER_FILES", 0)
-    travelling = Travelling()
+    travelling = Serialising()
     report = migrate(travelling, estate.source, estate.target.with_name("other"))
     # Folder tasks: the root; t and u; four partitions. Then the files of each table are planned and merged.
     assert travelling.kinds[:6] == ["FolderTask"] * 4 + ["PlanTask"] * 2

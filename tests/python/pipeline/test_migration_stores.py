@@ -150,7 +150,7 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     )
 
 
-class Elsewhere(InProcess):
+class Serialising(InProcess):
     """Serialises tasks and outcomes as on the way to executors and back."""
 
     def __init__(self) -> None:
@@ -172,15 +172,15 @@ def test_workers_read_the_footers_of_many_files(
     source.store.put("t/p=a%2F1/empty", b"")
     source.store.put("t/p=a%2F1/text", b"of no format")
     look = functools.partial(take_listed, source.url, [], Selection(), source.options)
-    in_process, elsewhere = look(), Elsewhere()
+    in_process, scheduler = look(), Serialising()
     monkeypatch.setattr(store_listing, "DRIVER_FILES", 3)
     monkeypatch.setattr(store_listing, "FILES_A_TASK", 2)
-    there = look(scheduler=elsewhere)
-    assert elsewhere.looked == [2, 2, 1]
+    there = look(scheduler=scheduler)
+    assert scheduler.looked == [2, 2, 1]
     for kind in ("files", "empty", "unknown"):
         assert list(getattr(there, kind)) == list(getattr(in_process, kind)) != [], kind
     report = migrate(
-        elsewhere, source.url, target.url, source_storage_options=source.options, exclude=["**/text"]
+        scheduler, source.url, target.url, source_storage_options=source.options, exclude=["**/text"]
     )
     assert (report.exit_code, target.values()) == (0, rows), report.failures
 

@@ -188,14 +188,14 @@ def test_every_task_reports_progress(estate: Estate) -> None:
     estate.orc("u/1", {"a": range(10)})
     calls: list[Any] = []
 
-    class Ear:
+    class Listener:
         def start(self, tables: int, files: int, size: int) -> None:
             calls.append((tables, files))
 
         def advance(self, table: str, size: int, rows: int) -> None:
             calls.append((table, rows))
 
-    estate.migrate(progress=Ear())
+    estate.migrate(progress=Listener())
     assert calls == [(2, 2), ("t", 1000), ("u", 10)]
 
 

@@ -64,10 +64,10 @@ def test_a_healthy_file_that_is_decoded_wrong_is_not_quarantined(
 def test_a_full_disk_is_not_quarantined(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     estate.orc("t/1", {"a": [1]})
 
-    def full(*_: Any, **__: Any) -> Any:
+    def raise_disk_full(*_: Any, **__: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sinks.ParquetSink, "convert", full)
+    monkeypatch.setattr(sinks.ParquetSink, "convert", raise_disk_full)
     report = estate.migrate(on_error="quarantine")
     assert (report.exit_code, report.statuses, quarantined(estate)) == (1, {"failed": 1}, False)
 
@@ -357,7 +357,7 @@ def test_ignored_file_names_are_counted(estate: Estate) -> None:
 # Every changed value is reported.
 
 
-def lost(estate: Estate, how: str, count: int, **options: Any) -> None:
+def check_loss(estate: Estate, how: str, count: int, **options: Any) -> None:
     """A migration that changes values reports it, and lists sources only where the user allowed it."""
     report = estate.migrate(**options)
     assert [file.losses for file in report.tables[0].files] == [{how: count}]
@@ -370,14 +370,14 @@ def lost(estate: Estate, how: str, count: int, **options: Any) -> None:
 
 def test_a_column_with_the_name_of_a_partition_is_a_loss(estate: Estate) -> None:
     estate.orc("t/dt=1/f", {"a": [1, 2], "dt": ["x", "y"]})
-    lost(estate, "partition-columns", 2)
+    check_loss(estate, "partition-columns", 2)
 
 
 def test_columns_behind_a_mask_are_a_loss(estate: Estate) -> None:
     (estate.source / "t").mkdir()
     path = shutil.copy(KUDU.parents[1] / "orc/files/encrypted.orc", estate.source / "t/1")
     with pytest.warns(cf.EncryptedColumnWarning):
-        lost(estate, "masked-columns", cf.open(path).num_rows or 0)
+        check_loss(estate, "masked-columns", cf.open(path).num_rows or 0)
     with pytest.raises(ValueError, match="allow_loss: expected digits-below-microseconds"):
         estate.migrate(allow_loss=["all"])
 
@@ -402,7 +402,7 @@ def test_older_versions_and_snapshots_that_are_left_behind_are_reported(estate: 
 
 def test_digits_below_a_microsecond_are_a_loss(estate: Estate) -> None:
     estate.orc("t/1", {"at": pa.array([1, 1_000, 1_700_000_000_123_456_700, None], pa.timestamp("ns"))})
-    lost(estate, "digits-below-microseconds", 2)
+    check_loss(estate, "digits-below-microseconds", 2)
     assert estate.migrate(to="parquet", timestamp_unit="ns", fresh=True).verified
 
 
@@ -416,7 +416,7 @@ def test_text_that_is_not_utf_8_is_a_loss(estate: Estate, serde: str) -> None:
     assert content.count(b"caf\xc3\xa9") == 1
     path.write_bytes(content.replace(b"caf\xc3\xa9", b"ca\xe9\xe9\xe9"))
     (estate.source / "tables.toml").write_text(f'[tables.t]\nschema = "s string"\nserde = "{serde}"\n')
-    lost(estate, "malformed-text", 1)
+    check_loss(estate, "malformed-text", 1)
 
 
 def test_text_that_is_not_utf_8_is_migrated_as_binary_where_the_schema_says_binary(estate: Estate) -> None:
@@ -440,4 +440,4 @@ def test_nanoseconds_of_rcfile_are_a_loss(estate: Estate, serde: str) -> None:
     rows = pa.table({"at": pa.array([1, 1_000, None], pa.timestamp("ns"))})
     cf.write(rows, path, format="rcfile", serde=serde)
     (estate.source / "tables.toml").write_text(f'[tables.t]\nschema = "at timestamp"\nserde = "{serde}"\n')
-    lost(estate, "digits-below-microseconds", 1)
+    check_loss(estate, "digits-below-microseconds", 1)

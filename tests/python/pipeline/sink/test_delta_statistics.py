@@ -25,7 +25,9 @@ NAN = float("nan")
 UNCHECKED: dict[str, Ends] = {}
 
 
-def written(folder: Path, table: pa.Table, floats: dict[str, Ends] = UNCHECKED, **properties: str) -> Any:
+def statistics_of(
+    folder: Path, table: pa.Table, floats: dict[str, Ends] = UNCHECKED, **properties: str
+) -> Any:
     """The statistics of a file with these rows, in row groups of two."""
     path = folder / "x.parquet"
     pq.write_table(table, path, row_group_size=2)
@@ -71,7 +73,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("name", BOUNDS)
 def test_bounds_are_exact_or_wider(tmp_path: Path, name: str) -> None:
     values, low, high = BOUNDS[name]
-    stats = written(tmp_path, pa.table({"x": values}))
+    stats = statistics_of(tmp_path, pa.table({"x": values}))
     assert stats == {
         "numRecords": len(values),
         "minValues": {"x": low},
@@ -84,7 +86,7 @@ def test_bounds_are_exact_or_wider(tmp_path: Path, name: str) -> None:
 def test_one_column_without_bounds_removes_all_bounds_of_the_file(tmp_path: Path, name: str) -> None:
     """The pyarrow dataset of deltalake reads a missing bound as `x <= null`, which matches no row."""
     values = UNKNOWN[name]
-    stats = written(tmp_path, pa.table({"x": values, "y": [1] * len(values)}))
+    stats = statistics_of(tmp_path, pa.table({"x": values, "y": [1] * len(values)}))
     assert stats == {"numRecords": len(values), "nullCount": {"x": 0, "y": 0}}
 
 
@@ -96,7 +98,7 @@ def test_types_without_bounds_keep_the_bounds_of_others(tmp_path: Path) -> None:
         "list": pa.array([[1], [2]]),
         "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
     }
-    stats = written(tmp_path, pa.table(rows))
+    stats = statistics_of(tmp_path, pa.table(rows))
     assert (stats["minValues"], stats["maxValues"]) == ({"y": 1}, {"y": 2})
     assert stats["nullCount"] == {"y": 0, "nulls": 2, "binary": 1}
 
@@ -104,10 +106,10 @@ def test_types_without_bounds_keep_the_bounds_of_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ends", [(-2.25, 1.5), (-0.1, 1e300), None])
 def test_floats_have_the_bounds_that_were_verified(tmp_path: Path, ends: Ends) -> None:
     """Only those: pyarrow hides the footer's bounds of floats, and engines differ on the order of NaN."""
-    stats = written(tmp_path, pa.table({"x": [1.0, None]}), {"x": ends})
+    stats = statistics_of(tmp_path, pa.table({"x": [1.0, None]}), {"x": ends})
     bounds = [stats[key].get("x") for key in ("minValues", "maxValues")]
     assert bounds == ([None, None] if ends is None else [decimal.Decimal(repr(end)) for end in ends])
-    infinite = written(tmp_path, pa.table({"x": [1.0, None]}), {"x": (1.0, float("inf"))})
+    infinite = statistics_of(tmp_path, pa.table({"x": [1.0, None]}), {"x": (1.0, float("inf"))})
     assert infinite == {"numRecords": 2, "nullCount": {"x": 1}}
 
 
@@ -132,7 +134,7 @@ def test_bounds_of_struct_fields_are_nested(tmp_path: Path) -> None:
     inner = pa.struct([("a.b", pa.int64()), ("l", pa.list_(pa.int64())), ("f", pa.float64())])
     schema = pa.schema([("s", pa.struct([("t", inner)])), ("z", pa.int64())])
     rows = [{"s": {"t": {"a.b": 1, "l": [7, 8], "f": 1.0}}, "z": 5}, {"s": None, "z": None}]
-    stats = written(tmp_path, pa.Table.from_pylist(rows, schema))
+    stats = statistics_of(tmp_path, pa.Table.from_pylist(rows, schema))
     # Floats in structs are not checked for NaN: they have no bounds, the other fields do.
     assert stats["minValues"] == stats["maxValues"] == {"z": 5, "s": {"t": {"a.b": 1}}}
     assert stats["nullCount"] == {"z": 1, "s": {"t": {"a.b": 1, "f": 1}}}
@@ -141,12 +143,14 @@ def test_bounds_of_struct_fields_are_nested(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("most", "count"), [(None, 32), ("2", 2), ("-1", 40), ("?", 32)])
 def test_the_first_columns_have_statistics(tmp_path: Path, most: str | None, count: int) -> None:
     table = pa.table({f"c{number}": [number] for number in range(40)})
-    stats = written(tmp_path, table, **({} if most is None else {"delta.dataSkippingNumIndexedCols": most}))
+    stats = statistics_of(
+        tmp_path, table, **({} if most is None else {"delta.dataSkippingNumIndexedCols": most})
+    )
     assert list(stats["minValues"]) == list(stats["nullCount"]) == [f"c{number}" for number in range(count)]
 
 
 def test_a_file_without_rows_and_one_without_a_column(tmp_path: Path) -> None:
-    stats = written(tmp_path, pa.table({"x": pa.array([], pa.int64())}))
+    stats = statistics_of(tmp_path, pa.table({"x": pa.array([], pa.int64())}))
     assert stats == {"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {"x": 0}}
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "y.parquet")
     footer = pq.read_metadata(tmp_path / "y.parquet")

@@ -35,7 +35,7 @@ class Lake:
             return definition, {partition.values: partition for partition in partitions}
 
 
-def good(report: Report) -> Report:
+def check_report(report: Report) -> Report:
     assert (report.exit_code, [table.error for table in report.tables]) == (0, [None] * len(report.tables))
     return report
 
@@ -61,7 +61,7 @@ def lake(tmp_path: Path, hive_server: HiveMetastore) -> Iterator[Lake]:
 def test_partitions_have_their_locations_and_statistics(lake: Lake) -> None:
     lake.estate.orc("t/Dt=2014-01-01/region=asia%2Fpacific/1", {"a": [1, 2], "Name": ["x", None]})
     lake.estate.orc("t/Dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/1", {"a": [3], "Name": ["y"]})
-    report = good(lake.run())
+    report = check_report(lake.run())
     assert report.verified
     assert report.tables[0].metadata == {"hive table": "lake.t"}
     table, partitions = lake.table()
@@ -96,15 +96,15 @@ def test_partitions_have_their_locations_and_statistics(lake: Lake) -> None:
 def test_later_runs_update_the_registration(lake: Lake) -> None:
     for day in (1, 2):
         lake.estate.orc(f"t/day={day}/1", {"a": [day]})
-    good(lake.run())
+    check_report(lake.run())
     before = lake.table()
-    good(lake.run())
+    check_report(lake.run())
     assert lake.table() == before
     # A new partition, an added file, a removed file, and an added column.
     lake.estate.orc("t/day=3/1", {"a": [3], "more": ["x"]})
     lake.estate.orc("t/day=2/2", {"a": [4, 5]})
     (lake.estate.source / "t/day=1/1").unlink()
-    good(lake.run(on_vanished="remove", most_vanished=1))
+    check_report(lake.run(on_vanished="remove", most_vanished=1))
     table, partitions = lake.table()
     assert [column.name for column in table.storage.columns] == ["a", "more"]
     assert {key: partition.parameters["numRows"] for key, partition in partitions.items()} == {
@@ -120,7 +120,7 @@ def test_more_partitions_than_one_call_takes(lake: Lake, monkeypatch: pytest.Mon
     monkeypatch.setattr(changes, "PARTITIONS_AT_ONCE", 2)
     for day in range(5):
         lake.estate.orc(f"t/day={day}/1", {"a": [day]})
-    good(lake.run())
+    check_report(lake.run())
     assert len(lake.table()[1]) == 5
 
 
@@ -140,7 +140,7 @@ def test_a_run_that_died_at_any_step_is_finished_by_the_next(
         with monkeypatch.context() as patch:
             patch.setattr(MetastoreWriter, call, dies)
             lake.run(**options)
-        good(lake.run(**options))
+        check_report(lake.run(**options))
 
     for day in (1, 2):
         lake.estate.orc(f"t/day={day}/1", {"a": [day]})
@@ -155,13 +155,13 @@ def test_a_run_that_died_at_any_step_is_finished_by_the_next(
 
 def test_a_table_of_another_writer_is_refused(lake: Lake, tmp_path: Path) -> None:
     lake.estate.orc("t/1", {"a": [1]})
-    good(lake.run())
+    check_report(lake.run())
     before = lake.table()
     other = Lake(tmp_path / "other", lake.url)
     other.estate.orc("t/1", {"a": [2]})
     assert "lake.t of catalog" in error(other.run())
     assert lake.table() == before
-    good(other.run(suffix="_2"))
+    check_report(other.run(suffix="_2"))
     assert lake.table("t_2")[0].location == f"file:{other.estate.target}/t"
     # A later run may add a catalog, but may not change the name.
     assert "cannot be lake.u of" in error(lake.run(rename={"t": "u"}))
@@ -172,8 +172,8 @@ def test_a_table_of_another_writer_is_refused(lake: Lake, tmp_path: Path) -> Non
 def test_delta_is_registered_by_its_location(lake: Lake) -> None:
     pytest.importorskip("deltalake")
     lake.estate.orc("t/p=1/1", {"a": [1]})
-    good(lake.estate.migrate(to="delta"))
-    good(lake.run("delta"))
+    check_report(lake.estate.migrate(to="delta"))
+    check_report(lake.run("delta"))
     table, partitions = lake.table()
     assert table.parameters["spark.sql.sources.provider"] == "delta"
     assert (table.storage.serde_properties["path"], partitions) == (f"file:{lake.estate.target}/t", {})
@@ -188,7 +188,7 @@ def test_comments_and_properties_of_the_old_table_are_copied(lake: Lake, hive_es
     source = f"{lake.url}/cold.sales"
     report = migrate(InProcess(), source, lake.estate.target, catalog=lake.url)
     assert "cold.sales of catalog" in error(report)
-    good(migrate(InProcess(), source, lake.estate.target, catalog=lake.url, namespace="lake"))
+    check_report(migrate(InProcess(), source, lake.estate.target, catalog=lake.url, namespace="lake"))
     table, partitions = lake.table("sales")
     assert (table.comment, table.owner, table.parameters["team"]) == ("sold", "olga", "x")
     assert [column.comment for column in (*table.storage.columns, *table.keys)] == ["the a", "the dt"]
@@ -201,7 +201,7 @@ def test_spark_reads_the_table_by_name(lake: Lake) -> None:
 
     lake.estate.orc("t/Day=1/r=a%2Fb/1", {"Id": [1, 2]})
     lake.estate.orc("t/Day=2/r=__HIVE_DEFAULT_PARTITION__/1", {"Id": [3]})
-    good(lake.run())
+    check_report(lake.run())
     with spark_over(lake.url) as spark:
         rows = [tuple(row) for row in spark.sql("select Id, Day, r from lake.t order by Id").collect()]
         assert rows == [(1, "1", "a/b"), (2, "1", "a/b"), (3, "2", None)]

@@ -103,7 +103,7 @@ def error(report: Report) -> str:
     return str(table.error)
 
 
-def good(report: Report) -> Report:
+def check_report(report: Report) -> Report:
     assert (report.exit_code, [table.error for table in report.tables]) == (0, [None] * len(report.tables))
     assert report.verified
     return report
@@ -114,15 +114,15 @@ def test_runs_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> None:
     options = {"to": "iceberg", "catalog": "lake", "namespace": "cold", "rename": {"a-b": "orders"}}
     estate.orc("a-b/p=1/1", {"a": [1, 2]})
     estate.orc("a-b/p=2/1", {"a": [3]})
-    (summary,) = good(estate.migrate(**options)).tables
+    (summary,) = check_report(estate.migrate(**options)).tables
     assert summary.metadata["iceberg table"] == "cold.orders"
     assert lake.ids("cold.orders") == [1, 2, 3]
     # A run without work changes nothing.
-    (again,) = good(estate.migrate(**options)).tables
+    (again,) = check_report(estate.migrate(**options)).tables
     assert again.metadata == summary.metadata
     estate.orc("a-b/p=2/2", {"a": [4]})
     (estate.source / "a-b/p=1/1").unlink()
-    good(estate.migrate(**options, on_vanished="remove", most_vanished=1))
+    check_report(estate.migrate(**options, on_vanished="remove", most_vanished=1))
     assert lake.ids("cold.orders") == [3, 4]
     assert audit(estate.target).faults == []
     assert not (estate.target / "_coldframe/iceberg.db").exists()
@@ -132,13 +132,13 @@ def test_two_targets_in_a_catalog_do_not_mix(tmp_path: Path, lake: Catalogs) -> 
     first, second = Estate(tmp_path / "one"), Estate(tmp_path / "two")
     for number, estate in enumerate((first, second), 1):
         estate.orc("t/1", {"a": [number]})
-    good(first.migrate(to="iceberg", catalog="lake"))
+    check_report(first.migrate(to="iceberg", catalog="lake"))
     assert "migrated.t of catalog lake is there already and was made of" in error(
         second.migrate(to="iceberg", catalog="lake")
     )
     assert lake.ids("migrated.t") == [1]
-    good(second.migrate(to="iceberg", catalog="lake", suffix="_2"))
-    good(first.migrate(to="iceberg", catalog="lake"))
+    check_report(second.migrate(to="iceberg", catalog="lake", suffix="_2"))
+    check_report(first.migrate(to="iceberg", catalog="lake"))
     assert (lake.ids("migrated.t"), lake.ids("migrated.t_2")) == ([1], [2])
 
 
@@ -163,14 +163,14 @@ def test_a_table_of_another_writer_is_not_changed(tmp_path: Path, sql: Catalogs)
         estate.migrate(to="iceberg", catalog="lake")
     )
     assert sql.ids("migrated.t") == [7]
-    good(estate.migrate(to="iceberg", catalog="lake", rename={"t": "u"}))
+    check_report(estate.migrate(to="iceberg", catalog="lake", rename={"t": "u"}))
     assert (sql.ids("migrated.t"), sql.ids("migrated.u")) == ([7], [1])
 
 
 def test_a_table_keeps_its_name_and_catalog(tmp_path: Path, sql: Catalogs) -> None:
     estate = Estate(tmp_path)
     estate.orc("t/1", {"a": [1]})
-    good(estate.migrate(to="iceberg", catalog="lake"))
+    check_report(estate.migrate(to="iceberg", catalog="lake"))
     estate.orc("t/2", {"a": [2]})
     assert "name that catalog again" in error(estate.migrate(to="iceberg"))
     assert "cannot be migrated.t of catalog other as well" in error(
@@ -178,7 +178,7 @@ def test_a_table_keeps_its_name_and_catalog(tmp_path: Path, sql: Catalogs) -> No
     )
     assert "cannot be migrated.u of" in error(estate.migrate(to="iceberg", catalog="lake", rename={"t": "u"}))
     assert sql.ids("migrated.t") == [1]
-    good(estate.migrate(to="iceberg", catalog="other", fresh=True))
+    check_report(estate.migrate(to="iceberg", catalog="other", fresh=True))
     assert (sql.ids("migrated.t"), sql.ids("migrated.t", "other")) == ([1], [1, 2])
     assert audit(estate.target).faults == []
 
@@ -189,7 +189,7 @@ def test_two_tables_with_the_same_name_are_refused(tmp_path: Path, sql: Catalogs
         estate.orc(f"{name}/1", {"a": [1]})
     report = estate.migrate(to="iceberg", catalog="lake")
     assert ["rename one of them" in str(table.error) for table in report.tables] == [True, True]
-    good(estate.migrate(to="iceberg", catalog="lake", rename={"a-b": "x.y"}))
+    check_report(estate.migrate(to="iceberg", catalog="lake", rename={"a-b": "x.y"}))
     assert (sql.ids("x.y"), sql.ids("migrated.a_B")) == ([1], [1])
 
 
@@ -217,9 +217,9 @@ def test_a_run_that_died_in_the_catalog_is_finished_by_the_next(
         with monkeypatch.context() as patch:
             patch.setattr(SqlCatalog, call, dying(itertools.count(after, -1)))
             estate.migrate(to="iceberg", catalog="lake")
-        good(estate.migrate(to="iceberg", catalog="lake"))
+        check_report(estate.migrate(to="iceberg", catalog="lake"))
         estate.orc(f"t/p=1/more{after}", {"a": [after + 2]})
-    good(estate.migrate(to="iceberg", catalog="lake"))
+    check_report(estate.migrate(to="iceberg", catalog="lake"))
     assert sql.ids("migrated.t") == [1, 2, 3, 4, 5]
 
 
@@ -257,7 +257,7 @@ def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
                 catalog="lake",
                 target_storage_options=server.options,
             )
-            assert good(report).tables[0].metadata["iceberg table"] == "migrated.t"
+            assert check_report(report).tables[0].metadata["iceberg table"] == "migrated.t"
             assert audit(f"{url}/lake", storage_options=server.options).faults == []
             estate.orc(f"t/p=a%2Fb/more{number}", {"a": [3]})
         destination = open_destination(f"{url}/lake", server.options)

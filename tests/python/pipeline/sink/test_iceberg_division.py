@@ -78,7 +78,7 @@ def estate(tmp_path: Path) -> Estate:
     return made
 
 
-def moved(estate: Estate, partition_by: list[str] | None, **options: Any) -> Report:
+def migrate_by(estate: Estate, partition_by: list[str] | None, **options: Any) -> Report:
     entry = "[tables.t]\n" if partition_by is None else f"[tables.t.iceberg]\npartition_by = {partition_by}\n"
     (estate.source / "tables.toml").write_text(entry, encoding="utf-8")
     report = estate.migrate(**{"to": "iceberg", **options})
@@ -122,7 +122,7 @@ def check_partitions(table: Any) -> int:
 
 @pytest.mark.parametrize("files", ["parquet", "orc"])
 def test_rows_are_in_the_partitions_that_pyiceberg_computes(estate: Estate, files: str) -> None:
-    moved(estate, ALL, files=files)
+    migrate_by(estate, ALL, files=files)
     table = iceberg(estate)
     if files == "parquet":
         assert plain(table.scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
@@ -131,7 +131,7 @@ def test_rows_are_in_the_partitions_that_pyiceberg_computes(estate: Estate, file
     assert check_partitions(table) > 40
     assert audit(estate.target, deep=True).exit_code == 0
     before = table.metadata
-    moved(estate, ALL, files=files)
+    migrate_by(estate, ALL, files=files)
     assert iceberg(estate).metadata == before
 
 
@@ -139,33 +139,33 @@ def test_rows_are_in_the_partitions_that_pyiceberg_computes(estate: Estate, file
     "term", ["price", "raw", "flag", "at", "truncate(10, price)", "truncate(1, raw)", "id"]
 )
 def test_the_journal_keeps_partition_values_of_each_type(estate: Estate, term: str) -> None:
-    moved(estate, [term])
+    migrate_by(estate, [term])
     assert check_partitions(iceberg(estate)) >= 4
     assert plain(iceberg(estate).scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
 
 
 def test_another_layout_writes_other_files(estate: Estate) -> None:
-    moved(estate, None)
+    migrate_by(estate, None)
     assert len(list(iceberg(estate).scan().plan_files())) == 2
     first = iceberg(estate).current_snapshot().snapshot_id
-    report = moved(estate, ["flag"])
+    report = migrate_by(estate, ["flag"])
     assert report.rows == 1080
     table = iceberg(estate)
     assert check_partitions(table) == 12
     assert plain(table.scan(snapshot_id=first).to_arrow()) == plain(table.scan().to_arrow())
     # An equal layout changes nothing; without a layout the keys are those of the directories.
-    moved(estate, ["FLAG"])
+    migrate_by(estate, ["FLAG"])
     assert iceberg(estate).metadata == table.metadata
-    moved(estate, None)
+    migrate_by(estate, None)
     assert [part.name for part in iceberg(estate).spec().fields] == ["region"]
     assert plain(iceberg(estate).scan().to_arrow()) == plain(table.scan().to_arrow())
 
 
 def test_changed_and_vanished_sources_replace_and_remove_their_files(estate: Estate) -> None:
-    moved(estate, ["hours(at)", "region"])
+    migrate_by(estate, ["hours(at)", "region"])
     estate.orc("t/region=eu/0", rows(7, 90))
     (estate.source / "t/region=us/1").unlink()
-    moved(estate, ["hours(at)", "region"], on_vanished="remove")
+    migrate_by(estate, ["hours(at)", "region"], on_vanished="remove")
     assert check_partitions(iceberg(estate)) > 30
     assert plain(iceberg(estate).scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
 
@@ -174,7 +174,7 @@ def test_a_source_of_several_splits(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     (estate.source / "t").mkdir()
     cf.write(rows(0, 30_000), estate.source / "t/0", format="orc", stripe_rows=5000)
-    moved(estate, ["days(at)"], split_bytes=1 << 12, target_file_bytes=1 << 20)
+    migrate_by(estate, ["days(at)"], split_bytes=1 << 12, target_file_bytes=1 << 20)
     assert check_partitions(iceberg(estate)) == 12  # of three splits
     table = iceberg(estate).scan().to_arrow()
     assert plain(table) == plain(rows(0, 30_000))

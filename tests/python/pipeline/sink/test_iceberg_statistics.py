@@ -97,7 +97,7 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path / "lake")
 
 
-def planned(table: Any, filter: str) -> list[str]:
+def planned_files(table: Any, filter: str) -> list[str]:
     return sorted(task.file.file_path[-9:] for task in table.scan(filter).plan_files())
 
 
@@ -151,7 +151,7 @@ def test_counts_and_cut_bounds(lake: Lake) -> None:
     assert (low["cut"], high["cut"]) == (b"a" * 15 + b"\xff", b"b")
     assert (low["list"], high["list"], low["nothing"], high["nothing"]) == (None, None, None, None)
     assert (file.value_counts[ids["nothing"]], file.null_value_counts[ids["nothing"]]) == (2, 2)
-    assert planned(table, "nothing is not null") == []
+    assert planned_files(table, "nothing is not null") == []
     assert len(file.split_offsets) == 2
 
 
@@ -165,8 +165,8 @@ def test_floats_have_bounds_only_where_there_is_no_nan(lake: Lake) -> None:
     assert [file.nan_value_counts.get(number) for file in entries(table)] == [1, 0, None]
     assert [number in file.lower_bounds for file in entries(table)] == [False, True, False]
     assert entries(table)[1].lower_bounds[number] == b"\0" * 7 + b"\x80"  # readers sort -0.0 below 0.0
-    assert planned(table, "x > 5") == ["0.parquet", "2.parquet"]
-    assert planned(table, "x is nan") == ["0.parquet", "2.parquet"]
+    assert planned_files(table, "x > 5") == ["0.parquet", "2.parquet"]
+    assert planned_files(table, "x is nan") == ["0.parquet", "2.parquet"]
 
 
 def test_values_beyond_pythons_calendar_have_bounds(lake: Lake) -> None:

@@ -180,7 +180,7 @@ def report_of(source: str, rows: int, status: str = "converted", **other: Any) -
     return FileReport(source, status, 100, rows, **other)
 
 
-def held(
+def compare(
     registered: Registered,
     files: Sequence[FileReport],
     *,
@@ -213,7 +213,7 @@ def plain(rows: str, **other: Any) -> Registered:
     ],
 )
 def test_rows_are_compared(files: Sequence[FileReport], agrees: bool) -> None:
-    report, findings = held(plain("5"), files)
+    report, findings = compare(plain("5"), files)
     assert (report.compared, report.agreed) == (1, int(agrees))
     assert findings.wrong == (not agrees)
     if not agrees:
@@ -233,27 +233,27 @@ def test_rows_are_compared(files: Sequence[FileReport], agrees: bool) -> None:
     ],
 )
 def test_a_difference_with_a_known_cause_is_not_reported(files: Sequence[FileReport]) -> None:
-    report, findings = held(plain("5"), files)
+    report, findings = compare(plain("5"), files)
     assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
 
 
 def test_an_unread_directory_is_not_reported_again() -> None:
     for place in ("t/sub", "t", "."):
         inventory = Inventory("/wh", unread=[Unread(place, "denied")])
-        report, findings = held(plain("5"), [report_of("t/a", 3)], inventory=inventory)
+        report, findings = compare(plain("5"), [report_of("t/a", 3)], inventory=inventory)
         assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("rows", ["0", "-1", "", "five", "1e3"])
 def test_meaningless_row_counts_are_not_compared(rows: str) -> None:
-    report, findings = held(plain(rows), [report_of("t/a", 3)])
+    report, findings = compare(plain(rows), [report_of("t/a", 3)])
     assert (report.compared, len(findings)) == (0, 0)
 
 
 def test_a_match_with_either_row_count_is_enough() -> None:
     for rows, agrees in ((5, True), (7, True), (6, False)):
         registered = collected("/wh", table("t", "/wh/t", parameters={ROWS: "5", SPARK_ROWS: "7"}))
-        assert held(registered, [report_of("t/a", rows)])[0].agreed == agrees
+        assert compare(registered, [report_of("t/a", rows)])[0].agreed == agrees
 
 
 def test_nested_tables() -> None:
@@ -265,24 +265,24 @@ def test_nested_tables() -> None:
             table("inner", "/wh/t/inner", parameters={ROWS: "7"}),
             table("twin", "/wh/t/inner", parameters={ROWS: "8"}),
         )
-        report, findings = held(registered, [report_of("t/a", 3), report_of("t/inner/b", 7)])
+        report, findings = compare(registered, [report_of("t/a", 3), report_of("t/inner/b", 7)])
         assert [finding.table for finding in findings] == ["db.twin"]
         assert (report.compared, report.agreed) == (3, 2)
 
 
 def test_a_table_of_an_unsupported_format_is_not_compared() -> None:
     inventory = Inventory("/wh", unknown=[SourceFile("/wh/t/a", "t/a", 5, 0, None)])
-    report, findings = held(plain("5", input_format=TEXT), [], inventory=inventory)
+    report, findings = compare(plain("5", input_format=TEXT), [], inventory=inventory)
     assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
     # But it is where the metastore has a supported format.
-    report, findings = held(plain("5"), [], inventory=inventory)
+    report, findings = compare(plain("5"), [], inventory=inventory)
     (finding,) = report.findings
     assert (finding.kind, finding.is_wrong) == ("format", True)
 
 
 def test_the_bytes_decide_the_format() -> None:
     for input_format, kind in ((RC, "orc"), (ORC, "rcfile"), (TEXT, "orc")):
-        report, findings = held(plain("5", input_format=input_format), [report_of("t/a", 5)], kind=kind)
+        report, findings = compare(plain("5", input_format=input_format), [report_of("t/a", 5)], kind=kind)
         (finding,) = findings
         assert (finding.kind, finding.is_wrong) == ("format", False)
         assert str(finding).endswith(f" by the metastore, {kind} by its bytes")
@@ -300,20 +300,20 @@ def part(value: str, rows: str = "", at: str = "") -> HivePartition:
 def test_the_row_count_of_the_table_is_compared_where_partitions_have_none() -> None:
     files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4)]
     for total, agrees in (("7", True), ("8", False)):
-        report, findings = held(partitioned(total, part("1", "3"), part("2")), files)
+        report, findings = compare(partitioned(total, part("1", "3"), part("2")), files)
         assert (report.compared, report.agreed) == (2, 1 + agrees)
         assert [finding.partition for finding in findings] == [""] * (not agrees)
     # Each partition agrees: the table's count is outdated.
-    assert held(partitioned("8", part("1", "3"), part("2", "4")), files)[0].findings.count == 0
+    assert compare(partitioned("8", part("1", "3"), part("2", "4")), files)[0].findings.count == 0
     # A partition lies elsewhere.
     registered = partitioned("8", part("1"), part("2"), part("3", at="/wh/moved"))
-    report, findings = held(registered, [*files, report_of("moved/a", 1)])
+    report, findings = compare(registered, [*files, report_of("moved/a", 1)])
     assert (report.compared, len(findings)) == (0, 0)
 
 
 def test_files_without_a_registered_partition_are_reported() -> None:
     files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4), report_of("t/p=2/b", 1)]
-    _, findings = held(partitioned("3", part("1")), files)
+    _, findings = compare(partitioned("3", part("1")), files)
     (finding,) = findings
     assert finding.kind == "unregistered"
     assert "2 files, 5 rows, in no registered partition, such as t/p=2/a" in str(finding)
@@ -327,17 +327,17 @@ def test_excluded_files_are_not_reported_missing() -> None:
     inventory = Inventory("/wh")
     inventory.left_out.append("t/p=2/b")
     for selection in (select([], ["p=2"]), select(["t/p=1"], [])):
-        report, findings = held(
+        report, findings = compare(
             registered(), files, options=Options(selection=selection), inventory=inventory
         )
         assert (report.compared, len(findings), len(report.findings)) == (1, 0, 0)
     # Within a directory that is read, excluded files are not known.
     files = [report_of("t/p=1/a", 2), report_of("t/p=2/a", 5)]
-    _, findings = held(
+    _, findings = compare(
         registered(), files, options=Options(selection=select([], ["*.bak"])), inventory=inventory
     )
     assert [(finding.partition, finding.is_wrong) for finding in findings] == [("p=1", False), ("p=2", True)]
-    report, findings = held(
+    report, findings = compare(
         registered(), files[:1], options=Options(selection=select([], ["b"])), inventory=inventory
     )
     assert [

@@ -18,7 +18,7 @@ from coldframe.pipeline.state.journal import STAGING, Journal
 AT_ONCE = 8
 
 
-class Together(Destination):
+class ParallelDestination(Destination):
     """Calls wait until `AT_ONCE` of them have arrived: sequential calls would wait for ever."""
 
     at_once = AT_ONCE
@@ -42,7 +42,7 @@ class Together(Destination):
         return super().stat(name)
 
 
-def entries(place: Together, run: str) -> list[Committed]:
+def entries(place: ParallelDestination, run: str) -> list[Committed]:
     made = []
     for number in range(AT_ONCE):
         part = Part(f"{STAGING}/000001/{run}-{number}", f"t/{run}-{number}", 1, 1)
@@ -52,7 +52,7 @@ def entries(place: Together, run: str) -> list[Committed]:
 
 
 def test_files_are_published_and_deleted_in_parallel(tmp_path: Path) -> None:
-    place = Together(str(tmp_path / "dst"))
+    place = ParallelDestination(str(tmp_path / "dst"))
     with Journal(place) as journal:
         journal.commit(entries(place, "a"))
         # Their replacements are published, and they are deleted.
@@ -61,7 +61,7 @@ def test_files_are_published_and_deleted_in_parallel(tmp_path: Path) -> None:
 
 
 def test_held_files_are_checked_with_a_single_listing(tmp_path: Path) -> None:
-    place = Together(str(tmp_path / "dst"))
+    place = ParallelDestination(str(tmp_path / "dst"))
     with Journal(place) as journal:
         held = entries(place, "a")
         journal.hold(held)

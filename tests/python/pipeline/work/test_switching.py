@@ -59,7 +59,7 @@ def switched(hive_estate: HiveEstate, hive_server: HiveMetastore, tmp_path: Path
     return Switched(hive_estate, hive_server.url, tmp_path / "dst")
 
 
-def good(report: Report) -> None:
+def check_report(report: Report) -> None:
     assert (report.exit_code, [table.error for table in report.tables]) == (0, [None])
 
 
@@ -67,10 +67,10 @@ def good(report: Report) -> None:
 def test_names_are_switched_and_switched_back(
     switched: Switched, to: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good(switched.run(to, switch=False))
+    check_report(switched.run(to, switch=False))
     before, files = switched.tables(), switched.files()
     assert set(before) == {"sales", "sales_new"}
-    good(switched.run(to))
+    check_report(switched.run(to))
     after = switched.tables()
     assert after == {"sales_old": before["sales"], "sales": before["sales_new"]}
     # Another run would use the new table as the source.
@@ -80,7 +80,7 @@ def test_names_are_switched_and_switched_back(
     assert "cold.sales is the old table again" in capsys.readouterr().out
     assert (switched.tables(), switched.files()) == (before, files)
     assert unswitch(switched.target) == []
-    good(switched.run(to))
+    check_report(switched.run(to))
     assert switched.tables() == after
 
 
@@ -92,7 +92,7 @@ def test_a_kill_between_two_renames_is_undone(
 ) -> None:
     from coldframe.hive.changes import MetastoreWriter
 
-    good(switched.run(switch=False))
+    check_report(switched.run(switch=False))
     before = switched.tables()
     real, calls = MetastoreWriter.rename, [0]
 
@@ -105,7 +105,7 @@ def test_a_kill_between_two_renames_is_undone(
         raise KeyboardInterrupt
 
     if back:
-        good(switched.run())
+        check_report(switched.run())
     act: Callable[[], object] = (lambda: unswitch(switched.target)) if back else switched.run
     with monkeypatch.context() as patch:
         patch.setattr(MetastoreWriter, "rename", dies)
@@ -115,7 +115,7 @@ def test_a_kill_between_two_renames_is_undone(
         switched.run()
     assert unswitch(switched.target) == ["cold.sales"]
     assert switched.tables() == before
-    good(switched.run())
+    check_report(switched.run())
 
 
 def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
@@ -131,7 +131,7 @@ def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
     assert "managed table" in str(report.tables[0].error)
     assert (set(switched.tables()), switched.files()) == ({"sales", "sales_new"}, before)
     # Nothing was begun: a run without the option continues.
-    good(switched.run(switch=False))
+    check_report(switched.run(switch=False))
 
 
 def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) -> None:
@@ -148,7 +148,7 @@ def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) ->
 
 
 def test_a_table_that_others_changed_is_not_switched_back(switched: Switched) -> None:
-    good(switched.run())
+    check_report(switched.run())
     client = switched.estate.client
     client.drop_table("cold", "sales", False)
     switched.estate.table("sales", switched.estate.storage(COLUMNS, ORC, "sales"))
