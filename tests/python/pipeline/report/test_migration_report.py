@@ -163,9 +163,9 @@ def test_a_log_gets_a_progress_line_at_intervals(monkeypatch: pytest.MonkeyPatch
     for _ in range(10):
         now += 10
         lines.advance("sales", 10 << 20, 1000)
-    lines = out.getvalue().splitlines()
-    assert lines[0] == "30.0 %: 30.0 of 100.0 MiB, 3,000 rows, 1.0 MiB/s, 0:01:10 left, at sales"
-    assert len(lines) == 3
+    printed = out.getvalue().splitlines()
+    assert printed[0] == "30.0 %: 30.0 of 100.0 MiB, 3,000 rows, 1.0 MiB/s, 0:01:10 left, at sales"
+    assert len(printed) == 3
 
 
 def test_a_terminal_gets_a_progress_bar() -> None:
