@@ -1,8 +1,8 @@
 """Runs two commands side by side: python tests/beside.py BESIDE SHOWN
 
-Both are lines of a shell. What SHOWN prints is seen at once, what BESIDE prints at the end. Exit 1 if one of
-them fails. Compilers want all processors, tests often wait for servers: together they take little longer than
-either.
+Both are shell commands. The output of SHOWN appears at once, that of BESIDE at the end. Exit 1 if either
+fails. Compilers use all processors while tests often wait for servers, so together they take little longer
+than either alone.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import tempfile
 
 
 def main(beside: str, shown: str) -> int:
-    with tempfile.TemporaryFile("w+") as said:
-        other = subprocess.Popen(beside, shell=True, stdout=said, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryFile("w+") as output:
+        background = subprocess.Popen(beside, shell=True, stdout=output, stderr=subprocess.STDOUT)
         try:
-            codes = [subprocess.call(shown, shell=True), other.wait()]
+            codes = [subprocess.call(shown, shell=True), background.wait()]
         except KeyboardInterrupt:
-            # Both have got it as well.
-            other.wait()
+            # Both commands get the interrupt as well.
+            background.wait()
             return 1
-        said.seek(0)
-        shutil.copyfileobj(said, sys.stdout)
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout)
     for command, code in zip((shown, beside), codes, strict=True):
         if code != 0:
             print(f"failed: {command}")

@@ -24,18 +24,19 @@ const actions = {
     problems = [];
     page.on("pageerror", (error) => problems.push(String(error)));
     page.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
-    // Processor time of the page's thread: what a quiet machine takes, also where this one is busy.
+    // Processor time of the page's thread: the same on a busy and on a quiet machine.
     const inspector = await context.newCDPSession(page);
     await inspector.send("Performance.enable", { timeDomain: "threadTicks" });
     await page.goto(url, { waitUntil: "load" });
     const { metrics } = await inspector.send("Performance.getMetrics");
-    return { milliseconds: 1000 * metrics.find((one) => one.name === "TaskDuration").value };
+    return { milliseconds: 1000 * metrics.find((metric) => metric.name === "TaskDuration").value };
   },
   async axe() {
     await page.evaluate(axe);
-    const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-    return found.violations.map((one) => ({
-      rule: one.id, help: one.help, nodes: one.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 200)}: ${node.failureSummary}`),
+    const result = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+    return result.violations.map((violation) => ({
+      rule: violation.id, help: violation.help,
+      nodes: violation.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 200)}: ${node.failureSummary}`),
     }));
   },
   evaluate: ({ script }) => page.evaluate(script),

@@ -2,10 +2,10 @@
 
     python tests/lint/circles.py [ROOT]    prints each circle and its shortest path; exit 1 if there are any
 
-A file that is used by what it uses cannot be read, tested or moved alone. So uses point one way: from a file
-to those below it. A parent and its children are one room: a child may use what its parent holds (`super::`,
-the names in the `__init__` of its own package), and that is not an edge here. Code under `#[cfg(test)]` or
-`if TYPE_CHECKING:` and test files do not count.
+Files that import each other cannot be read, tested or moved alone. So imports point in one direction, down.
+A parent and its children are a single room: a child may use its parent's names (`super::`, the `__init__` of
+its package), and such a use is not an edge. Code under `#[cfg(test)]` or `if TYPE_CHECKING:` and test files
+do not count.
 
 Rust is tokenised, not compiled: the tool reads `use` trees, and paths that begin with `crate`, `self`,
 `super` or a child's name. A name that `lib.rs` re-exports (`pub use decode::Decoder`) is traced to the file
@@ -27,7 +27,7 @@ Module = tuple[str, ...]
 
 
 class Use(NamedTuple):
-    """One reason why a file needs another."""
+    """The first place where a file uses another."""
 
     line: int
     text: str
@@ -58,49 +58,49 @@ OPEN, CLOSE = "{([", "})]"
 
 def tokens(source: str) -> list[Token]:
     """The tokens of a Rust file, without comments, strings and test code."""
-    found: list[Token] = []
+    kept: list[Token] = []
     line, at = 1, 0
     for match in TOKEN.finditer(source):
         line += source.count("\n", at, match.start())
         at = match.start()
         if match["token"]:
-            found.append(Token(match["token"].removeprefix("r#"), line))
-    return without_tests(found)
+            kept.append(Token(match["token"].removeprefix("r#"), line))
+    return without_tests(kept)
 
 
-def without_tests(found: list[Token]) -> list[Token]:
+def without_tests(stream: list[Token]) -> list[Token]:
     """Drops attributes, and items after a `cfg(.. test ..)` attribute."""
     kept: list[Token] = []
     at = 0
-    while at < len(found):
-        if found[at].text == "#" and at + 1 < len(found) and found[at + 1].text == "[":
-            end = closing(found, at + 1)
-            words = {t.text for t in found[at:end]}
+    while at < len(stream):
+        if stream[at].text == "#" and at + 1 < len(stream) and stream[at + 1].text == "[":
+            end = closing(stream, at + 1)
+            texts = {t.text for t in stream[at:end]}
             at = end + 1
-            if {"cfg", "test"} <= words:
-                at = behind_item(found, at)
+            if {"cfg", "test"} <= texts:
+                at = behind_item(stream, at)
         else:
-            kept.append(found[at])
+            kept.append(stream[at])
             at += 1
     return kept
 
 
-def closing(found: list[Token], at: int) -> int:
+def closing(stream: list[Token], at: int) -> int:
     """The position of the bracket that closes the one at `at`."""
     depth = 0
-    for i in range(at, len(found)):
-        depth += (found[i].text in OPEN) - (found[i].text in CLOSE)
+    for i in range(at, len(stream)):
+        depth += (stream[i].text in OPEN) - (stream[i].text in CLOSE)
         if depth == 0:
             return i
-    return len(found)
+    return len(stream)
 
 
-def behind_item(found: list[Token], at: int) -> int:
+def behind_item(stream: list[Token], at: int) -> int:
     """The position after the item that begins at `at`: after its block or its semicolon."""
-    while at < len(found) and found[at].text != ";":
-        if found[at].text in OPEN:
-            end = closing(found, at)
-            if found[at].text == "{":
+    while at < len(stream) and stream[at].text != ";":
+        if stream[at].text in OPEN:
+            end = closing(stream, at)
+            if stream[at].text == "{":
                 return end + 1
             at = end
         at += 1
@@ -113,8 +113,8 @@ class RustFile:
     def __init__(self, module: Module, source: str) -> None:
         self.module = module
         self.paths: list[tuple[Module, int]] = []
-        # Re-exports (`pub use`), by the name they have here.
-        self.handed_on: dict[str, Module] = {}
+        # Re-exports (`pub use`), by their names in this file.
+        self.re_exports: dict[str, Module] = {}
         self._tokens = tokens(source)
         text = [token.text for token in self._tokens]
         self._children = {
@@ -123,74 +123,76 @@ class RustFile:
         self._read()
 
     def _read(self) -> None:
-        found, at, here = self._tokens, 0, [self.module]
+        stream, at, modules = self._tokens, 0, [self.module]
         ends: list[int] = []
-        while at < len(found):
+        while at < len(stream):
             while ends and at >= ends[-1]:
                 ends.pop()
-                here.pop()
-            word = found[at].text
-            following = found[at + 1].text if at + 1 < len(found) else ""
-            if word == "mod" and at + 2 < len(found) and found[at + 2].text == "{":
-                ends.append(closing(found, at + 2))
-                here.append((*here[-1], following))
+                modules.pop()
+            word = stream[at].text
+            following = stream[at + 1].text if at + 1 < len(stream) else ""
+            if word == "mod" and at + 2 < len(stream) and stream[at + 2].text == "{":
+                ends.append(closing(stream, at + 2))
+                modules.append((*modules[-1], following))
                 at += 3
             elif word == "use" and re.match(r"\w", following):
-                public = at > 0 and found[at - 1].text in ("pub", ")")
-                at = self._use(at + 1, (), here[-1], public)
-            elif re.match(r"\w", word) and following == "::" and (at == 0 or found[at - 1].text != "::"):
-                words, line = [word], found[at].line
-                for mark, name in zip(found[at + 1 : at + 40 : 2], found[at + 2 : at + 41 : 2], strict=False):
+                public = at > 0 and stream[at - 1].text in ("pub", ")")
+                at = self._use(at + 1, (), modules[-1], public)
+            elif re.match(r"\w", word) and following == "::" and (at == 0 or stream[at - 1].text != "::"):
+                parts, line = [word], stream[at].line
+                for mark, name in zip(
+                    stream[at + 1 : at + 40 : 2], stream[at + 2 : at + 41 : 2], strict=False
+                ):
                     if mark.text != "::" or not re.match(r"\w", name.text):
                         break
-                    words.append(name.text)
-                self._add(tuple(words), here[-1], line)
-                at += 2 * len(words) - 1
+                    parts.append(name.text)
+                self._add(tuple(parts), modules[-1], line)
+                at += 2 * len(parts) - 1
             else:
                 at += 1
 
-    def _use(self, at: int, lead: Module, here: Module, public: bool) -> int:
+    def _use(self, at: int, lead: Module, inside: Module, public: bool) -> int:
         """Parses one `use` tree from `at` on; returns the position after it."""
-        found, words, line = self._tokens, list(lead), self._tokens[at].line
-        while at < len(found):
-            text = found[at].text
+        stream, parts, line = self._tokens, list(lead), self._tokens[at].line
+        while at < len(stream):
+            text = stream[at].text
             if text == "{":
-                end = closing(found, at)
+                end = closing(stream, at)
                 at += 1
                 while at < end:
-                    at = self._use(at, tuple(words), here, public)
-                    at += at < end and found[at].text == ","
+                    at = self._use(at, tuple(parts), inside, public)
+                    at += at < end and stream[at].text == ","
                 return end + 1
             if text in (",", ";", "}"):
                 break
             if text == "as":
                 at += 1
-                name = found[at].text
-                self._add(tuple(words), here, line, name if public else None)
+                name = stream[at].text
+                self._add(tuple(parts), inside, line, name if public else None)
                 return at + 1
             if text != "::":
-                words.append(text)
+                parts.append(text)
             at += 1
-        if words and words[-1] == "self":
-            words.pop()
-        self._add(tuple(words), here, line, words[-1] if public and words else None)
+        if parts and parts[-1] == "self":
+            parts.pop()
+        self._add(tuple(parts), inside, line, parts[-1] if public and parts else None)
         return at
 
-    def _add(self, words: Module, here: Module, line: int, handed_on: str | None = None) -> None:
-        if words[:1] == ("crate",):
-            full = words[1:]
-        elif words[:1] == ("self",):
-            full = here + words[1:]
-        elif words[:1] == ("super",):
-            up = next((i for i, w in enumerate(words) if w != "super"), len(words))
-            full = here[: len(here) - up] + words[up:]
-        elif words and words[0] in self._children:
-            full = self.module + words
+    def _add(self, parts: Module, inside: Module, line: int, re_exported: str | None = None) -> None:
+        if parts[:1] == ("crate",):
+            full = parts[1:]
+        elif parts[:1] == ("self",):
+            full = inside + parts[1:]
+        elif parts[:1] == ("super",):
+            up = next((i for i, part in enumerate(parts) if part != "super"), len(parts))
+            full = inside[: len(inside) - up] + parts[up:]
+        elif parts and parts[0] in self._children:
+            full = self.module + parts
         else:
             return
         self.paths.append((full, line))
-        if handed_on and here == ():
-            self.handed_on[handed_on] = full
+        if re_exported and inside == ():
+            self.re_exports[re_exported] = full
 
 
 def rust(src: Path) -> Graph:
@@ -202,7 +204,7 @@ def rust(src: Path) -> Graph:
             continue
         files[module[:-1] if module[-1] in ("mod", "lib", "main") else module] = path
     read = {module: RustFile(module, path.read_text()) for module, path in files.items()}
-    root = read[()].handed_on if () in read else {}
+    root = read[()].re_exports if () in read else {}
 
     def owner(full: Module) -> Module:
         if full and full[:1] not in files and full[0] in root:

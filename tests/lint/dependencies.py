@@ -21,7 +21,7 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 
 SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
 FEATURES_ONLY = "workspace-hack"
-"""A crate without code, whose dependencies are there for their features."""
+"""A crate without code, which only lists features of dependencies."""
 LIBRARIES = {"md-5": "md5"}
 """Packages whose library has a different name."""
 
@@ -44,7 +44,7 @@ def source(crate: Path, section: str) -> str:
 
 def unused(crate: Path) -> Iterator[str]:
     manifest = tomllib.loads((crate / "Cargo.toml").read_text())
-    features = " ".join(word for words in manifest.get("features", {}).values() for word in words)
+    features = " ".join(value for values in manifest.get("features", {}).values() for value in values)
     code = {section: source(crate, section) for section in SECTIONS}
     for section, name in declared(manifest):
         if FEATURES_ONLY in (crate.name, name):
@@ -59,14 +59,14 @@ def main(root: Path) -> int:
     workspace = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]
     crates = [path.parent for path in sorted(root.glob("crates/*/Cargo.toml"))]
     crates += [path for path in (root / "benches", root / "fuzz") if (path / "Cargo.toml").exists()]
-    found = [line for crate in crates for line in unused(crate)]
+    lines = [line for crate in crates for line in unused(crate)]
     named = {
         name for crate in crates for _, name in declared(tomllib.loads((crate / "Cargo.toml").read_text()))
     }
-    found += [f"workspace: {name}" for name in workspace.get("dependencies", {}) if name not in named]
-    for line in found:
+    lines += [f"workspace: {name}" for name in workspace.get("dependencies", {}) if name not in named]
+    for line in lines:
         print(f"nothing names {line}")
-    return 1 if found else 0
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-"""Tells where Python leaves the house as it is drawn (CONTRIBUTING.md).
+"""Checks the structure of the Python package (CONTRIBUTING.md).
 
     python tests/lint/rooms.py [ROOT]    prints each place; exit 1 if any
 
 - A room of the migration imports no room above it. `ORDER` has them from the lowest to the highest.
-- Between rooms travel records, not dictionaries: `dict[str, Any]` stands in modules at JSON's edge only.
-- Python has no rule of a format in it: a format's name is written down in a few files of data.
+- Between rooms travel records, not dictionaries: `dict[str, Any]` is only allowed where JSON comes in.
+- Python has no rules of formats: only a few files of data contain a format's name.
 - A file stays below `LONGEST` lines.
 
-What is excepted, is so by name: the lists below grow shorter. An exception that nothing needs any more is an
-error, too.
+Exceptions are listed by name below, and should become fewer. An unused exception is an error, too.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ ORDER = (
     "source.selection",
     "options",
     "source",
-    # What everybody tells the report stands below those who tell it.
+    # Records that all rooms give to the report come below these rooms.
     "report.verdict",
     "report.progress",
     "report.model",
@@ -38,7 +37,7 @@ ORDER = (
     "report",
     "__init__",
 )
-"""Rooms and modules of the pipeline. Of a module in a room its own line counts, if it has one."""
+"""Rooms and modules of the pipeline, from the lowest up. A module's own line overrides its room's."""
 ENTRY = frozenset({"__main__"})
 """Scripts: nothing imports them, and they alone may import the command line."""
 MOVED = frozenset({"run", "destination", "journal"})
@@ -56,19 +55,19 @@ DATA = frozenset(
 )
 """Files that may have names of formats in them."""
 NAMED_STILL: frozenset[str] = frozenset({"python/coldframe/hudi.py"})
-"""Files whose rule of a format is to go into that format."""
+"""Files with a format rule that should move into the format."""
 
 EDGE = frozenset({"source/tables.py"})
-"""Modules where what a user says in JSON or TOML comes in: keyword arguments of `coldframe.open`."""
+"""Modules that read JSON or TOML of users: keyword arguments of `coldframe.open`."""
 UNTYPED_STILL: frozenset[str] = frozenset()
-"""Modules that have `dict[str, Any]` besides."""
+"""Other modules that still have `dict[str, Any]`."""
 
 LONGEST = 600
 LONG_STILL: frozenset[str] = frozenset()
 
 
 def rank(module: str) -> int | None:
-    """The place of a module in the order, by its longest line there; None where it has none."""
+    """The position of a module in `ORDER`, by its longest matching line; None without one."""
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
         name = ".".join(parts[:length])
@@ -78,7 +77,7 @@ def rank(module: str) -> int | None:
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """The modules that a file names, also for type checkers only, and the lines."""
+    """The modules that a file imports, also for type checkers only, with lines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -88,7 +87,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def upward(root: Path) -> Iterator[str]:
-    """Imports from a lower room of the pipeline to a higher one, and to what stands on top of it."""
+    """Imports from a lower room of the pipeline to a higher room, or to the command line."""
     base = root / PIPELINE
     known = {module_of(path, base) for path in base.rglob("*.py")}
     for path in sorted(base.rglob("*.py")):
@@ -143,14 +142,14 @@ def formats(root: Path) -> Iterator[str]:
     needed = set()
     for path in sorted((root / "python").rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        found = [
+        constants = [
             (node.lineno, node.value)
             for node in ast.walk(ast.parse(path.read_text()))
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in FORMATS
         ]
-        needed.update([name] if found else [])
+        needed.update([name] if constants else [])
         if name not in DATA | NAMED_STILL:
-            yield from (f'{name}:{line}: "{word}": ask the format instead' for line, word in found)
+            yield from (f'{name}:{line}: "{value}": ask the format instead' for line, value in constants)
     yield from (
         f"{name} names no format any more: take it off the list" for name in (DATA | NAMED_STILL) - needed
     )
@@ -170,11 +169,11 @@ def sizes(root: Path) -> Iterator[str]:
 
 
 def main(root: Path) -> int:
-    """Prints what is wrong below `root`; how much that is."""
-    found = [*upward(root), *dictionaries(root), *formats(root), *sizes(root)]
-    for one in found:
-        print(one)
-    return len(found)
+    """Prints the problems below `root`; returns their number."""
+    problems = [*upward(root), *dictionaries(root), *formats(root), *sizes(root)]
+    for problem in problems:
+        print(problem)
+    return len(problems)
 
 
 if __name__ == "__main__":

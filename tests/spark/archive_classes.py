@@ -1,9 +1,9 @@
-"""Archives the classes that Spark loads, so that each Spark of the tests starts in half the processor time.
+"""Archives the classes that Spark loads, which halves the processor time of each Spark start in the tests.
 
-    python tests/spark/archive_classes.py FILE        runs what tests do often, and writes FILE
+    python tests/spark/archive_classes.py FILE        runs common steps of the tests, and writes FILE
 
-A JVM reads the file by `-XX:SharedArchiveFile=FILE` (class data sharing). `tests/conftest.py` names it to all
-JVMs; those with another Java or other jars go without.
+A JVM reads the file by `-XX:SharedArchiveFile=FILE` (class data sharing). `tests/conftest.py`
+passes it to all JVMs; a JVM with another Java or other jars ignores it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coldframe.pipeline.session import start_session
 from coldframe.spark.connector import CATALOG, CATALOG_CLASS, EXTENSIONS
 
 
-def use(spark: SparkSession, folder: Path) -> None:
+def run_queries(spark: SparkSession, folder: Path) -> None:
     """Loads the classes of queries, files and streams."""
     spark.range(10).selectExpr("id", "id % 7 as k", "cast(id as string) as s").createOrReplaceTempView("t")
     joined = "select k, count(*), max(s) from t join (select distinct k from t) using (k) group by k"
@@ -41,7 +41,7 @@ def use(spark: SparkSession, folder: Path) -> None:
 def main(file: Path) -> None:
     folder = Path(tempfile.mkdtemp(dir=file.parent))
     made = folder / "classes"
-    # Only in the JVM of Spark: the one that finds its command would write the file, too.
+    # Only in Spark's JVM: the launcher's JVM, which prints the command, would write the file too.
     os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={made} -Xlog:cds*=off"
     os.environ["JDK_JAVA_OPTIONS"] = "-XX:+UseSerialGC"
     conf = {"spark.sql.shuffle.partitions": "2"}
@@ -54,9 +54,9 @@ def main(file: Path) -> None:
     try:
         spark = start_session("local[2]", conf=conf)
         gateway: Any = spark.sparkContext._gateway
-        use(spark, folder)
+        run_queries(spark, folder)
         spark.stop()
-        # It ends with its standard input, and writes the file then.
+        # The JVM exits when its standard input closes, and writes the file then.
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait(300)

@@ -1,4 +1,4 @@
-"""What `test_cluster` runs as a driver of its own: SOURCE TARGET ARCHIVE."""
+"""The driver process of `test_cluster`: SOURCE TARGET ARCHIVE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coldframe.pipeline.session import start_session
 
 
 def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Where an executor has the package from."""
+    """The path from which an executor imports the package."""
     import coldframe as there
 
     for _ in batches:
@@ -28,12 +28,17 @@ def main() -> None:
     conf = {"spark.archives": f"{archive}#package", "spark.executorEnv.PYTHONPATH": "./package"}
     spark = start_session("local-cluster[2,1,1024]", conf={**conf, "spark.driver.host": "127.0.0.1"})
     files = {row.file for row in spark.range(0, 8, 1, 4).mapInArrow(where, "file string").collect()}
-    # Not registered by hand: the driver's environment has the package, and Spark finds it there.
+    # Spark finds the data source by itself, since the driver's environment has the package.
     frame = spark.read.format("coldframe_rcfile").options(**NUMBERS).load(numbers)
     rows = frame.where("a >= 100").count()
     report = migrate(spark, warehouse, target)
-    facts = {"driver": coldframe.__file__, "executors": sorted(files), "rows": rows, "exit": report.exit_code}
-    print(json.dumps({**facts, "migrated": report.rows, "verified": report.verified}))
+    summary = {
+        "driver": coldframe.__file__,
+        "executors": sorted(files),
+        "rows": rows,
+        "exit": report.exit_code,
+    }
+    print(json.dumps({**summary, "migrated": report.rows, "verified": report.verified}))
     spark.stop()
 
 

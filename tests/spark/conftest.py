@@ -1,4 +1,4 @@
-"""One Spark for all tests, and files for it to read."""
+"""A Spark session for all tests, and files for it to read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldframe.spark.connector import CATALOG, CATALOG_CLASS
 def spark() -> Iterator[SparkSession]:
     conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
     with contextlib.suppress(cf.UnsupportedError):
-        # With the connector's jar, where it is built, `coldframe` is the JVM's, `coldframe_rcfile` Python's.
+        # With the connector's jar, `coldframe` is the JVM's source, and `coldframe_rcfile` Python's.
         conf |= {"spark.jars": coldframe.spark.jar(), CATALOG: CATALOG_CLASS}
     session = start_session("local[2]", conf=conf)
     yield session

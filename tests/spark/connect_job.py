@@ -1,4 +1,4 @@
-"""Reads as a client of a Spark Connect server on loopback, which this starts, and tells what it found."""
+"""Starts a Spark Connect server on loopback, reads as its client, and prints the answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START_SECONDS = 240
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -58,7 +58,7 @@ def server(jar: str | None) -> Iterator[str]:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Returns when somebody listens there."""
+    """Waits until the server listens."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
@@ -68,39 +68,39 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def main(numbers: str, with_jar: str) -> None:
-    """Prints the facts."""
+    """Prints the answers as JSON."""
     os.environ["JAVA_HOME"] = find_java()
     jar = coldframe.spark.jar() if with_jar == "jar" else None
     with server(jar) as address:
         spark = SparkSession.builder.remote(address).getOrCreate()
         try:
-            print(json.dumps(found(spark, numbers, with_jar == "jar")))
+            print(json.dumps(results(spark, numbers, with_jar == "jar")))
         finally:
             spark.stop()
 
 
-def found(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, object]:
-    """The facts."""
+def results(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, object]:
+    """The answers of reads through both sources."""
     frame = spark.read.format("coldframe").options(**NUMBERS).load(numbers)
     chosen = coldframe.spark.read(
         spark, Path(numbers) / "1.rc", columns=["a", "s"], filter="a < 1005", **NUMBERS
     )
     python = spark.read.format("coldframe_python").options(**NUMBERS, filter="a >= 2990").load(numbers)
-    facts: dict[str, object] = {
+    answers: dict[str, object] = {
         "remote": is_remote(spark),
         "loaded": is_loaded(spark),
         "count": frame.count(),
-        "found": [list(row) for row in frame.where("a = 77").select("s", "h").collect()],
+        "row 77": [list(row) for row in frame.where("a = 77").select("s", "h").collect()],
         "plan": frame.where("a = 77").select("s")._explain_string(extended=True),
         "chosen": sorted(row.a for row in chosen.collect()),
         "python": python.count(),
     }
     if not has_jar:
-        # A client may bring the jar to a server that does not have it, for its own session.
+        # A client may add the jar to its own session on a server without it.
         spark.addArtifacts(coldframe.spark.jar())
         brought = spark.read.format("coldframe").options(**NUMBERS).load(numbers).where("a = 77")
-        facts["brought"] = [is_loaded(spark), brought.count(), brought._explain_string(extended=True)]
-    return facts
+        answers["brought"] = [is_loaded(spark), brought.count(), brought._explain_string(extended=True)]
+    return answers
 
 
 if __name__ == "__main__":

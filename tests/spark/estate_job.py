@@ -1,4 +1,4 @@
-"""Prints what Spark reads of an estate: by Hive's readers over a metastore, and by Iceberg's over a catalog.
+"""Prints the rows that Spark reads from an estate: with Hive's readers, and with Iceberg's.
 
 python estate_job.py METASTORE REST_CATALOG ICEBERG_JAR TABLES_OF_HIVE TABLES_OF_ICEBERG     lists with commas
 """
@@ -22,7 +22,7 @@ def session(metastore: str, catalog: str, jar: str) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.catalogImplementation": "hive",
         "spark.hadoop.hive.metastore.uris": metastore,
-        # Hive's own reader of ORC, by the SerDes of the partitions.
+        # Hive's own ORC reader, with the SerDes of the partitions.
         "spark.sql.hive.convertMetastoreOrc": "false",
         "spark.jars": jar,
         CATALOG: "org.apache.iceberg.spark.SparkCatalog",
@@ -36,14 +36,14 @@ def session(metastore: str, catalog: str, jar: str) -> SparkSession:
 
 
 def rows(frame: DataFrame) -> list[str]:
-    # Cells of HBase that Hive does not map come in no order.
+    # HBase cells that Hive does not map have no order.
     names = sorted(name for name in frame.columns if name != "rest")
     return sorted(repr(tuple(row)) for row in frame.select(*names).collect())
 
 
 def main(metastore: str, catalog: str, jar: str, of_hive: str, of_iceberg: str) -> None:
     spark = session(metastore, catalog, jar)
-    found = {
+    answers = {
         "hive": {name: rows(spark.table(f"spark_catalog.cold.{name}")) for name in of_hive.split(",")},
         "iceberg": {name: rows(spark.table(f"lake.cold.{name}")) for name in of_iceberg.split(",")},
         "about": {
@@ -52,7 +52,7 @@ def main(metastore: str, catalog: str, jar: str, of_hive: str, of_iceberg: str) 
             if (described := spark.sql(f"describe table extended lake.cold.{name}"))
         },
     }
-    print(json.dumps(found))
+    print(json.dumps(answers))
 
 
 if __name__ == "__main__":

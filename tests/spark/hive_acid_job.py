@@ -1,4 +1,4 @@
-"""Prints what Spark gives for queries of transactional tables: rows, or why it refuses.
+"""Prints Spark's answers to queries of transactional tables: rows, or the error.
 
 python hive_acid_job.py METASTORE QUERIES      QUERIES: a file of {name: {"sql": .., "settings": {..}}}
 """
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from spark_data import told
+from spark_data import comparable
 
 import coldframe.spark
 from coldframe.pipeline.session import start_session
 from coldframe.spark.connector import EXTENSIONS
 
 
-def asked(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
+def answer(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
     """The rows of a query, its plan, and the error if there is one."""
     settings = query.get("settings", {})
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         frame = spark.sql(query["sql"])
-        rows = sorted(told(frame.collect()))
+        rows = sorted(comparable(frame.collect()))
         plan = frame._jdf.queryExecution()
         return {
             "rows": rows,
@@ -40,7 +40,7 @@ def asked(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(metastore: str, queries: str) -> None:
-    """Asks all of them in one session."""
+    """Runs all queries in a single session."""
     conf = {
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.shuffle.partitions": "2",
@@ -51,7 +51,9 @@ def main(metastore: str, queries: str) -> None:
     }
     spark = start_session("local[2]", conf=conf)
     print(
-        json.dumps({name: asked(spark, one) for name, one in json.loads(Path(queries).read_text()).items()})
+        json.dumps(
+            {name: answer(spark, query) for name, query in json.loads(Path(queries).read_text()).items()}
+        )
     )
     spark.stop()
 

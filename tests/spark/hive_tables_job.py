@@ -1,4 +1,4 @@
-"""Reads tables of a Hive metastore twice: by Spark's own reader, and by the connector in its place."""
+"""Reads tables of a Hive metastore twice: with Spark's own reader, and with the connector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from spark_data import told
+from spark_data import comparable
 
 import coldframe as cf
 import coldframe.spark
@@ -70,7 +70,7 @@ def make(spark: SparkSession) -> None:
 
 
 def make_orc(spark: SparkSession) -> None:
-    """Tables of ORC files, some of which have other columns than their table."""
+    """Tables of ORC files; some files have other columns than their table."""
     spark.sql(f"create table orcs ({COLUMNS}) stored as orc")
     spark.sql(f"insert into orcs {VALUES}")
     spark.sql("create table orc_days (v int, s string) partitioned by (dt date, n int) stored as orc")
@@ -89,7 +89,7 @@ def make_orc(spark: SparkSession) -> None:
     spark.sql("insert into orc_altered partition (p = 2) values (3, 'x')")
     spark.sql("create table orc_mixed (v bigint, s string, more double) stored as orc")
     spark.sql("insert into orc_mixed values (5, 'named', 0.5)")
-    # As Hive wrote them before 2.0. Some readers judge all files by the first.
+    # As Hive before 2.0 wrote them. Some readers apply the first file's columns to all files.
     old = pa.table({"_col0": pa.array([1, None, 3], pa.int32()), "_col1": ["a", "b", None]})
     for name in ("000000_0", "part-z"):
         cf.write(old, located(spark, "orc_mixed") / name, format="orc")
@@ -156,25 +156,25 @@ QUERIES = {
 }
 
 
-def asked(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
+def answers_of(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
     """The rows of each query whose name begins with `names`, and whether the connector read them."""
     spark.conf.set("spark.coldframe.hive", setting)
-    found = {}
+    answers = {}
     for name, sql in QUERIES.items():
         if not name.startswith(names):
             continue
         frame = spark.sql(sql)
-        found[name] = [taken(frame), frame.schema.json(), sorted(told(frame.collect()))]
-    return found
+        answers[name] = [connector_scans(frame), frame.schema.json(), sorted(comparable(frame.collect()))]
+    return answers
 
 
-def taken(frame: DataFrame) -> int:
-    """How many scans are the connector's."""
+def connector_scans(frame: DataFrame) -> int:
+    """The number of scans by the connector."""
     return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("RelationV2[")
 
 
 def main(work: str, metastore: str | None = None) -> None:
-    """Prints what each of both read. `metastore`: the URL of a server."""
+    """Prints the rows that each reader returned. `metastore`: the URL of a server."""
     where = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tables;create=true"}
     if metastore:
         where = {"spark.hadoop.hive.metastore.uris": metastore}
@@ -187,35 +187,40 @@ def main(work: str, metastore: str | None = None) -> None:
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={work} -Duser.timezone=UTC",
         **where,
         "spark.sql.session.timeZone": "America/New_York",
-        # Derby does not take each filter of Spark's.
+        # Derby does not accept every filter of Spark.
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
     }
     spark = start_session("local[2]", conf=conf)
     make(spark)
-    facts = {"spark": asked(spark, "off"), "coldframe": asked(spark, "on")}
+    answers = {"spark": answers_of(spark, "off"), "coldframe": answers_of(spark, "on")}
     spark.conf.set("spark.coldframe.hive.orc", "on")
-    facts["orc"] = asked(spark, "on", "orc")
-    # By Hive's classes, as where Spark's own reader is turned off.
+    answers["orc"] = answers_of(spark, "on", "orc")
+    # With Hive's classes: Spark's own reader is turned off.
     spark.conf.set("spark.sql.hive.convertMetastoreOrc", "false")
-    facts["hive"] = asked(spark, "off", "orc")
-    facts["orc by Hive"] = asked(spark, "on", "orc")
+    answers["hive"] = answers_of(spark, "off", "orc")
+    answers["orc by Hive"] = answers_of(spark, "on", "orc")
     spark.conf.unset("spark.sql.hive.convertMetastoreOrc")
     spark.conf.unset("spark.coldframe.hive.orc")
     frame, unused = spark.table("days"), spark.table("days")
     before = frame.count()
     spark.sql("insert into days partition (dt = date'2015-01-01', n = 5, p = 'x') values (99, 'late')")
-    facts["late"] = [before, frame.count(), unused.count(), taken(frame)]
+    answers["late"] = [before, frame.count(), unused.count(), connector_scans(frame)]
     both = frame.where("n = 1").select("v").union(frame.where("n = 5").select("v"))
-    facts["reused"] = [taken(both), both.count(), frame.where("n = 5").collect()[0].s, frame.count()]
+    answers["reused"] = [
+        connector_scans(both),
+        both.count(),
+        frame.where("n = 5").collect()[0].s,
+        frame.count(),
+    ]
     spark.table("wider").cache().count()
     cached = (
         "InMemoryRelation"
         in spark.sql("select v from wider")._jdf.queryExecution().withCachedData().toString()
     )
     spark.sql("insert into wider values (4, 'y')")
-    facts["cached"] = [cached, spark.table("wider").count()]
+    answers["cached"] = [cached, spark.table("wider").count()]
     spark.stop()
-    print(json.dumps(facts))
+    print(json.dumps(answers))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a jar that does not fit says, and a task without memory: each on a session of its own."""
+"""Prints the errors of an incompatible jar and of a task without memory, in its own session."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import coldframe.spark
 from coldframe.pipeline.session import start_session
 
 
-def told(act: Callable[[], object]) -> str:
-    """The error of an act."""
+def message_of(act: Callable[[], object]) -> str:
+    """The error that a call raises."""
     try:
         act()
     except (cf.ColdframeError, Py4JJavaError, pyspark.errors.PySparkException) as error:
@@ -26,16 +26,16 @@ def told(act: Callable[[], object]) -> str:
 
 
 def main(jar: str, numbers: str, fraction: str) -> None:
-    """Prints what the first use says of the connector itself, and of `coldframe.spark.read`."""
+    """Prints the error of the first use, through the connector and through `coldframe.spark.read`."""
     conf = {"spark.jars": jar, "spark.driver.memory": "512m", "spark.memory.fraction": fraction}
     spark: SparkSession = start_session("local[1]", conf=conf)
     reader = spark.read.format("coldframe").options(**NUMBERS)
-    facts = {
-        "format": told(lambda: reader.load(numbers).selectExpr("sum(a)", "max(s)").collect()),
-        "read": told(lambda: coldframe.spark.read(spark, numbers, **NUMBERS).count()),
+    messages = {
+        "format": message_of(lambda: reader.load(numbers).selectExpr("sum(a)", "max(s)").collect()),
+        "read": message_of(lambda: coldframe.spark.read(spark, numbers, **NUMBERS).count()),
     }
     spark.stop()
-    print(json.dumps(facts))
+    print(json.dumps(messages))
 
 
 if __name__ == "__main__":

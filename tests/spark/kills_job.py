@@ -1,5 +1,5 @@
-"""Reads by the connector on a cluster whose executors have no Python, cancels queries in the middle, and
-tells what is left.
+"""Reads with the connector on a cluster whose executors have no Python, cancels running queries, and prints
+which resources are still open.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def start() -> SparkSession:
 
 
 def held(spark: SparkSession) -> dict[int, str]:
-    """What the native library holds in each executor's process."""
-    told = spark.range(0, 32, 1, 32).selectExpr(f"{HELD} as told").distinct().collect()
-    found = (re.fullmatch(r"(\d+)@.*: (.*)", row.told) for row in told)
-    return {int(one[1]): one[2] for one in found if one}
+    """The open tables, readers and batches of the native library, by executor process."""
+    rows = spark.range(0, 32, 1, 32).selectExpr(f"{HELD} as report").distinct().collect()
+    matches = (re.fullmatch(r"(\d+)@.*: (.*)", row.report) for row in rows)
+    return {int(match[1]): match[2] for match in matches if match}
 
 
 def is_running(spark: SparkSession) -> bool:
@@ -55,11 +55,11 @@ def is_running(spark: SparkSession) -> bool:
 
 
 def cancelled(spark: SparkSession, frame: DataFrame, number: int, rng: random.Random) -> bool:
-    """Whether a query was cancelled while its tasks ran."""
+    """Starts a query and cancels it; returns whether its tasks were still running."""
     group, failed = f"query-{number}", []
 
     def run() -> None:
-        # Half of them are killed by an interrupt, half by their own looks at whether they are.
+        # Half of the queries are interrupted; in the other half tasks notice the cancellation themselves.
         spark.sparkContext.setJobGroup(group, group, interruptOnCancel=number % 2 == 0)
         try:
             frame.write.format("noop").mode("overwrite").save()
@@ -79,13 +79,13 @@ def cancelled(spark: SparkSession, frame: DataFrame, number: int, rng: random.Ra
 
 
 def main(numbers: str, kills: str) -> None:
-    """Prints what was read, how many were killed, and what was left open."""
+    """Prints the rows read, the number of cancelled queries, and the files left open."""
     spark, rng = start(), random.Random(23)
     few = spark.read.format("coldframe").options(**NUMBERS, split_bytes="4k").load(numbers)
     read = {
         "rows": few.count(),
         "sum": few.selectExpr("sum(a)").collect()[0][0],
-        "found": [list(row) for row in few.where("a = 77").select("s", "h").collect()],
+        "row 77": [list(row) for row in few.where("a = 77").select("s", "h").collect()],
         "executors": spark._jsc.sc().getExecutorMemoryStatus().size() - 1,
     }
     files = sorted(map(str, Path(numbers).glob("*.rc"))) * TIMES
@@ -100,7 +100,7 @@ def main(numbers: str, kills: str) -> None:
         for file in psutil.Process(pid).open_files()
         if file.path.startswith(numbers)
     ]
-    # An executor that is gone in the middle costs nothing but time.
+    # A lost executor only costs time.
     results: list[list[int]] = []
     thread = threading.Thread(target=lambda: results.append(list(asked.collect()[0])))
     thread.start()
@@ -108,7 +108,7 @@ def main(numbers: str, kills: str) -> None:
         time.sleep(0.005)
     os.kill(next(iter(left)), signal.SIGKILL)
     thread.join()
-    facts = {
+    summary = {
         "read": read,
         "killed": killed,
         "executors": len(left),
@@ -119,7 +119,7 @@ def main(numbers: str, kills: str) -> None:
         "with a lost executor": results,
     }
     spark.stop()
-    print(json.dumps(facts))
+    print(json.dumps(summary))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A Python that has an older Spark, in an environment of its own, which `make` builds."""
+"""The Python of an environment with an older Spark, which `make` builds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the test data lies, and what it holds."""
+"""Paths of the test data, and helpers that read it."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from coldframe.spark.types import plain_schema
 DATA = Path(__file__).parents[1] / "data" / "rcfile"
 WAREHOUSE = DATA / "warehouse"
 NUMBERS = {"schema": "a bigint, s string, h double", "serde": "binary"}
-"""How the files of the fixture `numbers` are opened."""
+"""Options to open the files of the fixture `numbers`."""
 
 HAS_PYTHON_SOURCE = tuple(map(int, pyspark.__version__.split(".")[:2])) >= OLDEST_PYSPARK
 
 
 def damaged() -> list[dict[str, Any]]:
-    """The damaged files and what of them survives."""
-    found: list[dict[str, Any]] = json.loads((DATA / "damaged" / "MANIFEST.json").read_text())
-    return found
+    """The damaged files and their surviving rows."""
+    entries: list[dict[str, Any]] = json.loads((DATA / "damaged" / "MANIFEST.json").read_text())
+    return entries
 
 
 def survivors(entry: dict[str, Any]) -> int:
-    """Rows that must come back."""
+    """The number of rows that must be read."""
     return sum(stop - start for start, stop in entry["survive"])
 
 
-def told(rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Rows as text, the same for all versions of Spark, and for NaN, which is not equal to itself."""
-    return [repr([_told(value) for value in row]) for row in rows]
+def comparable(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Rows as text: equal across versions of Spark, and for NaN, which does not equal itself."""
+    return [repr([_comparable(value) for value in row]) for row in rows]
 
 
-def _told(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, decimal.Decimal):
         return f"{value.normalize(decimal.Context(prec=50)):f}"
     if isinstance(value, dict):
         return sorted(
-            (repr(_told(key)), _told(one)) for key, one in value.items()
-        )  # the JVM sorts them its way
+            (repr(_comparable(key)), _comparable(item)) for key, item in value.items()
+        )  # the JVM has its own order
     if isinstance(value, list | tuple):
-        return [_told(one) for one in value]
+        return [_comparable(item) for item in value]
     return value
 
 
 def rows_of(file: cf.File, columns: list[str] | None = None) -> list[str]:
-    """The rows of a file as `told` has those of Spark, read without it."""
+    """The rows of a file, read without Spark, in the form of `comparable`."""
     table = file.read(columns)
     plain = plain_schema(table.schema)
     batches = [conform_batch(batch, plain) for batch in table.to_batches()]
@@ -64,19 +64,19 @@ def rows_of(file: cf.File, columns: list[str] | None = None) -> list[str]:
         [_as_spark(value, field.type) for batch in batches for value in batch.column(at).to_pylist()]
         for at, field in enumerate(plain)
     ]
-    return told(zip(*values, strict=True))
+    return comparable(zip(*values, strict=True))
 
 
 def _as_spark(value: Any, kind: Any) -> Any:
-    """A value of pyarrow's as PySpark gives it."""
+    """A value of pyarrow as PySpark returns it."""
     if value is None:
         return None
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return value.astimezone().replace(tzinfo=None)
     if pa.types.is_list(kind):
-        return [_as_spark(one, kind.value_type) for one in value]
+        return [_as_spark(item, kind.value_type) for item in value]
     if pa.types.is_map(kind):
-        return {_as_spark(key, kind.key_type): _as_spark(one, kind.item_type) for key, one in value}
+        return {_as_spark(key, kind.key_type): _as_spark(item, kind.item_type) for key, item in value}
     if pa.types.is_struct(kind):
         fields = [kind.field(at) for at in range(kind.num_fields)]
         return [_as_spark(value[field.name], field.type) for field in fields]
@@ -84,7 +84,7 @@ def _as_spark(value: Any, kind: Any) -> Any:
 
 
 def held(spark: SparkSession) -> list[int]:
-    """Readers and batches that the native library has not given back."""
+    """The numbers of readers and batches that the native library has not released."""
     native = spark._jvm.java.lang.Class.forName(
         "io.coldframe.spark.Native", True, spark._jvm.Thread.currentThread().getContextClassLoader()
     )

@@ -1,4 +1,4 @@
-"""A stream of files into Parquet, two files a batch, until all that is there is read."""
+"""Streams a folder of files into Parquet, two files a batch, until all present files are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coldframe.pipeline.session import start_session
 
 
 def main(source: str, target: str, checkpoint: str) -> None:
-    """Runs it."""
+    """Runs the stream."""
     spark = start_session("local[2]", conf={"spark.jars": coldframe.spark.jar()})
     reader = spark.readStream.format("coldframe").options(serde="binary", maxFilesPerTrigger="2")
     frame = reader.schema("a bigint, s string").load(source)

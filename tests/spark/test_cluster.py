@@ -1,4 +1,4 @@
-"""Acceptance: executors in processes of their own, which have nothing but the package's archive."""
+"""Acceptance: executors in separate processes, which only have the package's archive."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def work_folder() -> Iterator[None]:
 
 
 def install(folder: Path) -> None:
-    """The contents of the wheel: of `dist/` where one was built, else of the package in use."""
+    """The contents of the wheel: from `dist/` where it was built, else from the package in use."""
     root = Path(coldframe.__file__).parents[1]
     wheel = os.environ.get("COLDFRAME_WHEEL")
     if wheel:
@@ -74,43 +74,43 @@ def test_executors_need_only_the_archive(numbers: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout.splitlines()[-1])
-    assert facts["driver"].startswith(str(package))
-    assert facts["executors"]
-    for file in facts["executors"]:
-        assert "/work/app-" in file, "the executor has the package from elsewhere"
-    assert facts["rows"] == 2900
-    assert (facts["exit"], facts["verified"]) == (0, True)
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert summary["driver"].startswith(str(package))
+    assert summary["executors"]
+    for file in summary["executors"]:
+        assert "/work/app-" in file, "the executor imports the package from another path"
+    assert summary["rows"] == 2900
+    assert (summary["exit"], summary["verified"]) == (0, True)
     expected = json.loads((WAREHOUSE / "EXPECTED.json").read_text())
-    assert facts["migrated"] == sum(table["rows"] for table in expected.values())
+    assert summary["migrated"] == sum(table["rows"] for table in expected.values())
 
 
 @pytest.fixture(scope="module")
-def facts(numbers: Path, work_folder: None) -> dict[str, Any]:
-    """What a program prints that uses the connector on a cluster without Python."""
+def job(numbers: Path, work_folder: None) -> dict[str, Any]:
+    """The output of a job that uses the connector on a cluster without Python."""
     try:
         coldframe.spark.jar()
     except coldframe.UnsupportedError as missing:
         pytest.skip(str(missing))
-    # A Python worker in an executor would be a program that fails.
+    # Starting a Python worker in an executor would fail.
     environment = {**os.environ, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "/bin/false"}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(Path(coldframe.__file__).parents[1])}
     command = [sys.executable, str(Path(__file__).with_name("kills_job.py")), str(numbers), str(KILLS)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return summary
 
 
-def test_the_connector_needs_no_python_in_executors(facts: dict[str, Any]) -> None:
-    assert facts["read"] == {"rows": 3000, "sum": 4498500, "found": [["row 77", 38.5]], "executors": 2}
+def test_the_connector_needs_no_python_in_executors(job: dict[str, Any]) -> None:
+    assert job["read"] == {"rows": 3000, "sum": 4498500, "row 77": [["row 77", 38.5]], "executors": 2}
 
 
-def test_killed_tasks_leave_nothing_and_lose_nothing(facts: dict[str, Any]) -> None:
+def test_killed_tasks_leak_nothing_and_lose_nothing(job: dict[str, Any]) -> None:
     """`COLDFRAME_TASK_KILLS=100` for a soak."""
-    assert facts["killed"] > KILLS // 2
-    assert (facts["executors"], facts["held"]) == (2, ["0 tables, 0 readers, 0 batches"])
-    assert facts["opened"] == []
-    assert facts["expected"] == [3000 * TIMES, TIMES * sum(range(3000))]
-    assert facts["after"] == facts["expected"]
-    assert facts["with a lost executor"] == [facts["expected"]]
+    assert job["killed"] > KILLS // 2
+    assert (job["executors"], job["held"]) == (2, ["0 tables, 0 readers, 0 batches"])
+    assert job["opened"] == []
+    assert job["expected"] == [3000 * TIMES, TIMES * sum(range(3000))]
+    assert job["after"] == job["expected"]
+    assert job["with a lost executor"] == [job["expected"]]

@@ -1,4 +1,4 @@
-"""Clients of Spark Connect: both sources, and how a client knows which one a server has."""
+"""Clients of Spark Connect: both sources, and how a client detects the server's source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def client(numbers: Path, with_jar: str) -> dict[str, Any]:
-    """What a client found at a server with or without the jar."""
+    """The answers to a client of a server with or without the jar."""
     try:
         coldframe.spark.jar()
     except coldframe.UnsupportedError as missing:
@@ -37,22 +37,22 @@ def client(numbers: Path, with_jar: str) -> dict[str, Any]:
     command = [sys.executable, str(Path(__file__).with_name("connect_job.py")), str(numbers), with_jar]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-5000:]
-    facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert (facts["remote"], facts["count"], facts["found"]) == (True, 3000, [["row 77", 38.5]])
-    assert (facts["chosen"], facts["python"]) == ([1000, 1001, 1002, 1003, 1004], 10)
-    return facts
+    answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert (answers["remote"], answers["count"], answers["row 77"]) == (True, 3000, [["row 77", 38.5]])
+    assert (answers["chosen"], answers["python"]) == ([1000, 1001, 1002, 1003, 1004], 10)
+    return answers
 
 
 def test_a_server_with_the_jar(numbers: Path) -> None:
-    facts = client(numbers, "jar")
-    assert facts["loaded"]
-    assert "[columns: s] [pushed filters: " in facts["plan"]
+    answers = client(numbers, "jar")
+    assert answers["loaded"]
+    assert "[columns: s] [pushed filters: " in answers["plan"]
 
 
-def test_a_server_without_it(numbers: Path) -> None:
-    facts = client(numbers, "none")
-    assert not facts["loaded"]
-    assert "pushed filters" not in facts["plan"]
-    loaded, rows, plan = facts["brought"]
+def test_a_server_without_the_jar(numbers: Path) -> None:
+    answers = client(numbers, "none")
+    assert not answers["loaded"]
+    assert "pushed filters" not in answers["plan"]
+    loaded, rows, plan = answers["brought"]
     assert (loaded, rows) == (True, 1)
     assert "pushed filters: " in plan

@@ -1,4 +1,4 @@
-"""The connector for the JVM: what is pushed down. What it reads is in test_reading.py."""
+"""The connector for the JVM: pushed-down filters and columns. For reading see test_reading.py."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ pytestmark = pytest.mark.usefixtures("_nothing_left")
 
 
 class TestPushedDown:
-    """What Spark's plan says, and what it leaves to do."""
+    """Spark's plan has the pushed parts, and evaluates the rest."""
 
     def test_columns_and_filters(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)
-        found = plan(frame.where("a > 5 and s like 'row 1%' and h + 1 > 3").select("s"))
-        assert "[columns: s, h]" in found or "[columns: h, s]" in found, found
-        assert "pushed filters: " in found
-        assert "a > 5" in found
-        # What only Spark evaluates is left to it.
-        assert "Filter " in found
+        text = plan(frame.where("a > 5 and s like 'row 1%' and h + 1 > 3").select("s"))
+        assert "[columns: s, h]" in text or "[columns: h, s]" in text, text
+        assert "pushed filters: " in text
+        assert "a > 5" in text
+        # Spark evaluates the filter that only it supports.
+        assert "Filter " in text
         whole = plan(frame.where("a > 5").select("s"))
         assert "Filter " not in whole, whole
         assert "[columns: s]" in whole
@@ -71,7 +71,7 @@ class TestPushedDown:
         assert "pushed limit: 7" in plan(frame.limit(7))
 
 
-def test_a_join_tells_which_partitions(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_join_selects_partitions_at_run_time(spark: SparkSession, tmp_path: Path) -> None:
     schema = "id bigint, customer string, quantity int, price decimal(10,2), discount double, "
     schema += "sold_at timestamp, paid boolean, channel varchar(12)"
     sales = load(spark, WAREHOUSE / "sales", schema=schema, serde="binary")
@@ -81,7 +81,7 @@ def test_a_join_tells_which_partitions(spark: SparkSession, tmp_path: Path) -> N
     joined = sales.join(F.broadcast(days.where("wanted = 1")), F.expr("dt = day")).select("id")
     assert "RuntimeFilters: [dynamicpruning" in plan(joined)
     expected = sales.where("dt = date'2014-01-02'").select("id").collect()
-    # The second run has its own.
+    # The second run has its own values.
     for _ in range(2):
         assert sorted(joined.collect()) == sorted(expected)
 
@@ -92,7 +92,7 @@ def test_paths_are_tables(spark: SparkSession) -> None:
     assert spark.table(f"coldframe.`{ORC}`").count() == rows
 
 
-def test_a_task_that_is_killed_leaves_nothing(spark: SparkSession, numbers: Path) -> None:
+def test_a_killed_task_leaks_nothing(spark: SparkSession, numbers: Path) -> None:
     frame = load(spark, numbers, **NUMBERS, batch_rows="50")
     for _ in range(5):
         with pytest.raises(Exception, match="ends in the middle"):
@@ -100,11 +100,11 @@ def test_a_task_that_is_killed_leaves_nothing(spark: SparkSession, numbers: Path
                 "overwrite"
             ).save()
         assert held(spark) == [0, 0]
-    # A limit that ends the tasks early.
+    # A limit ends the tasks early.
     assert len(frame.take(3)) == 3
 
 
-def test_read_takes_values_of_python(spark: SparkSession, numbers: Path) -> None:
+def test_read_accepts_python_values(spark: SparkSession, numbers: Path) -> None:
     files = [numbers / "0.rc", numbers / "2.rc"]
     frame = coldframe.spark.read(
         spark, files, columns=["h", "a"], filter="a >= 2950", split_bytes=8192, **NUMBERS
@@ -114,13 +114,13 @@ def test_read_takes_values_of_python(spark: SparkSession, numbers: Path) -> None
     assert sorted(row.a for row in frame.collect()) == list(range(2950, 3000))
 
 
-def test_writing_is_the_python_sources(spark: SparkSession) -> None:
+def test_the_python_source_writes(spark: SparkSession) -> None:
     refused = "option as" if HAS_PYTHON_SOURCE else r"UnsupportedError: .*writing .*needs Spark 4\.1"
     with pytest.raises(Exception, match=refused):
         spark.range(3).write.format("coldframe").mode("append").save("/nowhere/at/all")
 
 
-def test_a_builder_keeps_the_jars_and_extensions_that_it_has() -> None:
+def test_a_builder_keeps_its_jars_and_extensions() -> None:
     builder = SparkSession.Builder().config("spark.jars", "other.jar").config("spark.sql.extensions", "x.Y")
     made = coldframe.spark.session(coldframe.spark.session(builder), hive_tables=True)._options
     assert made["spark.jars"] == f"other.jar,{coldframe.spark.jar()}"
@@ -131,7 +131,7 @@ def test_a_builder_keeps_the_jars_and_extensions_that_it_has() -> None:
     not Path("/proc/self/maps").exists(), reason="a JVM's mapped files are listed on Linux only"
 )
 def test_the_native_library_leaves_no_file(spark: SparkSession, numbers: Path) -> None:
-    """An executor that is killed could not remove it."""
+    """A killed executor could not remove it."""
     assert load(spark, numbers, **NUMBERS).count() == 3000
     assert spark._jvm is not None
     java = spark._jvm.java.lang

@@ -1,6 +1,5 @@
-"""The connector for the JVM: what it answers from metadata, and what it tells Spark of them.
-
-Spark's own ORC reader is the judge.
+"""The connector for the JVM: answers from metadata, metrics and statistics. Spark's own ORC reader is the
+reference.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def _connector(spark: SparkSession) -> Iterator[None]:
     if not is_loaded(spark):
         pytest.skip("no jar of the connector here (make jar): not tried")
     adaptive = spark.conf.get("spark.sql.adaptive.enabled")
-    # Metrics are found in the plan itself then.
+    # Without the adaptive plan, metrics are in the plan itself.
     spark.conf.set("spark.sql.adaptive.enabled", False)
     yield
     spark.conf.set("spark.sql.adaptive.enabled", str(adaptive))
@@ -35,7 +34,7 @@ def _connector(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ORC files of Spark's, of several stripes each, in folders of four parts."""
+    """ORC files written by Spark, with several stripes each, in four partition folders."""
     path = tmp_path_factory.mktemp("metadata") / "table"
     rows = spark.range(ROWS).selectExpr(
         "cast(id % 100 - 50 as tinyint) t",
@@ -77,7 +76,7 @@ def scan(frame: DataFrame) -> Any:
 
 
 def counts(frame: DataFrame) -> dict[str, int]:
-    """What the scan has done for the rows of a frame."""
+    """The metrics of a frame's scan after a run."""
     frame.collect()
     metrics = scan(frame).metrics()
     names = ["Rows", "Splits", "Units", "UnitsPruned", "RowsDecoded", "Bytes"]
@@ -101,22 +100,22 @@ class TestAggregates:
             "i is null",
         ],
     )
-    def test_rows_are_those_of_sparks_reader(self, spark: SparkSession, table: Path, where: str) -> None:
+    def test_rows_equal_those_of_sparks_reader(self, spark: SparkSession, table: Path, where: str) -> None:
         own = spark.read.format("coldframe").load(str(table)).where(where).selectExpr(*ALL)
         assert f"pushed aggregates: {', '.join(ALL)}]" in scan(own).toString()
         assert own.collect() == spark.read.orc(str(table)).where(where).selectExpr(*ALL).collect()
 
-    def test_metadata_answer_without_decoding(self, spark: SparkSession, table: Path) -> None:
+    def test_aggregates_come_from_metadata_without_decoding(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))
         ends = frame.where("part <> 1").selectExpr("min(b)", "max(d)", "count(i)", "count(*)")
         done = counts(ends)
         assert (done["Units"], done["RowsDecoded"], done["Rows"]) == (0, 0, 30_000)
-        # Texts may be cut in metadata, and have to be decoded.
+        # Metadata may truncate texts, so they are decoded.
         texts = frame.selectExpr("min(s)", "max(s)", "max(b)")
         assert counts(texts)["RowsDecoded"] == ROWS
         assert texts.collect() == [("v0", "v9999", (ROWS - 1) * 1000003 - 5)]
 
-    def test_files_that_metadata_answer_for_are_not_cut(
+    def test_files_answered_from_metadata_are_not_split(
         self, spark: SparkSession, table: Path, tmp_path: Path
     ) -> None:
         def tasks(frame: DataFrame) -> int:
@@ -132,20 +131,22 @@ class TestAggregates:
         assert tasks(whole) == 1
         for decoded in (loaded.selectExpr("max(s)"), loaded.where("t > 0").selectExpr("count(*)")):
             assert tasks(decoded) > 1
-        # What the first file's metadata say, those of the second do not: its rows are read.
+        # Only the first file's metadata have the bounds: the second file's rows are read.
         for name in ("a.orc", "b.redfile"):
             ids = pa.table({"b": pa.array(range(-5, 995), pa.int64())})
             cf.write(ids, tmp_path / name, format=name.partition(".")[2])
         mixed = [str(tmp_path / "a.orc"), str(tmp_path / "b.redfile")]
         ends = spark.read.format("coldframe").load(mixed).selectExpr("count(b)", "min(b)", "max(b)")
-        # Counted in the first run: a second one reuses its shuffle, and decodes nothing.
+        # Counted in the first run: a second run reuses its shuffle, and decodes nothing.
         assert counts(ends)["RowsDecoded"] == 1000
         assert ends.collect() == [(2000, -5, 994)]
 
     @pytest.mark.parametrize(
         "asked", ["min(x)", "max(c)", "sum(i)", "count(distinct t)", "min(i + 1)", "count(*), avg(i)"]
     )
-    def test_what_may_differ_is_left_to_spark(self, spark: SparkSession, table: Path, asked: str) -> None:
+    def test_aggregates_that_may_differ_are_left_to_spark(
+        self, spark: SparkSession, table: Path, asked: str
+    ) -> None:
         columns = asked.split(", ")
         own = spark.read.format("coldframe").load(str(table)).selectExpr(*columns)
         assert "pushed aggregates" not in scan(own).toString()
@@ -156,11 +157,11 @@ class TestAggregates:
         assert "pushed aggregates" not in scan(own).toString()
         assert sorted(own.collect()) == [(part, (part * 10_000 + 9999) * 1000003 - 5) for part in range(4)]
 
-    def test_each_use_has_its_own(self, spark: SparkSession, table: Path) -> None:
+    def test_each_use_has_its_own_aggregates(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))
         frame.createOrReplaceTempView("parts")
-        one = "select max(i) from parts where part = 0"
-        both = f"{one} union all select max(i) from parts where part = 1 union all select min(i) from parts"
+        query = "select max(i) from parts where part = 0"
+        both = f"{query} union all select max(i) from parts where part = 1 union all select min(i) from parts"
         assert [row[0] for row in spark.sql(both).collect()] == [9999, 19_998, 1]
         assert frame.selectExpr("max(i)").collect() == [(ROWS - 1,)]
         assert frame.where("i = 5").selectExpr("max(i)", "count(*)").collect() == [(5, 1)]
@@ -191,7 +192,7 @@ class TestAggregates:
 
 
 class TestTop:
-    """The first rows in an order: Spark sorts those that metadata do not exclude."""
+    """The first rows in an order: Spark sorts only rows that metadata do not exclude."""
 
     @pytest.mark.parametrize(
         ("order", "limit"),
@@ -206,21 +207,21 @@ class TestTop:
             ("part desc, t, b", 7),
         ],
     )
-    def test_rows_are_those_of_sparks_reader(
+    def test_rows_equal_those_of_sparks_reader(
         self, spark: SparkSession, table: Path, order: str, limit: int
     ) -> None:
-        found = []
+        results = []
         for source in ("coldframe", "orc"):
             frame = spark.read.format(source).load(str(table)).selectExpr("b", "i", "d", "t", "part")
             frame.createOrReplaceTempView("rows")
             first = spark.sql(f"select * from rows order by {order}, b limit {limit}")
             if source == "coldframe":
                 assert f"[pushed top: {limit} by {order.split()[0].rstrip(',')} " in scan(first).toString()
-            found.append(first.collect())
-        assert found[0] == found[1]
-        assert len(found[0]) == limit
+            results.append(first.collect())
+        assert results[0] == results[1]
+        assert len(results[0]) == limit
 
-    def test_the_others_are_not_decoded(self, spark: SparkSession, table: Path) -> None:
+    def test_excluded_rows_are_not_decoded(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))
         last = frame.orderBy(F.desc("b")).limit(3)
         done = counts(last)
@@ -240,42 +241,42 @@ class TestTop:
             ("b", "true", {"mode": "DROPMALFORMED"}),
         ],
     )
-    def test_what_metadata_do_not_show_is_left_to_spark(
+    def test_orders_without_metadata_are_left_to_spark(
         self, spark: SparkSession, table: Path, order: str, where: str, options: dict[str, str]
     ) -> None:
         frame = spark.read.format("coldframe").options(**options).load(str(table)).where(where)
         own = frame.orderBy(F.expr(order)).limit(3)
         assert "pushed top" not in scan(own).toString()
-        judge = spark.read.orc(str(table)).where(where).orderBy(F.expr(order)).limit(3)
-        assert [row.b for row in own.collect()] == [row.b for row in judge.collect()]
+        reference = spark.read.orc(str(table)).where(where).orderBy(F.expr(order)).limit(3)
+        assert [row.b for row in own.collect()] == [row.b for row in reference.collect()]
 
 
 class TestMetrics:
-    def test_a_scan_says_what_it_did(self, spark: SparkSession, table: Path) -> None:
+    def test_a_scan_reports_its_metrics(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))
         done = counts(frame)
         assert (done["Rows"], done["RowsDecoded"], done["UnitsPruned"]) == (ROWS, ROWS, 0)
         assert done["Units"] > done["Splits"] == 4
         size = sum(file.stat().st_size for file in table.rglob("*.orc"))
         assert size * 0.9 < done["Bytes"] < size * 1.5
-        one = counts(frame.where(f"b = {1000003 * 12345 - 5}").select("b"))
-        assert (one["Rows"], one["Units"]) == (1, 1)
-        assert one["RowsDecoded"] < ROWS / 4
-        assert one["UnitsPruned"] == done["Units"] - 1
-        # Of several tasks: the driver opens the files, and stripes that cannot match get none.
+        selected = counts(frame.where(f"b = {1000003 * 12345 - 5}").select("b"))
+        assert (selected["Rows"], selected["Units"]) == (1, 1)
+        assert selected["RowsDecoded"] < ROWS / 4
+        assert selected["UnitsPruned"] == done["Units"] - 1
+        # With several tasks, the driver opens the files, and stripes that cannot match get no task.
         several = spark.read.format("coldframe").option("split_bytes", "64k").load(str(table))
         known = counts(several.where(f"b = {1000003 * 12345 - 5}").select("b"))
         assert (known["Units"], known["Splits"]) == (1, 1)
         assert known["UnitsPruned"] == done["Units"] - 1
-        assert one["Bytes"] < done["Bytes"] / 4
-        # The session's own counting of a second run.
+        assert selected["Bytes"] < done["Bytes"] / 4
+        # A second query in the session has its own counts.
         assert counts(frame.where("part = 1").select("t"))["Rows"] == 10_000
 
-    def test_stripes_that_are_excluded_get_no_task(self, spark: SparkSession, table: Path) -> None:
+    def test_excluded_stripes_get_no_task(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").option("split_bytes", "16k").load(str(table))
         assert counts(frame)["Splits"] >= 8
-        one = counts(frame.where(f"b = {1000003 * 12345 - 5}"))
-        assert (one["Rows"], one["Splits"], one["Units"]) == (1, 1, 1)
+        selected = counts(frame.where(f"b = {1000003 * 12345 - 5}"))
+        assert (selected["Rows"], selected["Splits"], selected["Units"]) == (1, 1, 1)
         last = frame.orderBy(F.desc("b")).limit(3)
         assert counts(last)["Splits"] == 1
         assert [row.s for row in last.collect()] == ["v39999", "v39998", "v39997"]
@@ -294,20 +295,22 @@ class TestRuntimeFilters:
         joined = frame.join(few, F.expr("b = k")).select("i", "s", "w")
         assert "RuntimeFilters: [dynamicpruning" in joined._jdf.queryExecution().executedPlan().toString()
         expected = [(3000, "v3000", 3000), (31_000, "v31000", 31_000)]
-        # Each run has its own, and so has each use.
+        # Each run and each use has its own values.
         for _ in range(2):
             assert sorted(joined.collect()) == expected
         others = F.broadcast(spark.read.parquet(str(tmp_path / "wanted")).where("w = 8000"))
         both = joined.union(frame.join(others, F.expr("b = k")).select("i", "s", "w"))
         assert sorted(both.collect()) == [expected[0], (8000, "v8000", 8000), expected[1]]
         leaves = joined._jdf.queryExecution().executedPlan().collectLeaves()
-        found = [leaves.apply(at) for at in range(leaves.size())]
-        own = next(leaf for leaf in found if leaf.metrics().contains("coldframeUnits"))
-        assert int(own.metrics().apply("coldframeRows").value()) <= 4, "two rows in each of two runs"
+        nodes = [leaves.apply(at) for at in range(leaves.size())]
+        own = next(leaf for leaf in nodes if leaf.metrics().contains("coldframeUnits"))
+        assert int(own.metrics().apply("coldframeRows").value()) <= 4, "expected two rows in each of two runs"
         assert int(own.metrics().apply("coldframeUnits").value()) <= 4
 
-    def test_only_rows_that_match_are_lost(self, spark: SparkSession, table: Path, tmp_path: Path) -> None:
-        """An outer join keeps rows that the other side has not."""
+    def test_an_outer_join_keeps_rows_without_a_match(
+        self, spark: SparkSession, table: Path, tmp_path: Path
+    ) -> None:
+        """An outer join keeps rows that the other side lacks."""
         spark.sql("select 'v7' k union all select null").write.parquet(str(tmp_path / "keys"))
         keys = F.broadcast(spark.read.parquet(str(tmp_path / "keys")).where("k is null or k > ''"))
         frame = spark.read.format("coldframe").load(str(table)).select("s", "i")
@@ -332,7 +335,7 @@ class TestFieldsOfStructs:
     @pytest.mark.parametrize(
         "where", ["true", "s.b is not null and id > 7", "s.deep.x % 5 = 1 and s.a < 4000"]
     )
-    def test_rows_are_those_of_sparks_reader(
+    def test_rows_equal_those_of_sparks_reader(
         self, spark: SparkSession, nested: Path, columns: str, where: str
     ) -> None:
         asked = f"select {columns} from {{}}.`{nested}` where {where}"
@@ -342,8 +345,8 @@ class TestFieldsOfStructs:
 
     def test_other_fields_are_not_read(self, spark: SparkSession, nested: Path) -> None:
         frame = spark.read.format("coldframe").load(str(nested))
-        whole, one = counts(frame.select("s"))["Bytes"], counts(frame.select("s.a"))["Bytes"]
-        assert one < whole / 4, (one, whole)
+        whole, field = counts(frame.select("s"))["Bytes"], counts(frame.select("s.a"))["Bytes"]
+        assert field < whole / 4, (field, whole)
 
 
 class TestStatistics:
@@ -369,17 +372,17 @@ class TestStatistics:
             pytest.skip("Spark asks for them from 3.4 on")
         frame = spark.read.format("coldframe").load(str(table)).where("part < 3")
         known = self.of(frame.select("t", "i", "o", "s", "n", "part", "d")).attributeStats().toSeq()
-        found = {}
+        bounds = {}
         for at in range(known.size()):
             attribute, stat = known.apply(at)._1(), known.apply(at)._2()
-            found[attribute.name()] = [
+            bounds[attribute.name()] = [
                 stat.min().toString(),
                 stat.max().toString(),
                 stat.nullCount().toString(),
                 stat.distinctCount().toString(),
             ]
         nulls = len(range(0, 30_000, 7))
-        assert found == {
+        assert bounds == {
             "t": ["Some(-50)", "Some(49)", "Some(0)", "Some(100)"],
             "i": ["Some(1)", "Some(29999)", f"Some({nulls})", f"Some({30_000 - nulls})"],
             "o": ["Some(false)", "Some(true)", "Some(0)", "Some(2)"],

@@ -1,6 +1,5 @@
-"""The connector for the JVM: tables in partition folders are joined and grouped by these without a shuffle.
-
-The judge is the same query with that turned off, by Spark's own setting.
+"""The connector for the JVM: joins and groups by partition folders need no shuffle. The reference is the same
+query with Spark's own setting turned off.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ CONF = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
 SPLIT = "200"
-"""Bytes of a task: less than a file."""
+"""Bytes per task: less than a file."""
 NULL = "__HIVE_DEFAULT_PARTITION__"
 KEYS = {
     "whole": ["-1", "2", "10", NULL],
@@ -71,17 +70,17 @@ def plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
-def judged(spark: SparkSession, query: str) -> list[str]:
-    """The rows with the setting, which must be those without it; and whether rows were shuffled with it."""
+def shuffles(spark: SparkSession, query: str) -> list[str]:
+    """Checks that the rows are the same without the setting; returns the shuffles with it."""
     spark.conf.set(SETTING, "false")
     shuffled = spark.sql(query)
     expected = sorted(map(str, shuffled.collect()))
     assert "Exchange" in plan(shuffled)
     spark.conf.set(SETTING, "true")
-    found = spark.sql(query)
-    assert sorted(map(str, found.collect())) == expected
+    frame = spark.sql(query)
+    assert sorted(map(str, frame.collect())) == expected
     assert expected
-    return ["Exchange"] if "Exchange hashpartitioning" in plan(found) else []
+    return ["Exchange"] if "Exchange hashpartitioning" in plan(frame) else []
 
 
 JOIN = "from left l join right r on l.key = r.key"
@@ -96,11 +95,11 @@ JOIN = "from left l join right r on l.key = r.key"
         "select l.key, l.id, r.id from left l left join right r on l.key = r.key",
     ],
 )
-def test_rows_are_those_of_a_shuffle(spark: SparkSession, tables: Path, key: str, query: str) -> None:
+def test_rows_equal_those_of_a_shuffle(spark: SparkSession, tables: Path, key: str, query: str) -> None:
     for side in ("left", "right"):
-        # Each file is two tasks; those of one key come together.
+        # Each file has two tasks; tasks with the same key are grouped.
         load(spark, tables / key / side, side, split_bytes=SPLIT)
-    assert judged(spark, re.sub(r"\bkey\b", key, query)) == []
+    assert shuffles(spark, re.sub(r"\bkey\b", key, query)) == []
 
 
 @pytest.mark.parametrize(
@@ -113,38 +112,40 @@ def test_rows_are_those_of_a_shuffle(spark: SparkSession, tables: Path, key: str
 def test_sides_may_lack_keys_and_columns(spark: SparkSession, tables: Path, query: str) -> None:
     for side in ("left", "right"):
         load(spark, tables / "whole" / side, side)
-    assert judged(spark, re.sub(r"\bkey\b", "whole", query)) == []
+    assert shuffles(spark, re.sub(r"\bkey\b", "whole", query)) == []
 
 
 def test_no_file_has_the_key(spark: SparkSession, tables: Path) -> None:
     for side in ("left", "right"):
         load(spark, tables / "whole" / side, side)
-    # Spark shuffles a side of no partition.
+    # Spark shuffles a side without partitions.
     right = "(select * from right where whole = -1) r"
-    judged(spark, f"select l.id, r.id from left l left join {right} on l.whole = r.whole")
+    shuffles(spark, f"select l.id, r.id from left l left join {right} on l.whole = r.whole")
 
 
 def test_a_partition_of_many_tasks_is_shuffled(spark: SparkSession, tables: Path) -> None:
-    # One task of Spark's would keep the memory of all of their partial aggregations.
+    # A single Spark task would hold the memory of all their partial aggregations.
     load(spark, tables / "whole" / "left", "left", split_bytes="60")
-    assert judged(spark, "select whole, count(*), sum(id) from left group by whole") == ["Exchange"]
+    assert shuffles(spark, "select whole, count(*), sum(id) from left group by whole") == ["Exchange"]
 
 
 def test_a_column_that_is_not_read_clusters_nothing(spark: SparkSession, tables: Path) -> None:
     load(spark, tables / "whole" / "left", "left")
-    assert judged(spark, "select id % 3, count(*) from left group by id % 3") == ["Exchange"]
+    assert shuffles(spark, "select id % 3, count(*) from left group by id % 3") == ["Exchange"]
 
 
-def test_types_are_those_of_the_user(spark: SparkSession, tables: Path) -> None:
+def test_the_users_types_are_used(spark: SparkSession, tables: Path) -> None:
     for side in ("left", "right"):
         path = str(tables / "whole" / side)
         frame = spark.read.format("coldframe").schema("whole smallint, id bigint").load(path)
         frame.createOrReplaceTempView(side)
     query = "select l.whole, l.id, r.id from left l join right r on l.whole = r.whole"
-    assert judged(spark, query) == []
+    assert shuffles(spark, query) == []
 
 
-def test_what_a_join_tells_keeps_the_partitions(spark: SparkSession, tables: Path, tmp_path: Path) -> None:
+def test_partitions_selected_by_a_join_need_no_shuffle(
+    spark: SparkSession, tables: Path, tmp_path: Path
+) -> None:
     load(spark, tables / "day" / "left", "left")
     days = spark.sql("select date'2014-01-02' as at, 1 as wanted union all select date'2014-01-01', 0")
     days.write.parquet(str(tmp_path / "days"))
@@ -152,4 +153,4 @@ def test_what_a_join_tells_keeps_the_partitions(spark: SparkSession, tables: Pat
     query = """select /*+ BROADCAST(days) */ day, count(*), sum(id) from left join days on day = at
                where wanted = 1 group by day"""
     assert "dynamicpruning" in plan(spark.sql(query))
-    assert judged(spark, query.replace("count(*)", "count(*), 1")) in ([], ["Exchange"])
+    assert shuffles(spark, query.replace("count(*)", "count(*), 1")) in ([], ["Exchange"])

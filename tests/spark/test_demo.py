@@ -1,4 +1,4 @@
-"""`make demo`: all five formats, one file damaged, and what there is to look at."""
+"""`make demo`: all five formats, a damaged file, and the files to look at."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DEMO = Path(__file__).resolve().parents[2] / "benches" / "demo.py"
 
 
 @pytest.mark.slow
-def test_the_demo_migrates_all_formats_and_says_what_to_look_at(tmp_path: Path) -> None:
+def test_the_demo_migrates_all_formats_and_lists_its_results(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(DEMO), str(tmp_path / "out")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads((tmp_path / "out/lake/_coldframe/report.json").read_text())
     assert {table["format"] for table in report["tables"]} >= {"rcfile", "orc", "hfile", "kudu", "redfile"}
-    # One file is damaged, and one has timestamps with digits that Parquet's microseconds cannot hold.
+    # A file is damaged, and another has timestamps too fine for Parquet's microseconds.
     partial = {table["name"] for table in report["tables"] if table["verdict"] == "partial"}
     assert partial == {"payments", "warehouse.measures"}
     assert all(table["verified"] for table in report["tables"] if table["name"] not in partial)

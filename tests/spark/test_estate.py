@@ -1,10 +1,10 @@
-"""An estate that a Hive metastore alone defines, on HDFS, becomes Iceberg in a REST catalog by one command.
+"""A single command migrates an estate on HDFS, defined by a Hive metastore, to Iceberg in a REST catalog.
 
     the metastore, HDFS, the catalog    servers of Hive, Hadoop and Iceberg
-    the judge                           Spark, which reads both: by Hive's readers, and by Iceberg's
+    the reference                       Spark, which reads both: by Hive's readers, and by Iceberg's
 
-Spark refuses transactional tables, and has no handler of HBase and Kudu here: of those the rows are what
-Hive's own reader, HBase and Kudu have read.
+Spark refuses transactional tables, and has no handlers of HBase and Kudu here: the expected rows of these are
+those that Hive's own reader, HBase and Kudu read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TYPES = pa.schema(
     ]
 )
 NIGHTS = ["2014-03-30 02:30:00", "2014-10-26 02:30:00", "2014-03-09 02:30:00.5"]
-"""Times that two zones have not, or have twice."""
+"""Times that two zones skip, or have twice."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -75,7 +75,7 @@ class Place:
         self.put()
 
     def put(self) -> None:
-        """Copies to HDFS what the estate has written."""
+        """Copies the estate's files to HDFS."""
         store = open_store(f"{self.hdfs.url}/wh", self.hdfs.options)
         for path in self.estate.root.rglob("*"):
             name = path.relative_to(self.estate.root).as_posix()
@@ -97,11 +97,11 @@ class Place:
         }
 
     def migrate(self, source: str | None = None, *more: str) -> subprocess.CompletedProcess[str]:
-        """The one command."""
+        """Runs the migration command."""
         command = [sys.executable, "-m", "coldframe", "migrate", source or self.metastore.url, self.lake]
         command += ["--to", "iceberg", "--catalog", "lake", "--master", "in-process[2]"]
         command += [f"--location={name}://={self.hdfs.url}/wh/{name}" for name in ("hbase", "kudu")]
-        # No wall clock of the machine may get into the rows.
+        # The machine's time zone must not change the rows.
         zone = {"TZ": "Europe/Berlin"}
         return subprocess.run(
             [*command, *more],
@@ -114,12 +114,12 @@ class Place:
 
     def files(self) -> set[str]:
         """The files of the tables."""
-        found = open_store(self.lake, self.hdfs.options).list("", recursive=True)
-        return {one.path for some in found for one in some if not one.path.startswith("_coldframe")}
+        listing = open_store(self.lake, self.hdfs.options).list("", recursive=True)
+        return {file.path for some in listing for file in some if not file.path.startswith("_coldframe")}
 
 
 def sales(estate: HiveEstate) -> None:
-    """Partitions of RCFile text, RCFile binary and ORC, one of them elsewhere, and one without files."""
+    """Partitions of RCFile text, RCFile binary and ORC: a partition lies elsewhere, another has no files."""
     keys = [("dt", "date"), ("region", "string")]
     about = {"comment": "all that was sold", "team": "till 7"}
     estate.table("sales", estate.storage(NOW, RC_BINARY, "sales"), keys, **about)
@@ -146,7 +146,7 @@ def sales(estate: HiveEstate) -> None:
 
 
 def nights(estate: HiveEstate) -> None:
-    """Partitions by times, which no zone may shift."""
+    """Partitions by timestamps, which no time zone may shift."""
     columns = [("id", "bigint")]
     estate.table("nights", estate.storage(columns, ORC, "nights"), [("day", "date"), ("at", "timestamp")])
     for number, night in enumerate(NIGHTS):
@@ -156,10 +156,10 @@ def nights(estate: HiveEstate) -> None:
 
 
 def ledger(estate: HiveEstate) -> None:
-    """A transactional table, of whose seven writes the fifth was aborted."""
+    """A transactional table with seven writes; the fifth was aborted."""
     source = DATA / "hive/files/hive2_changes"
     kinds = {pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
-    columns = [(one.name, kinds[one.type]) for one in cf.open(source).schema]
+    columns = [(column.name, kinds[column.type]) for column in cf.open(source).schema]
     shutil.copytree(source, estate.root / "ledger/x")
     storage = estate.storage(columns, ORC, "ledger")
     storage.numBuckets, storage.bucketCols = 2, [columns[0][0]]
@@ -173,7 +173,7 @@ def ledger(estate: HiveEstate) -> None:
 
 
 def handled(estate: HiveEstate) -> None:
-    """A table in HBase, and one in Kudu."""
+    """A table in HBase, and a table in Kudu."""
     shutil.copytree(DATA / "hbase/files/orders", estate.root / "hbase")
     shutil.copytree(DATA / "kudu/files/file_blocks", estate.root / "kudu")
     hive = "org.apache.hadoop.hive"
@@ -219,7 +219,7 @@ def test_tasks_prefer_the_machines_that_have_their_bytes(
         pytest.skip("no jar of the connector here (make jar): not tried")
     rows = pa.table({"n": pa.array(range(500_000), pa.int64()), "x": [str(n) for n in range(500_000)]})
     cf.write(rows, tmp_path / "a.orc", format="orc", codec="none", stripe_size=256 << 10)
-    # One copy of each block, so that it is on one machine.
+    # With a single replica, each block is on one machine.
     hadoop: Any = spark._jvm.org.apache.hadoop
     settings = hadoop.conf.Configuration()
     settings.set("dfs.replication", "1")
@@ -237,7 +237,7 @@ def test_tasks_prefer_the_machines_that_have_their_bytes(
     assert frame.count() == 1_500_000
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
     tasks = leaves.apply(0).inputPartitions()
-    found = [list(tasks.apply(at).preferredLocations()) for at in range(tasks.size())]
+    preferred = [list(tasks.apply(at).preferredLocations()) for at in range(tasks.size())]
     expected = []
     size = (tmp_path / "a.orc").stat().st_size
     for name in names:
@@ -253,8 +253,8 @@ def test_tasks_prefer_the_machines_that_have_their_bytes(
                 sorted((host for host in held if held[host]), key=lambda host: (-held[host], host))
             )
     files.close()
-    assert found == expected
-    assert {host for hosts in found for host in hosts} <= {"data0", "data1"}
+    assert preferred == expected
+    assert {host for hosts in preferred for host in hosts} <= {"data0", "data1"}
 
 
 def test_the_estate(place: Place) -> None:
@@ -262,12 +262,12 @@ def test_the_estate(place: Place) -> None:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "verified; 7 sources in safe-to-delete.txt" in done.stdout
     files = place.files()
-    # A run that finds nothing new changes nothing.
+    # A run without new files changes nothing.
     again = place.migrate()
     assert (again.returncode, place.files()) == (0, files), again.stderr
 
-    # The metastore dies while it is asked; another run goes on.
-    arrives(place)
+    # The metastore dies during a request; another run continues.
+    add_partition(place)
     with Relay(place.metastore.port, "dies", 3) as dying:
         cut = place.migrate(dying.url)
     assert (cut.returncode, cut.stdout, cut.stderr.count("\n")) == (2, "", 1), cut.stderr
@@ -278,18 +278,18 @@ def test_the_estate(place: Place) -> None:
     assert later.returncode == 0, later.stdout[-3000:] + later.stderr[-3000:]
     assert files < place.files()
 
-    found = spark_reads(place, ("sales", "nights"), ("sales", "nights", "ledger", "orders", "numbers"))
-    assert len(found["hive"]["sales"]) == 8
-    for name, theirs in found["hive"].items():
-        assert found["iceberg"][name] == theirs, name
-    assert found["iceberg"]["ledger"] == sorted(map(repr, in_ledger()))
-    assert found["iceberg"]["orders"] == sorted(map(repr, in_hbase()))
-    assert found["iceberg"]["numbers"] == sorted(map(repr, in_kudu()))
-    check_described(found["about"]["sales"])
+    answers = spark_reads(place, ("sales", "nights"), ("sales", "nights", "ledger", "orders", "numbers"))
+    assert len(answers["hive"]["sales"]) == 8
+    for name, theirs in answers["hive"].items():
+        assert answers["iceberg"][name] == theirs, name
+    assert answers["iceberg"]["ledger"] == sorted(map(repr, in_ledger()))
+    assert answers["iceberg"]["orders"] == sorted(map(repr, in_hbase()))
+    assert answers["iceberg"]["numbers"] == sorted(map(repr, in_kudu()))
+    check_described(answers["about"]["sales"])
 
 
-def arrives(place: Place) -> None:
-    """A partition that is made after the first run."""
+def add_partition(place: Place) -> None:
+    """A partition that arrives after the first run."""
     there = "sales/late/000000_0"
     rows = {"id": [70, 71], "price": [1, None], "at": [None] * 2, "channel": ["x", "y"]}
     place.estate.file(there, rows, TYPES, format="orc")
@@ -335,11 +335,11 @@ def in_kudu() -> Iterator[tuple[Any, ...]]:
 
 def check_described(lines: list[list[str | None]]) -> None:
     """Comments, owner, properties and partitions are those of the metastore."""
-    told = {str(name): (kind, comment) for name, kind, comment in lines}
+    described = {str(name): (kind, comment) for name, kind, comment in lines}
     kinds = [(*column, f"the {column[0]}") for column in NOW if column[0] != "at"]
-    assert [(name, *told[name]) for name, *_ in kinds] == kinds
-    # A timestamp of Hive's has no zone.
-    assert told["at"] == ("timestamp_ntz", "the at")
-    assert told["_partition"] == ("struct<dt:date,region:string>", "")
-    assert [told[name][0] for name in ("Comment", "Owner")] == ["all that was sold", "olga"]
-    assert "team=till 7" in str(told["Table Properties"][0])
+    assert [(name, *described[name]) for name, *_ in kinds] == kinds
+    # Hive's timestamps have no time zone.
+    assert described["at"] == ("timestamp_ntz", "the at")
+    assert described["_partition"] == ("struct<dt:date,region:string>", "")
+    assert [described[name][0] for name in ("Comment", "Owner")] == ["all that was sold", "olga"]
+    assert "team=till 7" in str(described["Table Properties"][0])

@@ -1,4 +1,4 @@
-"""Each format through Spark's source and through the migration, on files of its reference implementation."""
+"""Each format through the Spark source and the migration, with files of its reference implementation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows_in(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_spark_reads_what_a_file_has(spark: SparkSession, name: str) -> None:
+def test_spark_reads_the_rows_of_a_file(spark: SparkSession, name: str) -> None:
     expected = cf.open(FILES[name]).count()
     for source in ("coldframe", f"coldframe_{name}"):
         frame = spark.read.format(source).load(str(FILES[name]))
@@ -54,7 +54,7 @@ def test_all_formats_are_migrated(spark: SparkSession, tmp_path: Path) -> None:
         (source / name).mkdir(parents=True)
         shutil.copy(file, source / name)
     shutil.copytree(KUDU / "encrypted", source / "server")
-    # Two tables of one directory: each has an entry.
+    # Two tables of a directory: each has an entry.
     shutil.copytree(KUDU / "file_blocks", source / "backup")
     entries = [f'[tables.{name}]\npath = "backup"\ntable = "{name}"\n' for name in ("events", "numbers")]
     (source / "tables.toml").write_text("\n".join(entries))
@@ -86,7 +86,7 @@ def written(folder: Path) -> list[dict[str, object]]:
     return sorted(pa.concat_tables(parts).to_pylist(), key=lambda row: row["row"])
 
 
-def test_a_root_of_hbase_is_migrated_by_the_entry_that_is_proposed(
+def test_a_root_of_hbase_is_migrated_by_the_proposed_entry(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = tmp_path / "hbase", tmp_path / "lake"
@@ -105,7 +105,7 @@ def test_a_root_of_hbase_is_migrated_by_the_entry_that_is_proposed(
         assert (table.name, table.format) == ("shop.orders", "hbase")
         assert [(f.status, f.verified, f.earlier) for f in table.files] == [("converted", True, earlier)]
     assert written(target) == wide.read().to_pylist()
-    # Families and versions instead: another table, by another entry.
+    # Another entry makes another table, with families and versions.
     entry_of_cells = (
         '[tables.cells]\npath = "."\ntable = "shop:orders"\nview = "versions"\nfamilies = ["g"]\n'
     )
@@ -117,7 +117,7 @@ def test_a_root_of_hbase_is_migrated_by_the_entry_that_is_proposed(
 
 
 @pytest.mark.parametrize("on_error", ["skip", "quarantine"])
-def test_a_damaged_store_file_costs_its_rows_and_shows_nothing_older(
+def test_a_damaged_store_file_loses_its_rows_and_reveals_no_older_version(
     spark: SparkSession, tmp_path: Path, on_error: str
 ) -> None:
     source, target = tmp_path / "hbase", tmp_path / "lake"

@@ -1,4 +1,4 @@
-"""Transactional tables of a Hive 3 metastore by the connector: rows are those of Hive's own reader."""
+"""Transactional tables of a Hive 3 metastore through the connector: rows equal those of Hive's own reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 import pytest
 from older_spark import PYTHON
-from spark_data import told
+from spark_data import comparable
 
 import coldframe as cf
 import coldframe.spark
@@ -31,19 +31,19 @@ ENTRIES = json.loads((DATA / "MANIFEST.json").read_text())
 KINDS = {pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
 PARTITIONS = {"1": "changes", "2": "major", "__HIVE_DEFAULT_PARTITION__": "minor"}
 TRUTH = {"changes": "changes.6", "major": "major.1", "minor": "minor.0"}
-"""Of each partition as of seven writes, of which the fifth was aborted."""
+"""The expected rows of each partition after seven writes; the fifth was aborted."""
 
 pytestmark = pytest.mark.slow
 
 
 def rows_of(truth: str, *, more: tuple[Any, ...] = ()) -> list[str]:
-    """What Hive has read, with further columns."""
-    found = pq.read_table(DATA / f"{truth}.truth.parquet").to_pylist()
-    return sorted(told((*one.values(), *more) for one in found))
+    """The rows that Hive read, with further columns."""
+    rows = pq.read_table(DATA / f"{truth}.truth.parquet").to_pylist()
+    return sorted(comparable((*row.values(), *more) for row in rows))
 
 
 def columns_of(table: str) -> list[tuple[str, str]]:
-    return [(one.name, KINDS[one.type]) for one in cf.open(DATA / table).schema]
+    return [(column.name, KINDS[column.type]) for column in cf.open(DATA / table).schema]
 
 
 class Writes:
@@ -53,7 +53,7 @@ class Writes:
         self._estate, self._types = estate, estate.records.types
 
     def of(self, table: str, highest: int, open: set[int], aborted: set[int]) -> None:
-        """Lets a table have so many writes."""
+        """Gives a table a number of writes, some aborted or open."""
         types, client = self._types, self._estate.client
         if not highest:
             return
@@ -61,19 +61,19 @@ class Writes:
         client.allocate_table_write_ids(
             types.AllocateTableWriteIdsRequest(dbName="cold", tableName=table, txnIds=begun)
         )
-        for number, one in enumerate(begun, 1):
+        for number, transaction in enumerate(begun, 1):
             if number in aborted:
-                client.abort_txn(types.AbortTxnRequest(one))
+                client.abort_txn(types.AbortTxnRequest(transaction))
             elif number not in open:
-                client.commit_txn(types.CommitTxnRequest(one))
+                client.commit_txn(types.CommitTxnRequest(transaction))
 
 
 def numbers(text: str) -> set[int]:
-    return {int(one) for one in text.split(",") if one}
+    return {int(number) for number in text.split(",") if number}
 
 
 def registered(estate: HiveEstate) -> None:
-    """A table for each list of writes, and one with partitions."""
+    """A table for each list of writes, and a partitioned table."""
     writes = Writes(estate)
     for at, entry in enumerate(ENTRIES):
         shutil.copytree(DATA / entry["file"], estate.root / f"t{at}")
@@ -104,7 +104,7 @@ def registered(estate: HiveEstate) -> None:
 
 
 def originals(estate: HiveEstate, columns: list[tuple[str, str]]) -> None:
-    """A transactional table: one partition is older than that, and its columns are `_col0` and so on."""
+    """A transactional table with a partition from before that, whose columns are `_col0` and so on."""
     shutil.copytree(DATA / "changes", estate.root / "old/now")
     (estate.root / "old/before").mkdir()
     rows = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")
@@ -156,7 +156,7 @@ QUERIES: dict[str, dict[str, Any]] = {
 REFUSED = {
     "names": "the transactional table cold.t6: the query asks for the names of files",
     "mixed": "the transactional table cold.mixed: files of org.apache.hadoop.mapred.TextInputFormat",
-    # The metastore's own words.
+    # The metastore's own message.
     "texts": "Your client does not appear to support insert-only tables",
     "insert": "writing to a transactional table",
 }
@@ -166,7 +166,7 @@ REFUSED = {
 def answers(
     request: pytest.FixtureRequest, metastore: HiveMetastore, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, Any]]:
-    """What Spark with the extension says."""
+    """The answers of Spark with the extension."""
     try:
         coldframe.spark.jar()
     except cf.UnsupportedError:
@@ -192,13 +192,13 @@ def answers(
     if "Spark without Java" in done.stderr:
         pytest.skip(f"Spark 3.5 runs on Java 8 to 17: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    results: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return results
 
 
-def test_each_list_of_writes_has_the_rows_that_hive_reads(answers: dict[str, dict[str, Any]]) -> None:
+def test_each_list_of_writes_has_the_rows_of_hive(answers: dict[str, dict[str, Any]]) -> None:
     truths = [entry["truth"].removesuffix(".truth.parquet") for entry in ENTRIES]
-    every = [one for name, truth in zip(EACH, truths, strict=True) for one in rows_of(truth, more=(name,))]
+    every = [row for name, truth in zip(EACH, truths, strict=True) for row in rows_of(truth, more=(name,))]
     assert answers["each"]["rows"] == sorted(every)
     assert answers["each"]["taken"] == len(EACH)
 
@@ -206,17 +206,17 @@ def test_each_list_of_writes_has_the_rows_that_hive_reads(answers: dict[str, dic
 def test_partitions_and_columns_that_were_added(answers: dict[str, dict[str, Any]]) -> None:
     ways = {"1": 1, "2": 2, "__HIVE_DEFAULT_PARTITION__": None}
     every = [
-        one for value, name in PARTITIONS.items() for one in rows_of(TRUTH[name], more=(None, ways[value]))
+        row for value, name in PARTITIONS.items() for row in rows_of(TRUTH[name], more=(None, ways[value]))
     ]
     assert answers["parts"]["rows"] == sorted(every)
     ids = {name: pq.read_table(DATA / f"{TRUTH[name]}.truth.parquet")["id"].to_pylist() for name in TRUTH}
-    assert answers["some"]["rows"] == sorted(told((one, 2, None) for one in ids["major"] if one < 20))
+    assert answers["some"]["rows"] == sorted(comparable((row, 2, None) for row in ids["major"] if row < 20))
     assert "id < 20" in answers["some"]["plan"].partition("pushed filters:")[2], answers["some"]["plan"]
     assert answers["no partition"]["rows"] == []
-    assert answers["other partition"]["rows"] == sorted(told((one,) for one in ids["changes"]))
-    assert answers["count"]["rows"] == told([(len(ids["minor"]), max(ids["minor"]), 0)])
-    both = sum(ids["major"].count(one) for one in ids["changes"])
-    assert (answers["joined"]["rows"], answers["joined"]["taken"]) == (told([(both,)]), 2)
+    assert answers["other partition"]["rows"] == sorted(comparable((number,) for number in ids["changes"]))
+    assert answers["count"]["rows"] == comparable([(len(ids["minor"]), max(ids["minor"]), 0)])
+    both = sum(ids["major"].count(number) for number in ids["changes"])
+    assert (answers["joined"]["rows"], answers["joined"]["taken"]) == (comparable([(both,)]), 2)
 
 
 def test_files_from_before_a_table_was_transactional_are_read_by_position(
@@ -225,10 +225,10 @@ def test_files_from_before_a_table_was_transactional_are_read_by_position(
     every = rows_of(TRUTH["changes"], more=(1,)) + rows_of(TRUTH["major"], more=(2,))
     assert answers["old"]["rows"] == sorted(every), answers["old"]
     ids = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")["id"].to_pylist()
-    assert answers["some old"]["rows"] == sorted(told((one,) for one in ids if one < 20))
+    assert answers["some old"]["rows"] == sorted(comparable((number,) for number in ids if number < 20))
 
 
-def test_writes_may_be_named(answers: dict[str, dict[str, Any]]) -> None:
+def test_an_option_may_list_the_valid_writes(answers: dict[str, dict[str, Any]]) -> None:
     assert answers["as of"]["rows"] == rows_of("changes.0")
 
 
@@ -237,11 +237,11 @@ def test_hives_reader_is_replaced_as_well(answers: dict[str, dict[str, Any]]) ->
     assert (answers["empty"]["rows"], answers["empty"]["taken"]) == ([], 1)
 
 
-def test_what_is_not_done_is_refused(answers: dict[str, dict[str, Any]]) -> None:
+def test_unsupported_reads_are_refused(answers: dict[str, dict[str, Any]]) -> None:
     for name, reason in REFUSED.items():
         assert reason in answers[name]["error"], answers[name]
 
 
 def test_spark_alone_finds_no_row(answers: dict[str, dict[str, Any]]) -> None:
-    """The reason why the extension does not leave such a table to it."""
+    """The reason why the extension never leaves such a table to Spark."""
     assert (answers["off"]["rows"], answers["off"]["taken"]) == ([], 0)

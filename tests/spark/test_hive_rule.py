@@ -1,4 +1,4 @@
-"""Tables of a Hive metastore, read by the connector in place of Spark's own reader, which is the judge."""
+"""Tables of a Hive metastore, read by the connector; Spark's own reader is the reference."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ ORC = {
 BY_HIVE = {**ORC, "orc altered": 0}
 """The same in the place of Hive's classes: a partition with other columns than the table is left to these."""
 READ = (("coldframe", "spark", TAKEN), ("orc", "spark", ORC), ("orc by Hive", "hive", BY_HIVE))
-"""What the connector has read, the reader that it replaces, and its scans."""
+"""The connector's answers, the replaced reader's answers, and the number of scans."""
 
 
 def metastore(folder: Path, version: str) -> Any:
-    """A server; without one, Spark keeps the tables itself."""
+    """A metastore server, or None: then Spark keeps the tables itself."""
     sys.path.append(str(Path(__file__).parents[1] / "python"))
     from servers import HiveMetastore
 
@@ -59,7 +59,7 @@ def metastore(folder: Path, version: str) -> Any:
 
 
 @pytest.mark.slow
-def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
+def test_rows_equal_those_of_sparks_reader(tmp_path: Path) -> None:
     try:
         coldframe.spark.jar()
     except cf.UnsupportedError:
@@ -82,15 +82,15 @@ def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
     if server:
         server.stop()
     assert done.returncode == 0, done.stderr[-3000:]
-    facts = json.loads(done.stdout.splitlines()[-1])
+    results = json.loads(done.stdout.splitlines()[-1])
     for setting, reader, taken in READ:
-        for name, (scans, schema, rows) in facts[setting].items():
-            assert [schema, rows] == facts[reader][name][1:], (setting, name)
+        for name, (scans, schema, rows) in results[setting].items():
+            assert [schema, rows] == results[reader][name][1:], (setting, name)
             assert scans == taken.get(name, 0), (setting, name)
-    assert all(scans == 0 for scans, _, _ in (*facts["spark"].values(), *facts["hive"].values()))
+    assert all(scans == 0 for scans, _, _ in (*results["spark"].values(), *results["hive"].values()))
     # Spark's own reader and Hive's agree.
-    assert all(facts["hive"][name][1:] == facts["spark"][name][1:] for name in facts["hive"])
-    # A table that was written to shows it, also to a DataFrame that was made before.
-    assert facts["late"] == [60, 61, 61, 1]
-    assert facts["reused"] == [2, 31, "late", 61]
-    assert facts["cached"] == [True, 4]
+    assert all(results["hive"][name][1:] == results["spark"][name][1:] for name in results["hive"])
+    # New rows are visible, also to a DataFrame from before the write.
+    assert results["late"] == [60, 61, 61, 1]
+    assert results["reused"] == [2, 31, "late", 61]
+    assert results["cached"] == [True, 4]

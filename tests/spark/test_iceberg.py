@@ -1,4 +1,4 @@
-"""Iceberg tables in Spark by the Python source: planned beside the driver, read by the tasks."""
+"""Iceberg tables in Spark through the Python source: planned in the driver's Python, read by the tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from spark_data import HAS_PYTHON_SOURCE, told
+from spark_data import HAS_PYTHON_SOURCE, comparable
 
 import coldframe as cf
 import coldframe.spark
@@ -24,7 +24,7 @@ if not HAS_PYTHON_SOURCE:
 
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 WROTE = "/tmp/coldframe-iceberg"
-"""Where the tables were when they were made."""
+"""The path at which the tables were made."""
 TABLES = ["evolved", "partitions", "imported", "positions", "equality", "vectors", "defaults", "mixed"]
 
 
@@ -48,12 +48,12 @@ def expected(made: Path, name: str, **options: Any) -> pa.Table:
 
 
 def rows(table: pa.Table) -> list[str]:
-    """The rows as PySpark gives them: instants in the local time zone."""
+    """The rows as PySpark returns them: instants in the local time zone."""
     columns = [
         [_local(value) for value in column.to_pylist()]
         for column in (c.cast(pa.timestamp("us", "UTC")) if _is_instant(c.type) else c for c in table.columns)
     ]
-    return sorted(told(zip(*columns, strict=True)))
+    return sorted(comparable(zip(*columns, strict=True)))
 
 
 def _is_instant(kind: pa.DataType) -> bool:
@@ -66,24 +66,26 @@ def _local(value: Any) -> Any:
     if isinstance(value, dict):
         return list(value.values())
     if isinstance(value, list):
-        if value and all(isinstance(one, tuple) for one in value):
-            return {key: _local(one) for key, one in value}
-        return [_local(one) for one in value]
+        if value and all(isinstance(item, tuple) for item in value):
+            return {key: _local(item) for key, item in value}
+        return [_local(item) for item in value]
     return value
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_rows_are_those_of_the_table(spark: SparkSession, made: Path, name: str) -> None:
+def test_the_rows_of_each_table(spark: SparkSession, made: Path, name: str) -> None:
     frame = read(spark, made, name, split_bytes="1k")
-    assert sorted(told(frame.collect())) == rows(expected(made, name))
+    assert sorted(comparable(frame.collect())) == rows(expected(made, name))
 
 
 def test_snapshots(spark: SparkSession, made: Path) -> None:
     truth = json.loads((DATA / "truth.json").read_text())["positions"]
-    numbers = sorted((found["at"], int(number)) for number, found in truth.items() if number != "current")
+    numbers = sorted(
+        (snapshot["at"], int(number)) for number, snapshot in truth.items() if number != "current"
+    )
     for at, number in numbers[:3]:
         whole = rows(expected(made, "positions", snapshot_id=number))
-        assert sorted(told(read(spark, made, "positions", snapshot_id=number).collect())) == whole
+        assert sorted(comparable(read(spark, made, "positions", snapshot_id=number).collect())) == whole
         moment = datetime.datetime.fromtimestamp(at / 1000, datetime.timezone.utc)
         for time in (at, moment):
             assert read(spark, made, "positions", as_of=time).count() == len(whole)
@@ -92,12 +94,12 @@ def test_snapshots(spark: SparkSession, made: Path) -> None:
 def test_columns_and_filters(spark: SparkSession, made: Path) -> None:
     frame = read(spark, made, "positions", columns=["v", "id"], filter="part = 'b' and id > 2500")
     assert frame.columns == ["v", "id"]
-    found = cf.iceberg_table(made / "warehouse/t/positions", filter="part = 'b' and id > 2500")
-    assert sorted(told(frame.collect())) == rows(found.to_table(["v", "id"]))
-    assert frame.where("id < 2600").count() == found.count("id < 2600")
+    dataset = cf.iceberg_table(made / "warehouse/t/positions", filter="part = 'b' and id > 2500")
+    assert sorted(comparable(frame.collect())) == rows(dataset.to_table(["v", "id"]))
+    assert frame.where("id < 2600").count() == dataset.count("id < 2600")
     twice = frame.where("id = 2700").union(frame.where("id = 2701"))
-    assert twice.count() == found.count("id in (2700, 2701)")
-    assert frame.agg(F.sum("id")).collect()[0][0] == sum(found.to_table(["id"])["id"].to_pylist())
+    assert twice.count() == dataset.count("id in (2700, 2701)")
+    assert frame.agg(F.sum("id")).collect()[0][0] == sum(dataset.to_table(["id"])["id"].to_pylist())
 
 
 def test_the_source_by_its_own_name_and_a_metadata_file(spark: SparkSession, made: Path) -> None:
@@ -126,7 +128,7 @@ def test_damage_is_listed(spark: SparkSession, made: Path, tmp_path: Path) -> No
     assert {row.path for row in spark.read.json(str(lost)).collect()} == {path}
 
 
-def test_what_is_refused(spark: SparkSession, made: Path) -> None:
+def test_unsupported_options_are_refused(spark: SparkSession, made: Path) -> None:
     folder = str(made / "warehouse" / "t" / "positions")
     coldframe.spark.register(spark)
     with pytest.raises(Exception, match="no snapshot 1"):

@@ -1,4 +1,4 @@
-"""A jar that does not fit, a Spark too old, a task without memory: one sentence each, at the first use."""
+"""An incompatible jar, a Spark too old, or a task without memory raises a clear error at the first use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Probe {
 }
 """
 CALLS = b"Java_io_coldframe_spark_Native_calls"
-"""What the library has since its calls are numbered."""
+"""A symbol of the library from its version number of calls."""
 
 
 @pytest.fixture
@@ -51,12 +51,12 @@ def changed(jar: Path, target: Path, content: dict[str, bytes | None]) -> Path:
     return target
 
 
-def told(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
-    """What `jar_job.py` prints."""
+def messages_of(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
+    """The messages that `jar_job.py` prints."""
     environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
     command = [sys.executable, Path(__file__).with_name("jar_job.py"), jar, folder, fraction]
     done = subprocess.run(
-        [str(one) for one in command],
+        [str(argument) for argument in command],
         env=environment,
         capture_output=True,
         text=True,
@@ -64,37 +64,37 @@ def told(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
         timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    facts: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return facts
+    messages: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return messages
 
 
 def test_a_jar_without_a_library_for_this_platform(jar: Path, numbers: Path, tmp_path: Path) -> None:
-    facts = told(changed(jar, tmp_path / "c.jar", {"libcoldframe_jni.so": None}), numbers)
-    for said in facts.values():
-        assert "UnsupportedError: this platform: the jar has no native library for linux-" in said
+    messages = messages_of(changed(jar, tmp_path / "c.jar", {"libcoldframe_jni.so": None}), numbers)
+    for message in messages.values():
+        assert "UnsupportedError: this platform: the jar has no native library for linux-" in message
 
 
 def test_a_jar_of_another_version(jar: Path, numbers: Path, tmp_path: Path) -> None:
-    facts = told(changed(jar, tmp_path / "c.jar", {PROPERTIES: b"version=0.0.9\n"}), numbers)
+    messages = messages_of(changed(jar, tmp_path / "c.jar", {PROPERTIES: b"version=0.0.9\n"}), numbers)
     both = (
         f"a jar of version 0.0.9 with a native library of version {cf.__version__}: take both from one build"
     )
-    assert both in facts["format"]
-    assert f"coldframe {cf.__version__} with the connector's jar of version 0.0.9" in facts["read"]
+    assert both in messages["format"]
+    assert f"coldframe {cf.__version__} with the connector's jar of version 0.0.9" in messages["read"]
 
 
 def test_a_task_beyond_its_memory(jar: Path, tmp_path: Path) -> None:
     table = pa.table({"a": pa.array(range(20_000), pa.int64()), "s": [f"{i:0500}" for i in range(20_000)]})
     table = table.append_column("h", pa.array([0.5] * 20_000))
     cf.write(table, tmp_path / "0.rc", format="rcfile", serde="binary")
-    # 1 % of what is above 300 MB is what tasks share.
-    facts = told(jar, tmp_path, "0.01")
-    assert "is more than the task's memory has left" in facts["format"]
-    assert "give the executor more memory, or a smaller option batch_rows" in facts["format"]
+    # Tasks share 1 % of the memory above 300 MB.
+    messages = messages_of(jar, tmp_path, "0.01")
+    assert "is more than the task's memory has left" in messages["format"]
+    assert "give the executor more memory, or a smaller option batch_rows" in messages["format"]
 
 
 def refused(*path: Path, folder: Path) -> str:
-    """What loading the library says, with these on the class path."""
+    """The message of loading the library, with these files on the class path."""
     java, javac = shutil.which("java"), shutil.which("javac")
     if java is None or javac is None:
         pytest.skip("no JDK here")
@@ -110,9 +110,9 @@ def refused(*path: Path, folder: Path) -> str:
 
 
 def test_a_spark_that_is_too_old(jar: Path, tmp_path: Path) -> None:
-    # As in 3.2: without the interface that 3.3 has brought.
-    told = refused(jar, folder=tmp_path)
-    assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in told
+    # As in Spark 3.2: without the interface that 3.3 added.
+    message = refused(jar, folder=tmp_path)
+    assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in message
 
 
 def test_a_library_of_another_build(jar: Path, tmp_path: Path) -> None:
@@ -121,5 +121,5 @@ def test_a_library_of_another_build(jar: Path, tmp_path: Path) -> None:
         library = whole.read(name)
     assert CALLS in library
     other = changed(jar, tmp_path / "c.jar", {name: library.replace(CALLS, CALLS[:-1] + b"_")})
-    told = refused(other, Path(pyspark.__file__).parent / "jars/*", folder=tmp_path)
-    assert "a native library with calls 1: take both from one build" in told
+    message = refused(other, Path(pyspark.__file__).parent / "jars/*", folder=tmp_path)
+    assert "a native library with calls 1: take both from one build" in message

@@ -1,4 +1,4 @@
-"""The migration and the connector on an older Spark, in an environment of its own, which `make` builds."""
+"""The migration and the connector on an older Spark, in an environment that `make` builds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_migrate_runs_unchanged(tmp_path: Path) -> None:
     assert all(table["verified"] for table in tables.values())
 
 
-def test_the_data_source_says_what_it_needs() -> None:
+def test_the_data_source_names_the_spark_it_needs() -> None:
     done = run("-c", "import coldframe.spark; coldframe.spark.register(None)")
     assert done.returncode != 0
     assert "UnsupportedError" in done.stderr
@@ -46,9 +46,9 @@ def test_the_data_source_says_what_it_needs() -> None:
 
 
 @pytest.mark.timeout(1300)
-def test_the_connector_reads_there_too() -> None:
-    # Of streams, those of what Spark 3 might do in another way: its offsets, triggers and logs.
-    streams = ("each_file_is_read_once", "limits_of_a_batch", "a_batch_of_which_spark_did_not_hear")
+def test_the_connector_reads_with_an_older_spark() -> None:
+    # Stream tests of features that may differ in Spark 3: offsets, triggers and logs.
+    streams = ("each_file_is_read_once", "limits_of_a_batch", "a_batch_that_spark_did_not_log")
     names = (
         "test_connector.py",
         "test_connector_metadata.py",

@@ -1,4 +1,4 @@
-"""The migration: right rows, nothing twice, nothing lost, whatever happens in between."""
+"""The migration writes every row once, whatever interrupts it."""
 
 from __future__ import annotations
 
@@ -65,32 +65,32 @@ def total(column: pa.ChunkedArray) -> Any:
 
 
 def check_warehouse(root: Path) -> None:
-    """The tables hold exactly what EXPECTED.json says, which Hive's own reader found."""
+    """Checks the tables against EXPECTED.json, which Hive's own reader produced."""
     for name, expected in EXPECTED.items():
         table = read(root, name)
         assert table.num_rows == expected["rows"]
-        for column, facts in expected["columns"].items():
+        for column, expectation in expected["columns"].items():
             values = table[column]
-            assert values.null_count == facts["nulls"], column
-            if "sum" in facts:
-                assert float(total(values)) == pytest.approx(float(facts["sum"])), column
-            if "utf8_bytes" in facts:
+            assert values.null_count == expectation["nulls"], column
+            if "sum" in expectation:
+                assert float(total(values)) == pytest.approx(float(expectation["sum"])), column
+            if "utf8_bytes" in expectation:
                 texts = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
                 lengths = pc.binary_length(texts)
-                if column != "region":  # whose values the directories hold in an escaped form
-                    assert total(lengths) == facts["utf8_bytes"], column
-            if "items" in facts:
+                if column != "region":  # its values are escaped in the directory names
+                    assert total(lengths) == expectation["utf8_bytes"], column
+            if "items" in expectation:
                 lengths = [None if item is None else len(item) for item in values.to_pylist()]
-                assert sum(filter(None, lengths)) == facts["items"], column
-            if "true" in facts:
-                assert total(values) == facts["true"]
-            if "min" in facts:
+                assert sum(filter(None, lengths)) == expectation["items"], column
+            if "true" in expectation:
+                assert total(values) == expectation["true"]
+            if "min" in expectation:
                 ends = pc.min_max(values)
-                assert str(ends["min"]).startswith(facts["min"]), column
-                assert str(ends["max"]).startswith(facts["max"]), column
+                assert str(ends["min"]).startswith(expectation["min"]), column
+                assert str(ends["max"]).startswith(expectation["max"]), column
 
 
-def no_doubles(root: Path) -> None:
+def check_no_duplicates(root: Path) -> None:
     assert len(set(read(root, "sales")["id"].to_pylist())) == EXPECTED["sales"]["rows"]
     assert len(set(read(root, "events")["event_id"].to_pylist())) == EXPECTED["events"]["rows"]
 
@@ -105,19 +105,19 @@ def migrated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> t
 def test_the_warehouse_arrives(migrated: tuple[Path, Report]) -> None:
     target, report = migrated
     check_warehouse(target)
-    no_doubles(target)
+    check_no_duplicates(target)
     assert report.exit_code == 0
     assert report.verified
     assert report.rows == ROWS
     assert {table.name: len(table.files) for table in report.tables} == {
-        name: facts["files"] for name, facts in EXPECTED.items()
+        name: expectation["files"] for name, expectation in EXPECTED.items()
     }
     assert any(len(file.outputs) > 1 for table in report.tables for file in table.files)
     folders = {path.name for path in (target / "sales").iterdir()}
     assert folders == {path.name for path in (WAREHOUSE / "sales").iterdir()}
 
 
-def test_executors_look_into_folders_and_open_files(
+def test_executors_list_folders_and_open_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inventory, "DRIVER_FOLDERS", 0)
@@ -127,7 +127,7 @@ def test_executors_look_into_folders_and_open_files(
     check_warehouse(tmp_path / "dst")
 
 
-def test_source_is_not_touched(spark: SparkSession, tmp_path: Path) -> None:
+def test_source_is_not_changed(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "src"
     shutil.copytree(WAREHOUSE, source)
     shutil.copy(DATA / "damaged" / damaged()[0]["file"], source / "events" / "broken")
@@ -151,7 +151,7 @@ def test_files_are_parquet_with_checksums(migrated: tuple[Path, Report]) -> None
         pq.ParquetFile(pa.BufferReader(bytes(content)), page_checksum_verification=True).read()
 
 
-def test_again_does_nothing_twice(spark: SparkSession, migrated: tuple[Path, Report]) -> None:
+def test_a_second_run_converts_nothing(spark: SparkSession, migrated: tuple[Path, Report]) -> None:
     target, first = migrated
     before = data_files(target)
     times = {name: (target / name).stat().st_mtime_ns for name in before}
@@ -180,7 +180,7 @@ def test_manifest_and_report_name_every_file(migrated: tuple[Path, Report]) -> N
 
 
 class Strict(html.parser.HTMLParser):
-    """Complains of tags that are not closed in turn."""
+    """Asserts that tags are closed in order."""
 
     VOID = frozenset({"meta", "rect", "br"})
 
@@ -193,7 +193,7 @@ class Strict(html.parser.HTMLParser):
         self.seen.add(tag)
         for name, value in attrs:
             assert name != "src", "an asset"
-            assert name != "href" or str(value).startswith("report/"), "something from elsewhere"
+            assert name != "href" or str(value).startswith("report/"), "a reference to another site"
         if tag not in self.VOID or tag == "rect":
             self.open.append(tag)
 
@@ -222,7 +222,7 @@ def test_page_is_whole(migrated: tuple[Path, Report]) -> None:
 
 
 def with_damage(folder: Path) -> Path:
-    """One table: damaged files, the undamaged one they were made of, and one beyond recognition."""
+    """A table of damaged files, their undamaged original, and an unrecognisable file."""
     source = folder / "src"
     (source / "t").mkdir(parents=True)
     for entry in damaged():
@@ -238,7 +238,7 @@ def with_damage(folder: Path) -> Path:
     return source
 
 
-def test_damage_fails_is_saved_and_is_quarantined(spark: SparkSession, tmp_path: Path) -> None:
+def test_damage_fails_is_salvaged_or_is_quarantined(spark: SparkSession, tmp_path: Path) -> None:
     source = with_damage(tmp_path)
     target = tmp_path / "dst"
     bad = [entry for entry in damaged() if entry["open"]["serde"] == "binary"]
@@ -271,7 +271,7 @@ def test_damage_fails_is_saved_and_is_quarantined(spark: SparkSession, tmp_path:
     assert bad[0]["file"] in page
 
 
-def test_a_schema_that_lacks_is_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_missing_schema_is_requested(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "src"
     shutil.copytree(WAREHOUSE, source)
     (source / "tables.toml").unlink()
@@ -288,7 +288,7 @@ def test_a_schema_that_lacks_is_asked_for(spark: SparkSession, tmp_path: Path) -
     assert read(tmp_path / "dst", "events").schema.field("_c0").type == pa.binary()
 
 
-def test_a_changed_source_replaces_what_was_made_of_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_changed_source_replaces_its_files(spark: SparkSession, tmp_path: Path) -> None:
     source, target = tmp_path / "src", tmp_path / "dst"
     source.joinpath("t").mkdir(parents=True)
     (source / "tables.toml").write_text('[tables.t]\nschema = "a bigint"\nserde = "binary"\n')
@@ -308,7 +308,7 @@ def test_a_changed_source_replaces_what_was_made_of_it(spark: SparkSession, tmp_
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """A kill, raised inside the process."""
 
 
 KILLED = """
@@ -333,7 +333,7 @@ sys.exit(script.main())
 
 
 def test_killed_in_the_middle_of_a_run(spark: SparkSession, tmp_path: Path) -> None:
-    """A real `kill -9` of the whole process group, Spark too, at the moment when three files are done."""
+    """A real `kill -9` of the whole process group, with Spark, as soon as three files are done."""
     target = tmp_path / "dst"
     command = [sys.executable, "-c", KILLED, str(WAREHOUSE), str(target), "--master", "local[1]"]
     command += ["--target-file-size", "0"]
@@ -342,12 +342,12 @@ def test_killed_in_the_middle_of_a_run(spark: SparkSession, tmp_path: Path) -> N
     )
     assert process.wait() == -signal.SIGKILL
     with (target / "_coldframe" / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the last process of the group has let go of it
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the last process of the group has closed it
     report = migrate(spark, WAREHOUSE, target)
     assert sum(file.earlier for table in report.tables for file in table.files) == 3
     assert report.exit_code == 0
     check_warehouse(target)
-    no_doubles(target)
+    check_no_duplicates(target)
 
 
 def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,11 +370,11 @@ def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: 
     report = migrate(spark, WAREHOUSE, target)
     assert sum(file.earlier for table in report.tables for file in table.files) == 5
     check_warehouse(target)
-    no_doubles(target)
+    check_no_duplicates(target)
 
 
 class LyingSink(ParquetSink):
-    """Writes something else than it is given."""
+    """Writes other values than it is given."""
 
     def convert(self, rows: Any, shape: Any, path: str, *given: Any, **named: Any) -> dict[str, Any]:
         converted = super().convert(rows, shape, path, *given, **named)
@@ -383,7 +383,7 @@ class LyingSink(ParquetSink):
         return converted
 
 
-def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
+def test_a_wrongly_written_file_is_not_committed(tmp_path: Path) -> None:
     cf.write(pa.table({"a": range(100)}), tmp_path / "x", format="rcfile", serde="binary")
     (split,) = cf.open(tmp_path / "x", schema="a bigint", serde="binary").splits()
     schema, left = pa.schema([("a", pa.int64())]), list[str]()
@@ -394,7 +394,7 @@ def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
         assert len(outcome.files) == verified
         if verified:
             assert Path(outcome.files[0].staged).exists()
-            assert outcome.files != other.files  # each attempt has its own
+            assert outcome.files != other.files  # each attempt has its own file
         else:
             assert [path.name for path in tmp_path.glob("staged-*")] == left
         left = [path.name for path in tmp_path.glob("staged-*")]
@@ -404,7 +404,7 @@ def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
             assert outcome.failure.error.startswith("VerificationError")
 
 
-def test_a_dead_worker_costs_its_file_only(
+def test_a_dead_worker_fails_only_its_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Deadly(ParquetSink):
@@ -429,7 +429,7 @@ def test_a_dead_worker_costs_its_file_only(
     (source / "tables.toml").write_text('[tables.t]\nschema = "a bigint"\nserde = "binary"\n')
     deadly = Target("parquet", Deadly())
     monkeypatch.setattr("coldframe.pipeline.find_target", lambda *_, **__: deadly)
-    monkeypatch.setattr(pickle, "dumps", cloudpickle.dumps)  # which takes the class along
+    monkeypatch.setattr(pickle, "dumps", cloudpickle.dumps)  # which pickles the class as well
     report = migrate(spark, source, tmp_path / "dst")
     assert [file.source for file in report.failures] == ["t/2"]
     assert "worker" in (report.failures[0].error or "")
@@ -456,8 +456,8 @@ def test_table_formats(spark: SparkSession, tmp_path: Path, target: str) -> None
         assert table.schema.field("dt").type == pa.date32()
         assert table["region"].null_count == sum(region is None for region in table["region"].to_pylist())
         assert "asia/pacific" in table["region"].to_pylist()
-        found: list[int] = table["id"].to_pylist()
-        return found
+        identifiers: list[int] = table["id"].to_pylist()
+        return identifiers
 
     report = migrate(spark, source, goal, to=target)
     assert (report.exit_code, [table.error for table in report.tables]) == (0, [None, None])
@@ -466,7 +466,7 @@ def test_table_formats(spark: SparkSession, tmp_path: Path, target: str) -> None
     (tmp_path / "late").rename(late)
     migrate(spark, source, goal, to=target)
     assert len(ids()) == len(set(ids())) == EXPECTED["sales"]["rows"]
-    # A file that was replaced is not there twice.
+    # A replaced file is not doubled.
     changed = next(path for path in (source / "sales").rglob("000000_0") if path.is_file())
     os.utime(changed, ns=(1, 1))
     report = migrate(spark, source, goal, to=target)
@@ -475,7 +475,7 @@ def test_table_formats(spark: SparkSession, tmp_path: Path, target: str) -> None
     assert len(ids()) == EXPECTED["sales"]["rows"]
 
 
-def test_targets_that_are_not(spark: SparkSession, tmp_path: Path) -> None:
+def test_invalid_targets(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="avro"):
         migrate(spark, WAREHOUSE, tmp_path / "x", to="avro")
     with pytest.raises(UnsupportedError, match="microseconds"):
@@ -522,13 +522,13 @@ def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 
 
 def test_script(tmp_path: Path) -> None:
-    """The whole way from the shell."""
+    """The whole migration from the shell."""
     command = [sys.executable, "-m", "coldframe", "migrate", str(WAREHOUSE), str(tmp_path / "dst")]
     done = subprocess.run(
         [*command, "--master", "local[1]", "--json"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    # A slow machine gets to read how far it is.
+    # A slow machine prints progress lines as well.
     assert [line for line in done.stderr.splitlines() if " left, at " not in line] == []
     assert json.loads(done.stdout)["rows"] == ROWS
     check_warehouse(tmp_path / "dst")
@@ -544,7 +544,7 @@ def test_without_work_no_spark_is_started(migrated: tuple[Path, Report], tmp_pat
 
 
 def test_a_dead_jvm_is_replaced(tmp_path: Path) -> None:
-    """A JVM that is killed in the middle of the work: the driver starts another one and goes on."""
+    """The JVM is killed in the middle of the work: the driver starts another JVM and continues."""
     done = subprocess.run(
         [
             *(sys.executable, "-c", JVM_KILLED, str(WAREHOUSE), str(tmp_path / "dst")),
@@ -557,7 +557,7 @@ def test_a_dead_jvm_is_replaced(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "killed the JVM" in done.stdout
     check_warehouse(tmp_path / "dst")
-    no_doubles(tmp_path / "dst")
+    check_no_duplicates(tmp_path / "dst")
     assert not (tmp_path / "dst/_coldframe/staging").exists()
 
 

@@ -1,6 +1,5 @@
-"""One contract for both sources: the connector for the JVM and the Python source.
-
-They differ in what the connector pushes down (test_connector.py), and in the classes of their errors.
+"""A common contract for both sources: the connector for the JVM, and the Python source. They differ in the
+connector's push-down (test_connector.py), and in their error classes.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from spark_data import (
     HAS_PYTHON_SOURCE,
     NUMBERS,
     WAREHOUSE,
+    comparable,
     damaged,
     held,
     rows_of,
     survivors,
-    told,
 )
 
 import coldframe as cf
@@ -50,12 +49,12 @@ def source(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]
 
 @pytest.fixture
 def by(spark: SparkSession, source: str) -> Source:
-    """Reads by that source."""
+    """Reads with that source."""
     return Source(spark, source)
 
 
 class Source:
-    """Reads by one of both."""
+    """Reads with either source."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark = spark
@@ -65,7 +64,7 @@ class Source:
         reader = self.spark.read.format(self.name).options(**options)
         if user is not None:
             reader = reader.schema(user)
-        return reader.load([str(one) for one in path] if isinstance(path, list) else str(path))
+        return reader.load([str(item) for item in path] if isinstance(path, list) else str(path))
 
 
 def read_twice(spark: SparkSession, name: str) -> None:
@@ -81,7 +80,7 @@ def read_twice(spark: SparkSession, name: str) -> None:
 
 
 class TestOneFrameTwice:
-    """The traps of the hook for filters of Python sources, which ours does not implement."""
+    """Known pitfalls of the filter hook of Python sources, which ours does not implement."""
 
     def test_under_two_filters(self, by: Source, numbers: Path) -> None:
         frame = by.load(numbers, **NUMBERS)
@@ -147,12 +146,12 @@ def test_every_kind_of_filter(by: Source, tmp_path: Path) -> None:
         "i = 2.5", "upper(s) = 'A'",
     )  # fmt: skip
     everything = frame.collect()
-    # All at once, of rows that come from no file.
+    # All conditions at once, over rows that do not come from a file.
     plain = by.spark.createDataFrame(everything, frame.schema).selectExpr(*conditions).collect()
-    # The Python source is asked for no filter: Spark's own.
+    # The Python source gets no filter: Spark evaluates it.
     step = 1 if by.name == "coldframe" else 8
     for at, condition in list(enumerate(conditions))[::step]:
-        expected = sorted(str(row) for row, told in zip(everything, plain, strict=True) if told[at])
+        expected = sorted(str(row) for row, matches in zip(everything, plain, strict=True) if matches[at])
         assert sorted(map(str, frame.where(condition).collect())) == expected, condition
         assert frame.where(condition).count() == len(expected), condition
 
@@ -179,7 +178,7 @@ def test_partitions(by: Source) -> None:
 
 
 def test_every_type(by: Source) -> None:
-    """Types, nested ones too, and values of all files: those that `cf.open` gives."""
+    """Types and values of all files, also nested, equal those of `cf.open`."""
     checked, seen = 0, set[str]()
     files: list[tuple[Path, dict[str, Any]]] = [(ORC, {})]
     for entry in json.loads((DATA / "files" / "MANIFEST.json").read_text()):
@@ -193,16 +192,16 @@ def test_every_type(by: Source) -> None:
         }
         frame = by.load(path, **given)
         unit = {"timestamp_unit": "us"} if path.suffix in (".orc", ".rc") else {}
-        rows, file = told(frame.collect()), cf.open(path, **options, **unit)
+        rows, file = comparable(frame.collect()), cf.open(path, **options, **unit)
         assert rows == rows_of(file), path
         assert frame.schema == to_spark_schema(file.schema), path
-        # One column at a time, as Spark asks for them. Each query of the Python source starts a process: of
-        # each type it reads one column.
+        # Column by column, as Spark requests them. Each query of the Python source starts a process, so it
+        # reads only a column of each type.
         names = {field.dataType.simpleString(): field.name for field in frame.schema}
         new = [name for kind, name in names.items() if kind not in seen]
         seen |= names.keys()
         for name in frame.columns if by.name == "coldframe" else new:
-            assert told(frame.select(f"`{name}`").collect()) == rows_of(file, [name]), (path, name)
+            assert comparable(frame.select(f"`{name}`").collect()) == rows_of(file, [name]), (path, name)
         checked += 1
     assert checked >= 8
 
@@ -240,10 +239,10 @@ def test_nested_fields(by: Source, tmp_path: Path) -> None:
     assert frame.selectExpr("sum(r.x)", "max(r.y)").collect() == [(4950, "n99")]
 
 
-def test_schema_of_the_user(by: Source, numbers: Path) -> None:
+def test_the_users_schema(by: Source, numbers: Path) -> None:
     pruned = by.load(numbers, user="H double, a bigint", **NUMBERS)
     assert pruned.where("a = 7").collect() == [(3.5, 7)]
-    # Without the option schema, an RCFile has the types that the user says.
+    # Without the option schema, an RCFile has the types of the user's schema.
     typed = by.load(numbers, user=NUMBERS["schema"], serde="binary")
     assert typed.where("a = 7").collect() == [(7, "row 7", 3.5)]
     untyped = by.load(numbers)
@@ -269,7 +268,7 @@ def test_options_columns_and_filter(by: Source, numbers: Path) -> None:
     assert by.load(f"{numbers}/[01].rc", **NUMBERS).count() == 2000
 
 
-def test_damage_stops_or_is_listed(by: Source, tmp_path: Path) -> None:
+def test_damage_fails_the_query_or_is_listed(by: Source, tmp_path: Path) -> None:
     for entry in damaged():
         path = DATA / "damaged" / entry["file"]
         with pytest.raises(Exception, match="CorruptFileError") as caught:
@@ -286,11 +285,11 @@ def test_damage_stops_or_is_listed(by: Source, tmp_path: Path) -> None:
         file = cf.open(path, **entry["open"])
         file.read(on_error="skip")
         names = ["offset", "length", "rows_lost", "structure", "reason"]
-        expected = sorted(tuple(one[name] for name in names) for one in file.damage)
+        expected = sorted(tuple(damage[name] for name in names) for damage in file.damage)
         assert sorted(tuple(row[name] for name in names) for row in first) == expected, path
 
 
-def test_files_beyond_opening_are_listed_too(by: Source, numbers: Path, tmp_path: Path) -> None:
+def test_files_that_cannot_be_opened_are_listed_too(by: Source, numbers: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mixed"
     folder.mkdir()
     (folder / "a.rc").write_bytes((numbers / "0.rc").read_bytes())
@@ -336,7 +335,7 @@ def test_a_root_of_hbase(by: Source) -> None:
     assert frame.where("row < X'6f303031'").count() == len(some) > 0
 
 
-def test_sorting_and_grouping_keep_no_memory_of_batches(by: Source, numbers: Path) -> None:
+def test_sorting_and_grouping_release_batches(by: Source, numbers: Path) -> None:
     frame = by.load(numbers, **NUMBERS, batch_rows="100")
     assert frame.agg(F.max("s"), F.min("s"), F.first("s"), F.last("s")).count() == 1
     assert frame.agg(F.max("s"), F.min("s")).collect() == [("row 999", "row 0")]

@@ -38,11 +38,11 @@ def test_formats_are_discovered_and_count_right(spark: SparkSession, numbers: Pa
 
 
 def test_no_reader_pushes_filters() -> None:
-    # Spark 4.3 answers wrongly where one defines it, see spark/source.py.
+    # Spark 4.3 returns wrong rows for a reader that pushes filters, see spark/source.py.
     assert "pushFilters" not in vars(ColdframeReader)
 
 
-def test_options_become_what_the_reader_takes() -> None:
+def test_options_become_arguments_of_the_reader() -> None:
     options = read_options(
         {
             "path": "/x",
@@ -103,7 +103,7 @@ class TestWriter:
         self.write(self.frame(spark, 10).where("a < 0"), tmp_path / "none", "append")
         assert load(spark, tmp_path / "none", **NUMBERS).collect() == []
 
-    def test_abort_leaves_nothing(self, spark: SparkSession, tmp_path: Path) -> None:
+    def test_abort_leaves_no_file(self, spark: SparkSession, tmp_path: Path) -> None:
         path = tmp_path / "out"
         self.write(self.frame(spark, 10), path, "append")
         before = sorted(path.iterdir())
@@ -120,7 +120,7 @@ class TestWriter:
                 self.write(broken, path, mode)
             assert sorted(path.iterdir()) == before
 
-    def test_what_cannot_be_written_is_refused(self, spark: SparkSession, tmp_path: Path) -> None:
+    def test_unsupported_writes_are_refused(self, spark: SparkSession, tmp_path: Path) -> None:
         frame = self.frame(spark, 10)
         with pytest.raises(AnalysisException, match="option as"):
             frame.write.format("coldframe").mode("append").save(str(tmp_path / "x"))

@@ -1,4 +1,4 @@
-"""Driver, JVM, worker or all killed (SIGKILL) at a random moment: `COLDFRAME_SPARK_KILLS=50` for a soak."""
+"""Kills (SIGKILL) driver, JVM, worker or all at a random moment: `COLDFRAME_SPARK_KILLS=50` for a soak."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = 50
 
 
 def make(source: Path) -> list[int]:
-    """Small files, a large one of many parts, and the values of all of them."""
+    """Writes small files and a large file of many parts; returns all values."""
     (source / "t").mkdir(parents=True)
     for number in range(FILES):
         rows = range(number * ROWS, number * ROWS + ROWS)
@@ -39,37 +39,37 @@ def make(source: Path) -> list[int]:
 
 
 def victims(process: subprocess.Popen[bytes], whom: str) -> list[psutil.Process]:
-    """Whom to kill; nobody where there is none yet."""
+    """The processes to kill; none where they have not started yet."""
     below = psutil.Process(process.pid).children(recursive=True)
     if whom == "jvm":
-        return [one for one in below if "java" in one.name()]
+        return [child for child in below if "java" in child.name()]
     if whom == "worker":
-        daemons = [one for one in below if "pyspark.daemon" in " ".join(one.cmdline())]
-        workers = [one for one in daemons if one.parent() in daemons]
+        daemons = [child for child in below if "pyspark.daemon" in " ".join(child.cmdline())]
+        workers = [child for child in daemons if child.parent() in daemons]
         return workers[:1]
     return [psutil.Process(process.pid), *(below if whom == "all" else ())]
 
 
 def killed(process: subprocess.Popen[bytes], whom: str, target: Path, moment: float) -> bool:
-    """Whether anybody was killed, so long after the first task has written something."""
+    """Kills some time after the first task has written a file; returns whether it killed any process."""
     state = target / "_coldframe"
     while process.poll() is None and not any(state.glob("staging/*/*")):
         time.sleep(0.01)
     time.sleep(moment)
-    found = 0
+    count = 0
     try:
-        while process.poll() is None and not found:
-            for one in victims(process, whom):
-                one.send_signal(signal.SIGKILL)
-                found += 1
+        while process.poll() is None and not count:
+            for child in victims(process, whom):
+                child.send_signal(signal.SIGKILL)
+                count += 1
     except psutil.NoSuchProcess:
         pass
-    return found > 0
+    return count > 0
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300 + 120 * KILLS)
-def test_anybody_killed_at_random(tmp_path: Path) -> None:
+def test_processes_killed_at_random(tmp_path: Path) -> None:
     values = make(tmp_path / "src")
     chance = random.Random(SEED)
     counts = dict.fromkeys(WHOM, 0)
@@ -81,23 +81,23 @@ def test_anybody_killed_at_random(tmp_path: Path) -> None:
         tried += 1
         command = [sys.executable, "-m", "coldframe", "migrate", str(tmp_path / "src"), str(target)]
         options = ["--master", "local[2]", "--split-bytes", "1", "--target-file-size", "40k"]
-        with (tmp_path / "said").open("wb") as said:
+        with (tmp_path / "output").open("wb") as output:
             process = subprocess.Popen(
-                [*command, *options], start_new_session=True, stdout=said, stderr=subprocess.STDOUT
+                [*command, *options], start_new_session=True, stdout=output, stderr=subprocess.STDOUT
             )
             hit = killed(process, whom, target, chance.uniform(0, 1.5))
             code = process.wait()
             with (target / "_coldframe" / "lock").open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            # The JVM of a driver that is gone ends by itself: what its workers still write is nobody's.
+            # The JVM of a dead driver exits by itself; files its workers still write belong to no run.
         counts[whom] += hit
-        message = f"{whom}, kill {sum(counts.values())}: {(tmp_path / 'said').read_text()[-2000:]}"
+        message = f"{whom}, kill {sum(counts.values())}: {(tmp_path / 'output').read_text()[-2000:]}"
         if whom in ("jvm", "worker"):
             assert code == 0, message
         report = migrate(InProcess(), tmp_path / "src", target, split_bytes=1, target_file_bytes=40 << 10)
         assert (report.exit_code, report.verified) == (0, True), message
-        found = pads.dataset(target / "t", format="parquet").to_table()["a"].to_pylist()
-        assert sorted(found) == values, message
+        migrated = pads.dataset(target / "t", format="parquet").to_table()["a"].to_pylist()
+        assert sorted(migrated) == values, message
         assert audit(target, deep=True).faults == [], message
         if whom != "driver":
             assert not (target / "_coldframe" / "staging").exists(), message

@@ -1,4 +1,4 @@
-"""What the pages about Spark show is what happens."""
+"""The code in the documentation pages about Spark runs."""
 
 from __future__ import annotations
 

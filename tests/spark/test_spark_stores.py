@@ -1,4 +1,4 @@
-"""Spark on URLs: what planning and reading ask of a store, and what is told of credentials."""
+"""Spark on URLs: the store requests of planning and reading, and secrets in logs and plans."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def load(spark: SparkSession, bucket: Bucket, **options: str) -> DataFrame:
 
 
 def counted(bucket: Bucket) -> tuple[int, Counter[str]]:
-    """Requests for lists, and those for each object."""
-    lists = sum("list-type=2" in one for one in bucket.asked)
-    paths = (unquote(one.split()[1]) for one in bucket.asked if "list-type" not in one)
+    """The number of list requests, and of requests for each object."""
+    lists = sum("list-type=2" in request for request in bucket.asked)
+    paths = (unquote(request.split()[1]) for request in bucket.asked if "list-type" not in request)
     objects = Counter(path.removeprefix("/data/") for path in paths)
     return lists, objects
 
@@ -61,11 +61,11 @@ def counted(bucket: Bucket) -> tuple[int, Counter[str]]:
 def test_planning_lists_once_and_opens_one_file(spark: SparkSession, bucket: Bucket) -> None:
     frame = load(spark, bucket)
     lists, objects = counted(bucket)
-    # Whether the root is a folder (the head of no object, a list), and the list of all that is in it.
+    # Requests: a head and a list to see that the root is a folder, then the list of all its objects.
     assert lists == 2, bucket.asked
     assert objects.pop("t") == 1
     opened = [name for name in objects if name.endswith(".orc")]
-    assert len(opened) == 1, "the columns are those of one file"
+    assert len(opened) == 1, "the columns come from a single file"
     assert objects[opened[0]] <= 2
     bucket.asked.clear()
 
@@ -80,11 +80,11 @@ def test_planning_lists_once_and_opens_one_file(spark: SparkSession, bucket: Buc
     lists, objects = counted(bucket)
     assert lists == 0
     assert len(objects) == FILES
-    # Small files are one request; the first one was opened for the plan as well.
+    # A small file takes a single request; the first file was opened for the plan as well.
     assert all(count <= 2 for name, count in objects.items() if name not in opened), objects
 
 
-def test_sizes_are_those_of_the_listing(spark: SparkSession, bucket: Bucket) -> None:
+def test_sizes_come_from_the_listing(spark: SparkSession, bucket: Bucket) -> None:
     from coldframe._coldframe import plan_from_bytes
     from coldframe.spark.options import read_options
     from coldframe.spark.reader import ColdframeReader, open_dataset
@@ -92,12 +92,12 @@ def test_sizes_are_those_of_the_listing(spark: SparkSession, bucket: Bucket) -> 
 
     nested = {f"storage_options.{name}": value for name, value in bucket.options.items()}
     options = read_options({"path": "s3://data/t", "split_bytes": "1g", **nested}, "orc")
-    found = open_dataset(options).found
-    assert [known[0] for _, _, known in found if known] == [
+    files = open_dataset(options).found
+    assert [known[0] for _, _, known in files if known] == [
         len(bucket.objects[name]) for name in sorted(bucket.objects)
     ]
     schema = to_spark_schema(pa.schema([("n", pa.int64())]))
-    (partition,) = ColdframeReader(options, schema, found).partitions()
+    (partition,) = ColdframeReader(options, schema, files).partitions()
     splits = plan_from_bytes(partition.plan)  # type: ignore[attr-defined]
     assert len(splits) == FILES
     assert sum(split.weight or 0 for split in splits) == sum(map(len, bucket.objects.values()))
@@ -117,8 +117,8 @@ def test_dropmalformed_opens_nothing_twice(spark: SparkSession, bucket: Bucket) 
 
 
 @pytest.mark.slow
-def test_a_migration_by_spark_tells_no_secret(tmp_path: Path) -> None:
-    """Tasks in workers of Spark read from one store and write to another; Spark writes a log of it."""
+def test_a_migration_by_spark_logs_no_secret(tmp_path: Path) -> None:
+    """Tasks in Spark workers read from a store and write to another, and Spark writes a log."""
     server = S3(tmp_path / "s3")
     events, conf = tmp_path / "events", tmp_path / "conf"
     events.mkdir()
@@ -145,7 +145,7 @@ def test_a_migration_by_spark_tells_no_secret(tmp_path: Path) -> None:
     assert report["rows"] == 40
     assert report["target"] == "s3a://data/dst"
     destination = StoreDestination("s3a://data/dst", server.options)
-    written = [destination.read(found.name).decode(errors="replace") for found in destination.list()]
+    written = [destination.read(file.name).decode(errors="replace") for file in destination.list()]
     log = [path.read_text(errors="replace") for path in events.rglob("*") if path.is_file()]
     server.stop()
     assert any("SparkListenerTaskEnd" in text for text in log)
@@ -158,11 +158,11 @@ def test_options_in_sql_are_hidden(spark: SparkSession) -> None:
     hiding = spark.conf.get("spark.sql.redaction.options.regex") or ""
     assert hiding.startswith("(?i)url|")
     assert hiding.count("storage_options") == 1
-    told = {"storage_options.access_key_id": "id-of-a-key", "storage_options.account_key": "account-key"}
-    told |= {"keys.pii": "5ec4e7", "storage_options": '{"access_key_id": "id-in-json"}'}
-    options = ", ".join(f"'{name}' '{value}'" for name, value in {**told, "columns": "a,b"}.items())
+    secrets = {"storage_options.access_key_id": "id-of-a-key", "storage_options.account_key": "account-key"}
+    secrets |= {"keys.pii": "5ec4e7", "storage_options": '{"access_key_id": "id-in-json"}'}
+    options = ", ".join(f"'{name}' '{value}'" for name, value in {**secrets, "columns": "a,b"}.items())
     view = f"CREATE TEMPORARY VIEW hidden USING coldframe OPTIONS (path 's3://data/t', {options})"
     plan = spark.sql(f"EXPLAIN FORMATTED {view}").collect()[0][0]
     assert "columns -> a,b" in plan
-    assert not [value for value in told.values() if value in plan]
-    assert plan.count("redacted") == len(told)
+    assert not [value for value in secrets.values() if value in plan]
+    assert plan.count("redacted") == len(secrets)

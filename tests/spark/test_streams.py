@@ -1,4 +1,4 @@
-"""`readStream` of new files: each is read once, over restarts and kills too."""
+"""`readStream` of new files reads each file once, also across restarts and kills."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _connector(spark: SparkSession) -> None:
 
 
 def put(folder: Path, number: int, modified: float | None = None) -> Path:
-    """A file of ten rows, in its place as a whole."""
+    """Moves a complete file of ten rows into place."""
     folder.mkdir(parents=True, exist_ok=True)
     path, made = folder / f"{number:04d}.rc", folder / f".{number}.tmp"
     ids = range(number * 10, number * 10 + 10)
@@ -48,7 +48,7 @@ def put(folder: Path, number: int, modified: float | None = None) -> Path:
 
 
 class Stream:
-    """A query over a folder, which is started again and again with one checkpoint."""
+    """A query over a folder, restarted several times with the same checkpoint."""
 
     def __init__(self, spark: SparkSession, source: Path, checkpoint: Path, **options: str) -> None:
         self.spark = spark
@@ -61,12 +61,12 @@ class Stream:
         return reader.load(str(self.source))
 
     def run(self, *, once: bool = False) -> dict[int, list[int]]:
-        """Reads what is there: the values of `a` by the batches' numbers."""
+        """Reads all present files; returns the values of `a` by batch number."""
         batches: dict[int, list[int]] = {}
 
         def take(frame: DataFrame, number: int) -> None:
-            found = (row.a for row in frame.select("a").collect())
-            batches[number] = sorted(found, key=lambda a: (a is None, a))
+            values = (row.a for row in frame.select("a").collect())
+            batches[number] = sorted(values, key=lambda a: (a is None, a))
 
         trigger = {"once": True} if once else {"availableNow": True}
         query = (
@@ -81,7 +81,7 @@ class Stream:
         return batches
 
     def offsets(self) -> list[dict[str, Any]]:
-        """What Spark's log has of the source, batch by batch."""
+        """The source's entries in Spark's log, by batch."""
         files = sorted(self.checkpoint.glob("offsets/[0-9]*"), key=lambda path: int(path.name))
         return [json.loads(path.read_text().splitlines()[-1]) for path in files]
 
@@ -96,7 +96,7 @@ def test_each_file_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(3):
         put(stream.source, number, modified=1000)
     assert stream.run() == {0: rows(0, 1, 2)}
-    assert stream.run() == {}, "nothing is new"
+    assert stream.run() == {}, "no file is new"
     put(stream.source, 3, modified=10)  # older than what was read
     put(stream.source, 4, modified=1000)
     put(stream.source, 2)  # read before, and written again
@@ -148,23 +148,23 @@ def test_folders_columns_and_filters(spark: SparkSession, tmp_path: Path) -> Non
     assert stream.run() == {0: [15, 16, 17, 18, 19], 1: [20, 21, 22, 23, 24]}
 
 
-def test_what_is_damaged_is_left_out_where_that_is_asked_for(spark: SparkSession, tmp_path: Path) -> None:
-    entry = next(one for one in damaged() if one["file"] == "flipped_byte_zlib.rc")
+def test_damage_is_skipped_with_the_option(spark: SparkSession, tmp_path: Path) -> None:
+    entry = next(item for item in damaged() if item["file"] == "flipped_byte_zlib.rc")
     source = tmp_path / "in"
     source.mkdir()
     shutil.copy(DATA / "damaged" / entry["file"], source)
     options = {"schema": "a bigint, name string", "serde": "binary"}
-    found = Stream(
+    batches = Stream(
         spark, source, tmp_path / "c", mode="DROPMALFORMED", damage=str(tmp_path / "d"), **options
     ).run()
-    assert len(found[0]) == survivors(entry)
+    assert len(batches[0]) == survivors(entry)
     assert spark.read.json(str(tmp_path / "d")).count() == 1
     with pytest.raises(Exception, match=r"flipped_byte_zlib"):
         Stream(spark, source, tmp_path / "c2", **options).run()
 
 
-def test_a_batch_of_which_spark_did_not_hear(spark: SparkSession, tmp_path: Path) -> None:
-    """The driver ends between our log and Spark's: the batch is the same, whatever has come since."""
+def test_a_batch_that_spark_did_not_log(spark: SparkSession, tmp_path: Path) -> None:
+    """The driver dies between our log entry and Spark's: the batch is the same, despite new files."""
     stream = Stream(spark, tmp_path / "in", tmp_path / "checkpoint", maxFilesPerTrigger="1")
     for number in range(3):
         put(stream.source, number, modified=1000 + number)
@@ -177,7 +177,7 @@ def test_a_batch_of_which_spark_did_not_hear(spark: SparkSession, tmp_path: Path
     assert stream.run() == {2: before[2], 3: rows(7)}
 
 
-def test_a_long_log_is_one_file_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_long_log_is_compacted_at_intervals(spark: SparkSession, tmp_path: Path) -> None:
     stream = Stream(spark, tmp_path / "in", tmp_path / "checkpoint", maxFilesPerTrigger="1")
     for number in range(12):
         put(stream.source, number, modified=1000 + number)
@@ -192,7 +192,7 @@ def test_a_long_log_is_one_file_now_and_then(spark: SparkSession, tmp_path: Path
     assert stream.run() == {12: rows(12)}
 
 
-def test_what_cannot_be_a_stream_says_so(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_impossible_stream_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     put(tmp_path / "in", 1)
     with pytest.raises(Exception, match="option maxFilesPerTrigger: expected a positive number"):
         Stream(spark, tmp_path / "in", tmp_path / "c", maxFilesPerTrigger="none").run()
@@ -235,10 +235,10 @@ def test_kills_lose_nothing_and_repeat_nothing(spark: SparkSession, tmp_path: Pa
         while process.poll() is None and len(list(checkpoint.glob("offsets/[0-9]*"))) <= batches:
             time.sleep(0.01)
         time.sleep(rng.random())
-        for one in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
-            one.send_signal(signal.SIGKILL)
+        for running in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
+            running.send_signal(signal.SIGKILL)
         process.wait()
     done = subprocess.run(job, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    found = Counter(row.a for row in spark.read.parquet(str(target)).collect())
-    assert found == Counter(range(written * 10))
+    counts = Counter(row.a for row in spark.read.parquet(str(target)).collect())
+    assert counts == Counter(range(written * 10))

@@ -1,4 +1,4 @@
-"""Normalising to Spark's types, and the fingerprint that proves a migration: no Spark needed."""
+"""Normalising to Spark's types, and the fingerprint that proves a migration; these tests need no Spark."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ SAMPLES = _samples()
 
 def print_of(data: pa.RecordBatch | pa.Table, target: pa.Schema | None = None, *, rows: int = 1 << 16) -> Any:
     """The fingerprint of some rows."""
-    found = RawFingerprint(plain_schema(data.schema) if target is None else target)
+    fingerprint = RawFingerprint(plain_schema(data.schema) if target is None else target)
     for batch in pa.table(data).to_batches(max_chunksize=rows):
-        found.add(batch)
-    return found
+        fingerprint.add(batch)
+    return fingerprint
 
 
 def conform(array: pa.Array, field: pa.Field) -> pa.Array:
-    """A column in the type of `field`, called as that."""
+    """A column with the type and name of `field`."""
     target = pa.schema([field])
     batch = conform_batch(pa.record_batch([array], names=[field.name]), target)
     assert batch.schema.equals(target, check_metadata=True)
@@ -124,8 +124,8 @@ def conform(array: pa.Array, field: pa.Field) -> pa.Array:
 def hashes(array: pa.Array, kind: pa.DataType | None = None) -> list[int]:
     """The hash of each row of a table of one column, in the plain type of another."""
     kind = plain_field(pa.field("x", array.type)).type if kind is None else kind
-    words = hash_rows(pa.record_batch([array], names=["x"]), pa.schema([pa.field("x", kind)]))
-    return [int.from_bytes(words[at : at + 8], "little") for at in range(0, len(words), 8)]
+    hashed = hash_rows(pa.record_batch([array], names=["x"]), pa.schema([pa.field("x", kind)]))
+    return [int.from_bytes(hashed[at : at + 8], "little") for at in range(0, len(hashed), 8)]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -171,13 +171,13 @@ def test_values_survive() -> None:
         assert all(row[f"f{i}"] is None for row in rows for i in range(3) if i != row["tag"])
 
 
-def test_nanoseconds_go_down_also_before_1970() -> None:
+def test_nanoseconds_round_down_also_before_1970() -> None:
     array = pa.array([-1, 1, -1000, 1999], pa.int64()).view(pa.timestamp("ns"))
     plain = conform(array, pa.field("x", pa.timestamp("us")))
     assert plain.view(pa.int64()).to_pylist() == [-1, 0, -1, 1]
 
 
-def test_what_does_not_fit_is_refused_by_name() -> None:
+def test_a_value_that_does_not_fit_is_refused_with_its_column() -> None:
     with pytest.raises(SchemaError, match=r"column x\.a: .*Int8"):
         conform(pa.array([{"a": 300}]), pa.field("x", pa.struct([("a", pa.int8())])))
     with pytest.raises(SchemaError, match="NOT NULL"):
@@ -197,33 +197,33 @@ def test_rows_survive_without_columns() -> None:
     assert conform_batch(batch, pa.schema([])).num_rows == 3
 
 
-def test_what_is_as_wanted_is_not_copied() -> None:
+def test_a_matching_batch_is_not_copied() -> None:
     batch = pa.record_batch({"a": pa.array([1, 2, 3]).slice(1), "b": pa.array([1, 2], pa.int32())})
     assert conform_batch(batch, batch.schema) is batch
     target = pa.schema([pa.field("a", pa.int64(), metadata={"k": "v"}), ("b", pa.int64())], {"m": "n"})
-    found = conform_batch(batch, target)
-    assert found.schema.equals(target, check_metadata=True)
-    assert found.to_pydict() == {"a": [2, 3], "b": [1, 2]}
-    (_, values), (_, given) = found.column("a").buffers(), batch.column("a").buffers()
+    conformed = conform_batch(batch, target)
+    assert conformed.schema.equals(target, check_metadata=True)
+    assert conformed.to_pydict() == {"a": [2, 3], "b": [1, 2]}
+    (_, values), (_, given) = conformed.column("a").buffers(), batch.column("a").buffers()
     assert values is not None
     assert given is not None
     assert values.address == given.address + 8
 
 
-def test_the_schema_is_the_wanted_one_to_the_names_of_elements() -> None:
+def test_the_schema_equals_the_target_down_to_element_names() -> None:
     lists = pa.array(
         [[{"b": 1, "a": b"x"}], None], pa.list_(pa.struct([("b", pa.uint8()), ("a", pa.binary())]))
     )
     element = pa.struct([pa.field("a", pa.string(), nullable=False), ("b", pa.int16())])
     kind = pa.list_(pa.field("element", element, nullable=False))
-    found = conform(lists, pa.field("x", kind, metadata={"PARQUET:field_id": "7"}))
-    assert str(found.type) == str(kind)
-    assert found.to_pylist() == [[{"a": "x", "b": 1}], None]
-    words = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None]))
-    assert conform(words, pa.field("x", pa.large_string())).to_pylist() == ["{}", None]
+    conformed = conform(lists, pa.field("x", kind, metadata={"PARQUET:field_id": "7"}))
+    assert str(conformed.type) == str(kind)
+    assert conformed.to_pylist() == [[{"a": "x", "b": 1}], None]
+    texts = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None]))
+    assert conform(texts, pa.field("x", pa.large_string())).to_pylist() == ["{}", None]
 
 
-def test_fingerprint_ignores_order_and_cuts_but_nothing_else() -> None:
+def test_fingerprint_ignores_only_order_and_batch_boundaries() -> None:
     names = ["int64", "string", "double", "list", "struct", "decimal128", "timestamp ns", "map"]
     table = pa.table({name: SAMPLES[name] for name in names})
     whole = print_of(table)
@@ -231,7 +231,7 @@ def test_fingerprint_ignores_order_and_cuts_but_nothing_else() -> None:
     random.Random(7).shuffle(order)
     shuffled = table.take(order)
     assert whole.differences(print_of(shuffled, rows=5)) == []
-    # One value changed, rows lost, rows doubled, two columns' values exchanged between rows: each is seen.
+    # It detects a changed value, lost rows, doubled rows, and values exchanged between rows.
     for name in names:
         swapped = table.set_column(
             table.schema.get_field_index(name), name, pc.take(table[name], [1, 2, *range(2, 63), 1])
@@ -241,7 +241,7 @@ def test_fingerprint_ignores_order_and_cuts_but_nothing_else() -> None:
     doubled = pa.concat_tables([table.slice(1), table.slice(5, 1)])
     assert whole.differences(print_of(doubled))
     exchanged = table.set_column(0, "int64", pc.take(table["int64"], [2, 1, 0, *range(3, 64)]))
-    # Each column has the same values as before: only the checksum of the rows can tell.
+    # Each column has the same values as before: only the checksum of rows detects it.
     (difference,) = whole.differences(print_of(exchanged))
     assert difference.startswith("row checksum")
 
@@ -257,7 +257,7 @@ def test_each_byte_of_a_text_counts() -> None:
         assert len(set(hashes(pa.array(variants, pa.binary())))) == len(variants)
 
 
-def test_plain_schema_drops_promises() -> None:
+def test_plain_schema_drops_nullability_and_metadata() -> None:
     schema = pa.schema([pa.field("a", pa.uint8(), nullable=False, metadata={"k": "v"})], metadata={"x": "y"})
     assert plain_schema(schema).equals(pa.schema([("a", pa.int16())]), check_metadata=True)
     assert plain_schema(pa.schema([("t", pa.timestamp("s"))]), timestamp_unit="ns").field(
@@ -265,7 +265,7 @@ def test_plain_schema_drops_promises() -> None:
     ).type == pa.timestamp("ns")
 
 
-def test_fingerprint_is_taken_in_the_type_that_is_written() -> None:
+def test_fingerprint_uses_the_written_type() -> None:
     ints = pa.array([1, -7, None, 10**9], pa.int32())
     wide = pa.array([1, -7, None, 10**9], pa.int64())
     floats = pa.array([1.0, -7.0, None, 1e9])
@@ -275,16 +275,16 @@ def test_fingerprint_is_taken_in_the_type_that_is_written() -> None:
     cents = decimals.cast(pa.decimal128(12, 2))
     for source, target in ((ints, wide), (ints, floats), (wide, cents), (decimals, cents), (ints, cents)):
         assert hashes(source, target.type) == hashes(target, target.type), (source.type, target.type)
-        one = pa.record_batch([source], names=["x"])
+        first = pa.record_batch([source], names=["x"])
         other = pa.record_batch([target], names=["x"])
-        assert print_of(one, other.schema).differences(print_of(other, other.schema)) == []
+        assert print_of(first, other.schema).differences(print_of(other, other.schema)) == []
     narrow = pa.array([{"b": "x", "a": 1}, None], pa.struct([("b", pa.string()), ("a", pa.int32())]))
     kind = pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.date32())])
     grown = pa.array([{"a": 1, "b": "x", "c": None}, None], kind)
     assert hashes(narrow, kind) == hashes(grown, kind)
 
 
-def test_what_the_written_type_cannot_hold_is_never_taken_for_it() -> None:
+def test_a_value_the_written_type_cannot_hold_has_another_hash() -> None:
     big = pa.array([2**53 + 1])
     assert hashes(big, pa.float64()) != hashes(pa.array([float(2**53 + 1)]), pa.float64())
     fine = pa.array([decimal.Decimal("1.25")], pa.decimal128(9, 2))
@@ -303,7 +303,7 @@ def test_what_the_written_type_cannot_hold_is_never_taken_for_it() -> None:
             hashes(array, kind)
 
 
-def test_smallest_and_largest_for_people() -> None:
+def test_minimum_and_maximum_are_readable() -> None:
     batch = pa.record_batch(
         {
             "a": pa.array([3, None, -2]),
@@ -316,8 +316,8 @@ def test_smallest_and_largest_for_people() -> None:
             "h": pa.array([True, False, None]),
         }
     )
-    found = print_of(batch).to_json()
-    ends = {name: (column["min"], column["max"]) for name, column in found["columns"].items()}
+    summary = print_of(batch).to_json()
+    ends = {name: (column["min"], column["max"]) for name, column in summary["columns"].items()}
     assert ends == {
         "a": (-2, 3),
         "b": ("-inf", 0.0),
@@ -328,9 +328,9 @@ def test_smallest_and_largest_for_people() -> None:
         "g": (None, None),
         "h": (False, True),
     }
-    assert [column["nulls"] for column in found["columns"].values()] == [1, 0, 1, 1, 1, 3, 1, 1]
-    assert found["rows"] == 3
-    assert all(len(column["checksum"]) == 32 for column in found["columns"].values())
+    assert [column["nulls"] for column in summary["columns"].values()] == [1, 0, 1, 1, 1, 3, 1, 1]
+    assert summary["rows"] == 3
+    assert all(len(column["checksum"]) == 32 for column in summary["columns"].values())
 
 
 def test_parquet_is_read_back_by_another_implementation(tmp_path: Any) -> None:
@@ -361,7 +361,7 @@ def test_parquet_is_read_back_by_another_implementation(tmp_path: Any) -> None:
     assert pq.read_table(path).equals(table)
     assert pq.read_metadata(path).created_by.startswith("coldframe")
     content = (tmp_path / "x.parquet").read_bytes()
-    # No checksum covers the footer, which is the fingerprint's to find.
+    # No checksum covers the footer: the fingerprint has to detect damage there.
     chunks = pq.read_metadata(path).row_group(0).to_dict()["columns"]
     end = 4 + sum(chunk["total_compressed_size"] for chunk in chunks)
     refused, places = 0, range(4, end, 7)
@@ -374,6 +374,6 @@ def test_parquet_is_read_back_by_another_implementation(tmp_path: Any) -> None:
         except (ColdframeError, OSError, pa.ArrowException):
             refused += 1
         else:
-            # What no checksum covers: a header, the statistics of the footer.
+            # No checksum covers this byte: a header, or statistics in the footer.
             assert written.differences(read) == [], at
     assert refused > len(places) / 2

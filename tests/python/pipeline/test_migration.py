@@ -1,4 +1,4 @@
-"""What a migration does with sources that change, widen, are named alike, or lie: in process."""
+"""Migrations of sources that change, widen, have similar names, or are wrong: in process."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def estate(tmp_path: Path) -> Estate:
 # Types.
 
 
-def wider(one: pa.DataType, other: pa.DataType) -> Any:
-    return unified([(str(kind), pa.schema([("v", kind)])) for kind in (one, other)]).field("v").type
+def wider(left: pa.DataType, right: pa.DataType) -> Any:
+    return unified([(str(kind), pa.schema([("v", kind)])) for kind in (left, right)]).field("v").type
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "both"),
+    ("left", "right", "both"),
     [
         (pa.int8(), pa.int64(), pa.int64()),
         (pa.int32(), pa.float64(), pa.float64()),
@@ -59,14 +59,14 @@ def wider(one: pa.DataType, other: pa.DataType) -> Any:
         (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.int64())),
     ],
 )
-def test_types_that_go_together(one: pa.DataType, other: pa.DataType, both: pa.DataType) -> None:
-    assert wider(one, other).equals(both)
-    if not pa.types.is_struct(one):
-        assert wider(other, one).equals(both)
+def test_compatible_types(left: pa.DataType, right: pa.DataType, both: pa.DataType) -> None:
+    assert wider(left, right).equals(both)
+    if not pa.types.is_struct(left):
+        assert wider(right, left).equals(both)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("left", "right"),
     [
         (pa.string(), pa.int32()),
         (pa.decimal128(10, 2), pa.float64()),
@@ -77,16 +77,16 @@ def test_types_that_go_together(one: pa.DataType, other: pa.DataType, both: pa.D
         (pa.list_(pa.int8()), pa.int8()),
     ],
 )
-def test_types_that_do_not(one: pa.DataType, other: pa.DataType) -> None:
-    for pair in ((one, other), (other, one)):
+def test_incompatible_types(left: pa.DataType, right: pa.DataType) -> None:
+    for pair in ((left, right), (right, left)):
         with pytest.raises(SchemaError):
             wider(*pair)
 
 
-def test_a_conflict_names_both_files_and_columns_are_told_by_name() -> None:
+def test_a_conflict_names_both_files_and_columns_match_by_name() -> None:
     first, second = pa.schema([("a", pa.int8()), ("b", pa.int8())]), pa.schema([("B", pa.int64())])
-    found = unified([("x", first), ("y", second)], table="t")
-    assert found.equals(pa.schema([("a", pa.int8()), ("b", pa.int64())]))
+    schema = unified([("x", first), ("y", second)], table="t")
+    assert schema.equals(pa.schema([("a", pa.int8()), ("b", pa.int64())]))
     third = pa.schema([("b", pa.string())])
     with pytest.raises(SchemaError, match=r"table t: column b is int64 in y and string in z"):
         unified([("x", first), ("y", second), ("z", third)], table="t")
@@ -102,21 +102,21 @@ def test_fields_that_a_file_lacks_are_nulls_at_every_depth() -> None:
             ("a", pa.int32()),
         ]
     )
-    found = with_fields(pa.array(rows, kind), wide)
-    assert found.to_pylist() == [
+    wider_array = with_fields(pa.array(rows, kind), wide)
+    assert wider_array.to_pylist() == [
         {"n": [{"y": None, "x": 1}, None], "b": None, "a": 1},
         None,
         {"n": None, "b": None, "a": None},
         {"n": [], "b": None, "a": 4},
     ]
-    assert with_fields(pa.array(rows, kind)[1:3], wide).to_pylist() == found.to_pylist()[1:3]
+    assert with_fields(pa.array(rows, kind)[1:3], wide).to_pylist() == wider_array.to_pylist()[1:3]
     maps = pa.array([[("k", {"x": 1})], None, []], pa.map_(pa.string(), pa.struct([("x", pa.int8())])))
     more = pa.map_(pa.string(), pa.struct([("x", pa.int8()), ("y", pa.int8())]))
     assert with_fields(maps, more).to_pylist() == [[("k", {"x": 1, "y": None})], None, []]
 
 
-def test_old_files_get_the_type_that_newer_ones_need(estate: Estate) -> None:
-    """Spark takes a table's types from one file, and reads 4464 for 70000 where that one has smallint."""
+def test_old_files_get_the_type_that_newer_files_need(estate: Estate) -> None:
+    """Spark takes a table's types from one file: with smallint there, it reads 4464 for 70000."""
     estate.orc("t/1", {"a": pa.array([1, 2], pa.int16())})
     estate.migrate()
     estate.orc("t/2", {"a": pa.array([70000], pa.int64()), "b": ["x"]})
@@ -125,7 +125,7 @@ def test_old_files_get_the_type_that_newer_ones_need(estate: Estate) -> None:
     for path in estate.files("t"):
         assert pq.read_schema(path).equals(pa.schema([("a", pa.int64()), ("b", pa.string())]))
     assert sorted(estate.read("t")["a"].to_pylist()) == [1, 2, 70000]
-    # A third run finds all as it should be, whatever comes first in the folder.
+    # A third run changes nothing, whichever file comes first in the folder.
     estate.orc("t/0", {"b": ["y"], "a": pa.array([3], pa.int8())})
     again = estate.migrate()
     assert [file.earlier for file in again.tables[0].files] == [False, True, True]  # by their names
@@ -189,7 +189,7 @@ def test_a_number_that_the_wider_type_cannot_hold_fails_its_file(estate: Estate)
     assert estate.values() == [0.5]
 
 
-def test_types_that_do_not_go_together_are_the_tables_error(estate: Estate) -> None:
+def test_incompatible_types_are_an_error_of_the_table(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     estate.orc("t/2", {"a": ["x"]})
     estate.orc("u/1", {"a": [1]})
@@ -200,7 +200,7 @@ def test_types_that_do_not_go_together_are_the_tables_error(estate: Estate) -> N
     assert estate.read("u").num_rows == 1
 
 
-def test_a_corrected_schema_is_not_mixed_with_the_wrong_one(estate: Estate) -> None:
+def test_a_corrected_schema_is_not_mixed_with_the_old_schema(estate: Estate) -> None:
     estate.rc("t/1", {"a": [1, 2], "b": ["x", "y"]})
     toml = estate.source / "tables.toml"
     toml.write_text('[tables.t]\nschema = "a bigint, wrong binary"\nserde = "binary"\n')
@@ -224,30 +224,30 @@ def test_orc_keeps_nanoseconds(estate: Estate) -> None:
     report = estate.migrate(to="orc", timestamp_unit="ns")
     assert (report.exit_code, report.verified) == (0, True)
     (path,) = (estate.target / "t").iterdir()
-    found = cf.read_table(path)["at"].cast(pa.int64()).to_pylist()
-    assert found == [1, 1_700_000_000_123_456_789, None]
+    instants = cf.read_table(path)["at"].cast(pa.int64()).to_pylist()
+    assert instants == [1, 1_700_000_000_123_456_789, None]
 
 
 # Names.
 
 
-def test_tables_whose_names_are_alike_stay_apart(estate: Estate) -> None:
+def test_tables_with_similar_names_stay_separate(estate: Estate) -> None:
     for place, value in (("a/b", 1), ("a.b", 2), ("=5", 3), ("c/=5", 4), ("t_5", 5)):
         estate.orc(f"{place}/1", {"x": [value]})
     report = estate.migrate()
     assert report.exit_code == 0
     assert len({table.name for table in report.tables}) == 5
-    found = {table.path: estate.read(table.path)["x"].to_pylist() for table in report.tables}
-    assert found.pop("a/b") == [1]
-    assert found.pop("a.b") == [2]
-    assert found.pop("t_5") == [5]
-    assert sorted(found.values()) == [[3], [4]]
-    assert not any("=" in path for path in found)
-    # And the same tables next time.
+    values = {table.path: estate.read(table.path)["x"].to_pylist() for table in report.tables}
+    assert values.pop("a/b") == [1]
+    assert values.pop("a.b") == [2]
+    assert values.pop("t_5") == [5]
+    assert sorted(values.values()) == [[3], [4]]
+    assert not any("=" in path for path in values)
+    # The next run has the same tables.
     assert [table.path for table in estate.migrate().tables] == [table.path for table in report.tables]
 
 
-def test_formats_that_share_a_directory_are_tables_apart(estate: Estate) -> None:
+def test_formats_that_share_a_directory_are_separate_tables(estate: Estate) -> None:
     estate.orc("x/1", {"a": [1]})
     estate.rc("x/2", {"a": [2]})
     toml = estate.source / "tables.toml"
@@ -255,8 +255,8 @@ def test_formats_that_share_a_directory_are_tables_apart(estate: Estate) -> None
     toml.write_text(f'[tables.old]\npath = "x"\n{entry}[tables.new]\npath = "x"\nformat = "orc"\n')
     report = estate.migrate()
     assert report.exit_code == 0
-    found = {table.name: estate.values(table.path) for table in report.tables}
-    assert found == {"new": [1], "old": [2]}
+    values = {table.name: estate.values(table.path) for table in report.tables}
+    assert values == {"new": [1], "old": [2]}
 
 
 def test_decimal_partitions(estate: Estate) -> None:
@@ -280,7 +280,7 @@ def test_decimal_partitions(estate: Estate) -> None:
 
 
 class Meddling(ParquetSink):
-    """Does something in the middle of a file."""
+    """Calls a function in the middle of a file."""
 
     def __init__(self, what: Callable[[], None]) -> None:
         super().__init__()
@@ -311,7 +311,7 @@ def test_a_source_that_changes_is_left_for_a_later_run(
             estate.orc("t/new", {"a": range(5000, 6000)}).replace(path)
         else:
             with path.open("r+b") as file:
-                file.write(b"O")  # which is what stands there
+                file.write(b"O")  # the same byte as before
             if how == "time set back":
                 os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
@@ -328,7 +328,7 @@ def test_a_source_that_changes_is_left_for_a_later_run(
         assert sorted(estate.read("t")["a"].to_pylist()) == sorted([7, *cf.read_table(path)["a"].to_pylist()])
 
 
-def test_a_reader_that_loses_a_batch_is_not_believed(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_loses_a_batch_fails_the_file(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     estate.orc("t/1", {"a": range(200_000)})
     with monkeypatch.context() as patch:
         patch.setattr(convert, "raw_scan", scanning(lambda _, batches: list(batches)[1:]))
@@ -339,7 +339,7 @@ def test_a_reader_that_loses_a_batch_is_not_believed(estate: Estate, monkeypatch
     assert estate.migrate().rows == 200_000
 
 
-def test_losing_all_of_a_file_is_a_failure(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losing_all_rows_of_a_file_is_a_failure(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     estate.orc("t/1", {"a": range(1000)})
     lost = {"offset": 3, "length": 90, "rows_lost": 1000, "structure": "stripe 0", "reason": "torn"}
     monkeypatch.setattr(convert, "raw_scan", scanning(lambda *_: [], damage=[lost]))
@@ -348,7 +348,7 @@ def test_losing_all_of_a_file_is_a_failure(estate: Estate, monkeypatch: pytest.M
     assert "none of its rows could be saved; stripe 0: torn" in str(report.failures[0].error)
 
 
-def test_verified_is_said_of_what_was_read_back_only(estate: Estate) -> None:
+def test_only_files_that_were_read_back_are_verified(estate: Estate) -> None:
     estate.orc("t/1", {"a": pa.array([], pa.int64())})
     report = estate.migrate()
     assert (report.exit_code, report.verified) == (0, False)

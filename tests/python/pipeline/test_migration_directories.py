@@ -1,8 +1,8 @@
-"""Model of directories that hold several tables: whatever a run asks for, a directory that is listed as safe
-to delete has nothing that a reader of its engine would be shown and the target lacks.
+"""Model of directories that hold several tables: if a run lists a directory as safe to delete, the target
+has every cell of it.
 
-The truth is what reading each table and snapshot gives, all versions and edits of it; the target is what
-pyarrow reads of it.
+The expected cells come from reading each table and snapshot with all versions and edits; the actual cells
+from reading the target with pyarrow.
 """
 
 from __future__ import annotations
@@ -53,30 +53,30 @@ class Entry:
     wal: bool = True
     versions: int = 0
     until: int = 0
-    """The end of a time range; 0: none."""
+    """The end of a time range, or 0 for none."""
 
     @property
     def name(self) -> str:
-        """Another one for other options: a table of the target is made by one entry."""
+        """Depends on all options, since every entry makes its own target table."""
         text = f"{self.of}_{self.view}_{self.wal}_{self.versions}_{self.until}"
         return text.replace(":", "_").lower()
 
     @property
     def options(self) -> dict[str, Any]:
-        """As the format takes them."""
-        found: dict[str, Any] = {"view": self.view, "wal": self.wal, "as_of": AS_OF}
-        found["table"] = self.of if self.of != "kept" else "shop:orders"
+        """Options as the format takes them."""
+        options: dict[str, Any] = {"view": self.view, "wal": self.wal, "as_of": AS_OF}
+        options["table"] = self.of if self.of != "kept" else "shop:orders"
         if self.of == "kept":
-            found["snapshot"] = self.of
-            del found["wal"]
+            options["snapshot"] = self.of
+            del options["wal"]
         if self.versions and self.view == "versions":
-            found["versions"] = self.versions
+            options["versions"] = self.versions
         if self.until:
-            found["time_range"] = [0, self.until]
-        return found
+            options["time_range"] = [0, self.until]
+        return options
 
     def toml(self) -> str:
-        """As it stands in the file."""
+        """The entry as text of the file."""
         lines = [f"[tables.{self.name}]", 'path = "hbase"']
         lines += [
             f"{key} = {value!r}".replace("True", "true").replace("False", "false")
@@ -87,12 +87,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Run:
-    """A step: a run that asks for these."""
+    """A step: a run with these entries."""
 
     entries: tuple[Entry, ...]
     leave: tuple[str, ...]
     other: bool
-    """Whether the root has the second table by then."""
+    """Whether the root has the second table at this step."""
 
 
 def entries() -> st.SearchStrategy[Entry]:
@@ -110,7 +110,7 @@ def entries() -> st.SearchStrategy[Entry]:
 def steps() -> st.SearchStrategy[list[Run]]:
     run = st.builds(
         Run,
-        st.lists(entries(), min_size=1, max_size=4, unique_by=lambda one: one.name).map(tuple),
+        st.lists(entries(), min_size=1, max_size=4, unique_by=lambda entry: entry.name).map(tuple),
         st.sets(st.sampled_from(["tables", "snapshots", "older-versions", "unflushed-edits"])).map(
             lambda names: tuple(sorted(names))
         ),
@@ -122,22 +122,22 @@ def steps() -> st.SearchStrategy[list[Run]]:
 @functools.cache
 def cells(entry: Entry, root: Path) -> frozenset[Cell]:
     """What an entry reads."""
-    return frozenset(of(entry.of, cf.open(root, format="hbase", **entry.options).read().to_pylist()))
+    return frozenset(cells_of(entry.of, cf.open(root, format="hbase", **entry.options).read().to_pylist()))
 
 
-def of(name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Cell]:
+def cells_of(name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Cell]:
     for row in rows:
         yield name, row["row"], row["family"], row["qualifier"], int(row["timestamp"]), row["value"]
 
 
 @dataclass
 class World:
-    """An estate with an HBase root, and what was asked of it so far."""
+    """An estate with an HBase root, and all entries so far."""
 
     estate: Estate
     names: dict[str, Entry] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
-    """Where the tables lie that entries made."""
+    """The paths of the entries' tables."""
 
     @property
     def root(self) -> Path:
@@ -149,9 +149,9 @@ class World:
             add_table(self.root)
         elif not step.other and has_other:
             remove_table(self.root)
-        asked = [one for one in step.entries if step.other or one.of != "shop:others"]
-        self.names.update((one.name, one) for one in asked)
-        (self.estate.source / "tables.toml").write_text("".join(one.toml() for one in asked))
+        asked = [entry for entry in step.entries if step.other or entry.of != "shop:others"]
+        self.names.update((entry.name, entry) for entry in asked)
+        (self.estate.source / "tables.toml").write_text("".join(entry.toml() for entry in asked))
         if asked:
             report = self.estate.migrate(leave_behind=step.leave, on_vanished="keep")
             self.paths.update((table.name, table.path) for table in report.tables)
@@ -161,10 +161,10 @@ class World:
                 self.check_all(step, asked)
 
     def check_all(self, step: Run, asked: Sequence[Entry]) -> None:
-        """Everything that was not named as left behind is in the target."""
+        """Everything is in the target, except what was named as left behind."""
         there = set(self.target())
         for name in ("shop:orders", "shop:others", "kept"):
-            is_asked = any(one.of == name for one in asked)
+            is_asked = any(entry.of == name for entry in asked)
             left = "snapshots" if name == "kept" else "tables"
             if (left in step.leave and not is_asked) or (name == "shop:others" and not step.other):
                 continue
@@ -177,12 +177,12 @@ class World:
 
     def target(self) -> Iterator[Cell]:
         for name, path in self.paths.items():
-            yield from of(self.names[name].of, stored(self.estate, path))
+            yield from cells_of(self.names[name].of, stored(self.estate, path))
 
 
 @settings(**COMMON)
 @given(steps())
-def test_a_root_that_is_listed_has_nothing_that_the_target_lacks(runs: list[Run]) -> None:
+def test_every_cell_of_a_listed_root_is_in_the_target(runs: list[Run]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = World(Estate(Path(folder)))
         shutil.copytree(HBASE, world.root)
@@ -192,14 +192,14 @@ def test_a_root_that_is_listed_has_nothing_that_the_target_lacks(runs: list[Run]
 
 @settings(**COMMON)
 @given(st.lists(st.tuples(st.sets(st.integers(0, 1)), st.booleans()), min_size=1, max_size=4))
-def test_a_data_directory_that_is_listed_has_all_of_its_tables(runs: list[tuple[set[int], bool]]) -> None:
+def test_every_table_of_a_listed_data_directory_is_in_the_target(runs: list[tuple[set[int], bool]]) -> None:
     held = tables(str(KUDU), format="kudu")
     paths: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         estate = Estate(Path(folder))
         shutil.copytree(KUDU, estate.source / "kudu")
         for picked, leave in runs:
-            chosen = [one for place, one in enumerate(held) if place in picked]
+            chosen = [item for place, item in enumerate(held) if place in picked]
             toml = "".join(f'[tables.t{of}]\npath = "kudu"\ntable = "{of}"\n' for of, _ in chosen)
             (estate.source / "tables.toml").unlink(missing_ok=True)
             if chosen:
@@ -207,19 +207,19 @@ def test_a_data_directory_that_is_listed_has_all_of_its_tables(runs: list[tuple[
             report = estate.migrate(leave_behind=["tables"] if leave else [], on_vanished="keep")
             paths.update((table.name.rpartition(".")[2], table.path) for table in report.tables)
             for of, name in held if estate.safe() else []:
-                if leave and chosen and of not in {one for one, _ in chosen}:
+                if leave and chosen and of not in {table for table, _ in chosen}:
                     continue
                 rows = cf.open(KUDU, table=of).read().num_rows
                 assert len(stored(estate, paths[f"t{of}" if chosen else name])) == rows, (of, paths)
 
 
 def stored(estate: Estate, path: str) -> list[dict[str, Any]]:
-    """The rows of a table of the target, and of none below it."""
+    """The rows of a target table, without tables below it."""
     files = sorted((estate.target / path).glob("*.parquet"))
     return [row for file in files for row in pq.read_table(file).to_pylist()]
 
 
-def test_the_model_has_a_list_to_look_at(tmp_path: Path) -> None:
+def test_the_model_lists_some_directories(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     world = World(estate)
     shutil.copytree(HBASE, world.root)

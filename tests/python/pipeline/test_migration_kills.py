@@ -25,18 +25,18 @@ OLD = sorted([*(number * 10 + at for number in range(10) for at in (1, 2)), *ran
 NEW = sorted(
     [
         7,
-        *(one for one in OLD if not 1 <= one <= 12 and one not in (71, 72, 81, 82)),
+        *(value for value in OLD if not 1 <= value <= 12 and value not in (71, 72, 81, 82)),
         88,
         *range(300, 305),
         70000,
     ]
 )
-"""Of 0 one row stays, 1 is gone, five files are new, and one of a wider type; of four that share a file of
-the target one is gone, and one has another row."""
+"""Source 0 keeps one row, source 1 is gone, five files are new, and one more has a wider type. Of four
+sources that share a target file, one is gone and one has another row."""
 
 
-def moved_on(root: Path, target: str) -> Estate:
-    """A target and a source that has moved on since: new, changed, vanished and widened all at once."""
+def changed_estate(root: Path, target: str) -> Estate:
+    """A target, and a source that changed since: new, changed, vanished and widened files."""
     estate = Estate(root)
     for number in range(6):
         estate.orc(f"t/p={number}/f", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
@@ -59,18 +59,18 @@ def values(estate: Estate, target: str) -> list[int]:
     if target == "delta":
         from deltalake import DeltaTable
 
-        found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
+        rows = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
     elif target == "iceberg":
         from coldframe.pipeline.sink.iceberg import open_catalog
 
-        found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+        rows = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
     else:
         return [int(value) for value in estate.values()]
-    return sorted(found["a"].to_pylist())
+    return sorted(rows["a"].to_pylist())
 
 
 def go(root: str, target: str, threads: int) -> None:
-    # So that every part of the large file is kept by itself.
+    # So that the journal keeps every part of the large file separately.
     committing.BATCH_SECONDS = 0.0
     estate = Estate(Path(root))
     report = migrate(
@@ -80,8 +80,8 @@ def go(root: str, target: str, threads: int) -> None:
 
 
 def killed_after(seconds: float, root: Path, target: str, threads: int = 1) -> bool:
-    """Runs a driver in a process of its own; whether it was killed before it was through."""
-    # A server that has everything loaded, and no threads, forks them.
+    """Runs a driver in its own process; returns whether it was killed before it finished."""
+    # Forked by a server that has everything loaded, and no threads.
     context = multiprocessing.get_context("forkserver")
     process = context.Process(target=go, args=(str(root), target, threads))
     process.start()
@@ -94,16 +94,16 @@ def killed_after(seconds: float, root: Path, target: str, threads: int = 1) -> b
     return running
 
 
-def whole(estate: Estate, target: str) -> None:
-    """After a run that nobody killed: the table, nothing left over, and the audit agrees."""
+def check_complete(estate: Estate, target: str) -> None:
+    """After an undisturbed run: the table is complete, no file is left over, and the audit agrees."""
     report = estate.migrate(to=target, on_vanished="remove", split_bytes=1)
     assert report.exit_code == 0, report.failures
     assert values(estate, target) == NEW
     home = estate.target / "_coldframe"
     assert [path.name for path in home.rglob("*") if path.suffix == ".new"] == []
     assert not (home / "staging").exists()
-    found = audit(estate.target, deep=True)
-    assert found.faults == []
+    result = audit(estate.target, deep=True)
+    assert result.faults == []
 
 
 @pytest.mark.timeout(600 + 60 * KILLS)
@@ -114,7 +114,7 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         ["coldframe.pipeline", "estates", "deltalake", "pyiceberg.catalog.sql"]
     )
-    template = moved_on(tmp_path / "template", target)
+    template = changed_estate(tmp_path / "template", target)
     chance = random.Random(f"{SEED} {target}")
     times: list[float] = []
     killed = 0
@@ -122,7 +122,7 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
     while killed < -(-KILLS // 3):
         tried += 1
         assert tried < 20 * KILLS
-        # Iceberg's metadata has absolute paths: each attempt lies where the template lay.
+        # Iceberg's metadata has absolute paths: each attempt runs at the template's path.
         place = tmp_path / "template"
         kept = tmp_path / "kept"
         if not kept.exists():
@@ -134,15 +134,15 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
             assert killed_after(600, place, target) is False
             times.append(time.monotonic() - started)
         else:
-            # The first one had to wait for the server.
+            # The first driver had to wait for the server.
             moment = chance.uniform(0, min(times))
             again = killed_after(moment, place, target, chance.choice((1, 3)))
             killed += again
             if target == "parquet":
-                # Whoever reads the table now finds the rows of either state at least once, never none.
+                # A reader of the table now sees each row of both states at least once.
                 seen = {row for path in template.files("t") for row in pq.read_table(path)["a"].to_pylist()}
                 assert seen >= set(NEW) or seen >= set(OLD), f"killed after {moment}"
             if again and chance.random() < 0.3:
                 killed += killed_after(chance.uniform(0, min(times)), place, target)
-        whole(template, target)
+        check_complete(template, target)
     print(f"{target}: {killed} kills in {tried} runs")

@@ -1,11 +1,11 @@
-"""The model-based test of the migration: any sequence of what people do to sources, targets and runs.
+"""The model-based test of the migration: random sequences of changes to sources and targets, and runs.
 
-    pytest tests/python/pipeline/test_migration_model.py    a fixed choice of sequences, in about a minute
-    COLDFRAME_MODEL_MINUTES=30 pytest -s ...                others, for that long; `make model`
-    python tests/python/model/soak.py MINUTES               goes on after failures, and writes them down
+    pytest tests/python/pipeline/test_migration_model.py    a fixed set of sequences, in about a minute
+    COLDFRAME_MODEL_MINUTES=30 pytest -s ...                random sequences, for that long; `make model`
+    python tests/python/model/soak.py MINUTES               goes on after failures, and records them
 
-A failure prints the steps that led to it, as few as hypothesis finds. `model/world.py` has what each does,
-and `model/laws.py` what has to hold after it.
+A failure prints the steps that led to it, as few as hypothesis finds. `model/world.py` has the
+steps, and `model/laws.py` what has to hold after each.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def test_no_row_is_ever_missing(to: str) -> None:
 
 
 @pytest.mark.parametrize("to", ["delta", "iceberg"])
-def test_taking_out_all_of_a_table_survives_a_kill(to: str) -> None:
-    """Killed between the journal's word and the table's own log, it is finished by the next run."""
+def test_removing_all_rows_of_a_table_survives_a_kill(to: str) -> None:
+    """Killed between the journal's entry and the table's own log, the next run finishes it."""
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
     for at in range(28, 48):
         with World(to) as world:

@@ -1,4 +1,4 @@
-"""Many files: what the driver keeps of them, and what it has others do."""
+"""Many files: the driver keeps little of them in memory, and distributes the work."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def estate(tmp_path: Path) -> Estate:
     return Estate(tmp_path)
 
 
-class Travelling(InProcess):
-    """Work and outcomes go through what Spark sends them through."""
+class Serialising(InProcess):
+    """Serialises tasks and outcomes as Spark does."""
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
@@ -43,7 +43,7 @@ class Travelling(InProcess):
             yield loads(dumps(pickle.loads(pickle.dumps(work)).run()))
 
 
-def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
+def test_workers_list_many_folders_and_read_many_footers(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(12):
@@ -56,9 +56,9 @@ def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
     monkeypatch.setattr(inventory, "DRIVER_FOLDERS", 0)
     monkeypatch.setattr(inventory, "FOLDERS_A_TASK", 2)
     monkeypatch.setattr(plan_files, "DRIVER_FILES", 0)
-    travelling = Travelling()
+    travelling = Serialising()
     report = migrate(travelling, estate.source, estate.target.with_name("other"))
-    # The root; t and u; the four partitions. The files of each table. Those of a partition become one.
+    # Folder tasks: the root; t and u; four partitions. Then the files of each table are planned and merged.
     assert travelling.kinds[:6] == ["FolderTask"] * 4 + ["PlanTask"] * 2
     assert travelling.kinds[6:] == ["MergeTask"] * 4 + ["Task"]
     assert report.unread == alone.unread
@@ -68,7 +68,7 @@ def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
     assert (report.rows, report.exit_code) == (alone.rows, 1) == (13, 1)
 
 
-def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
+def test_a_folder_whose_worker_died_is_reported(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     monkey = pytest.MonkeyPatch()
 
@@ -81,14 +81,14 @@ def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
     report = migrate(Deadly(), estate.source, estate.target)
     monkey.undo()
     assert report.exit_code == 1
-    assert [one.reason for one in report.unread] == ["the worker process failed"]
+    assert [file.reason for file in report.unread] == ["the worker process failed"]
     monkey.setattr(plan_files, "DRIVER_FILES", 0)
     report = migrate(Deadly(), estate.source, estate.target)
     monkey.undo()
     assert [file.error for file in report.failures] == ["the worker process failed"]
 
 
-def test_threads_take_no_more_work_than_they_can_do() -> None:
+def test_threads_take_only_as_much_work_as_they_can_do() -> None:
     taken: list[int] = []
 
     class Number:
@@ -111,9 +111,9 @@ def test_threads_take_no_more_work_than_they_can_do() -> None:
     assert [outcome["value"] for outcome in outcomes] == list(range(1, 100))
 
 
-def test_rows_are_sorted_found_replaced_and_taken_out_while_they_are_read() -> None:
+def test_rows_can_be_looked_up_replaced_and_removed_during_a_read() -> None:
     scratch = Scratch()
-    rows: Rows[tuple[str, int]] = Rows(scratch, lambda one: one[0], lambda one: one, tuple)
+    rows: Rows[tuple[str, int]] = Rows(scratch, lambda row: row[0], lambda row: row, tuple)
     other = rows.another()
     assert (len(rows), bool(rows), list(rows)) == (0, False, [])
     for number in reversed(range(2000)):
@@ -152,11 +152,11 @@ def test_a_ledger_knows_tables_and_their_files() -> None:
     assert (len(ledger), ledger.has_final("t/7.parquet")) == (1501, False)
     assert ledger["t/0007"].parts[0].final == "t/7-again.parquet"
     assert len(list(ledger.of_table("t"))) == 1500
-    assert [one.source for one in ledger.of_table("t2")] == ["t2/1"]
+    assert [file.source for file in ledger.of_table("t2")] == ["t2/1"]
     gone = ledger.pop("t2/1")
     assert gone is not None
     assert (gone.table, ledger.pop("t2/1"), list(ledger.of_table("t2"))) == ("t2", None, [])
-    assert list(ledger) == [one.source for one in ledger.each()]
+    assert list(ledger) == [file.source for file in ledger.each()]
 
 
 def test_memory_does_not_grow_with_the_files() -> None:
@@ -172,7 +172,7 @@ def test_memory_does_not_grow_with_the_files() -> None:
     assert most < 2 << 20
 
 
-def test_names_that_are_no_text(estate: Estate) -> None:
+def test_names_that_are_not_text(estate: Estate) -> None:
     path = estate.orc("t/1", {"a": [1]})
     odd = os.path.join(os.fsencode(estate.source), b"t", b"\xff\xe9 odd")
     os.rename(path, odd)
@@ -181,9 +181,9 @@ def test_names_that_are_no_text(estate: Estate) -> None:
         (file,) = report.tables[0].files
         assert (file.source, file.earlier) == (os.fsdecode(b"t/\xff\xe9 odd"), earlier)
         assert (report.exit_code, report.safe_to_delete) == (0, 1)
-    found = names(Scratch())
-    found.append(file.source)
-    assert list(found) == [file.source]
+    listed = names(Scratch())
+    listed.append(file.source)
+    assert list(listed) == [file.source]
 
 
 class Objects:
@@ -206,11 +206,11 @@ def test_the_listing_of_a_store_does_not_grow_in_memory() -> None:
     try:
         tree = _list_flat(cast(Store, Objects(20, 5000)))
         first, peak = tracemalloc.get_traced_memory()
-        found = sum(entry.size for _, entry in tree.below("t"))
+        size = sum(entry.size for _, entry in tree.below("t"))
         _, later = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == 7 * 100_000
+    assert size == 7 * 100_000
     assert max(first, peak, later) < 5 << 20
     files = tree.folders["t/p=0003"].files
     assert files.get("00007") == Kept("t/p=0003/00007", 7, 1_700_000_000_000, None)
@@ -220,12 +220,12 @@ def test_the_listing_of_a_store_does_not_grow_in_memory() -> None:
     assert tree.stat("t/p=0003/00007") == ("t/p=0003/00007", 7, False, 1_700_000_000_000, None)
 
 
-def test_files_of_a_listing_by_names_that_are_prefixes_or_no_text() -> None:
+def test_listed_files_with_prefix_names_and_names_that_are_not_text() -> None:
     shelf = Shelf()
     names = {"a": ["z", "a", "a b", "\udcff"], "a/b": ["c"], "ab": ["d"], "": ["x"]}
     folders = {folder: FolderFiles(shelf, folder) for folder in names}
     for folder, inside in names.items():
         for name in inside:
             folders[folder][name] = Kept(f"{folder}/{name}" if folder else name, 1, None, "tag")
-    found = {folder: [entry.path for entry in files.values()] for folder, files in folders.items()}
-    assert found == {"a": ["a/a", "a/a b", "a/z", "a/\udcff"], "a/b": ["a/b/c"], "ab": ["ab/d"], "": ["x"]}
+    paths = {folder: [entry.path for entry in files.values()] for folder, files in folders.items()}
+    assert paths == {"a": ["a/a", "a/a b", "a/z", "a/\udcff"], "a/b": ["a/b/c"], "ab": ["ab/d"], "": ["x"]}

@@ -1,4 +1,4 @@
-"""The window of jobs: nobody waits for a slow one, what fails is taken apart, a dead JVM costs no outcome."""
+"""The window of jobs: slow jobs block no other, failed jobs are split, a dead JVM loses no outcome."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coldframe.pipeline.session import in_process, processors
 
 @dataclass(frozen=True)
 class Piece:
-    """Work that is a number, or several."""
+    """A piece of work: a number, or several."""
 
     numbers: tuple[int, ...]
     bytes: int = 1 << 30
@@ -36,7 +36,7 @@ class Piece:
 
 
 class Cluster:
-    """In place of Spark: jobs are run by the scheduler's own threads."""
+    """A fake Spark: the scheduler's own threads run the jobs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cores = 2
@@ -74,7 +74,7 @@ def singles(count: int) -> Iterator[Piece]:
     return (Piece((number,)) for number in range(count))
 
 
-def test_a_slow_job_holds_up_nobody(cluster: Cluster) -> None:
+def test_a_slow_job_blocks_no_other_job(cluster: Cluster) -> None:
     others = threading.Event()
 
     def job(piece: Piece) -> None:
@@ -91,7 +91,7 @@ def test_a_slow_job_holds_up_nobody(cluster: Cluster) -> None:
     assert sorted(seen) == list(range(100))
 
 
-def test_no_more_work_is_asked_for_than_the_window_holds(cluster: Cluster) -> None:
+def test_the_window_limits_the_work_that_is_taken(cluster: Cluster) -> None:
     asked = 0
 
     def works() -> Iterator[Piece]:
@@ -107,7 +107,7 @@ def test_no_more_work_is_asked_for_than_the_window_holds(cluster: Cluster) -> No
 
 
 def test_the_window_follows_the_cores(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Executors come while the run is at work, and go."""
+    """Executors join and leave during the run."""
     monkeypatch.setattr(scheduling, "LOOK_SECONDS", 0.0)
     asked = done = 0
 
@@ -131,7 +131,7 @@ def test_the_window_follows_the_cores(cluster: Cluster, monkeypatch: pytest.Monk
     assert len(list(outcomes)) == 100
 
 
-def test_what_fails_is_tried_again_by_itself_and_given_up_alone(cluster: Cluster) -> None:
+def test_failed_work_is_retried_alone_and_given_up_alone(cluster: Cluster) -> None:
     def job(piece: Piece) -> None:
         if 7 in piece.numbers:
             raise RuntimeError("the worker died\nand a long stack")
@@ -142,12 +142,12 @@ def test_what_fails_is_tried_again_by_itself_and_given_up_alone(cluster: Cluster
     failed = {outcome["numbers"][0]: outcome["error"] for outcome in outcomes if "error" in outcome}
     assert failed == {7: "the worker process failed: the worker died"}
     assert sorted(outcome["numbers"][0] for outcome in outcomes) == list(range(40))
-    # Only what was in a job with it was done again, once.
+    # Only work in the same job was done again, once.
     assert cluster.tried[7] == scheduling.ATTEMPTS
     assert max(cluster.tried.values()) == 2
 
 
-def test_of_merged_sources_the_deadly_one_is_searched_for_by_halves(cluster: Cluster) -> None:
+def test_the_deadly_source_of_a_merge_is_isolated_by_halving(cluster: Cluster) -> None:
     def job(piece: Piece) -> None:
         if 77 in piece.numbers:
             raise RuntimeError("the worker died")
@@ -159,7 +159,7 @@ def test_of_merged_sources_the_deadly_one_is_searched_for_by_halves(cluster: Clu
     assert cluster.tried[77] <= 9
 
 
-def test_a_dead_jvm_is_no_works_fault(cluster: Cluster) -> None:
+def test_a_dead_jvm_is_not_blamed_on_the_work(cluster: Cluster) -> None:
     died: list[int] = []
 
     def job(piece: Piece) -> None:
@@ -187,7 +187,7 @@ def test_a_jvm_that_always_dies_ends_the_run(cluster: Cluster) -> None:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Work that waits until so many pieces are at it."""
+    """Work that waits until a number of pieces run at the same time."""
 
     number: int
     barrier: threading.Barrier
@@ -198,14 +198,14 @@ class Meeting:
         return {"number": self.number}
 
 
-def test_in_process_works_side_by_side() -> None:
+def test_in_process_works_in_parallel() -> None:
     barrier = threading.Barrier(3)
-    found = InProcess(3).run(Meeting(number, barrier) for number in range(6))
-    assert sorted(outcome["number"] for outcome in found) == list(range(6))
+    outcomes = InProcess(3).run(Meeting(number, barrier) for number in range(6))
+    assert sorted(outcome["number"] for outcome in outcomes) == list(range(6))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_in_process_asks_for_no_more_than_its_threads_can_do(threads: int) -> None:
+def test_in_process_takes_only_as_much_work_as_its_threads_can_do(threads: int) -> None:
     given = 0
 
     def pieces() -> Iterator[Piece]:
@@ -219,7 +219,7 @@ def test_in_process_asks_for_no_more_than_its_threads_can_do(threads: int) -> No
     assert given == 10
 
 
-def test_in_process_drops_what_has_not_begun_when_the_run_ends() -> None:
+def test_in_process_drops_work_that_has_not_begun_when_the_run_ends() -> None:
     asked: list[int] = []
 
     def pieces() -> Iterator[Piece]:
@@ -262,7 +262,7 @@ def test_without_pyspark_or_java_the_work_is_done_in_process(monkeypatch: pytest
     assert in_process(None) == (None, None)
 
 
-def test_a_jvm_of_our_own_is_light_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_jvm_is_small_and_the_environment_is_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dx=y")
     with session._light_jvm(True):

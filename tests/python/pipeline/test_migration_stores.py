@@ -1,4 +1,4 @@
-"""Migrations from and to real servers: what a directory is promised holds there too."""
+"""Migrations from and to real servers keep the guarantees of local directories."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 
 class Place:
-    """A root, and how its store is reached."""
+    """A root, with the options of its store."""
 
     def __init__(self, url: str, options: dict[str, str] | None) -> None:
         self.url = url
@@ -48,16 +48,16 @@ class Place:
 
     def names(self, folder: str = "") -> list[str]:
         """The files below a folder, those of the migration left out."""
-        found = [one.path for some in self.store.list(folder, recursive=True) for one in some]
-        return sorted(name for name in found if "_coldframe/" not in name)
+        paths = [file.path for some in self.store.list(folder, recursive=True) for file in some]
+        return sorted(name for name in paths if "_coldframe/" not in name)
 
     def values(self, table: str = "t", column: str = "a") -> list[Any]:
-        """What lies in a table's Parquet files, sorted; hidden ones are none."""
-        found: list[Any] = []
+        """The sorted values of a table's Parquet files, without hidden files."""
+        cells: list[Any] = []
         for name in self.names(table):
             if name.endswith(".parquet"):
-                found += pq.read_table(io.BytesIO(self.store.read(name)))[column].to_pylist()
-        return sorted(found)
+                cells += pq.read_table(io.BytesIO(self.store.read(name)))[column].to_pylist()
+        return sorted(cells)
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +126,8 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert target.values() == rows
     assert {name.split("/")[1] for name in target.names("t")} == {f"p=a%2F{number}" for number in range(3)}
     assert source.names() == before
-    # Nothing is left of the way there.
-    left = [one.path for some in target.store.list("_coldframe", recursive=True) for one in some]
+    # No temporary file is left.
+    left = [file.path for some in target.store.list("_coldframe", recursive=True) for file in some]
     assert not [name for name in left if "staging" in name or ".new" in name or ".coldframe-" in name], left
 
     files = target.names("t")
@@ -136,22 +136,22 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert target.names("t") == files
     assert all(file.earlier for table in again.tables for file in table.files)
 
-    # What changed is replaced, what is new is added.
+    # Changed files are replaced, new files are added.
     source.orc("t/p=a%2F0/000000_0", {"a": [-1], "s": ["y"]})
     source.orc("t/p=b/000000_0", {"a": [7777], "s": ["y"]})
     third = run(source, target)
     assert third.exit_code == 0, third.failures
     assert target.values() == [-1, *rows[100:], 7777]
-    found = audit(target.url, deep=True, storage_options=target.options)
-    assert (found.exit_code, found.files, found.rows) == (0, 4, 202), found.faults
-    found_list = safe_list.read(f"{target.url}/_coldframe/safe-to-delete.txt", target.options)
-    assert sorted(line.path for line in found_list.lines) == sorted(
+    result = audit(target.url, deep=True, storage_options=target.options)
+    assert (result.exit_code, result.files, result.rows) == (0, 4, 202), result.faults
+    listed = safe_list.read(f"{target.url}/_coldframe/safe-to-delete.txt", target.options)
+    assert sorted(line.path for line in listed.lines) == sorted(
         f"{source.url}/{name}" for name in source.names("t") if ".hidden" not in name
     )
 
 
-class Elsewhere(InProcess):
-    """Work and what comes of it travel as they do to executors and back."""
+class Serialising(InProcess):
+    """Serialises tasks and outcomes as on the way to executors and back."""
 
     def __init__(self) -> None:
         self.looked: list[int] = []
@@ -164,7 +164,7 @@ class Elsewhere(InProcess):
 
 
 @pytest.mark.parametrize("way", ["s3-local", "hdfs-hdfs"])
-def test_others_look_into_many_files(
+def test_workers_read_the_footers_of_many_files(
     places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = places(way)
@@ -172,25 +172,25 @@ def test_others_look_into_many_files(
     source.store.put("t/p=a%2F1/empty", b"")
     source.store.put("t/p=a%2F1/text", b"of no format")
     look = functools.partial(take_listed, source.url, [], Selection(), source.options)
-    here, elsewhere = look(), Elsewhere()
+    in_process, scheduler = look(), Serialising()
     monkeypatch.setattr(store_listing, "DRIVER_FILES", 3)
     monkeypatch.setattr(store_listing, "FILES_A_TASK", 2)
-    there = look(scheduler=elsewhere)
-    assert elsewhere.looked == [2, 2, 1]
+    there = look(scheduler=scheduler)
+    assert scheduler.looked == [2, 2, 1]
     for kind in ("files", "empty", "unknown"):
-        assert list(getattr(there, kind)) == list(getattr(here, kind)) != [], kind
+        assert list(getattr(there, kind)) == list(getattr(in_process, kind)) != [], kind
     report = migrate(
-        elsewhere, source.url, target.url, source_storage_options=source.options, exclude=["**/text"]
+        scheduler, source.url, target.url, source_storage_options=source.options, exclude=["**/text"]
     )
     assert (report.exit_code, target.values()) == (0, rows), report.failures
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """A kill, raised inside the process."""
 
 
 @pytest.mark.parametrize("way", ["local-s3", "hdfs-hdfs"])
-def test_killed_before_and_after_its_operations(
+def test_killed_before_and_after_each_operation(
     places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = places(way)
@@ -232,7 +232,7 @@ def test_killed_before_and_after_its_operations(
         left = 1 << 30
         assert run(origin, goal).exit_code == 0
         assert goal.values() == [1, 2, 100], step
-        names = [one.path for some in goal.store.list("_coldframe", recursive=True) for one in some]
+        names = [file.path for some in goal.store.list("_coldframe", recursive=True) for file in some]
         assert not [name for name in names if "staging" in name or ".new" in name], names
     assert kills >= 8
 
@@ -252,7 +252,7 @@ def test_a_kill_between_copy_and_deletion(s3: S3, tmp_path: Path) -> None:
         destination.publish("nothing", "other")
 
 
-def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
+def test_the_later_of_two_drivers_continues(s3: S3, tmp_path: Path) -> None:
     from coldframe.pipeline.state.events import KnownTable
     from coldframe.pipeline.state.journal import Journal
 
@@ -341,20 +341,20 @@ def test_a_source_that_is_replaced_while_it_is_read(
     assert target.values() == list(range(10, 20))
 
 
-def test_no_secret_is_written_down(s3: S3, tmp_path: Path) -> None:
+def test_no_secret_is_written(s3: S3, tmp_path: Path) -> None:
     source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
     fill(source)
     source.store.put("t/p=a%2F0/bad", b"ORC" + bytes(100))
     target = Place(f"s3://data/{tmp_path.name}/dst", s3.options)
     report = run(source, target, on_error="quarantine")
-    told = [repr(report), json.dumps(report.to_json(), default=str)]
-    told += [
-        target.store.read(one.path).decode(errors="replace")
+    texts = [repr(report), json.dumps(report.to_json(), default=str)]
+    texts += [
+        target.store.read(file.path).decode(errors="replace")
         for some in target.store.list(recursive=True)
-        for one in some
+        for file in some
     ]
-    assert len(told) > 10
-    assert not [text for text in told if s3.SECRET in text]
+    assert len(texts) > 10
+    assert not [text for text in texts if s3.SECRET in text]
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
@@ -409,9 +409,9 @@ def test_a_metastore_knows_the_source_by_another_url(
     assert (report.metastore.compared, report.metastore.agreed) == (2, 1)
     (finding,) = report.tables[0].metastore
     assert (finding.location, finding.stated, finding.migrated) == ("t/p=a%2F1", 99, 100)
-    # An object store has no directories that could be missing.
+    # An object store has no directories, so none can be missing.
     gone = "empty" if way.startswith("s3") else "missing"
-    assert [(one.kind, one.partition) for one in report.metastore.findings] == [
+    assert [(finding.kind, finding.partition) for finding in report.metastore.findings] == [
         ("empty", "p=empty"),
         (gone, "p=gone"),
     ]

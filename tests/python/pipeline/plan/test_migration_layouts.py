@@ -30,7 +30,7 @@ FINE = {"delta": {"order"}, "iceberg": {"beside", "depths", "order", "empty"}}
 
 @pytest.mark.parametrize("target", ["parquet", "orc", "delta", "iceberg"])
 @pytest.mark.parametrize("case", BAD)
-def test_folders_that_cannot_be_read_whole_are_refused(estate: Estate, target: str, case: str) -> None:
+def test_a_folder_that_engines_cannot_read_whole_is_refused(estate: Estate, target: str, case: str) -> None:
     if target in ("delta", "iceberg"):
         pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
     places, reason = BAD[case]
@@ -39,20 +39,20 @@ def test_folders_that_cannot_be_read_whole_are_refused(estate: Estate, target: s
     estate.orc("other/1", {"a": [9]})
     foreseen = dry_run(estate.source, estate.target, Options(to=target))
     report = estate.migrate(to=target)
-    (table,) = (one for one in report.tables if one.name == "t")
+    (table,) = (table for table in report.tables if table.name == "t")
     if case in FINE.get(target, set()):
         assert (foreseen.exit_code, report.exit_code, table.rows) == (0, 0, len(places))
         return
     assert (foreseen.exit_code, report.exit_code) == (1, 1)
     assert [file.source for file in table.problems] == places
     assert any(reason in str(file.error) for file in table.problems)
-    assert any(reason in why for one in foreseen.tables for _, why in one.refused)
+    assert any(reason in why for table in foreseen.tables for _, why in table.refused)
     assert not list((estate.target / "t").rglob("*"))
-    # One bad table costs no other one anything.
-    assert {one.name: one.rows for one in report.tables} == {"t": 0, "other": 1}
+    # A bad table does not affect the others.
+    assert {table.name: table.rows for table in report.tables} == {"t": 0, "other": 1}
 
 
-def test_what_is_there_stays_and_what_fits_to_it_is_taken(estate: Estate) -> None:
+def test_an_existing_table_keeps_its_layout_and_takes_files_that_fit(estate: Estate) -> None:
     estate.orc("t/p=1/1", {"a": [1]})
     assert estate.migrate().exit_code == 0
     estate.orc("t/0", {"a": [0]})
@@ -60,14 +60,14 @@ def test_what_is_there_stays_and_what_fits_to_it_is_taken(estate: Estate) -> Non
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/0"]
     assert estate.values() == [1, 2]
-    # What a pattern leaves out counts as well.
+    # Files that a pattern excludes count as well.
     report = estate.migrate(include=["t/0"])
     assert [file.source for file in report.failures] == ["t/0"]
     assert estate.values() == [1, 2]
 
 
 @pytest.mark.parametrize("target", ["parquet", "delta"])
-def test_a_table_around_others_gives_way(estate: Estate, target: str) -> None:
+def test_a_file_above_other_tables_is_refused(estate: Estate, target: str) -> None:
     if target == "delta":
         pytest.importorskip("deltalake")
     estate.orc("db/stray", {"a": [0]})
@@ -77,7 +77,7 @@ def test_a_table_around_others_gives_way(estate: Estate, target: str) -> None:
     report = estate.migrate(to=target)
     assert [file.source for file in report.failures] == ["db/stray"]
     assert {table.path: table.rows for table in report.tables} == {"db": 0, "db/x": 1, "db/y": 1}
-    # An entry makes one table of both.
+    # An entry joins both into one table.
     (estate.source / "tables.toml").write_text('[tables.x]\npath = "db/x"\n')
     estate.orc("db/x/older/2", {"a": [3]})
     estate.migrate(to=target)
@@ -85,7 +85,7 @@ def test_a_table_around_others_gives_way(estate: Estate, target: str) -> None:
         assert estate.values("db/x") == [1, 3]
 
 
-def test_a_table_that_comes_later_does_not_lie_in_one_that_is_there(estate: Estate) -> None:
+def test_a_later_table_is_not_placed_inside_an_existing_table(estate: Estate) -> None:
     estate.orc("orders/p=1/1", {"a": [1]})
     assert estate.migrate().exit_code == 0
     estate.orc("orders/archive/1", {"a": [2]})
@@ -101,11 +101,11 @@ def test_a_table_that_comes_later_does_not_lie_in_one_that_is_there(estate: Esta
     assert estate.values("orders") == [1, 3]
 
 
-def test_delta_has_the_columns_of_the_files_that_are_taken(estate: Estate) -> None:
+def test_a_delta_table_has_the_columns_of_the_selected_files(estate: Estate) -> None:
     deltalake = pytest.importorskip("deltalake")
     estate.orc("t/1", {"a": [1]})
     assert estate.migrate(to="delta").exit_code == 0
     estate.orc("t/p=1/2", {"a": [2]})
     assert estate.migrate(to="delta").exit_code == 1
-    found = pa.table(deltalake.DeltaTable(estate.target / "t").to_pyarrow_table())
-    assert found.to_pydict() == {"a": [1]}
+    rows = pa.table(deltalake.DeltaTable(estate.target / "t").to_pyarrow_table())
+    assert rows.to_pydict() == {"a": [1]}

@@ -1,4 +1,4 @@
-"""Bad items cost themselves; what was done stays done; entries that match nothing are told."""
+"""A bad item fails alone, finished work stays, and entries that match nothing are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entry(estate: Estate, text: str) -> None:
 # One bad item.
 
 
-def test_an_entry_over_files_of_two_formats_costs_those_that_it_does_not_fit(estate: Estate) -> None:
+def test_an_entry_over_two_formats_fails_only_the_files_it_does_not_fit(estate: Estate) -> None:
     estate.rc("t/1", {"a": [b"x"]})
     estate.orc("t/2", {"a": [1]})
     estate.orc("u/1", {"a": [2]})
@@ -41,7 +41,7 @@ def test_an_entry_over_files_of_two_formats_costs_those_that_it_does_not_fit(est
 
 
 @pytest.mark.parametrize("folder", [b"p=\xff", b"p=%FF"])
-def test_a_partition_that_is_no_text_costs_itself(
+def test_a_partition_name_that_is_not_text_fails_only_that_partition(
     estate: Estate, folder: bytes, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     estate.orc("t/p=1/1", {"a": [1]})
@@ -57,7 +57,7 @@ def test_a_partition_that_is_no_text_costs_itself(
     assert (estate.values("t"), estate.values("u")) == ([1], [2])
 
 
-def test_a_table_whose_directory_is_no_text_costs_itself(estate: Estate) -> None:
+def test_a_table_directory_that_is_not_text_fails_only_that_table(estate: Estate) -> None:
     path = estate.orc("u/1", {"a": [2]})
     os.mkdir(os.fsencode(estate.source) + b"/\xff")
     with open(os.fsencode(estate.source) + b"/\xff/1", "wb") as file:
@@ -67,7 +67,7 @@ def test_a_table_whose_directory_is_no_text_costs_itself(estate: Estate) -> None
     assert estate.values("u") == [2]
 
 
-def test_a_value_that_is_none_of_its_partition_costs_its_files(estate: Estate) -> None:
+def test_a_partition_value_of_the_wrong_type_fails_only_its_files(estate: Estate) -> None:
     estate.orc("t/dt=2014-01-01/1", {"a": [1]})
     estate.orc("t/dt=never/1", {"a": [2]})
     entry(estate, '[tables.t]\npartitions = "dt date"\n')
@@ -76,11 +76,11 @@ def test_a_value_that_is_none_of_its_partition_costs_its_files(estate: Estate) -
     assert estate.values() == [1]
 
 
-# Once more.
+# A second run.
 
 
 @pytest.mark.parametrize("target", ["parquet", "delta", "iceberg"])
-def test_another_codec_converts_nothing_again(estate: Estate, target: str) -> None:
+def test_another_codec_converts_no_file_again(estate: Estate, target: str) -> None:
     if target != "parquet":
         pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
     estate.orc("t/1", {"a": [1]})
@@ -96,27 +96,29 @@ def test_another_codec_converts_nothing_again(estate: Estate, target: str) -> No
 # Entries that match nothing.
 
 
-def test_an_entry_that_matches_nothing_is_told(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_that_matches_nothing_is_reported(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
     estate.orc("sales/1", {"a": [1]})
     (estate.source / "empty").mkdir()
     old = '[tables.old]\npath = "sales"\nformat = "rcfile"\n'
     entry(estate, f"[tables.sales]\n[tables.salse]\n[tables.empty]\n{old}")
-    found = dry_run(estate.source, estate.target, Options())
-    assert (found.exit_code, found.unmatched) == (1, ["salse", "sales"])
+    preview = dry_run(estate.source, estate.target, Options())
+    assert (preview.exit_code, preview.unmatched) == (1, ["salse", "sales"])
     command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
     assert main(command) == 1
     assert "salse" in capsys.readouterr().out
-    # What a pattern leaves out is there.
+    # An entry whose files a pattern excludes matches.
     entry(estate, "[tables.sales]\n")
     estate.orc("u/1", {"a": [1]})
     assert estate.migrate(include=["u"]).exit_code == 0
-    # What is gone is told as that.
+    # An entry whose source is gone matches: the report calls the source gone.
     (estate.source / "sales/1").unlink()
     (estate.source / "sales").rmdir()
     assert estate.migrate(on_vanished="keep").exit_code == 0
 
 
-# Killed at once.
+# Killed right after the start.
 
 
 def test_a_kill_before_the_lock_leaves_a_target_that_can_be_used(estate: Estate) -> None:

@@ -1,4 +1,4 @@
-"""Runs that take a part of the source: the tables are right as a whole; and tables that lose and gain."""
+"""Runs over a part of the source keep whole tables correct, also when files come and go."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> li
         delta = pytest.importorskip("deltalake")
         if not (estate.target / table / "_delta_log").exists():
             return []
-        found = pa.table(delta.DeltaTable(estate.target / table).to_pyarrow_table())
+        content = pa.table(delta.DeltaTable(estate.target / table).to_pyarrow_table())
     elif target == "iceberg":
         pytest.importorskip("pyiceberg")
         from coldframe.pipeline.sink.iceberg import open_catalog
@@ -33,10 +33,10 @@ def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> li
         catalog = open_catalog(str(estate.target))
         if not catalog.table_exists(("migrated", table)):
             return []
-        found = catalog.load_table(("migrated", table)).scan().to_arrow()
+        content = catalog.load_table(("migrated", table)).scan().to_arrow()
     else:
-        found = estate.read(table) if estate.files(table) else pa.table({column: []})
-    return sorted(found[column].to_pylist(), key=lambda one: (one is None, one))
+        content = estate.read(table) if estate.files(table) else pa.table({column: []})
+    return sorted(content[column].to_pylist(), key=lambda value: (value is None, value))
 
 
 TARGETS = ["parquet", "delta", "iceberg"]
@@ -46,7 +46,7 @@ TARGETS = ["parquet", "delta", "iceberg"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_portion_that_needs_wider_types_is_refused(estate: Estate, target: str) -> None:
+def test_a_partial_run_that_needs_wider_types_is_refused(estate: Estate, target: str) -> None:
     """Spark takes the types from one file, and read 4464 for 70000."""
     estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
     estate.orc("t/p=2/2", {"a": pa.array([70000], pa.int32())})
@@ -56,11 +56,11 @@ def test_a_portion_that_needs_wider_types_is_refused(estate: Estate, target: str
     (refused,) = report.failures
     assert "t/p=1/1, whose source this run leaves out" in str(refused.error)
     assert rows(estate, target) == [1]
-    # All of the table at once: the earlier result is converted once more.
+    # The whole table at once: the run converts the earlier files again.
     assert estate.migrate(to=target, include=["t"]).exit_code == 0
     assert rows(estate, target) == [1, 70000]
     if target == "parquet":
-        assert {str(pq_type(one)) for one in estate.files("t")} == {"int32"}
+        assert {str(pq_type(path)) for path in estate.files("t")} == {"int32"}
 
 
 def pq_type(path: Path) -> pa.DataType:
@@ -69,7 +69,7 @@ def pq_type(path: Path) -> pa.DataType:
     return pq.read_schema(path).field("a").type
 
 
-def test_a_portion_keeps_the_columns_of_the_others(estate: Estate) -> None:
+def test_a_partial_run_keeps_the_columns_of_the_other_files(estate: Estate) -> None:
     estate.orc("t/p=1/1", {"a": [1], "b": ["x"]})
     estate.orc("t/p=2/2", {"a": [2]})
     assert estate.migrate(include=["t/p=1"]).exit_code == 0
@@ -77,12 +77,12 @@ def test_a_portion_keeps_the_columns_of_the_others(estate: Estate) -> None:
     # Each file has both columns: a reader takes them from any.
     import pyarrow.parquet as pq
 
-    assert [pq.read_schema(one).names for one in estate.files("t")] == [["a", "b"]] * 2
+    assert [pq.read_schema(path).names for path in estate.files("t")] == [["a", "b"]] * 2
     assert estate.values(column="a") == [1, 2]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_portion_with_nothing_new_changes_nothing(estate: Estate, target: str) -> None:
+def test_a_partial_run_without_new_files_changes_nothing(estate: Estate, target: str) -> None:
     estate.orc("t/p=1/1", {"a": [1], "b": ["x"]})
     estate.orc("t/p=2/2", {"a": [2]})
     assert estate.migrate(to=target).exit_code == 0
@@ -91,7 +91,7 @@ def test_a_portion_with_nothing_new_changes_nothing(estate: Estate, target: str)
     assert rows(estate, target, column="b") == ["x", None]
 
 
-def test_a_portion_with_a_new_column_is_refused_beside_files_without_it(estate: Estate) -> None:
+def test_a_partial_run_with_a_new_column_is_refused_beside_files_without_it(estate: Estate) -> None:
     estate.orc("t/p=1/1", {"a": [1]})
     estate.orc("t/p=2/2", {"a": [2], "b": ["x"]})
     assert estate.migrate(include=["t/p=1"]).exit_code == 0
@@ -101,15 +101,15 @@ def test_a_portion_with_a_new_column_is_refused_beside_files_without_it(estate: 
     assert estate.read("t").sort_by("a")["b"].to_pylist() == [None, "x"]
 
 
-def test_a_dry_run_says_so_as_well(estate: Estate) -> None:
+def test_a_dry_run_reports_the_same_refusal(estate: Estate) -> None:
     from coldframe.pipeline.source.selection import select
 
     estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
     estate.orc("t/p=2/2", {"a": pa.array([70000], pa.int32())})
     assert estate.migrate(include=["t/p=1"]).exit_code == 0
-    found = dry_run(estate.source, estate.target, Options(selection=select(["t/p=2"], [])))
-    assert found.exit_code == 1
-    ((place, reason),) = found.tables[0].refused
+    preview = dry_run(estate.source, estate.target, Options(selection=select(["t/p=2"], [])))
+    assert preview.exit_code == 1
+    ((place, reason),) = preview.tables[0].refused
     assert place == "t/p=2/2"
     assert "needs other types" in reason
 
@@ -118,7 +118,7 @@ def test_a_dry_run_says_so_as_well(estate: Estate) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_pattern_that_takes_some_of_a_shared_file_doubles_nothing(estate: Estate, target: str) -> None:
+def test_a_pattern_that_selects_part_of_a_shared_file_doubles_no_row(estate: Estate, target: str) -> None:
     for number in range(4):
         estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
     assert estate.migrate(to=target).exit_code == 0
@@ -130,11 +130,13 @@ def test_a_pattern_that_takes_some_of_a_shared_file_doubles_nothing(estate: Esta
     assert "a run that takes all of the table converts both" in str(refused.error)
     assert rows(estate, target) == before
     assert estate.migrate(to=target).exit_code == 0
-    assert rows(estate, target) == sorted([5, *(one for one in before if one > 1)])
+    assert rows(estate, target) == sorted([5, *(value for value in before if value > 1)])
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_is_gone_is_not_torn_from_what_is_left_out(estate: Estate, target: str) -> None:
+def test_rows_of_a_gone_source_stay_in_a_file_shared_with_excluded_sources(
+    estate: Estate, target: str
+) -> None:
     for number in range(4):
         estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
     assert estate.migrate(to=target).exit_code == 0
@@ -148,7 +150,7 @@ def test_what_is_gone_is_not_torn_from_what_is_left_out(estate: Estate, target: 
     assert rows(estate, target) == before[2:]
 
 
-def test_a_file_beyond_recognition_keeps_what_it_shares(estate: Estate) -> None:
+def test_an_unrecognisable_source_keeps_its_rows_in_a_shared_file(estate: Estate) -> None:
     for number in range(3):
         estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
     assert estate.migrate().exit_code == 0
@@ -158,12 +160,12 @@ def test_a_file_beyond_recognition_keeps_what_it_shares(estate: Estate) -> None:
     assert estate.values() == [0, 1, 10, 11, 20, 21]
 
 
-# What is lost and gained.
+# Tables that lose and gain files.
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_changed_files_are_not_taken_while_new_ones_are_withheld(estate: Estate, target: str) -> None:
-    """ALTER TABLE .. CONCATENATE: rows of files that are gone stand in one that has changed."""
+def test_changed_files_wait_while_new_files_are_withheld(estate: Estate, target: str) -> None:
+    """ALTER TABLE .. CONCATENATE moves rows of deleted files into a changed file."""
     for number in range(4):
         estate.orc(f"t/p=1/{number}", {"a": [number]})
     assert estate.migrate(to=target, target_file_bytes=0).exit_code == 0
@@ -173,13 +175,13 @@ def test_changed_files_are_not_taken_while_new_ones_are_withheld(estate: Estate,
     estate.orc("t/p=1/9", {"a": [3]})
     report = estate.migrate(to=target)
     assert report.exit_code == 1
-    assert sorted(one.source for one in report.failures) == ["t/p=1/0", "t/p=1/9"]
+    assert sorted(file.source for file in report.failures) == ["t/p=1/0", "t/p=1/9"]
     assert rows(estate, target) == [0, 1, 2, 3]
     assert estate.migrate(to=target, on_vanished="remove").exit_code == 0
     assert rows(estate, target) == [0, 1, 2, 3]
 
 
-def test_what_is_lost_of_the_target_is_made_again_beside_what_is_withheld(estate: Estate) -> None:
+def test_lost_target_files_are_rebuilt_while_others_are_withheld(estate: Estate) -> None:
     for number in range(3):
         estate.orc(f"t/{number}", {"a": [number]})
     assert estate.migrate(target_file_bytes=0).exit_code == 0
@@ -189,7 +191,7 @@ def test_what_is_lost_of_the_target_is_made_again_beside_what_is_withheld(estate
     assert estate.values() == [0, 1, 2]
 
 
-def test_a_compaction_beside_the_selection_doubles_nothing(estate: Estate) -> None:
+def test_a_compaction_outside_the_selection_doubles_no_row(estate: Estate) -> None:
     estate.orc("t/p=1/000000_0", {"a": [1, 2]})
     estate.orc("t/p=1/000001_0", {"a": [3]})
     assert estate.migrate().exit_code == 0
@@ -198,7 +200,7 @@ def test_a_compaction_beside_the_selection_doubles_nothing(estate: Estate) -> No
     for policy in ("fail", "remove"):
         assert estate.migrate(include=["compacted"], on_vanished=policy).exit_code == 1
         assert estate.values() == [1, 2, 3]
-    # What is left out is not gone.
+    # Excluded files are not gone.
     estate.orc("u/1", {"a": [1]})
     estate.orc("u/2", {"a": [2]})
     assert estate.migrate(include=["u/1"]).exit_code == 0
@@ -206,10 +208,8 @@ def test_a_compaction_beside_the_selection_doubles_nothing(estate: Estate) -> No
     assert estate.values("u") == [1, 2]
 
 
-def test_an_earlier_result_in_other_types_stays_alone(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that cannot be read any more holds its table in the types that its rows lie in."""
+def test_an_earlier_result_keeps_its_types(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source that can no longer be read fixes its table to the types of its migrated rows."""
     estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
     assert estate.migrate().exit_code == 0
     with open(estate.source / "t/p=1/1", "r+b") as file:
@@ -220,10 +220,10 @@ def test_an_earlier_result_in_other_types_stays_alone(
     assert estate.values() == [1]
 
 
-# The brake.
+# The limit on removals.
 
 
-def test_an_empty_mount_point_is_no_deletion(estate: Estate) -> None:
+def test_an_empty_mount_point_removes_nothing(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     estate.orc("u/1", {"a": [2]})
     assert estate.migrate().exit_code == 0
@@ -241,7 +241,7 @@ def test_an_empty_mount_point_is_no_deletion(estate: Estate) -> None:
     assert estate.files("u") == []
 
 
-def test_more_than_half_of_a_table_is_taken_out_only_when_asked_for(estate: Estate) -> None:
+def test_removing_more_than_half_of_a_table_needs_an_option(estate: Estate) -> None:
     for number in range(4):
         estate.orc(f"t/{number}", {"a": [number]})
     assert estate.migrate().exit_code == 0

@@ -1,4 +1,4 @@
-"""Looking before a migration, and long after it."""
+"""Dry runs before a migration, and audits long after it."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def estate(tmp_path: Path) -> Estate:
 # Audits.
 
 
-def test_a_target_as_it_was_verified(estate: Estate) -> None:
+def test_an_audit_of_an_unchanged_target_has_no_faults(estate: Estate) -> None:
     estate.migrate()
     for deep in (False, True):
-        found = audit(estate.target, deep=deep)
-        assert (found.exit_code, found.files, found.rows) == (0, 5, 9)
-        assert found.faults == []
-    assert found.bytes == sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
+        result = audit(estate.target, deep=deep)
+        assert (result.exit_code, result.files, result.rows) == (0, 5, 9)
+        assert result.faults == []
+    assert result.bytes == sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
     with pytest.raises(NotFoundError, match="no migration"):
         audit(estate.source)
 
 
-def test_every_fault_is_found(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_audit_reports_every_fault(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
     estate.migrate()
     gone, cut, flipped, replaced = estate.files("t")
     gone.unlink()
@@ -58,8 +58,8 @@ def test_every_fault_is_found(estate: Estate, capsys: pytest.CaptureFixture[str]
     replaced.write_bytes(replaced.read_bytes().ljust(size)[:size])
     pq.write_table(pa.table({"a": [1]}), estate.target / "t" / "p=0" / "extra.parquet")
     assert main(["audit", str(estate.target), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    kinds = {fault["file"].rsplit("/", 1)[1]: fault["kind"] for fault in found["faults"]}
+    result = json.loads(capsys.readouterr().out)
+    kinds = {fault["file"].rsplit("/", 1)[1]: fault["kind"] for fault in result["faults"]}
     assert kinds == {
         gone.name: "missing",
         cut.name: "resized",
@@ -67,14 +67,14 @@ def test_every_fault_is_found(estate: Estate, capsys: pytest.CaptureFixture[str]
         replaced.name: "altered",
         "extra.parquet": "foreign",
     }
-    assert {fault["source"] for fault in found["faults"]} == {*(f"t/p={at}/f" for at in range(4)), None}
+    assert {fault["source"] for fault in result["faults"]} == {*(f"t/p={at}/f" for at in range(4)), None}
     assert main(["audit", str(estate.target)]) == 1
-    said = capsys.readouterr().out
-    assert "FAILED: 1 file of the target is missing; 3 files are not as they were verified" in said
+    output = capsys.readouterr().out
+    assert "FAILED: 1 file of the target is missing; 3 files are not as they were verified" in output
 
 
 def test_a_deep_audit_compares_values(estate: Estate) -> None:
-    """Where whoever rewrote a file rewrote the checksum, too."""
+    """It notices a file that was rewritten together with its checksum."""
     estate.migrate()
     (path,) = estate.files("u")
     pq.write_table(pa.table({"x": ["z"]}), path)
@@ -97,8 +97,8 @@ def test_audits_of_other_targets(estate: Estate, target: str) -> None:
     estate.migrate(to=target)
     estate.orc("t/p=0/f", {"a": [5]})
     assert estate.migrate(to=target).exit_code == 0
-    found = audit(estate.target, deep=True)
-    assert (found.faults, found.files, found.rows) == ([], 5, 8)
+    result = audit(estate.target, deep=True)
+    assert (result.faults, result.files, result.rows) == ([], 5, 8)
     if target == "delta":
         from deltalake import write_deltalake
 
@@ -114,7 +114,7 @@ def tree(root: Path) -> list[Path]:
     return sorted(root.rglob("*")) if root.exists() else []
 
 
-def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
+def test_a_dry_run_lists_the_work_and_writes_nothing(
     estate: Estate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (estate.source / "t/p=9").mkdir()
@@ -122,27 +122,27 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     (estate.source / "t/p=9/short").write_bytes((estate.source / "u/1").read_bytes()[:-9])
     command = ["migrate", str(estate.source), str(estate.target), "--dry-run"]
     assert main([*command, "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    table = next(table for table in found["tables"] if table["name"] == "t")
+    preview = json.loads(capsys.readouterr().out)
+    table = next(table for table in preview["tables"] if table["name"] == "t")
     assert (table["files"], table["tasks"], table["rows"]) == (4, 4, 8)
     assert table["bytes"] == sum((estate.source / f"t/p={at}/f").stat().st_size for at in range(4))
     assert {file for file, _ in table["refused"]} == {"t/p=9/torn", "t/p=9/short"}
     assert tree(estate.target) == []
     assert main([*command, "--exclude", "p=9"]) == 0
-    said = capsys.readouterr().out
-    assert "t (orc) -> t: 4 files" in said
-    assert "a int64" in said
-    assert "5 files" in said
-    assert "nothing was written" in said
-    # What the run then does.
+    output = capsys.readouterr().out
+    assert "t (orc) -> t: 4 files" in output
+    assert "a int64" in output
+    assert "5 files" in output
+    assert "nothing was written" in output
+    # The run that follows does the same.
     report = estate.migrate(exclude=["p=9"])
     assert report.rows == 9
     before = tree(estate.target)
     after = dry_run(estate.source, estate.target, Options(selection=select([], ["p=9"])))
-    assert (sum(one.files for one in after.tables), sum(one.done for one in after.tables)) == (0, 5)
+    assert (sum(table.files for table in after.tables), sum(table.done for table in after.tables)) == (0, 5)
     fresh = dry_run(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
-    assert sum(one.files for one in fresh.tables) == 5
-    # As long and as much as it was.
+    assert sum(table.files for table in fresh.tables) == 5
+    # Time and size are those of the first run.
     written = sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
     assert fresh.expected_bytes == written
     assert "s of one core" in preview_text(fresh)
@@ -161,7 +161,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     [
         ([], [], {"t/p=0/f", "t/p=1/f", "t/p=2/f", "t/p=3/f", "u/1"}),
         (["u"], [], {"u/1"}),
-        (["t/p=[!0]*"], [], set()),  # no sets: brackets are themselves
+        (["t/p=[!0]*"], [], set()),  # brackets are literal: there are no character sets
         (["t/p=?"], ["p=1"], {"t/p=0/f", "t/p=2/f", "t/p=3/f"}),
         (["*"], ["t"], {"u/1"}),
         (["**/f"], ["t/*/f"], set()),
@@ -170,25 +170,25 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     ],
 )
 def test_patterns(estate: Estate, include: list[str], exclude: list[str], files: set[str]) -> None:
-    found = take_inventory(str(estate.source), (), select(include, exclude))
-    assert {file.relative for file in found.files} == files
-    assert bool(found.excluded) == (len(files) < 5)
+    inventory = take_inventory(str(estate.source), (), select(include, exclude))
+    assert {file.relative for file in inventory.files} == files
+    assert bool(inventory.excluded) == (len(files) < 5)
 
 
-def test_options_that_are_none() -> None:
+def test_invalid_options() -> None:
     wrong: list[dict[str, Any]] = [{"on_vanished": "ask"}, {"timestamp_unit": "s"}, {"split_bytes": 0}]
     for given in wrong:
         with pytest.raises(ValueError, match=next(iter(given))):
             Options(**given)
 
 
-def test_what_was_never_verified_has_no_fingerprint(estate: Estate) -> None:
-    """`--no-verify` pays for none; an audit says of how many files that is so."""
+def test_unverified_files_have_no_fingerprint(estate: Estate) -> None:
+    """`--no-verify` computes none, and an audit counts these files."""
     report = estate.migrate(verify=False)
     assert (report.exit_code, report.verified) == (0, False)
-    found = audit(estate.target, deep=True)
-    assert found.faults == []
-    assert found.unverified == found.files == 5
+    result = audit(estate.target, deep=True)
+    assert result.faults == []
+    assert result.unverified == result.files == 5
     lines = (estate.target / "_coldframe" / "manifest.jsonl").read_text().splitlines()
     assert all(json.loads(line)["checks"] == {} for line in lines)
 
@@ -196,7 +196,7 @@ def test_what_was_never_verified_has_no_fingerprint(estate: Estate) -> None:
 def test_a_written_file_is_not_read_again_for_its_checksum(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is hashed while it is written, by itself and with others: the audit finds the same."""
+    """Its hash is computed while it is written, alone or merged; the audit computes the same."""
     from coldframe.pipeline import file_access
 
     def pieces(path: str, *rest: object) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What people see of a migration: progress, and a report that stays small."""
+"""What users see of a migration: progress, and a report that stays small."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ DAMAGE = {"offset": 10, "length": 20, "rows_lost": 5, "structure": "stripe 0", "
 
 
 class Links(html.parser.HTMLParser):
-    """Collects links, and complains of tags that are not closed in turn."""
+    """Collects links, and asserts that tags are closed in order."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.links: list[str] = []
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [str(value) for name, value in attrs if name in ("href", "src")]
+        self.links += [str(value) for name, value in attrs if name in ("href", "src")]
         if tag not in ("meta", "br"):
             self.open.append(tag)
 
@@ -48,33 +48,33 @@ def links(text: str) -> list[str]:
     parser.feed(text)
     parser.close()
     assert parser.open == []
-    return parser.found
+    return parser.links
 
 
 def report_of_many(tables: int, files: int) -> Report:
     name = "warehouse/a_long_name_of_a_database/and_of_a_table/dt=2014-01-01/region=europe/000000_0"
-    one = FileReport(name, "converted", 1 << 20, 1000, 1 << 19, [name], True)
+    good = FileReport(name, "converted", 1 << 20, 1000, 1 << 19, [name], True)
     bad = FileReport(name, "salvaged", 1 << 20, 1000, 1 << 19, [name], True, [DAMAGE] * 12)
-    found = [
-        TableReport(f"database.table{at}", f"t{at}", "orc", [one] * (files // 2) + [bad] * (files // 2))
+    summaries = [
+        TableReport(f"database.table{at}", f"t{at}", "orc", [good] * (files // 2) + [bad] * (files // 2))
         for at in range(tables)
     ]
-    return Report("/src", "/dst", "parquet", "skip", found)
+    return Report("/src", "/dst", "parquet", "skip", summaries)
 
 
 @pytest.mark.parametrize(("tables", "files"), [(1, 10_001), (10_001, 2), (100, 100)])
 def test_the_pages_of_a_million_files_stay_small(tables: int, files: int) -> None:
-    """What is listed ends at 10,000 tables and files: half as many again change numbers alone."""
+    """Lists end at 10,000 tables and files: beyond that, only numbers change."""
     sizes: list[list[int]] = []
     for more in (0, 1):
-        given = (one + 5000 * more if one > 10_000 else one for one in (tables, files))
+        given = (count + 5000 * more if count > 10_000 else count for count in (tables, files))
         report = report_of_many(*given)
         first, table = page(report), table_page(report, report.tables[0])
         assert "report/1.html" in links(first)
         sizes.append([len(first), len(table), len(json.dumps(report.tables[0].to_json()))])
         assert max(sizes[-1][:2]) < 5 << 20
         assert sizes[-1][2] < 20 << 20
-    assert all(abs(one - other) <= one / 100 for one, other in zip(*sizes, strict=True)), sizes
+    assert all(abs(size - larger) <= size / 100 for size, larger in zip(*sizes, strict=True)), sizes
 
 
 def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
@@ -83,11 +83,11 @@ def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
     (estate.source / "t49/2").write_bytes(b"no format of ours")
     estate.migrate()
     home = estate.target / "_coldframe"
-    found = links((home / "report.html").read_text())
-    assert len(set(found)) == 50
-    # What has problems comes first.
-    assert "t49" in (home / found[0]).read_text()
-    for link in found:
+    targets = links((home / "report.html").read_text())
+    assert len(set(targets)) == 50
+    # Tables with problems come first.
+    assert "t49" in (home / targets[0]).read_text()
+    for link in targets:
         assert links((home / link).read_text()) == ["../report.html"]
     assert "Problems in 1 of 50 tables" in (home / "report.html").read_text()
     lines = [json.loads(line) for line in (home / "files.jsonl").read_text().splitlines()]
@@ -107,7 +107,7 @@ def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
     assert links(text)[:1] == ["report/1.html"]
 
 
-def test_damage_that_is_alike_is_one_line() -> None:
+def test_equal_damage_shares_a_line() -> None:
     many = [{**DAMAGE, "offset": at * 100, "structure": f"stripe {at}", "reason": "torn"} for at in range(50)]
     other = {**DAMAGE, "rows_lost": None, "structure": "footer", "reason": "gone at 0x1f"}
     file = FileReport("t/1", "salvaged", 10_000, 100, 500, ["t/1"], True, [*many, other])
@@ -121,13 +121,13 @@ def report_of(*tables: TableReport) -> Report:
     return Report("/src", "/dst", "parquet", "skip", list(tables), seconds=192.4)
 
 
-def test_times_and_sizes_are_those_of_people() -> None:
+def test_times_and_sizes_are_readable() -> None:
     seconds = [0.04, 9.9, 42, 192.4, 3600, 7500, 273_600]
-    assert [duration_text(one) for one in seconds] == [
+    assert [duration_text(value) for value in seconds] == [
         *("0.0 s", "9.9 s", "42 s", "3 min 12 s", "1 h", "2 h 5 min", "3 d 4 h"),
     ]
     assert "3 min 12 s" in page(report_of())
-    assert [rows_lost_text(one) for one in ([1, 2], [1, None], [None], [])] == [
+    assert [rows_lost_text(damage) for damage in ([1, 2], [1, None], [None], [])] == [
         "3",
         "\u2265 1",
         "unknown",
@@ -135,7 +135,7 @@ def test_times_and_sizes_are_those_of_people() -> None:
     ]
 
 
-def test_a_directory_of_several_tables_counts_once(tmp_path: Path) -> None:
+def test_a_directory_of_several_tables_counts_its_bytes_once(tmp_path: Path) -> None:
     shutil.copytree(DATA / "kudu" / "files" / "file_blocks", tmp_path / "src" / "tserver")
     estate = Estate(tmp_path)
     size = sum(path.stat().st_size for path in (tmp_path / "src").rglob("*") if path.is_file())
@@ -144,7 +144,7 @@ def test_a_directory_of_several_tables_counts_once(tmp_path: Path) -> None:
     assert size - len(report.tables) <= report.bytes_in <= size
 
 
-def test_time_is_kept_in_few_steps() -> None:
+def test_a_timeline_keeps_few_steps() -> None:
     timeline = Timeline()
     for second in range(10_000):
         timeline.add(10, 1, at=second / 2)
@@ -154,7 +154,7 @@ def test_time_is_kept_in_few_steps() -> None:
     assert timeline.step * len(timeline.bytes) >= 4999.5
 
 
-def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_gets_a_progress_line_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     out = io.StringIO()
@@ -163,12 +163,12 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(10):
         now += 10
         lines.advance("sales", 10 << 20, 1000)
-    said = out.getvalue().splitlines()
-    assert said[0] == "30.0 %: 30.0 of 100.0 MiB, 3,000 rows, 1.0 MiB/s, 0:01:10 left, at sales"
-    assert len(said) == 3
+    printed = out.getvalue().splitlines()
+    assert printed[0] == "30.0 %: 30.0 of 100.0 MiB, 3,000 rows, 1.0 MiB/s, 0:01:10 left, at sales"
+    assert len(printed) == 3
 
 
-def test_a_terminal_gets_a_bar() -> None:
+def test_a_terminal_gets_a_progress_bar() -> None:
     pytest.importorskip("rich")
 
     class Terminal(io.StringIO):
@@ -183,20 +183,20 @@ def test_a_terminal_gets_a_bar() -> None:
         assert isinstance(plain, Lines)
 
 
-def test_progress_is_told_of_every_task(estate: Estate) -> None:
+def test_every_task_reports_progress(estate: Estate) -> None:
     estate.orc("t/1", {"a": range(1000)})
     estate.orc("u/1", {"a": range(10)})
-    told: list[Any] = []
+    calls: list[Any] = []
 
-    class Ear:
+    class Listener:
         def start(self, tables: int, files: int, size: int) -> None:
-            told.append((tables, files))
+            calls.append((tables, files))
 
         def advance(self, table: str, size: int, rows: int) -> None:
-            told.append((table, rows))
+            calls.append((table, rows))
 
-    estate.migrate(progress=Ear())
-    assert told == [(2, 2), ("t", 1000), ("u", 10)]
+    estate.migrate(progress=Listener())
+    assert calls == [(2, 2), ("t", 1000), ("u", 10)]
 
 
 @pytest.fixture

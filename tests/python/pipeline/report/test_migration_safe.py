@@ -1,4 +1,4 @@
-"""What a migration says is safe to delete, and what it may not say so of."""
+"""Which sources a migration lists as safe to delete, and which it must not list."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def torn(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
-# Quarantine is for damage of the source.
+# Only damaged sources are quarantined.
 
 
 def quarantined(estate: Estate) -> bool:
     return (estate.target / "_coldframe/quarantine").exists()
 
 
-def test_types_that_do_not_go_together_are_not_quarantined(estate: Estate) -> None:
+def test_incompatible_types_are_not_quarantined(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     estate.orc("t/2", {"a": ["x"]})
     report = estate.migrate(on_error="quarantine")
@@ -54,7 +54,9 @@ def test_a_healthy_file_that_is_decoded_wrong_is_not_quarantined(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estate.orc("t/1", {"a": [1, 2, 3]})
-    monkeypatch.setattr(convert, "raw_scan", scanning(lambda _, batches: [one.slice(1) for one in batches]))
+    monkeypatch.setattr(
+        convert, "raw_scan", scanning(lambda _, batches: [batch.slice(1) for batch in batches])
+    )
     report = estate.migrate(on_error="quarantine")
     assert (report.exit_code, report.statuses, quarantined(estate)) == (1, {"failed": 1}, False)
 
@@ -62,10 +64,10 @@ def test_a_healthy_file_that_is_decoded_wrong_is_not_quarantined(
 def test_a_full_disk_is_not_quarantined(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     estate.orc("t/1", {"a": [1]})
 
-    def full(*_: Any, **__: Any) -> Any:
+    def raise_disk_full(*_: Any, **__: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sinks.ParquetSink, "convert", full)
+    monkeypatch.setattr(sinks.ParquetSink, "convert", raise_disk_full)
     report = estate.migrate(on_error="quarantine")
     assert (report.exit_code, report.statuses, quarantined(estate)) == (1, {"failed": 1}, False)
 
@@ -77,9 +79,9 @@ def test_a_written_file_that_cannot_be_read_back_is_not_quarantined(
     write = sinks.ColdframeSink.convert
 
     def damaging(sink: Any, rows: Any, shape: Any, path: str, *given: Any) -> dict[str, Any]:
-        found = write(sink, rows, shape, path, *given)
+        answer = write(sink, rows, shape, path, *given)
         torn(Path(path))
-        return found
+        return answer
 
     monkeypatch.setattr(sinks.ColdframeSink, "convert", damaging)
     report = estate.migrate(to="orc", on_error="quarantine")
@@ -102,18 +104,18 @@ def test_damage_is_quarantined_and_never_called_verified(estate: Estate) -> None
     assert "verified" not in page.lower()
 
 
-def test_a_source_that_is_of_no_format_any_more_is_its_tables_damage(estate: Estate) -> None:
+def test_a_source_overwritten_with_garbage_is_damage_of_its_table(estate: Estate) -> None:
     path = estate.orc("t/1", {"a": [1]})
     assert estate.migrate().exit_code == 0
     path.write_bytes(b"not a file of ours. " * 8)
     report = estate.migrate()
     assert (report.exit_code, report.unknown, estate.safe()) == (1, [], [])
-    assert [(one.source, one.status) for one in report.failures] == [("t/1", "failed")]
+    assert [(file.source, file.status) for file in report.failures] == [("t/1", "failed")]
     assert "not of the format orc" in str(report.failures[0].error)
     assert estate.values() == [1]
 
 
-# A target is what its own log says now.
+# The state of a target is what its own log says now.
 
 
 def delete(estate: Estate, to: str, condition: str) -> None:
@@ -129,14 +131,17 @@ def delete(estate: Estate, to: str, condition: str) -> None:
 
 @pytest.mark.parametrize("to", ["delta", "iceberg"])
 @pytest.mark.parametrize(("condition", "left"), [("a = 3", 19), ("a < 10", 10), ("a >= 0", 0)])
-def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, condition: str, left: int) -> None:
+def test_sources_of_rows_deleted_by_other_writers_are_not_safe(
+    estate: Estate, to: str, condition: str, left: int
+) -> None:
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
     for number in range(2):
         estate.orc(f"t/{number}", {"a": list(range(number * 10, number * 10 + 10))})
     assert estate.migrate(to=to, target_file_bytes=0).safe_to_delete == 2
     delete(estate, to, condition)
-    found = audit(estate.target, deep=True)
-    assert (found.exit_code, found.tables[0]["rows_now"], found.tables[0]["rows_verified"]) == (1, left, 20)
+    result = audit(estate.target, deep=True)
+    checked = result.tables[0]
+    assert (result.exit_code, checked["rows_now"], checked["rows_verified"]) == (1, left, 20)
     report = estate.migrate(to=to, target_file_bytes=0)
     assert (report.exit_code, report.verified, report.tables[0].rows_now, estate.safe()) == (
         1,
@@ -145,14 +150,14 @@ def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, conditio
         [],
     )
     assert f"{20 - left} row" in report.verdict.text
-    # Who says that others write to it is told, and no more.
+    # With the option for other writers, the run only reports it.
     known = estate.migrate(to=to, target_file_bytes=0, on_foreign_changes="append")
     assert (known.exit_code, known.verified, estate.safe()) == (0, False, [])
 
 
 @pytest.mark.parametrize("to", ["delta", "iceberg"])
 @pytest.mark.parametrize("how", ["gone", "cut"])
-def test_a_table_with_a_file_of_others_that_is_gone_or_cut_cannot_be_read(
+def test_a_table_whose_foreign_file_is_missing_or_truncated_cannot_be_read(
     estate: Estate, to: str, how: str
 ) -> None:
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
@@ -182,7 +187,7 @@ def test_a_table_with_a_file_of_others_that_is_gone_or_cut_cannot_be_read(
 
 
 @pytest.mark.parametrize("to", ["delta", "iceberg"])
-def test_a_table_without_its_log_is_no_table(estate: Estate, to: str, capsys: Any) -> None:
+def test_a_table_without_its_log_cannot_be_read(estate: Estate, to: str, capsys: Any) -> None:
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
     estate.orc("t/1", {"a": [1, 2]})
     assert estate.migrate(to=to).exit_code == 0
@@ -195,7 +200,7 @@ def test_a_table_without_its_log_is_no_table(estate: Estate, to: str, capsys: An
     assert "own log or metadata is gone" in capsys.readouterr().out
 
 
-def test_an_audit_without_a_journal_has_nothing_to_compare_with(estate: Estate, capsys: Any) -> None:
+def test_an_audit_without_a_journal_is_an_error(estate: Estate, capsys: Any) -> None:
     estate.orc("t/1", {"a": [1, 2]})
     assert estate.migrate().exit_code == 0
     shutil.rmtree(estate.target / "_coldframe/state")
@@ -203,7 +208,7 @@ def test_an_audit_without_a_journal_has_nothing_to_compare_with(estate: Estate, 
     assert "FAILED: 1 journal is gone" in capsys.readouterr().out
 
 
-def test_without_a_journal_nothing_is_written_beside_its_tables(estate: Estate) -> None:
+def test_a_run_without_the_journal_writes_nothing_beside_existing_tables(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1, 2]})
     assert estate.migrate().exit_code == 0
     before = estate.tree()
@@ -213,7 +218,7 @@ def test_without_a_journal_nothing_is_written_beside_its_tables(estate: Estate) 
     assert estate.tree() == before
 
 
-# A source is the one that was read.
+# A listed source is the file that was read.
 
 
 def list_of(estate: Estate) -> Path:
@@ -221,7 +226,7 @@ def list_of(estate: Estate) -> Path:
 
 
 def rewritten(path: Path, rows: Any) -> None:
-    """Other rows, in a file of the same size and time."""
+    """Replaces a file by another of the same size and time, with other rows."""
     before = path.stat()
     cf.write(pa.table(rows), path, format="orc")
     assert path.stat().st_size == before.st_size
@@ -236,7 +241,7 @@ def test_a_file_of_the_same_size_and_time_is_converted_again(estate: Estate) -> 
     assert (report.exit_code, estate.values(), estate.safe()) == (0, [1, 2, 4], [str(path)])
 
 
-def test_a_file_that_was_copied_with_its_time_is_the_same(estate: Estate) -> None:
+def test_a_copy_with_the_same_time_is_not_converted_again(estate: Estate) -> None:
     path = estate.orc("t/1", {"a": [1, 2, 3]})
     assert estate.migrate().exit_code == 0
     shutil.copy2(path, path.with_name(".copy"))
@@ -246,7 +251,7 @@ def test_a_file_that_was_copied_with_its_time_is_the_same(estate: Estate) -> Non
     assert estate.safe() == [str(path)]
 
 
-def test_the_middle_of_a_large_file_counts(estate: Estate) -> None:
+def test_a_change_in_the_middle_of_a_large_file_is_noticed(estate: Estate) -> None:
     path = estate.source / "t/1"
     path.parent.mkdir()
     rows = pa.table({"s": [os.urandom(1000) for _ in range(3000)]})
@@ -274,15 +279,15 @@ def test_a_list_is_checked_before_its_sources_are_deleted(estate: Estate, capsys
     paths[1].unlink()
     paths[2].write_bytes(paths[2].read_bytes() + b" ")
     assert main(["audit", str(estate.target), "--before-delete", listed]) == 1
-    said = capsys.readouterr().out
-    assert f"line: {paths[0]}: its content differs from that which was read" in said
-    assert f"line: {paths[1]}: it no longer exists" in said
-    assert f"line: {paths[2]}: it has " in said
-    assert "1 of 4 lines of the list hold" in said
-    assert "FAILED: 3 lines of the list no longer hold" in said
+    output = capsys.readouterr().out
+    assert f"line: {paths[0]}: its content differs from that which was read" in output
+    assert f"line: {paths[1]}: it no longer exists" in output
+    assert f"line: {paths[2]}: it has " in output
+    assert "1 of 4 lines of the list hold" in output
+    assert "FAILED: 3 lines of the list no longer hold" in output
 
 
-def test_a_list_that_was_cut_short_does_not_hold(estate: Estate) -> None:
+def test_a_truncated_list_is_refused(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     estate.migrate()
     whole = list_of(estate).read_text()
@@ -294,7 +299,7 @@ def test_a_list_that_was_cut_short_does_not_hold(estate: Estate) -> None:
         audit(before_delete=other)
 
 
-def test_a_list_is_held_against_the_journal(estate: Estate) -> None:
+def test_a_list_is_compared_with_the_journal(estate: Estate) -> None:
     path = estate.orc("t/1", {"a": [1]})
     estate.orc("t/2", {"a": [2]})
     estate.migrate()
@@ -302,28 +307,28 @@ def test_a_list_is_held_against_the_journal(estate: Estate) -> None:
     shutil.copy(list_of(estate), old)
     estate.orc("t/1", {"a": [3]})
     estate.migrate()
-    found = audit(before_delete=old)
-    assert [(fault.file, fault.reason) for fault in found.faults] == [
+    result = audit(before_delete=old)
+    assert [(fault.file, fault.reason) for fault in result.faults] == [
         (str(path), "the journal has another digest of it")
     ]
 
 
-# Nothing that could be read is left behind without a word.
+# Readable data that is left behind is always reported.
 
 KUDU = Path(__file__).resolve().parents[3] / "data" / "kudu" / "files"
 
 
-def test_a_directory_of_which_one_table_was_asked_for_is_not_safe(estate: Estate, capsys: Any) -> None:
+def test_a_directory_with_unmigrated_tables_is_not_safe(estate: Estate, capsys: Any) -> None:
     shutil.copytree(KUDU / "file_blocks", estate.source / "kudu")
     held = tables(str(estate.source / "kudu"), format="kudu")
     assert len(held) > 1
     (estate.source / "tables.toml").write_text(f'[tables.one]\npath = "kudu"\ntable = "{held[0][1]}"\n')
     report = estate.migrate()
     assert (report.exit_code, report.verified, estate.safe()) == (0, True, [])
-    left = [one for one in report.left_out if one.visible]
-    assert {(one.kind, one.name) for one in left} == {("tables", name) for _, name in held[1:]}
+    left = [item for item in report.left_out if item.visible]
+    assert {(item.kind, item.name) for item in left} == {("tables", name) for _, name in held[1:]}
     assert f"{len(held) - 1} part" in str([note.text for note in report.verdict.notes])
-    # By name, one of them, or all.
+    # Named by the user: one table, or all.
     others = [f"tables={of}" for of, _ in held[1:]]
     assert estate.migrate(leave_behind=others[:-1]).safe_to_delete == 0
     command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
@@ -337,7 +342,7 @@ def test_a_directory_of_which_one_table_was_asked_for_is_not_safe(estate: Estate
         estate.migrate(leave_behind=["everything"])
 
 
-def test_names_that_are_passed_over_are_counted(estate: Estate) -> None:
+def test_ignored_file_names_are_counted(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     estate.orc("t/_archive/2", {"a": [2]})
     estate.orc("t/3.tmp", {"a": [3]})
@@ -349,11 +354,11 @@ def test_names_that_are_passed_over_are_counted(estate: Estate) -> None:
     assert "t/_archive/" in (estate.target / "_coldframe/report.html").read_text()
 
 
-# No value is changed on the way without a word.
+# Every changed value is reported.
 
 
-def lost(estate: Estate, how: str, count: int, **options: Any) -> None:
-    """A migration that changes values says so, and lists nothing but by name."""
+def check_loss(estate: Estate, how: str, count: int, **options: Any) -> None:
+    """A migration that changes values reports it, and lists sources only where the user allowed it."""
     report = estate.migrate(**options)
     assert [file.losses for file in report.tables[0].files] == [{how: count}]
     assert (report.exit_code, type(report.verdict), estate.safe()) == (0, Partial, [])
@@ -365,14 +370,14 @@ def lost(estate: Estate, how: str, count: int, **options: Any) -> None:
 
 def test_a_column_with_the_name_of_a_partition_is_a_loss(estate: Estate) -> None:
     estate.orc("t/dt=1/f", {"a": [1, 2], "dt": ["x", "y"]})
-    lost(estate, "partition-columns", 2)
+    check_loss(estate, "partition-columns", 2)
 
 
 def test_columns_behind_a_mask_are_a_loss(estate: Estate) -> None:
     (estate.source / "t").mkdir()
     path = shutil.copy(KUDU.parents[1] / "orc/files/encrypted.orc", estate.source / "t/1")
     with pytest.warns(cf.EncryptedColumnWarning):
-        lost(estate, "masked-columns", cf.open(path).num_rows or 0)
+        check_loss(estate, "masked-columns", cf.open(path).num_rows or 0)
     with pytest.raises(ValueError, match="allow_loss: expected digits-below-microseconds"):
         estate.migrate(allow_loss=["all"])
 
@@ -380,16 +385,16 @@ def test_columns_behind_a_mask_are_a_loss(estate: Estate) -> None:
 HBASE = Path(__file__).resolve().parents[3] / "data" / "hbase" / "files" / "orders"
 
 
-def test_older_versions_and_snapshots_are_not_left_behind_without_a_word(estate: Estate) -> None:
+def test_older_versions_and_snapshots_that_are_left_behind_are_reported(estate: Estate) -> None:
     shutil.copytree(HBASE, estate.source / "hbase")
     toml = estate.source / "tables.toml"
     toml.write_text('[tables.orders]\npath = "hbase"\ntable = "shop:orders"\nas_of = 1700000000000\n')
     report = estate.migrate()
     assert (report.exit_code, estate.safe()) == (0, [])
-    assert {one.kind for one in report.left_out if one.blocks} == {"snapshots", "older-versions"}
+    assert {item.kind for item in report.left_out if item.blocks} == {"snapshots", "older-versions"}
     assert estate.migrate(leave_behind=["snapshots"]).safe_to_delete == 0
     assert estate.migrate(leave_behind=["snapshots", "older-versions"]).safe_to_delete == 1
-    # All versions: nothing but the snapshot is left.
+    # With all versions, only the snapshot is left behind.
     toml.write_text(toml.read_text() + 'view = "versions"\n')
     report = estate.migrate(leave_behind=["snapshots=kept"])
     assert (report.exit_code, report.safe_to_delete) == (0, 1), report.left_out
@@ -397,7 +402,7 @@ def test_older_versions_and_snapshots_are_not_left_behind_without_a_word(estate:
 
 def test_digits_below_a_microsecond_are_a_loss(estate: Estate) -> None:
     estate.orc("t/1", {"at": pa.array([1, 1_000, 1_700_000_000_123_456_700, None], pa.timestamp("ns"))})
-    lost(estate, "digits-below-microseconds", 2)
+    check_loss(estate, "digits-below-microseconds", 2)
     assert estate.migrate(to="parquet", timestamp_unit="ns", fresh=True).verified
 
 
@@ -411,17 +416,17 @@ def test_text_that_is_not_utf_8_is_a_loss(estate: Estate, serde: str) -> None:
     assert content.count(b"caf\xc3\xa9") == 1
     path.write_bytes(content.replace(b"caf\xc3\xa9", b"ca\xe9\xe9\xe9"))
     (estate.source / "tables.toml").write_text(f'[tables.t]\nschema = "s string"\nserde = "{serde}"\n')
-    lost(estate, "malformed-text", 1)
+    check_loss(estate, "malformed-text", 1)
 
 
-def test_text_that_is_not_utf_8_is_migrated_as_binary_where_the_table_says_so(estate: Estate) -> None:
+def test_text_that_is_not_utf_8_is_migrated_as_binary_where_the_schema_says_binary(estate: Estate) -> None:
     for number in range(2):
         path = estate.orc(f"t/{number}", {"a": [1, 2], "name": ["caf#", None]})
         path.write_bytes(path.read_bytes().replace(b"caf#", b"caf\xe9"))
     report = estate.migrate()
     assert (report.statuses, estate.safe()) == ({"failed": 2}, [])
     toml = estate.source / "tables.toml"
-    # As SHOW CREATE TABLE has it: a column came later, and another has a wider type by now.
+    # As SHOW CREATE TABLE prints it: one column was added later, another was widened.
     toml.write_text('[tables.t]\nschema = "a decimal(20,0), name binary, later string"\n')
     report = estate.migrate(tables=toml)
     assert (report.exit_code, report.verified, len(estate.safe())) == (0, True, 2)
@@ -435,4 +440,4 @@ def test_nanoseconds_of_rcfile_are_a_loss(estate: Estate, serde: str) -> None:
     rows = pa.table({"at": pa.array([1, 1_000, None], pa.timestamp("ns"))})
     cf.write(rows, path, format="rcfile", serde=serde)
     (estate.source / "tables.toml").write_text(f'[tables.t]\nschema = "at timestamp"\nserde = "{serde}"\n')
-    lost(estate, "digits-below-microseconds", 1)
+    check_loss(estate, "digits-below-microseconds", 1)

@@ -1,4 +1,4 @@
-"""The verdict: from facts to words, colours, exit codes and what may be listed."""
+"""The verdict of tables and runs: text, colour, exit code, and which sources may be listed."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from coldframe.pipeline.report.verdict import (
 FINE = SourceSummary("converted", verified=True, digested=True)
 
 
-def table(**facts: object) -> TableSummary:
-    return TableSummary(**{"written": 2, "unverified": 0, "statuses": {"converted": 2}, **facts})  # type: ignore[arg-type]
+def table(**changes: object) -> TableSummary:
+    return TableSummary(**{"written": 2, "unverified": 0, "statuses": {"converted": 2}, **changes})  # type: ignore[arg-type]
 
 
 def test_a_table_with_nothing_wrong_is_verified() -> None:
-    found = judge_table(table())
-    assert (type(found), found.exit_code, found.text, found.colour) == (Verified, 0, "verified", "good")
-    assert may_be_listed(found, FINE)
-    assert not may_be_listed(found, SourceSummary("converted", verified=True, digested=False))
-    assert not may_be_listed(found, SourceSummary("converted", verified=False, digested=True))
-    assert not may_be_listed(found, SourceSummary("salvaged", verified=True, digested=True))
+    verdict = judge_table(table())
+    assert isinstance(verdict, Verified)
+    assert (verdict.exit_code, verdict.text, verdict.colour) == (0, "verified", "good")
+    assert may_be_listed(verdict, FINE)
+    assert not may_be_listed(verdict, SourceSummary("converted", verified=True, digested=False))
+    assert not may_be_listed(verdict, SourceSummary("converted", verified=False, digested=True))
+    assert not may_be_listed(verdict, SourceSummary("salvaged", verified=True, digested=True))
 
 
 @pytest.mark.parametrize(
-    ("facts", "kind", "exit_code", "listed"),
+    ("changes", "kind", "exit_code", "listed"),
     [
         ({"statuses": {"converted": 1, "failed": 1}}, Failed, 1, False),
         ({"statuses": {"converted": 1, "changed": 1}}, Failed, 1, False),
@@ -60,49 +61,51 @@ def test_a_table_with_nothing_wrong_is_verified() -> None:
         ({"losses": {"malformed-text": 3}}, Partial, 0, True),
     ],
 )
-def test_each_fact_counts(facts: dict[str, object], kind: type, exit_code: int, listed: bool) -> None:
-    found = judge_table(table(**facts))
-    assert (type(found), found.exit_code, may_be_listed(found, FINE)) == (kind, exit_code, listed)
-    # What is not verified does not say so, and is not green.
-    assert ("verified" in found.text.split(":")[0].split()) == (kind is Verified)
-    assert (found.colour == "good") == (kind is Verified)
+def test_each_count_changes_the_verdict(
+    changes: dict[str, object], kind: type, exit_code: int, listed: bool
+) -> None:
+    verdict = judge_table(table(**changes))
+    assert (type(verdict), verdict.exit_code, may_be_listed(verdict, FINE)) == (kind, exit_code, listed)
+    # Only a verified table is called verified, and is green.
+    assert ("verified" in verdict.text.split(":")[0].split()) == (kind is Verified)
+    assert (verdict.colour == "good") == (kind is Verified)
 
 
-def test_a_loss_that_was_named_is_a_note() -> None:
+def test_an_allowed_loss_is_a_note() -> None:
     cut = SourceSummary("converted", verified=True, digested=True, losses={"malformed-text": 3})
     allowed = frozenset({"malformed-text"})
-    found = judge_table(table(losses={"malformed-text": 3}), allowed)
-    assert isinstance(found, Verified)
-    assert [note.text for note in found.notes] == [
+    verdict = judge_table(table(losses={"malformed-text": 3}), allowed)
+    assert isinstance(verdict, Verified)
+    assert [note.text for note in verdict.notes] == [
         "3 values were changed, as allowed: text that is not UTF-8 has U+FFFD"
     ]
-    assert may_be_listed(found, cut, allowed)
-    assert not may_be_listed(found, cut)
+    assert may_be_listed(verdict, cut, allowed)
+    assert not may_be_listed(verdict, cut)
 
 
 def test_a_run_is_as_bad_as_its_worst_table() -> None:
-    facts = {
+    cases = {
         Verified: table(),
         Partial: table(statuses={"salvaged": 1}),
         NotVerified: table(unverified=1),
         Failed: table(missing=1),
     }
-    ranks = list(facts)
-    for one, other in itertools.product(ranks, ranks):
-        found = judge_run([judge_table(facts[one]), judge_table(facts[other])])
-        assert type(found) is max(one, other, key=ranks.index)
+    ranks = list(cases)
+    for left, right in itertools.product(ranks, ranks):
+        verdict = judge_run([judge_table(cases[left]), judge_table(cases[right])])
+        assert type(verdict) is max(left, right, key=ranks.index)
     assert isinstance(judge_run([]), NotVerified)
     assert judge_run([judge_table(table())], RunSummary(unread=1)).exit_code == 1
     assert judge_run([judge_table(table())], RunSummary(stray=1, excluded=1, hidden=1)).exit_code == 0
-    # A table without rows does not take from the others what they are.
+    # A table without rows does not lower the verdict of the others.
     empty = judge_table(table(written=0, statuses={"empty": 1}))
     assert isinstance(judge_run([judge_table(table()), empty]), Verified)
     assert isinstance(judge_run([empty, empty]), NotVerified)
 
 
-def test_every_kind_has_words_and_a_grade() -> None:
+def test_every_kind_has_a_text_and_a_grade() -> None:
     for kind, about in KINDS.items():
         assert Reason(kind).text == f"1 {about.singular}"
         assert Reason(kind, 2000).text == f"2,000 {about.plural}"
-        # What makes the exit code 1 keeps sources off the list, but for what is of no table.
+        # A reason for exit code 1 keeps sources off the list, except a reason without a table.
         assert about.blocks or about.grade != "failed" or "tables.toml" in about.singular

@@ -1,4 +1,4 @@
-"""Commits that would break a Delta log are refused: each mutation of a good one is told by its reason."""
+"""Commits that would break a Delta log are refused: each mutation of a good commit has its reason."""
 
 from __future__ import annotations
 
@@ -107,15 +107,15 @@ BAD: dict[str, tuple[Callable[[Commit], Commit], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_each_mutation_is_refused_and_told(name: str) -> None:
+def test_each_mutation_is_refused_with_its_reason(name: str) -> None:
     mutate, reason = BAD[name]
     bad = mutate(GOOD)
-    found = list(problems(bad))
-    assert [one for one in found if reason in one], found
+    reasons = list(problems(bad))
+    assert [line for line in reasons if reason in line], reasons
     with pytest.raises(SchemaError, match="the Delta log would break the protocol"):
         check(bad, "t")
 
 
-def test_types_may_change_where_no_file_stays() -> None:
+def test_types_may_change_where_every_file_is_replaced() -> None:
     anew = replace(GOOD, schema=struct(column("a", "string"), P), removes={"p=x/1", "p=x/2"})
     assert list(problems(anew)) == []

@@ -1,4 +1,4 @@
-"""The statistics in a Delta log: no bound is inside of the values, and readers skip files by them."""
+"""Statistics in a Delta log: bounds enclose the values, and readers use them to skip files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ NAN = float("nan")
 UNCHECKED: dict[str, Ends] = {}
 
 
-def written(folder: Path, table: pa.Table, floats: dict[str, Ends] = UNCHECKED, **properties: str) -> Any:
-    """The statistics of a file of these rows, cut into row groups of two."""
+def statistics_of(
+    folder: Path, table: pa.Table, floats: dict[str, Ends] = UNCHECKED, **properties: str
+) -> Any:
+    """The statistics of a file with these rows, in row groups of two."""
     path = folder / "x.parquet"
     pq.write_table(table, path, row_group_size=2)
     file = DataFile("x.parquet", table.num_rows, path.stat().st_size, {}, floats)
@@ -71,8 +73,8 @@ UNKNOWN = {
 @pytest.mark.parametrize("name", BOUNDS)
 def test_bounds_are_exact_or_wider(tmp_path: Path, name: str) -> None:
     values, low, high = BOUNDS[name]
-    found = written(tmp_path, pa.table({"x": values}))
-    assert found == {
+    stats = statistics_of(tmp_path, pa.table({"x": values}))
+    assert stats == {
         "numRecords": len(values),
         "minValues": {"x": low},
         "maxValues": {"x": high},
@@ -81,14 +83,14 @@ def test_bounds_are_exact_or_wider(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_a_column_without_a_bound_leaves_the_file_without_any(tmp_path: Path, name: str) -> None:
-    """The dataset that deltalake makes for pyarrow takes `x <= null` for the bound, and finds no row."""
+def test_one_column_without_bounds_removes_all_bounds_of_the_file(tmp_path: Path, name: str) -> None:
+    """The pyarrow dataset of deltalake reads a missing bound as `x <= null`, which matches no row."""
     values = UNKNOWN[name]
-    found = written(tmp_path, pa.table({"x": values, "y": [1] * len(values)}))
-    assert found == {"numRecords": len(values), "nullCount": {"x": 0, "y": 0}}
+    stats = statistics_of(tmp_path, pa.table({"x": values, "y": [1] * len(values)}))
+    assert stats == {"numRecords": len(values), "nullCount": {"x": 0, "y": 0}}
 
 
-def test_types_without_bounds_do_no_harm(tmp_path: Path) -> None:
+def test_types_without_bounds_keep_the_bounds_of_others(tmp_path: Path) -> None:
     rows = {
         "y": pa.array([1, 2]),
         "nulls": pa.array([None, None], pa.string()),
@@ -96,29 +98,29 @@ def test_types_without_bounds_do_no_harm(tmp_path: Path) -> None:
         "list": pa.array([[1], [2]]),
         "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
     }
-    found = written(tmp_path, pa.table(rows))
-    assert (found["minValues"], found["maxValues"]) == ({"y": 1}, {"y": 2})
-    assert found["nullCount"] == {"y": 0, "nulls": 2, "binary": 1}
+    stats = statistics_of(tmp_path, pa.table(rows))
+    assert (stats["minValues"], stats["maxValues"]) == ({"y": 1}, {"y": 2})
+    assert stats["nullCount"] == {"y": 0, "nulls": 2, "binary": 1}
 
 
 @pytest.mark.parametrize("ends", [(-2.25, 1.5), (-0.1, 1e300), None])
 def test_floats_have_the_bounds_that_were_verified(tmp_path: Path, ends: Ends) -> None:
-    """Only those: pyarrow shows none of a footer, and engines sort NaN above or below all."""
-    found = written(tmp_path, pa.table({"x": [1.0, None]}), {"x": ends})
-    bounds = [found[key].get("x") for key in ("minValues", "maxValues")]
+    """Only those: pyarrow hides the footer's bounds of floats, and engines differ on the order of NaN."""
+    stats = statistics_of(tmp_path, pa.table({"x": [1.0, None]}), {"x": ends})
+    bounds = [stats[key].get("x") for key in ("minValues", "maxValues")]
     assert bounds == ([None, None] if ends is None else [decimal.Decimal(repr(end)) for end in ends])
-    infinite = written(tmp_path, pa.table({"x": [1.0, None]}), {"x": (1.0, float("inf"))})
+    infinite = statistics_of(tmp_path, pa.table({"x": [1.0, None]}), {"x": (1.0, float("inf"))})
     assert infinite == {"numRecords": 2, "nullCount": {"x": 1}}
 
 
-def test_files_that_sources_share_have_the_bounds_of_all(tmp_path: Path) -> None:
+def test_a_file_of_several_sources_has_the_bounds_of_all_of_them(tmp_path: Path) -> None:
     def part(low: object, high: object, nans: int | None = 0) -> Part:
         check = {"nulls": 0, "min": low, "max": high, **({} if nans is None else {"nans": nans})}
         checks: Any = {"columns": {"x": check}}
         return Part("", "t/a", 1, 1, checks, True, of=3)
 
     def floats(*parts: Part) -> dict[str, Ends]:
-        entries = [Committed(str(number), str(number), "t", (one,)) for number, one in enumerate(parts)]
+        entries = [Committed(str(number), str(number), "t", (part,)) for number, part in enumerate(parts)]
         (file,) = CommittedTable("t", "t", pa.schema([("x", pa.float64())]), (), entries).files
         return file.floats
 
@@ -128,31 +130,33 @@ def test_files_that_sources_share_have_the_bounds_of_all(tmp_path: Path) -> None
         assert floats(part(1.0, 2.0), unknown) == floats(unknown, part(1.0, 2.0)) == {}
 
 
-def test_fields_of_structs_are_inside_of_theirs(tmp_path: Path) -> None:
+def test_bounds_of_struct_fields_are_nested(tmp_path: Path) -> None:
     inner = pa.struct([("a.b", pa.int64()), ("l", pa.list_(pa.int64())), ("f", pa.float64())])
     schema = pa.schema([("s", pa.struct([("t", inner)])), ("z", pa.int64())])
     rows = [{"s": {"t": {"a.b": 1, "l": [7, 8], "f": 1.0}}, "z": 5}, {"s": None, "z": None}]
-    found = written(tmp_path, pa.Table.from_pylist(rows, schema))
-    # Of floats in structs nobody knows whether there is a NaN; that leaves the others their bounds.
-    assert found["minValues"] == found["maxValues"] == {"z": 5, "s": {"t": {"a.b": 1}}}
-    assert found["nullCount"] == {"z": 1, "s": {"t": {"a.b": 1, "f": 1}}}
+    stats = statistics_of(tmp_path, pa.Table.from_pylist(rows, schema))
+    # Floats in structs are not checked for NaN: they have no bounds, the other fields do.
+    assert stats["minValues"] == stats["maxValues"] == {"z": 5, "s": {"t": {"a.b": 1}}}
+    assert stats["nullCount"] == {"z": 1, "s": {"t": {"a.b": 1, "f": 1}}}
 
 
 @pytest.mark.parametrize(("most", "count"), [(None, 32), ("2", 2), ("-1", 40), ("?", 32)])
 def test_the_first_columns_have_statistics(tmp_path: Path, most: str | None, count: int) -> None:
     table = pa.table({f"c{number}": [number] for number in range(40)})
-    found = written(tmp_path, table, **({} if most is None else {"delta.dataSkippingNumIndexedCols": most}))
-    assert list(found["minValues"]) == list(found["nullCount"]) == [f"c{number}" for number in range(count)]
+    stats = statistics_of(
+        tmp_path, table, **({} if most is None else {"delta.dataSkippingNumIndexedCols": most})
+    )
+    assert list(stats["minValues"]) == list(stats["nullCount"]) == [f"c{number}" for number in range(count)]
 
 
 def test_a_file_without_rows_and_one_without_a_column(tmp_path: Path) -> None:
-    found = written(tmp_path, pa.table({"x": pa.array([], pa.int64())}))
-    assert found == {"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {"x": 0}}
+    stats = statistics_of(tmp_path, pa.table({"x": pa.array([], pa.int64())}))
+    assert stats == {"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {"x": 0}}
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "y.parquet")
     footer = pq.read_metadata(tmp_path / "y.parquet")
     table = pa.schema([("x", pa.int64()), ("later", pa.string())])
-    told = json.loads(statistics(footer, DataFile("y", 2, 1, {}), indexed_columns(table, {})))
-    assert told["nullCount"] == {"x": 0, "later": 2}
+    stats = json.loads(statistics(footer, DataFile("y", 2, 1, {}), indexed_columns(table, {})))
+    assert stats["nullCount"] == {"x": 0, "later": 2}
 
 
 LONG = "x" * 40
@@ -192,7 +196,7 @@ KINDS = pa.schema(
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated table of three files: in the last, no column has bounds, since one has a NaN."""
+    """A migrated table of three files; the last has no bounds, since one of its columns has a NaN."""
     pytest.importorskip("deltalake")
     estate = Estate(tmp_path_factory.mktemp("lake"))
     for number, rows in enumerate(FILES):
@@ -202,7 +206,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (report.exit_code, report.verified) == (0, True)
     log = (estate.target / "t/_delta_log/00000000000000000000.json").read_text()
     added = [json.loads(line)["add"] for line in log.splitlines() if '"add"' in line]
-    assert sorted("minValues" in one["stats"] for one in added) == [False, True, True]
+    assert sorted("minValues" in action["stats"] for action in added) == [False, True, True]
     return estate.target / "t"
 
 
@@ -214,7 +218,7 @@ def compared(column: Any, sign: str, value: Any) -> Any:
 
 @pytest.mark.parametrize("name", KINDS.names)
 def test_readers_find_each_boundary_value(lake: Path, name: str) -> None:
-    """As they do in the files alone: pyarrow through deltalake, deltalake's own engine, polars, DuckDB."""
+    """The same rows as in the files: pyarrow through deltalake, deltalake's engine, polars, DuckDB."""
     duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     from deltalake import DeltaTable
 
@@ -228,7 +232,7 @@ def test_readers_find_each_boundary_value(lake: Path, name: str) -> None:
         expected = frame.filter(compared(pl.col(name), sign, literal)).height
         assert scan.filter(compared(pl.col(name), sign, literal)).collect().height == expected, (sign, text)
         if value != value:
-            # With any bounds, pyarrow's dataset takes NaN for a number above them.
+            # Where a file has bounds, pyarrow's dataset treats NaN as a number above them.
             continue
         condition = compared(ds.field(name), sign, pa.scalar(value, kind))
         expected = whole.filter(condition).num_rows

@@ -1,4 +1,4 @@
-"""Iceberg tables in a catalog that PyIceberg knows by name, which others use as well."""
+"""Iceberg tables in a shared catalog that PyIceberg knows by name."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def catalogs(monkeypatch: pytest.MonkeyPatch) -> Catalogs:
 
 @pytest.fixture(scope="module")
 def locking_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
-    """A metastore with the tables for locks, which Hive makes by itself in its own tests only."""
+    """A metastore with the lock tables, which Hive creates by itself only in its own tests."""
     server = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore", locks=True)
     yield server
     server.stop()
@@ -103,7 +103,7 @@ def error(report: Report) -> str:
     return str(table.error)
 
 
-def good(report: Report) -> Report:
+def check_report(report: Report) -> Report:
     assert (report.exit_code, [table.error for table in report.tables]) == (0, [None] * len(report.tables))
     assert report.verified
     return report
@@ -114,31 +114,31 @@ def test_runs_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> None:
     options = {"to": "iceberg", "catalog": "lake", "namespace": "cold", "rename": {"a-b": "orders"}}
     estate.orc("a-b/p=1/1", {"a": [1, 2]})
     estate.orc("a-b/p=2/1", {"a": [3]})
-    (told,) = good(estate.migrate(**options)).tables
-    assert told.metadata["iceberg table"] == "cold.orders"
+    (summary,) = check_report(estate.migrate(**options)).tables
+    assert summary.metadata["iceberg table"] == "cold.orders"
     assert lake.ids("cold.orders") == [1, 2, 3]
-    # Nothing to do changes nothing.
-    (again,) = good(estate.migrate(**options)).tables
-    assert again.metadata == told.metadata
+    # A run without work changes nothing.
+    (again,) = check_report(estate.migrate(**options)).tables
+    assert again.metadata == summary.metadata
     estate.orc("a-b/p=2/2", {"a": [4]})
     (estate.source / "a-b/p=1/1").unlink()
-    good(estate.migrate(**options, on_vanished="remove", most_vanished=1))
+    check_report(estate.migrate(**options, on_vanished="remove", most_vanished=1))
     assert lake.ids("cold.orders") == [3, 4]
     assert audit(estate.target).faults == []
     assert not (estate.target / "_coldframe/iceberg.db").exists()
 
 
-def test_two_destinations_do_not_mix(tmp_path: Path, lake: Catalogs) -> None:
-    one, two = Estate(tmp_path / "one"), Estate(tmp_path / "two")
-    for number, estate in enumerate((one, two), 1):
+def test_two_targets_in_a_catalog_do_not_mix(tmp_path: Path, lake: Catalogs) -> None:
+    first, second = Estate(tmp_path / "one"), Estate(tmp_path / "two")
+    for number, estate in enumerate((first, second), 1):
         estate.orc("t/1", {"a": [number]})
-    good(one.migrate(to="iceberg", catalog="lake"))
+    check_report(first.migrate(to="iceberg", catalog="lake"))
     assert "migrated.t of catalog lake is there already and was made of" in error(
-        two.migrate(to="iceberg", catalog="lake")
+        second.migrate(to="iceberg", catalog="lake")
     )
     assert lake.ids("migrated.t") == [1]
-    good(two.migrate(to="iceberg", catalog="lake", suffix="_2"))
-    good(one.migrate(to="iceberg", catalog="lake"))
+    check_report(second.migrate(to="iceberg", catalog="lake", suffix="_2"))
+    check_report(first.migrate(to="iceberg", catalog="lake"))
     assert (lake.ids("migrated.t"), lake.ids("migrated.t_2")) == ([1], [2])
 
 
@@ -152,7 +152,7 @@ def sql(tmp_path: Path, catalogs: Catalogs) -> Catalogs:
     return catalogs
 
 
-def test_a_table_of_others_is_left_as_it_is(tmp_path: Path, sql: Catalogs) -> None:
+def test_a_table_of_another_writer_is_not_changed(tmp_path: Path, sql: Catalogs) -> None:
     catalog = sql.load()
     catalog.create_namespace("migrated")
     theirs = catalog.create_table("migrated.t", pa.schema([("a", pa.int64())]))
@@ -163,14 +163,14 @@ def test_a_table_of_others_is_left_as_it_is(tmp_path: Path, sql: Catalogs) -> No
         estate.migrate(to="iceberg", catalog="lake")
     )
     assert sql.ids("migrated.t") == [7]
-    good(estate.migrate(to="iceberg", catalog="lake", rename={"t": "u"}))
+    check_report(estate.migrate(to="iceberg", catalog="lake", rename={"t": "u"}))
     assert (sql.ids("migrated.t"), sql.ids("migrated.u")) == ([7], [1])
 
 
 def test_a_table_keeps_its_name_and_catalog(tmp_path: Path, sql: Catalogs) -> None:
     estate = Estate(tmp_path)
     estate.orc("t/1", {"a": [1]})
-    good(estate.migrate(to="iceberg", catalog="lake"))
+    check_report(estate.migrate(to="iceberg", catalog="lake"))
     estate.orc("t/2", {"a": [2]})
     assert "name that catalog again" in error(estate.migrate(to="iceberg"))
     assert "cannot be migrated.t of catalog other as well" in error(
@@ -178,18 +178,18 @@ def test_a_table_keeps_its_name_and_catalog(tmp_path: Path, sql: Catalogs) -> No
     )
     assert "cannot be migrated.u of" in error(estate.migrate(to="iceberg", catalog="lake", rename={"t": "u"}))
     assert sql.ids("migrated.t") == [1]
-    good(estate.migrate(to="iceberg", catalog="other", fresh=True))
+    check_report(estate.migrate(to="iceberg", catalog="other", fresh=True))
     assert (sql.ids("migrated.t"), sql.ids("migrated.t", "other")) == ([1], [1, 2])
     assert audit(estate.target).faults == []
 
 
-def test_two_tables_of_one_name_are_refused(tmp_path: Path, sql: Catalogs) -> None:
+def test_two_tables_with_the_same_name_are_refused(tmp_path: Path, sql: Catalogs) -> None:
     estate = Estate(tmp_path)
     for name in ("a-b", "a_B"):
         estate.orc(f"{name}/1", {"a": [1]})
     report = estate.migrate(to="iceberg", catalog="lake")
     assert ["rename one of them" in str(table.error) for table in report.tables] == [True, True]
-    good(estate.migrate(to="iceberg", catalog="lake", rename={"a-b": "x.y"}))
+    check_report(estate.migrate(to="iceberg", catalog="lake", rename={"a-b": "x.y"}))
     assert (sql.ids("x.y"), sql.ids("migrated.a_B")) == ([1], [1])
 
 
@@ -205,7 +205,7 @@ def test_a_run_that_died_in_the_catalog_is_finished_by_the_next(
 
     def dying(calls: Iterator[int]) -> Any:
         def dies(*given: Any, **named: Any) -> Any:
-            # The last one is made, and nobody hears of it.
+            # The last call succeeds, but its answer is lost.
             is_last, done = next(calls) == 0, real(*given, **named)
             if is_last:
                 raise ConnectionError("the catalog is gone")
@@ -217,9 +217,9 @@ def test_a_run_that_died_in_the_catalog_is_finished_by_the_next(
         with monkeypatch.context() as patch:
             patch.setattr(SqlCatalog, call, dying(itertools.count(after, -1)))
             estate.migrate(to="iceberg", catalog="lake")
-        good(estate.migrate(to="iceberg", catalog="lake"))
+        check_report(estate.migrate(to="iceberg", catalog="lake"))
         estate.orc(f"t/p=1/more{after}", {"a": [after + 2]})
-    good(estate.migrate(to="iceberg", catalog="lake"))
+    check_report(estate.migrate(to="iceberg", catalog="lake"))
     assert sql.ids("migrated.t") == [1, 2, 3, 4, 5]
 
 
@@ -242,7 +242,7 @@ def test_a_catalog_that_cannot_be_used_ends_the_run_before_it_begins(tmp_path: P
 def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
     tmp_path: Path, sql: Catalogs, store: str
 ) -> None:
-    """The catalog's configuration knows nothing of the store."""
+    """The catalog's configuration has no credentials of the store."""
     server = S3(tmp_path / "server") if store == "s3" else Hdfs(tmp_path / "server")
     url = "s3://data" if isinstance(server, S3) else server.url
     try:
@@ -257,19 +257,21 @@ def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
                 catalog="lake",
                 target_storage_options=server.options,
             )
-            assert good(report).tables[0].metadata["iceberg table"] == "migrated.t"
+            assert check_report(report).tables[0].metadata["iceberg table"] == "migrated.t"
             assert audit(f"{url}/lake", storage_options=server.options).faults == []
             estate.orc(f"t/p=a%2Fb/more{number}", {"a": [3]})
         destination = open_destination(f"{url}/lake", server.options)
         table = named_catalog("lake", destination).load_table("migrated.t")
         assert table.location() == f"{url}/lake/t"
-        added = [one.summary.additional_properties["added-records"] for one in table.metadata.snapshots]
+        added = [
+            snapshot.summary.additional_properties["added-records"] for snapshot in table.metadata.snapshots
+        ]
         assert added == ["2", "1"]
     finally:
         server.stop()
 
 
-def test_what_goes_along_from_a_definition() -> None:
+def test_comments_owner_and_properties_of_a_definition_are_copied() -> None:
     parameters = {
         "comment": "all orders",
         "team": "sales",
@@ -278,7 +280,7 @@ def test_what_goes_along_from_a_definition() -> None:
         "EXTERNAL": "TRUE",
     }
     storage = Storage((Column("Id", "bigint", "the number"), Column("x", "string")))
-    found = about(Definition("s", "t", owner="olga", storage=storage, parameters=parameters))
-    assert (found.comment, found.owner, found.properties) == ("all orders", "olga", {"team": "sales"})
-    first, second = found.commented(pa.schema([("id", pa.int64()), ("x", pa.string())]))
+    details = about(Definition("s", "t", owner="olga", storage=storage, parameters=parameters))
+    assert (details.comment, details.owner, details.properties) == ("all orders", "olga", {"team": "sales"})
+    first, second = details.commented(pa.schema([("id", pa.int64()), ("x", pa.string())]))
     assert (first.metadata, second.metadata) == ({b"doc": b"the number"}, None)

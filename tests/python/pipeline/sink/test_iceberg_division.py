@@ -1,4 +1,4 @@
-"""Iceberg tables partitioned by values in the files: each row in the partition that PyIceberg says it has."""
+"""Iceberg tables partitioned by values in the files: each row is in the partition PyIceberg computes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def estate(tmp_path: Path) -> Estate:
     return made
 
 
-def moved(estate: Estate, partition_by: list[str] | None, **options: Any) -> Report:
+def migrate_by(estate: Estate, partition_by: list[str] | None, **options: Any) -> Report:
     entry = "[tables.t]\n" if partition_by is None else f"[tables.t.iceberg]\npartition_by = {partition_by}\n"
     (estate.source / "tables.toml").write_text(entry, encoding="utf-8")
     report = estate.migrate(**{"to": "iceberg", **options})
@@ -98,21 +98,21 @@ def plain(table: pa.Table) -> list[str]:
 
 
 def expected(estate: Estate) -> list[str]:
-    found = cf.scan(estate.source / "t", timestamp_unit="us").to_table()
-    return plain(found.select([*SCHEMA.names, "region"]))
+    table = cf.scan(estate.source / "t", timestamp_unit="us").to_table()
+    return plain(table.select([*SCHEMA.names, "region"]))
 
 
 def check_partitions(table: Any) -> int:
-    """Every row of each file has the values of its partition, by PyIceberg; how many files there are."""
+    """Checks with PyIceberg that all rows of a file are of its partition; returns the number of files."""
     count = 0
     schema, spec = table.schema(), table.spec()
     for task in table.scan().plan_files():
         count += 1
         path = task.file.file_path.removeprefix("file://")
-        found = cf.open(path).read() if path.endswith(".orc") else pq.read_table(path)
+        rows = cf.open(path).read() if path.endswith(".orc") else pq.read_table(path)
         for number, part in enumerate(spec.fields):
             kind = schema.find_type(part.source_id)
-            column = found[schema.find_column_name(part.source_id)]
+            column = rows[schema.find_column_name(part.source_id)]
             if pa.types.is_timestamp(column.type):
                 column = column.cast(pa.timestamp("us")).cast(pa.int64())
             make = part.transform.transform(kind)
@@ -122,50 +122,50 @@ def check_partitions(table: Any) -> int:
 
 @pytest.mark.parametrize("files", ["parquet", "orc"])
 def test_rows_are_in_the_partitions_that_pyiceberg_computes(estate: Estate, files: str) -> None:
-    moved(estate, ALL, files=files)
+    migrate_by(estate, ALL, files=files)
     table = iceberg(estate)
     if files == "parquet":
         assert plain(table.scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
-        one = table.scan("at >= '1970-01-02T00:00:00' and id = 26 and name = 'c'")
-        assert len(list(one.plan_files())) == 1
+        selected = table.scan("at >= '1970-01-02T00:00:00' and id = 26 and name = 'c'")
+        assert len(list(selected.plan_files())) == 1
     assert check_partitions(table) > 40
     assert audit(estate.target, deep=True).exit_code == 0
     before = table.metadata
-    moved(estate, ALL, files=files)
+    migrate_by(estate, ALL, files=files)
     assert iceberg(estate).metadata == before
 
 
 @pytest.mark.parametrize(
     "term", ["price", "raw", "flag", "at", "truncate(10, price)", "truncate(1, raw)", "id"]
 )
-def test_values_of_each_type_are_kept_by_the_journal(estate: Estate, term: str) -> None:
-    moved(estate, [term])
+def test_the_journal_keeps_partition_values_of_each_type(estate: Estate, term: str) -> None:
+    migrate_by(estate, [term])
     assert check_partitions(iceberg(estate)) >= 4
     assert plain(iceberg(estate).scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
 
 
-def test_other_partitions_are_other_files(estate: Estate) -> None:
-    moved(estate, None)
+def test_another_layout_writes_other_files(estate: Estate) -> None:
+    migrate_by(estate, None)
     assert len(list(iceberg(estate).scan().plan_files())) == 2
     first = iceberg(estate).current_snapshot().snapshot_id
-    report = moved(estate, ["flag"])
+    report = migrate_by(estate, ["flag"])
     assert report.rows == 1080
     table = iceberg(estate)
     assert check_partitions(table) == 12
     assert plain(table.scan(snapshot_id=first).to_arrow()) == plain(table.scan().to_arrow())
-    # A layout of the same partitions does nothing; without one the directories' keys are back.
-    moved(estate, ["FLAG"])
+    # An equal layout changes nothing; without a layout the keys are those of the directories.
+    migrate_by(estate, ["FLAG"])
     assert iceberg(estate).metadata == table.metadata
-    moved(estate, None)
+    migrate_by(estate, None)
     assert [part.name for part in iceberg(estate).spec().fields] == ["region"]
     assert plain(iceberg(estate).scan().to_arrow()) == plain(table.scan().to_arrow())
 
 
-def test_sources_that_change_and_vanish_take_their_files_along(estate: Estate) -> None:
-    moved(estate, ["hours(at)", "region"])
+def test_changed_and_vanished_sources_replace_and_remove_their_files(estate: Estate) -> None:
+    migrate_by(estate, ["hours(at)", "region"])
     estate.orc("t/region=eu/0", rows(7, 90))
     (estate.source / "t/region=us/1").unlink()
-    moved(estate, ["hours(at)", "region"], on_vanished="remove")
+    migrate_by(estate, ["hours(at)", "region"], on_vanished="remove")
     assert check_partitions(iceberg(estate)) > 30
     assert plain(iceberg(estate).scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
 
@@ -174,10 +174,10 @@ def test_a_source_of_several_splits(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     (estate.source / "t").mkdir()
     cf.write(rows(0, 30_000), estate.source / "t/0", format="orc", stripe_rows=5000)
-    moved(estate, ["days(at)"], split_bytes=1 << 12, target_file_bytes=1 << 20)
+    migrate_by(estate, ["days(at)"], split_bytes=1 << 12, target_file_bytes=1 << 20)
     assert check_partitions(iceberg(estate)) == 12  # of three splits
-    found = iceberg(estate).scan().to_arrow()
-    assert plain(found) == plain(rows(0, 30_000))
+    table = iceberg(estate).scan().to_arrow()
+    assert plain(table) == plain(rows(0, 30_000))
 
 
 def test_partitions_come_back_from_executors_and_the_journal() -> None:
@@ -202,7 +202,7 @@ def test_partitions_come_back_from_executors_and_the_journal() -> None:
     assert "partition" not in stored["parts"][1]
 
 
-def test_floats_divide_no_rows(tmp_path: Path) -> None:
+def test_a_float_column_is_refused_as_partition_key(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     estate.orc("t/0", {"x": [1.0]})
     (estate.source / "tables.toml").write_text('[tables.t.iceberg]\npartition_by = ["x"]\n')
@@ -219,8 +219,8 @@ def test_a_file_with_rows_of_another_partition_is_not_verified() -> None:
     numbers = division(table.select(["flag", "id"])).to_pylist()
     by_row = list(zip(table["flag"].to_pylist(), numbers, strict=True))
     assert len(set(by_row)) == len(set(numbers)) == 8
-    for (one, number), (other, another) in itertools.combinations(by_row, 2):
-        assert one == other or number != another
+    for (value, number), (next_value, another) in itertools.combinations(by_row, 2):
+        assert value == next_value or number != another
     division.check(table.filter(pc.equal(pa.array(numbers), 3)), 3)
     with pytest.raises(ColdframeError, match=r"rows of the partitions \[0, 1"):
         division.check(table, 0)

@@ -1,4 +1,4 @@
-"""Layouts of Iceberg tables that tables.toml states: what PyIceberg finds in the metadata, and plans."""
+"""Iceberg layouts from tables.toml, checked by PyIceberg's metadata and query plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 def sales(estate: Estate, *days: int) -> None:
-    """A table of partitions by day and region."""
+    """A table partitioned by day and region."""
     for day in days:
         for region in ("eu", "us"):
             at = dt.datetime(2020, 1, day, 12)
@@ -39,12 +39,12 @@ def state(estate: Estate, **layout: object) -> None:
     (estate.source / "tables.toml").write_text("\n".join(text))
 
 
-def moved(estate: Estate, **options: Any) -> Report:
+def migrate_iceberg(estate: Estate, **options: Any) -> Report:
     return estate.migrate(**{"to": "iceberg", **options})
 
 
-def done(estate: Estate, **options: Any) -> Report:
-    report = moved(estate, **options)
+def migrate_verified(estate: Estate, **options: Any) -> Report:
+    report = migrate_iceberg(estate, **options)
     assert report.exit_code == 0, summary(report)
     assert report.verified
     return report
@@ -57,11 +57,11 @@ def iceberg(estate: Estate, name: str = "sales") -> Any:
 
 
 def spec(table: Any) -> list[tuple[str, str]]:
-    return [(one.name, str(one.transform)) for one in table.spec().fields]
+    return [(field.name, str(field.transform)) for field in table.spec().fields]
 
 
-def planned(table: Any, filter: str) -> list[str]:
-    """The folders of the files that a query needs."""
+def planned_folders(table: Any, filter: str) -> list[str]:
+    """The folders of the files that a query plans to read."""
     prefix = f"{table.location()}/"
     files = (task.file.file_path for task in table.scan(filter).plan_files())
     return sorted(path.removeprefix(prefix).rpartition("/")[0] for path in files)
@@ -80,45 +80,48 @@ def test_keys_are_transformed_and_readers_prune(estate: Estate) -> None:
         target_file_size="1m",
         format_version=2,
     )
-    done(estate)
+    migrate_verified(estate)
     table = iceberg(estate)
     assert spec(table) == [("dt_month", "month"), ("region_bucket_4", "bucket[4]")]
-    assert [str(one) for one in table.sort_order().fields] == ["4 ASC NULLS FIRST", "1 DESC NULLS LAST"]
+    assert [str(field) for field in table.sort_order().fields] == ["4 ASC NULLS FIRST", "1 DESC NULLS LAST"]
     assert table.format_version == 2
     assert table.properties["write.target-file-size-bytes"] == str(1 << 20)
     assert ids(table) == sorted(2 * [10, 11, 20, 21, 110, 111])
-    assert planned(table, "dt = '2020-02-01' and region = 'eu'") == ["dt=2020-02-01/region=eu"]
-    assert planned(table, "dt >= '2020-02-01'") == ["dt=2020-02-01/region=eu", "dt=2020-02-01/region=us"]
-    # Nobody has sorted the rows of a file.
+    assert planned_folders(table, "dt = '2020-02-01' and region = 'eu'") == ["dt=2020-02-01/region=eu"]
+    assert planned_folders(table, "dt >= '2020-02-01'") == [
+        "dt=2020-02-01/region=eu",
+        "dt=2020-02-01/region=us",
+    ]
+    # The migration does not sort the rows within a file.
     assert {task.file.sort_order_id for task in table.scan().plan_files()} == {None}
     before = table.metadata
-    done(estate)
-    assert iceberg(estate).metadata == before  # a rerun changes nothing, ids of fields least of all
+    migrate_verified(estate)
+    assert iceberg(estate).metadata == before  # a rerun changes nothing, and keeps the field ids
 
 
-def test_a_layout_that_changes_holds_for_files_to_come(estate: Estate) -> None:
+def test_a_changed_layout_applies_to_new_files(estate: Estate) -> None:
     sales(estate, 1)
     state(estate)
-    done(estate)
+    migrate_verified(estate)
     assert spec(iceberg(estate)) == [("dt", "identity"), ("region", "identity")]
     sales(estate, 2)
     state(estate, partition_by=["region", "days(dt)"], sort_by=[])
-    done(estate)
+    migrate_verified(estate)
     table = iceberg(estate)
     assert spec(table) == [("region", "identity"), ("dt_day", "day")]
     files = [task.file for task in table.scan().plan_files()]
     assert len({file.spec_id for file in files}) == 2
     assert ids(table) == sorted(2 * [10, 11, 20, 21])
-    assert planned(table, "dt = '2020-01-02' and region = 'us'") == ["dt=2020-01-02/region=us"]
+    assert planned_folders(table, "dt = '2020-01-02' and region = 'us'") == ["dt=2020-01-02/region=us"]
     assert table.sort_order().is_unsorted
 
 
-def test_fields_keep_their_ids_when_everything_is_converted_again(estate: Estate) -> None:
+def test_fields_keep_their_ids_when_all_files_are_converted_again(estate: Estate) -> None:
     sales(estate, 1)
     state(estate, partition_by=["region", "days(dt)"])
-    done(estate)
+    migrate_verified(estate)
     before = iceberg(estate)
-    done(estate, fresh=True)
+    migrate_verified(estate, fresh=True)
     after = iceberg(estate)
     assert after.current_snapshot() != before.current_snapshot()
     assert (after.schema(), after.spec()) == (before.schema(), before.spec())
@@ -134,19 +137,19 @@ def test_fields_keep_their_ids_when_everything_is_converted_again(estate: Estate
         ({"format_version": 3}, "format version 3: PyIceberg writes 2"),
     ],
 )
-def test_a_layout_that_a_table_cannot_have_is_refused_before_anything_is_written(
+def test_an_impossible_layout_is_refused_before_anything_is_written(
     estate: Estate, layout: dict[str, Any], message: str
 ) -> None:
     sales(estate, 1)
     state(estate, **layout)
-    report = moved(estate)
+    report = migrate_iceberg(estate)
     assert report.exit_code == 1
     assert not estate.files("sales")
     assert all(re.search(message, str(file.error)) for file in report.tables[0].files.problems)
     assert len(list(report.tables[0].files.problems)) == 2
 
 
-def test_tables_of_a_metastore_get_theirs_by_an_entry_that_says_nothing_else(tmp_path: Path) -> None:
+def test_an_entry_with_only_a_layout_applies_to_a_table_of_a_metastore(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     estate.orc("orders/dt=2020-01-01/0", {"id": [1]})
     estate.orc("orders/dt=2020-02-01/0", {"id": [2]})
@@ -157,30 +160,30 @@ def test_tables_of_a_metastore_get_theirs_by_an_entry_that_says_nothing_else(tmp
     )
     entry.write_text('[tables."sales.orders".iceberg]\npartition_by = ["years(DT)"]\n')
     estate.source = script
-    done(estate, tables=entry)
+    migrate_verified(estate, tables=entry)
     table = iceberg(estate, "sales_orders")
     assert spec(table) == [("dt_year", "year")]
     assert ids(table) == [1, 2]
     entry.write_text('[tables."sales.nothing".iceberg]\npartition_by = ["years(dt)"]\n')
-    report = moved(estate, tables=entry)
+    report = migrate_iceberg(estate, tables=entry)
     assert report.exit_code == 1
     assert "1 entry of tables.toml matches nothing: sales.nothing" in summary(report)
     entry.write_text('[tables."sales.orders"]\nschema = "id int"\n')
     with pytest.raises(
         SchemaError, match=r"tables\.sales\.orders: where the source is a metastore, an entry"
     ):
-        moved(estate, tables=entry)
+        migrate_iceberg(estate, tables=entry)
 
 
-def test_names_that_differ_in_case_are_one_column_or_refused(estate: Estate) -> None:
+def test_names_that_differ_in_case_are_merged_or_refused(estate: Estate) -> None:
     estate.orc("sales/b", {"ID": [2]})
-    done(estate)
+    migrate_verified(estate)
     estate.orc("sales/a", {"id": [1]})
     estate.orc("twice/a", {"id": [1], "ID": [1]})
     estate.orc("inside/a", {"s": [[{"x": 1, "X": 2}]]})
-    report = moved(estate)
-    told = {table.name: [str(file.error) for file in table.files.problems] for table in report.tables}
-    assert told == {
+    report = migrate_iceberg(estate)
+    errors = {table.name: [str(file.error) for file in table.files.problems] for table in report.tables}
+    assert errors == {
         "inside": ["UnsupportedError: fields of s.element that differ in case only, or not at all: ['x']"],
         "sales": [],
         "twice": ["UnsupportedError: columns that differ in case only, or not at all: ['id']"],

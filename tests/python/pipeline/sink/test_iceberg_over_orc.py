@@ -1,4 +1,4 @@
-"""`--to iceberg --files orc`: what PyIceberg, Spark and coldframe read of the table are the migrated rows."""
+"""`--to iceberg --files orc`: PyIceberg, Spark and coldframe read the migrated rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "src"
 
 
-def moved(source: Path, target: Path, **options: Any) -> Any:
+def migrate_orc(source: Path, target: Path, **options: Any) -> Any:
     return migrate(InProcess(2), source, target, **{"to": "iceberg", "files": "orc", **options})
 
 
@@ -61,8 +61,8 @@ def table(target: Path) -> cf.IcebergDataset:
     return cf.iceberg_table("migrated.sales", catalog=open_catalog(str(target)))
 
 
-def plain(found: pa.Table) -> list[Any]:
-    return ordered(json.loads(json.dumps(row, default=str)) for row in found.to_pylist())
+def plain(table: pa.Table) -> list[Any]:
+    return ordered(json.loads(json.dumps(row, default=str)) for row in table.to_pylist())
 
 
 def ordered(rows: Iterable[Any]) -> list[Any]:
@@ -75,15 +75,15 @@ def expected(source: Path) -> list[Any]:
 
 def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "lake"
-    report = moved(source, target)
+    report = migrate_orc(source, target)
     assert report.to_json()["verdict"] == "verified"
     assert report.exit_code == 0
-    found = table(target)
-    assert found.format == "orc"
-    assert all(path.endswith(".orc") for path in found.files)
-    assert plain(found.to_table()) == expected(source)
-    assert found.count("dt = '2020-01-01'") == 6
-    assert found.count("r = 'a/b' and id = 2") == 1
+    dataset = table(target)
+    assert dataset.format == "orc"
+    assert all(path.endswith(".orc") for path in dataset.files)
+    assert plain(dataset.to_table()) == expected(source)
+    assert dataset.count("dt = '2020-01-01'") == 6
+    assert dataset.count("r = 'a/b' and id = 2") == 1
     for nothing in (
         "id > 2",
         "day > '2020-01-01'",
@@ -92,7 +92,7 @@ def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -
         "text > 'zzz'",
         "price > 1.2",
     ):
-        assert found._plan(found._bound(nothing)) == [], nothing
+        assert dataset._plan(dataset._bound(nothing)) == [], nothing
     for some in (
         "id = 2",
         "day = '1600-01-01'",
@@ -100,53 +100,53 @@ def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -
         "price = -1.2",
         "text like 'aaaa%'",
     ):
-        assert len(found._plan(found._bound(some))) == 3, some
-    assert found._table.metadata.properties["write.format.default"] == "orc"
+        assert len(dataset._plan(dataset._bound(some))) == 3, some
+    assert dataset._table.metadata.properties["write.format.default"] == "orc"
     assert audit(target).to_json()["verdict"] == "verified"
 
 
-def test_later_runs_add_take_out_and_change_the_format(source: Path, tmp_path: Path) -> None:
+def test_later_runs_add_and_remove_files_and_change_the_format(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "lake"
-    moved(source, target, files="parquet")
+    migrate_orc(source, target, files="parquet")
     assert table(target).format == "parquet"
-    report = moved(source, target)
+    report = migrate_orc(source, target)
     assert report.exit_code == 0
     assert table(target).format == "orc"
     assert plain(table(target).to_table()) == expected(source)
     snapshot = table(target).snapshot_id
-    assert moved(source, target).exit_code == 0
-    assert table(target).snapshot_id == snapshot  # nothing is done twice
+    assert migrate_orc(source, target).exit_code == 0
+    assert table(target).snapshot_id == snapshot  # a rerun does nothing
     folder = source / "sales" / "dt=2021-01-01" / "r=new"
     folder.mkdir(parents=True)
     cf.write(rows(50).append_column("extra", pa.array(["x"] * 3)), folder / "000000_0", format="orc")
     (source / "sales" / "dt=2020-01-01" / "r=c" / "000000_0").unlink()
-    report = moved(source, target, on_vanished="remove")
+    report = migrate_orc(source, target, on_vanished="remove")
     assert report.exit_code == 0, report.to_json()
     assert plain(table(target).to_table()) == expected(source)
     assert table(target).count("extra = 'x'") == 3
     assert audit(target).to_json()["verdict"] == "verified"
 
 
-def test_days_that_engines_would_read_otherwise_are_refused(source: Path, tmp_path: Path) -> None:
+def test_days_that_engines_read_differently_are_refused(source: Path, tmp_path: Path) -> None:
     folder = source / "old"
     folder.mkdir()
     old = pa.table({"s": [{"day": dt.date(1, 1, 1)}], "at": pa.array([None], pa.timestamp("us"))})
     cf.write(old, folder / "000000_0", format="orc")
-    report = moved(source, tmp_path / "lake")
-    (refused,) = [one for one in report.to_json()["tables"] if one["name"] == "old"]
+    report = migrate_orc(source, tmp_path / "lake")
+    (refused,) = [summary for summary in report.to_json()["tables"] if summary["name"] == "old"]
     assert "column s.day has days before 1582-10-15" in refused["error"]
     assert report.exit_code != 0
     assert "/old/" not in (tmp_path / "lake" / "_coldframe" / "safe-to-delete.txt").read_text()
 
 
-def test_other_targets_have_files_of_their_own(source: Path, tmp_path: Path) -> None:
+def test_other_targets_refuse_the_option_files(source: Path, tmp_path: Path) -> None:
     with pytest.raises(cf.UnsupportedError, match="files of orc in target delta"):
-        moved(source, tmp_path / "lake", to="delta")
+        migrate_orc(source, tmp_path / "lake", to="delta")
 
 
 @pytest.mark.skipif("COLDFRAME_ICEBERG_PYTHON" not in os.environ, reason="needs Iceberg's Spark")
 def test_spark_reads_the_same_rows(source: Path, tmp_path: Path) -> None:
-    moved(source, tmp_path / "lake")
+    migrate_orc(source, tmp_path / "lake")
     metadata = table(tmp_path / "lake")._address.metadata
     python, jar = os.environ["COLDFRAME_ICEBERG_PYTHON"], os.environ["COLDFRAME_ICEBERG_JAR"]
     out = tmp_path / "rows.json"

@@ -1,4 +1,4 @@
-"""Statistics in an Iceberg table's manifests: PyIceberg skips files by them, and none that has a row."""
+"""Statistics in Iceberg manifests: PyIceberg uses them to skip files, but never one with a match."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ COLUMNS: dict[str, tuple[pa.Array, pa.Array, str, str]] = {
 
 
 class Lake:
-    """A table of files of Parquet."""
+    """A table of Parquet files."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -78,7 +78,7 @@ class Lake:
         self.entries: list[Committed] = []
 
     def file(self, table: pa.Table, **checks: Any) -> None:
-        """`checks`: of columns, as they were verified."""
+        """`checks`: the verified bounds of columns."""
         name = f"t/{len(self.entries)}.parquet"
         pq.write_table(table, self.root / name, row_group_size=1)
         size = (self.root / name).stat().st_size
@@ -97,7 +97,7 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path / "lake")
 
 
-def planned(table: Any, filter: str) -> list[str]:
+def planned_files(table: Any, filter: str) -> list[str]:
     return sorted(task.file.file_path[-9:] for task in table.scan(filter).plan_files())
 
 
@@ -107,8 +107,8 @@ def entries(table: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_file_is_skipped_where_it_has_no_row(tmp_path: Path, name: str) -> None:
-    """From a source to the plan of a query, of each type."""
+def test_a_file_without_a_matching_row_is_skipped(tmp_path: Path, name: str) -> None:
+    """From a source to a query plan, for each type."""
     first, second, of_first, of_second = COLUMNS[name]
     estate = Estate(tmp_path)
     estate.orc("t/a", {"x": first})
@@ -151,7 +151,7 @@ def test_counts_and_cut_bounds(lake: Lake) -> None:
     assert (low["cut"], high["cut"]) == (b"a" * 15 + b"\xff", b"b")
     assert (low["list"], high["list"], low["nothing"], high["nothing"]) == (None, None, None, None)
     assert (file.value_counts[ids["nothing"]], file.null_value_counts[ids["nothing"]]) == (2, 2)
-    assert planned(table, "nothing is not null") == []
+    assert planned_files(table, "nothing is not null") == []
     assert len(file.split_offsets) == 2
 
 
@@ -159,14 +159,14 @@ def test_floats_have_bounds_only_where_there_is_no_nan(lake: Lake) -> None:
     schema = pa.schema([("x", pa.float64())])
     lake.file(pa.table({"x": [1.0, NAN]}, schema), x={"nulls": 0, "nans": 1, "min": 1.0, "max": 1.0})
     lake.file(pa.table({"x": [0.0, 2.0]}, schema), x={"nulls": 0, "nans": 0, "min": 0.0, "max": 2.0})
-    lake.file(pa.table({"x": [3.0]}, schema))  # nobody looked
+    lake.file(pa.table({"x": [3.0]}, schema))  # not checked for NaN
     table = lake.register(schema)
     number = table.schema().fields[0].field_id
     assert [file.nan_value_counts.get(number) for file in entries(table)] == [1, 0, None]
     assert [number in file.lower_bounds for file in entries(table)] == [False, True, False]
     assert entries(table)[1].lower_bounds[number] == b"\0" * 7 + b"\x80"  # readers sort -0.0 below 0.0
-    assert planned(table, "x > 5") == ["0.parquet", "2.parquet"]
-    assert planned(table, "x is nan") == ["0.parquet", "2.parquet"]
+    assert planned_files(table, "x > 5") == ["0.parquet", "2.parquet"]
+    assert planned_files(table, "x is nan") == ["0.parquet", "2.parquet"]
 
 
 def test_values_beyond_pythons_calendar_have_bounds(lake: Lake) -> None:
@@ -177,17 +177,17 @@ def test_values_beyond_pythons_calendar_have_bounds(lake: Lake) -> None:
     lake.file(pa.table(columns))
     table = lake.register(pa.table(columns).schema)
     (file,) = entries(table)
-    assert [int.from_bytes(one, "little", signed=True) for one in file.lower_bounds.values()] == [
+    assert [int.from_bytes(bound, "little", signed=True) for bound in file.lower_bounds.values()] == [
         -719163,
         -72135596800000000,
     ]
-    assert [int.from_bytes(one, "little", signed=True) for one in file.upper_bounds.values()] == [
+    assert [int.from_bytes(bound, "little", signed=True) for bound in file.upper_bounds.values()] == [
         2932897,
         293402300799999999,
     ]
 
 
-def test_the_tables_properties_say_what_is_measured() -> None:
+def test_table_properties_choose_the_measured_columns() -> None:
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField, StringType
 
@@ -199,7 +199,7 @@ def test_the_tables_properties_say_what_is_measured() -> None:
     )
     assert len(measured_columns(schema, {})) == 100
     assert len(measured_columns(schema, {"write.metadata.metrics.max-inferred-column-defaults": "7"})) == 7
-    found = measured_columns(
+    measured = measured_columns(
         schema,
         {
             "write.metadata.metrics.default": "truncate(4)",
@@ -208,6 +208,6 @@ def test_the_tables_properties_say_what_is_measured() -> None:
             "write.metadata.metrics.column.c4": "full",
         },
     )
-    assert len(found) == 128
-    assert [found[name,].width for name in ("a", "c4")] == [4, None]
-    assert [found[name,].has_bounds for name in ("a", "c2", "c4")] == [True, False, True]
+    assert len(measured) == 128
+    assert [measured[name,].width for name in ("a", "c4")] == [4, None]
+    assert [measured[name,].has_bounds for name in ("a", "c2", "c4")] == [True, False, True]

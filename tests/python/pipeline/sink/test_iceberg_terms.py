@@ -1,4 +1,4 @@
-"""The transforms of Iceberg in bulk are those of PyIceberg, which takes one value at a time."""
+"""Iceberg's transforms over arrays agree with PyIceberg's, which take a single value."""
 
 from __future__ import annotations
 
@@ -52,29 +52,31 @@ COLUMNS = {
 
 
 def numbers(column: pa.Array) -> list[Any]:
-    """Values as manifests have them."""
+    """Values as manifests store them."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     return (column.cast(pa.int32()) if pa.types.is_date(column.type) else column).to_pylist()
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_each_value_is_pyicebergs(name: str) -> None:
+def test_each_transformed_value_equals_pyicebergs(name: str) -> None:
     column, transforms = COLUMNS[name]
     for transform in transforms:
         term = Term("x", transform)
-        one = transform_of(term).transform(iceberg_type(column.type))
-        assert transformed(term, column).to_pylist() == [one(value) for value in numbers(column)], transform
+        transform_value = transform_of(term).transform(iceberg_type(column.type))
+        assert transformed(term, column).to_pylist() == [
+            transform_value(value) for value in numbers(column)
+        ], transform
 
 
-def test_numbers_without_a_multiple_below_them_are_an_error() -> None:
+def test_truncating_below_the_smallest_number_is_an_error() -> None:
     for kind, lowest in ((pa.int32(), -(2**31)), (pa.int64(), -(2**63))):
         with pytest.raises(pa.ArrowInvalid, match="overflow"):
             transformed(Term("x", "truncate[10]"), pa.array([lowest], kind))
 
 
 def test_terms_are_written_as_in_sql() -> None:
-    found = iceberg_layout(
+    layout = iceberg_layout(
         {
             "partition_by": ["days(ts)", "bucket( 16 , id )", "Truncate(4,name)", "`a (b)`", "hour(at)", "r"],
             "sort_by": ["r", "days(ts) desc", "id ASC NULLS LAST", "name desc nulls first"],
@@ -82,7 +84,7 @@ def test_terms_are_written_as_in_sql() -> None:
             "format_version": 2,
         }
     )
-    assert found == IcebergLayout(
+    assert layout == IcebergLayout(
         (
             Term("ts", "day"),
             Term("id", "bucket[16]"),
@@ -100,7 +102,7 @@ def test_terms_are_written_as_in_sql() -> None:
         5 << 20,
         2,
     )
-    assert [str(term) for term in found.partition_by or ()] == [
+    assert [str(term) for term in layout.partition_by or ()] == [
         "days(ts)",
         "bucket(16, id)",
         "truncate(4, name)",
@@ -130,6 +132,6 @@ def test_terms_are_written_as_in_sql() -> None:
         ({"format_version": True}, "format_version: expected 2 or 3, found True"),
     ],
 )
-def test_what_is_no_layout_is_told(entry: object, message: str) -> None:
+def test_an_invalid_layout_has_a_message(entry: object, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         iceberg_layout(entry)

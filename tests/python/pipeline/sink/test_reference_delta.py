@@ -1,4 +1,4 @@
-"""Delta tables of a migration, judged by Spark with Delta's own reader: see tests/reference/README.md."""
+"""Migrated Delta tables, read by Spark with Delta's own reader: see tests/reference/README.md."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spark_reads(table: Path, *versions: int) -> list[list[Any]]:
 
 
 @pytest.mark.slow
-def test_every_version_reads_as_it_was_meant(tmp_path: Path) -> None:
+def test_every_version_has_its_rows(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     from deltalake import DeltaTable, write_deltalake
 
@@ -44,7 +44,7 @@ def test_every_version_reads_as_it_was_meant(tmp_path: Path) -> None:
 
     def run(*values: int, **options: Any) -> None:
         report = estate.migrate(to="delta", **options)
-        assert (report.exit_code, [one.error for one in report.tables]) == (0, [None])
+        assert (report.exit_code, [table.error for table in report.tables]) == (0, [None])
         meant[DeltaTable(table).version()] = sorted(values)
 
     run(1, 2, 3)
@@ -55,7 +55,7 @@ def test_every_version_reads_as_it_was_meant(tmp_path: Path) -> None:
     estate.orc("t/p=x/2", {"a": [6], "b": ["new"]})
     (estate.source / "t/p=a b%2F/1").unlink()
     run(4, 5, 6, on_vanished="remove")
-    # Others append and compact, a run has nothing to do, then something.
+    # Other writers append and compact; a run has no work, the next one has.
     rows = pa.table({"a": pa.array([7], pa.int64()), "b": ["theirs"], "p": ["x"]})
     write_deltalake(table, rows, mode="append")
     run(4, 5, 6, 7)
@@ -69,7 +69,7 @@ def test_every_version_reads_as_it_was_meant(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wide", [pa.array([70000], pa.int64()), pa.array([0.5])])
 def test_a_table_whose_column_became_wider(tmp_path: Path, wide: pa.Array) -> None:
-    """Small sources share files, which are written once more in the wider type; old versions keep theirs."""
+    """Shared files are rewritten in the wider type; old versions keep their types."""
     pytest.importorskip("deltalake")
     estate = Estate(tmp_path)
     table = estate.target / "t"

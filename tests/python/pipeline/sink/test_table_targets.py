@@ -1,4 +1,4 @@
-"""Delta and Iceberg over migrated files: a version is exactly the difference; others' versions are theirs."""
+"""Delta and Iceberg over migrated files: a version is exactly the difference between two runs."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ class Lake:
         if self.kind == "delta":
             from deltalake import DeltaTable
 
-            found = pa.table(DeltaTable(self.root / "t").to_pyarrow_table())
+            rows = pa.table(DeltaTable(self.root / "t").to_pyarrow_table())
         else:
-            found = self.iceberg().scan().to_arrow()
-        return sorted(found["id"].to_pylist())
+            rows = self.iceberg().scan().to_arrow()
+        return sorted(rows["id"].to_pylist())
 
     def version(self) -> int:
-        """The newest one."""
+        """The newest version."""
         if self.kind == "delta":
             from deltalake import DeltaTable
 
@@ -92,7 +92,7 @@ class Lake:
         return int(self.iceberg().current_snapshot().snapshot_id)
 
     def at(self, version: int) -> pa.Table:
-        """What a version reads."""
+        """The rows of a version."""
         if self.kind == "delta":
             from deltalake import DeltaTable
 
@@ -100,7 +100,7 @@ class Lake:
         return self.iceberg().scan(snapshot_id=version).to_arrow()
 
     def visible(self) -> list[int]:
-        """As readers of Delta do that know deletion vectors, unlike pyarrow."""
+        """Reads like an engine that supports deletion vectors, unlike pyarrow."""
         from deltalake import DeltaTable, QueryBuilder
 
         table = QueryBuilder().register("t", DeltaTable(self.root / "t"))
@@ -113,7 +113,7 @@ class Lake:
         return open_catalog(str(self.root)).load_table(("migrated", "t"))
 
     def append(self, ids: list[int]) -> None:
-        """What a user does with the table later."""
+        """Changes that another user makes to the table."""
         if self.kind == "delta":
             from deltalake import write_deltalake
 
@@ -137,13 +137,13 @@ def test_files_are_replaced_and_columns_added(lake: Lake) -> None:
     assert lake.ids() == [1, 3, 4]
     wide = pa.schema([*SCHEMA, ("more", pa.string())])
     third = lake.file("d.parquet", [5], wide)
-    facts = lake.register(newer, second, third, schema=wide)
+    summary = lake.register(newer, second, third, schema=wide)
     assert lake.ids() == [1, 3, 4, 5]
-    assert lake.register(newer, second, third, schema=wide) == facts
+    assert lake.register(newer, second, third, schema=wide) == summary
 
 
 def test_checkpoints_of_a_delta_log_are_ten_versions_apart(tmp_path: Path) -> None:
-    """Readers need no file of the log before the last one, which has the statistics of all files, too."""
+    """Readers need no file of the log before the last checkpoint, which has all statistics."""
     pytest.importorskip("deltalake")
     from deltalake import DeltaTable
 
@@ -160,11 +160,11 @@ def test_checkpoints_of_a_delta_log_are_ten_versions_apart(tmp_path: Path) -> No
     for version in range(20):
         (log / f"{version:020}.json").unlink()
     assert lake.ids() == list(range(23))
-    found = pa.table(DeltaTable(lake.root / "t").get_add_actions(flatten=True))
-    assert sorted(found["max.id"].to_pylist()) == list(range(23))
+    actions = pa.table(DeltaTable(lake.root / "t").get_add_actions(flatten=True))
+    assert sorted(actions["max.id"].to_pylist()) == list(range(23))
 
 
-def test_no_version_of_delta_adds_and_removes_one_path(tmp_path: Path) -> None:
+def test_no_delta_version_adds_and_removes_the_same_path(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     lake = Lake(tmp_path / "lake", "delta")
     first, second = lake.file("a b.parquet", [1]), lake.file("b.parquet", [2])
@@ -187,11 +187,11 @@ def test_no_version_of_delta_adds_and_removes_one_path(tmp_path: Path) -> None:
     assert sorted(DeltaTable(lake.root / "t", version=0).to_pyarrow_table()["id"].to_pylist()) == [1, 2]
 
 
-def test_what_others_did_is_left_as_it_is(lake: Lake) -> None:
+def test_versions_of_other_writers_are_not_overwritten(lake: Lake) -> None:
     first = lake.file("a.parquet", [1])
     lake.register(first)
     lake.append([7])
-    # A run with nothing to do says so, one with something to do refuses.
+    # A run without work reports it; a run with work refuses.
     assert lake.register(first)["changed by others"]
     assert lake.ids() == [1, 7]
     with pytest.raises(SchemaError, match="changed by others"):
@@ -199,23 +199,23 @@ def test_what_others_did_is_left_as_it_is(lake: Lake) -> None:
     assert lake.ids() == [1, 7]
 
 
-def test_what_is_new_is_added_to_what_others_did(lake: Lake) -> None:
+def test_new_files_are_added_after_versions_of_other_writers(lake: Lake) -> None:
     first, second = lake.file("a.parquet", [1]), lake.file("b.parquet", [2])
     lake.register(first, second)
     lake.append([7])
     third = lake.file("c.parquet", [3])
     assert lake.register(first, second, third, foreign="append")["changed by others"]
     assert lake.ids() == [1, 2, 3, 7]
-    # A replaced file goes, what others appended stays.
+    # The replaced file is removed; rows of other writers stay.
     newer = lake.file("b2.parquet", [20])
     lake.register(first, newer, third, foreign="append")
     assert lake.ids() == [1, 3, 7, 20]
-    # Once more changes nothing.
+    # A rerun changes nothing.
     lake.register(first, newer, third, foreign="append")
     assert lake.ids() == [1, 3, 7, 20]
 
 
-def test_after_others_have_compacted_new_files_are_added_and_old_ones_stay_away(tmp_path: Path) -> None:
+def test_after_a_foreign_compaction_new_files_are_added_and_old_files_are_not(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     from deltalake import DeltaTable
 
@@ -233,8 +233,8 @@ def test_after_others_have_compacted_new_files_are_added_and_old_ones_stay_away(
     assert lake.ids() == [1, 2, 3]
 
 
-def test_a_table_that_reads_otherwise_is_not_verified(lake: Lake) -> None:
-    """The footers hold other rows than were verified: whoever reads the table has the last word."""
+def test_a_table_with_other_rows_is_not_verified(lake: Lake) -> None:
+    """The footers hold other rows than were verified: the final read of the table decides."""
     first = lake.file("a.parquet", [1, 2])
     more = Part("", "t/a.parquet", 3, first.parts[0].bytes, {"columns": {}}, True)
     with pytest.raises(ColdframeError, match=r"reads 2 rows of .*, but 3 were verified"):
@@ -252,7 +252,7 @@ def test_a_column_that_changed_its_type_is_refused(tmp_path: Path) -> None:
     assert lake.ids() == [1]
 
 
-def test_two_tables_of_one_name_in_the_catalog(tmp_path: Path) -> None:
+def test_two_tables_with_the_same_name_in_the_catalog(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     lake = Lake(tmp_path / "lake", "iceberg")
     first, second = lake.file("a.parquet", [1]), lake.file("b.parquet", [2])
@@ -270,14 +270,14 @@ def test_two_tables_of_one_name_in_the_catalog(tmp_path: Path) -> None:
     assert rows == [[1], [2]]
 
 
-def test_a_file_whose_rows_others_deleted_is_not_replaced(tmp_path: Path) -> None:
-    """No library removes a file with its vector by name: readers had the old rows and the new ones."""
+def test_a_file_with_foreign_deletes_is_not_replaced(tmp_path: Path) -> None:
+    """No library removes a file with its deletion vector: readers would see old and new rows."""
     pytest.importorskip("deltalake")
     lake = Lake(tmp_path / "lake", "delta")
     first, second = lake.file("a.parquet", list(range(5))), lake.file("b.parquet", [7])
     lake.register(first, second)
     delete_by_vector(lake.root / "t", "a.parquet", [1])
-    # What is new beside it is added.
+    # New files are still added.
     third = lake.file("c.parquet", [8])
     lake.register(first, second, third, foreign="append")
     assert sorted(lake.visible()) == [0, 2, 3, 4, 7, 8]
@@ -286,8 +286,8 @@ def test_a_file_whose_rows_others_deleted_is_not_replaced(tmp_path: Path) -> Non
     assert sorted(lake.visible()) == [0, 2, 3, 4, 7, 8]
 
 
-def test_others_are_noticed_when_the_log_has_been_cleaned_up(lake: Lake) -> None:
-    """Log retention and expired snapshots take the versions of others out of the history."""
+def test_other_writers_are_noticed_after_the_log_was_cleaned_up(lake: Lake) -> None:
+    """Log retention and expired snapshots remove other writers' versions from the history."""
     lake.register(lake.file("a.parquet", [1]))
     lake.append([7])
     if lake.kind == "delta":
@@ -299,15 +299,19 @@ def test_others_are_noticed_when_the_log_has_been_cleaned_up(lake: Lake) -> None
             log.unlink()
     else:
         newest = lake.iceberg().current_snapshot().snapshot_id
-        old = [one.snapshot_id for one in lake.iceberg().metadata.snapshots if one.snapshot_id != newest]
+        old = [
+            snapshot.snapshot_id
+            for snapshot in lake.iceberg().metadata.snapshots
+            if snapshot.snapshot_id != newest
+        ]
         lake.iceberg().maintenance.expire_snapshots().by_ids(old).commit()
     with pytest.raises(SchemaError, match="changed by others"):
         lake.register(lake.file("a2.parquet", [2]))
     assert lake.ids() == [1, 7]
 
 
-def test_a_table_whose_log_is_gone_is_not_made_again(lake: Lake) -> None:
-    """What others had deleted would be there again."""
+def test_a_table_whose_log_is_gone_is_not_recreated(lake: Lake) -> None:
+    """Rows that other writers had deleted would come back."""
     first = lake.file("a.parquet", [1])
     lake.register(first)
     if lake.kind == "delta":
@@ -316,7 +320,7 @@ def test_a_table_whose_log_is_gone_is_not_made_again(lake: Lake) -> None:
         (lake.root / "_coldframe" / "iceberg.db").unlink()
     with pytest.raises(SchemaError, match="is gone"):
         lake.register(first)
-    # Other files are another table.
+    # With other files it is another table.
     again = lake.file("b.parquet", [1])
     lake.register(again)
     lake.register(again, lake.file("c.parquet", [2]))
@@ -422,7 +426,7 @@ VALUES: dict[str, Any] = {
 
 @pytest.mark.parametrize(("old", "new"), KINDS, ids=str)
 def test_older_versions_keep_their_types_and_values(lake: Lake, old: pa.DataType, new: pa.DataType) -> None:
-    """There and back again: each version reads what it read when it was the newest."""
+    """Each old version still reads what it read when it was the newest."""
     meant: dict[int, Any] = {}
     for number, kind in enumerate([old, new, old]):
         schema = pa.schema([*SCHEMA, ("v", kind)])
@@ -433,8 +437,8 @@ def test_older_versions_keep_their_types_and_values(lake: Lake, old: pa.DataType
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.int32()])
-def test_a_column_that_no_file_has_goes_and_comes_back(lake: Lake, kind: pa.DataType) -> None:
-    """Each version reads what it read when it was the newest."""
+def test_a_column_that_no_file_has_is_dropped_and_may_come_back(lake: Lake, kind: pa.DataType) -> None:
+    """Each old version still reads what it read when it was the newest."""
     wide = pa.schema([*SCHEMA, ("v", pa.string())])
     back = pa.schema([*SCHEMA, ("v", kind)])
     value: Any = pa.scalar(7).cast(kind).as_py()
@@ -447,11 +451,11 @@ def test_a_column_that_no_file_has_goes_and_comes_back(lake: Lake, kind: pa.Data
     lake.register(narrow, lake.file("3.parquet", [3], back, v=value), schema=back)
     versions[lake.version()] = {2: None, 3: value}
     for version, rows in versions.items():
-        found = lake.at(version).to_pylist()
-        assert {row["id"]: row.get("v") for row in found} == rows
+        old_rows = lake.at(version).to_pylist()
+        assert {row["id"]: row.get("v") for row in old_rows} == rows
 
 
-def test_a_partition_column_does_not_go_in_iceberg(tmp_path: Path) -> None:
+def test_iceberg_does_not_drop_a_partition_column(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     lake = Lake(tmp_path / "lake", "iceberg")
     column = pa.field("p", pa.string())
@@ -478,7 +482,7 @@ def test_a_partition_column_keeps_its_type_in_iceberg(tmp_path: Path) -> None:
     assert lake.ids() == [1]
 
 
-def test_a_file_whose_rows_others_deleted_is_not_replaced_in_iceberg(tmp_path: Path) -> None:
+def test_an_iceberg_file_with_foreign_deletes_is_not_replaced(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     lake = Lake(tmp_path / "lake", "iceberg")
     first, second = lake.file("a.parquet", list(range(5))), lake.file("b.parquet", [7])
@@ -496,7 +500,7 @@ def test_a_file_whose_rows_others_deleted_is_not_replaced_in_iceberg(tmp_path: P
     "name", ["p=a%20b%2Fc/x y+z.parquet", "p=ü%23%3F&/%25.parquet", "p=100%25 [a]/~'a.parquet"]
 )
 def test_names_are_the_same_in_the_log_and_in_the_journal(lake: Lake, name: str) -> None:
-    """Else the migration's own files would be taken for those of others."""
+    """Otherwise the migration would take its own files for another writer's."""
     schema = pa.schema([*SCHEMA, ("p", pa.string())]) if lake.kind == "iceberg" else SCHEMA
     value = pa.scalar(unquote(name.partition("/")[0].partition("=")[2]))
     column = [pa.field("p", pa.string())]

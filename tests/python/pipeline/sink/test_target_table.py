@@ -1,4 +1,4 @@
-"""What a table of a target is now, by its own log: see pipeline/target_table."""
+"""The current state of a target table, by its own log: see pipeline/target_table."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Migrated:
         state, _ = read_state(Destination(str(self.estate.target)))
         return list(differences(self.look(), state))
 
-    def said(self) -> list[tuple[str, str, int]]:
-        return [(one.kind, one.source, one.rows) for one in self.differences()]
+    def summary(self) -> list[tuple[str, str, int]]:
+        return [(difference.kind, difference.source, difference.rows) for difference in self.differences()]
 
     def foreign(self) -> int:
         state, _ = read_state(Destination(str(self.estate.target)))
@@ -53,7 +53,7 @@ class Migrated:
         return open_catalog(str(self.estate.target)).load_table(("migrated", "t"))
 
     def delete(self, condition: str) -> None:
-        """As a user does, by the library: files are rewritten, or taken out."""
+        """Deletes as a user does, with the library: it rewrites or removes files."""
         if self.to == "delta":
             self.delta().delete(condition)
         else:
@@ -66,26 +66,26 @@ def migrated(request: pytest.FixtureRequest, tmp_path: Path) -> Migrated:
 
 
 @pytest.mark.parametrize("to", ["parquet", "orc", "delta", "iceberg"])
-def test_a_table_as_it_was_migrated(tmp_path: Path, to: str) -> None:
+def test_a_table_that_nobody_changed(tmp_path: Path, to: str) -> None:
     migrated = Migrated(tmp_path, to)
-    facts = migrated.look()
-    assert (facts.state, len(facts.files)) == ("there", 2)
+    known = migrated.look()
+    assert (known.state, len(known.files)) == ("there", 2)
     assert migrated.differences() == []
     assert migrated.foreign() == 0
-    if facts.has_log:
-        assert sorted(facts.columns or ()) == ["a", "p"]
-        assert [(file.rows, file.hidden) for file in facts.files] == [(10, 0), (10, 0)]
+    if known.has_log:
+        assert sorted(known.columns or ()) == ["a", "p"]
+        assert [(file.rows, file.hidden) for file in known.files] == [(10, 0), (10, 0)]
 
 
-def test_rows_that_others_deleted_by_writing_a_file_anew(migrated: Migrated) -> None:
+def test_rows_deleted_by_another_writer_who_rewrites_a_file(migrated: Migrated) -> None:
     migrated.delete("a = 3")
-    assert migrated.said() == [("unlisted", "t/p=a b0/1", 10)]
+    assert migrated.summary() == [("unlisted", "t/p=a b0/1", 10)]
     assert migrated.foreign() == 1
 
 
-def test_all_rows_deleted_by_others(migrated: Migrated) -> None:
+def test_all_rows_deleted_by_another_writer(migrated: Migrated) -> None:
     migrated.delete("a >= 0")
-    assert [kind for kind, _, _ in migrated.said()] == ["unlisted", "unlisted"]
+    assert [kind for kind, _, _ in migrated.summary()] == ["unlisted", "unlisted"]
     assert migrated.foreign() == 0
 
 
@@ -93,7 +93,7 @@ def test_rows_that_a_deletion_vector_hides(tmp_path: Path) -> None:
     migrated = Migrated(tmp_path, "delta")
     path = next(add["path"] for add in adds(migrated.table) if "b1/" in add["path"])
     delete_by_vector(migrated.table, path, [2, 5])
-    assert migrated.said() == [("deleted", "t/p=a b1/1", 10)]
+    assert migrated.summary() == [("deleted", "t/p=a b1/1", 10)]
     assert sorted(file.rows or 0 for file in migrated.look().files) == [8, 10]
 
 
@@ -111,19 +111,19 @@ def unpartitioned(root: Path) -> Migrated:
 def test_rows_that_positional_deletes_hide(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     path = next(task.file.file_path for task in migrated.iceberg().scan().plan_files())
-    # The same row twice is one row.
+    # A row that is deleted twice counts once.
     delete_positions(migrated.iceberg(), path, [1, 2])
     delete_positions(migrated.iceberg(), path, [2, 7])
     assert migrated.iceberg().scan().to_arrow().num_rows == 17
     assert sorted(file.rows or 0 for file in migrated.look().files) == [7, 10]
-    assert [kind for kind, _, _ in migrated.said()] == ["deleted"]
+    assert [kind for kind, _, _ in migrated.summary()] == ["deleted"]
 
 
-def test_equality_deletes_hide_nobody_knows_how_many_rows(tmp_path: Path) -> None:
+def test_equality_deletes_hide_an_unknown_number_of_rows(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     delete_equal(migrated.iceberg(), "a", [4])
-    assert [kind for kind, _, _ in migrated.said()] == ["unknown", "unknown"]
-    # What is written after it is not concerned.
+    assert [kind for kind, _, _ in migrated.summary()] == ["unknown", "unknown"]
+    # Equality deletes do not apply to later files.
     migrated.iceberg().append(pa.table({"a": [4]}))
     assert [file.rows for file in migrated.look().files if "/data/" in file.path] == [1]
 
@@ -134,7 +134,7 @@ def test_a_log_that_is_gone(migrated: Migrated) -> None:
     else:
         (migrated.estate.target / "_coldframe" / "iceberg.db").unlink()
     assert migrated.look().state == "gone"
-    assert migrated.said() == [("log gone", "", 20)]
+    assert migrated.summary() == [("log gone", "", 20)]
 
 
 def test_a_log_that_cannot_be_read(migrated: Migrated) -> None:
@@ -144,28 +144,28 @@ def test_a_log_that_cannot_be_read(migrated: Migrated) -> None:
         for file in (migrated.table / "metadata").glob("*.json"):
             file.write_text("{")
     assert migrated.look().state == "unreadable"
-    assert migrated.said() == [("log unreadable", "", 20)]
+    assert migrated.summary() == [("log unreadable", "", 20)]
 
 
-def test_a_column_that_others_dropped(tmp_path: Path) -> None:
+def test_a_column_dropped_by_another_writer(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     with migrated.iceberg().update_schema() as update:
         update.rename_column("a", "b")
-    assert [(one.kind, one.source, one.reason) for one in migrated.differences()] == [
-        ("columns", "", "the table no longer has the columns a")
-    ]
+    assert [
+        (difference.kind, difference.source, difference.reason) for difference in migrated.differences()
+    ] == [("columns", "", "the table no longer has the columns a")]
 
 
 @pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
-def test_files_that_are_gone_or_have_another_length(tmp_path: Path, to: str) -> None:
+def test_files_that_are_missing_or_have_another_length(tmp_path: Path, to: str) -> None:
     migrated = Migrated(tmp_path, to)
     first, second = migrated.estate.files("t")
     first.unlink()
     second.write_bytes(second.read_bytes() + b" ")
-    assert [kind for kind, _, _ in migrated.said()] == ["gone", "resized"]
+    assert [kind for kind, _, _ in migrated.summary()] == ["gone", "resized"]
 
 
-def test_what_others_appended_is_foreign(migrated: Migrated) -> None:
+def test_rows_of_another_writer_are_foreign(migrated: Migrated) -> None:
     rows = pa.table({"a": pa.array([7], pa.int64()), "p": ["x"]})
     if migrated.to == "delta":
         from deltalake import write_deltalake
@@ -173,12 +173,12 @@ def test_what_others_appended_is_foreign(migrated: Migrated) -> None:
         write_deltalake(migrated.table, rows, mode="append")
     else:
         migrated.iceberg().append(rows)
-    assert migrated.said() == []
+    assert migrated.summary() == []
     assert migrated.foreign() == 1
 
 
 def test_a_table_whose_log_cannot_be_read_does_not_end_the_run(migrated: Migrated) -> None:
-    """The others are migrated; of this one nothing is verified."""
+    """The other tables are migrated; this table is not verified."""
     test_a_log_that_cannot_be_read(migrated)
     migrated.estate.orc("u/1", {"a": [1]})
     report = migrated.estate.migrate(to=migrated.to, target_file_bytes=0)

@@ -1,4 +1,4 @@
-"""What lies in a source tree: nothing is passed over in silence."""
+"""The inventory of a source tree lists everything that it skips."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ WAREHOUSE = Path(__file__).parents[3] / "data" / "rcfile" / "warehouse"
 
 
 def unread(inventory: Inventory) -> dict[str, str]:
-    return {one.relative: one.reason for one in inventory.unread}
+    return {file.relative: file.reason for file in inventory.unread}
 
 
-def test_links_and_what_is_no_file_are_listed(tmp_path: Path) -> None:
+def test_links_and_special_files_are_listed(tmp_path: Path) -> None:
     source = tmp_path / "src"
     shutil.copytree(WAREHOUSE / "sales", source / "sales")
     shutil.copytree(WAREHOUSE / "sales", tmp_path / "elsewhere")
@@ -32,13 +32,13 @@ def test_links_and_what_is_no_file_are_listed(tmp_path: Path) -> None:
     os.mkfifo(source / "sales" / "pipe")
     inventory = take_inventory(str(source))
     assert len(inventory.files) == files
-    found = unread(inventory)
-    assert set(found) == {"linked", "sales/lost", "sales/pipe"}
-    assert str(tmp_path / "elsewhere") in found["linked"]
-    assert found["sales/lost"] == "a link that leads nowhere"
+    reasons = unread(inventory)
+    assert set(reasons) == {"linked", "sales/lost", "sales/pipe"}
+    assert str(tmp_path / "elsewhere") in reasons["linked"]
+    assert reasons["sales/lost"] == "a link that leads nowhere"
     report = Report("src", "dst", "parquet", "raise", [], unread=inventory.unread)
     assert report.exit_code == 1
-    assert {one["relative"] for one in report.to_json()["unread"]} == set(found)
+    assert {file["relative"] for file in report.to_json()["unread"]} == set(reasons)
 
 
 def test_a_directory_or_file_that_cannot_be_read_is_listed(
@@ -76,7 +76,7 @@ def test_a_directory_or_file_that_cannot_be_read_is_listed(
 
 
 class Counted(SourceFile):
-    """Counts how often its partition is asked for."""
+    """Counts the calls of `partition`."""
 
     asked = 0
 
@@ -86,7 +86,7 @@ class Counted(SourceFile):
         return super().keys
 
 
-def test_a_table_of_many_files_is_found_in_one_pass() -> None:
+def test_a_table_of_many_files_takes_one_pass() -> None:
     def files(count: int) -> Iterator[SourceFile]:
         for number in range(count):
             yield Counted(f"/src/t/dt={number}/0", f"t/dt={number}/0", 1, 1, "rcfile")
@@ -111,11 +111,11 @@ def test_damaged_and_empty_files_go_to_their_tables() -> None:
         [file("a/x/1", None, 0)],
         [file("a/b/k=1/1", None), file("c/0", None), file("d/0", None)],
     )
-    # An entry for a format has files of that format, and those whose format cannot be told if it says none.
+    # An entry with a format takes files of that format; an entry without takes unrecognised files too.
     tables: dict[str, Table] = {table.name: table for table in find_tables(inventory, specs)}
     assert set(tables) == {"named", "a.x"}
-    assert [one.relative for one in tables["named"].damaged] == ["a/b/k=1/1"]
-    assert [one.relative for one in tables["a.x"].empty] == ["a/x/1"]
+    assert [file.relative for file in tables["named"].damaged] == ["a/b/k=1/1"]
+    assert [file.relative for file in tables["a.x"].empty] == ["a/x/1"]
     specs = [TableSpec("named", "a/b"), TableSpec("lost", "c")]
     tables = {table.name: table for table in find_tables(inventory, specs)}
-    assert [one.relative for one in tables["lost"].damaged] == ["c/0"]
+    assert [file.relative for file in tables["lost"].damaged] == ["c/0"]

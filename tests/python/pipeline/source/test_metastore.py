@@ -1,4 +1,4 @@
-"""The reader of Hive metastores: beside one of Hive's own, and before servers that are none."""
+"""The reader of Hive metastores, against Hive's own server and against broken ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from coldframe.pipeline.source import registered
 from coldframe.pipeline.source.selection import Selection
 
 pytest.importorskip("thrift")
-# pyiceberg brings Hive's generated code along: another reader and writer of the same messages.
+# pyiceberg includes Hive's generated code: a second implementation of the same messages.
 hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
 types = importlib.import_module("hive_metastore.ttypes")
 
@@ -60,11 +60,11 @@ def new_table(
     return records.table(name, sd, [(key, "string") for key in keys], kind, **parameters)
 
 
-# Servers that are almost a metastore, or not at all.
+# Servers that imitate a metastore, or are none.
 
 
 class Handler:
-    """What a metastore says, out of this process."""
+    """A metastore inside this process."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -88,8 +88,8 @@ class Handler:
         return [self.tables[name] for name in names]
 
     def get_table_objects_by_name_req(self, request: Any) -> Any:
-        found = self.get_table_objects_by_name(request.dbName, request.tblNames)
-        return types.GetTablesResult(tables=found)
+        tables = self.get_table_objects_by_name(request.dbName, request.tblNames)
+        return types.GetTablesResult(tables=tables)
 
     def get_table(self, database: str, name: str) -> Any:
         if name in self.refused:
@@ -106,11 +106,11 @@ class Handler:
     def get_partitions_by_names(self, database: str, table: str, names: list[str]) -> list[Any]:
         self.calls.append(f"{len(names)} partitions")
         values = [[name.split("/")[0][2:], "a/b"] for name in names]
-        return [new_partition(table, one, storage(f"/x/{one[0]}", RC), numRows="7") for one in values]
+        return [new_partition(table, value, storage(f"/x/{value[0]}", RC), numRows="7") for value in values]
 
     def get_partitions_by_names_req(self, request: Any) -> Any:
-        found = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
-        return types.GetPartitionsByNamesResult(partitions=found)
+        partitions = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
+        return types.GetPartitionsByNamesResult(partitions=partitions)
 
 
 NEW = ("get_table_req", "get_table_objects_by_name_req", "get_partitions_by_names_req")
@@ -119,7 +119,7 @@ OLD = ("get_table", "get_table_objects_by_name", "get_partitions_by_names")
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts a server for one client, which ends with its connection."""
+    """Starts a server for a single client; it stops when the client disconnects."""
     started: list[tuple[Any, threading.Thread]] = []
 
     def start(handler: Handler, without: tuple[str, ...]) -> str:
@@ -130,12 +130,12 @@ def serve() -> Iterator[Callable[..., str]]:
         listening = TServerSocket("127.0.0.1", port)
         listening.listen()
 
-        def one_client() -> None:
+        def serve_client() -> None:
             client = listening.accept()
             if client is not None:
                 talk(processor, client)
 
-        thread = threading.Thread(target=one_client, daemon=True)
+        thread = threading.Thread(target=serve_client, daemon=True)
         thread.start()
         started.append((listening, thread))
         return f"thrift://127.0.0.1:{port}"
@@ -166,7 +166,7 @@ def test_old_and_new_servers_are_read_alike(serve: Callable[..., str], without: 
         assert len(tables) == 231
         *_, last = tables
         assert last == HiveTable("default", "t229", "EXTERNAL_TABLE", "/x", ORC, (), {"EXTERNAL": "TRUE"}, {})
-        parts = next(one for one in tables if one.name == "parts")
+        parts = next(table for table in tables if table.name == "parts")
         assert isinstance(parts, HiveTable)
         assert (parts.keys, parts.location) == (("p", "q"), None)
         partitions = list(metastore.partitions(parts))
@@ -179,15 +179,15 @@ def test_old_and_new_servers_are_read_alike(serve: Callable[..., str], without: 
 
 
 @pytest.mark.parametrize("without", [NEW, OLD])
-def test_a_table_that_is_refused_keeps_nobody_back(
+def test_a_refused_table_does_not_hide_the_others(
     serve: Callable[..., str], without: tuple[str, ...]
 ) -> None:
     handler = Handler()
     handler.refused = {"t117"}
     with Metastore(serve(handler, without)) as metastore:
         tables = list(metastore.tables("default"))
-    refused = [one for one in tables if isinstance(one, Refused)]
-    assert [one.name for one in refused] == ["t117"]
+    refused = [table for table in tables if isinstance(table, Refused)]
+    assert [table.name for table in refused] == ["t117"]
     assert refused[0].reason.endswith(": not t117")
     assert len(tables) == 231
     handler.closed = {"default"}
@@ -200,7 +200,7 @@ def test_a_table_that_is_refused_keeps_nobody_back(
 
 @pytest.fixture
 def answering() -> Iterator[Callable[[bytes], str]]:
-    """Starts servers that answer whatever they are asked with some bytes, and hang up."""
+    """Starts servers that answer every request with fixed bytes, and hang up."""
     listening: list[socket.socket] = []
 
     def start(answer: bytes) -> str:
@@ -252,7 +252,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", list(NONSENSE))
-def test_nonsense_ends_a_run_before_it_begins(
+def test_a_malformed_answer_ends_the_run_before_it_begins(
     what: str, answering: Callable[[bytes], str], tmp_path: Path
 ) -> None:
     estate = Estate(tmp_path)
@@ -263,7 +263,7 @@ def test_nonsense_ends_a_run_before_it_begins(
     assert not estate.target.exists()
 
 
-def test_an_answer_that_does_not_come(
+def test_a_missing_answer_times_out(
     answering: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.2)
@@ -273,7 +273,7 @@ def test_an_answer_that_does_not_come(
             metastore.databases()
 
 
-def test_nobody_is_there(tmp_path: Path, serve: Callable[..., str]) -> None:
+def test_an_unreachable_server(tmp_path: Path, serve: Callable[..., str]) -> None:
     estate = Estate(tmp_path)
     estate.orc("t/a", {"a": [1]})
     url = f"thrift://127.0.0.1:{free_port()}"
@@ -284,14 +284,14 @@ def test_nobody_is_there(tmp_path: Path, serve: Callable[..., str]) -> None:
         with pytest.raises(ColdframeError, match=f"metastore {url} cannot be reached: Connection refused"):
             run()
     assert not estate.target.exists()
-    # Of several the first one that answers.
+    # Of several addresses, the first that answers is used.
     there = serve(Handler(), ())
     with Metastore(f"{url},{there}") as metastore:
         assert metastore.uri == there
         assert metastore.databases() == ["default"]
 
 
-def test_the_next_one_answers_when_one_goes_away(
+def test_the_next_server_is_used_when_a_server_disconnects(
     serve: Callable[..., str], answering: Callable[[bytes], str]
 ) -> None:
     there = serve(Handler(), ())
@@ -299,23 +299,23 @@ def test_the_next_one_answers_when_one_goes_away(
         assert metastore.databases() == ["default"]
         assert metastore.uri == there
     gone, nobody = answering(b""), f"thrift://127.0.0.1:{free_port()}"
-    told = f"metastore {gone}: get_all_databases: it closed.*; metastore {nobody} cannot be reached"
-    with Metastore(f"{gone},{nobody}") as metastore, pytest.raises(ColdframeError, match=told):
+    message = f"metastore {gone}: get_all_databases: it closed.*; metastore {nobody} cannot be reached"
+    with Metastore(f"{gone},{nobody}") as metastore, pytest.raises(ColdframeError, match=message):
         metastore.databases()
 
 
-def test_a_change_is_not_made_twice(answering: Callable[[bytes], str]) -> None:
+def test_a_change_is_not_repeated_on_the_next_server(answering: Callable[[bytes], str]) -> None:
     gone = answering(b"")
     with MetastoreWriter(f"{gone},thrift://127.0.0.1:{free_port()}") as writer:
-        with pytest.raises(ColdframeError, match=f"metastore {gone}: create_table: it closed") as told:
+        with pytest.raises(ColdframeError, match=f"metastore {gone}: create_table: it closed") as raised:
             writer.create(Definition("default", "t"))
-        assert "cannot be reached" not in str(told.value)
+        assert "cannot be reached" not in str(raised.value)
 
 
 def test_addresses() -> None:
     assert addresses("thrift://a, thrift://b:1/") == [("a", 9083, ""), ("b", 1, "")]
     assert addresses("thrift://[::1]:7") == [("::1", 7, "")]
-    assert [str(one) for one in addresses("thrift://hive@a,thrift://b")] == [
+    assert [str(address) for address in addresses("thrift://hive@a,thrift://b")] == [
         "thrift://hive@a:9083",
         "thrift://b:9083",
     ]
@@ -333,7 +333,7 @@ def test_addresses() -> None:
             addresses(wrong)
 
 
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defined.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
         UnsupportedError, match=r"without the package thrift; pip install 'coldframe\[hive\]'"
@@ -341,17 +341,17 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         registered.read_registered("thrift://h:1", "/wh", Selection())
 
 
-def test_the_command_line_does_not_load_it() -> None:
+def test_the_command_line_does_not_import_the_metastore_client() -> None:
     code = "import sys, coldframe.cli, coldframe.pipeline; sys.exit('thrift' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# Hive's own.
+# Hive's own server.
 
 
 @pytest.fixture
 def writer(hive_server: HiveMetastore) -> Iterator[Any]:
-    """A client that registers tables; they are gone with the test."""
+    """A client that registers tables, which the test drops at its end."""
     with hive_client(hive, hive_server.port) as client:
         yield client
         for name in client.get_all_tables("default"):
@@ -403,38 +403,40 @@ def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, wri
         assert report.metastore is not None
         assert (report.metastore.tables, report.metastore.partitions) == (4, 3)
         assert (report.metastore.compared, report.metastore.agreed) == (5, 5)
-        assert [str(one) for one in report.metastore.findings] == [
+        assert [str(finding) for finding in report.metastore.findings] == [
             f"default.acid: {estate.source}/acid holds no files"
         ]
-    (told,) = [str(one) for table in report.tables for one in table.metastore]
-    assert told == "default.events: rcfile by the metastore, orc by its bytes"
+    (message,) = [str(finding) for table in report.tables for finding in table.metastore]
+    assert message == "default.events: rcfile by the metastore, orc by its bytes"
 
 
 @pytest.mark.slow
-def test_a_metastore_that_does_not(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
+def test_a_metastore_that_disagrees(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
     lost = storage(f"file:{estate.source}/sales/lost")
     writer.add_partitions([new_partition("sales", ["2", "x"], lost, numRows="5")])
-    # Hive makes it.
+    # Hive creates this directory.
     (estate.source / "sales/lost").rmdir()
-    found = dry_run(estate.source, estate.target, Options(metastore=hive_server.url))
-    assert found.exit_code == 1
-    assert found.metastore is not None
+    preview = dry_run(estate.source, estate.target, Options(metastore=hive_server.url))
+    assert preview.exit_code == 1
+    assert preview.metastore is not None
     missing = f"default.sales dt=2/r=x: there is no {estate.source}/sales/lost"
-    assert missing in [str(one) for one in found.metastore.findings]
+    assert missing in [str(finding) for finding in preview.metastore.findings]
     report = estate.migrate(metastore=hive_server.url)
     assert report.exit_code == 1
     text = summary(report)
-    told = "default.sales dt=1/r=a/2: 3 rows by the metastore, 2 migrated from sales/dt=1/r=a%2F2"
-    assert f"  not as the metastore has it: {told}\n" in text
+    message = "default.sales dt=1/r=a/2: 3 rows by the metastore, 2 migrated from sales/dt=1/r=a%2F2"
+    assert f"  not as the metastore has it: {message}\n" in text
     assert f"not as the metastore has it: {missing}\n" in text
     assert "4 of 5 numbers of rows agree" in text
     assert sorted(estate.values("sales")) == [0, 0, 0, 1, 1, 2]
 
 
 @pytest.mark.slow
-def test_the_command_line_asks_it(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
+def test_the_command_line_compares_with_the_metastore(
+    tmp_path: Path, hive_server: HiveMetastore, writer: Any
+) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
     command = [

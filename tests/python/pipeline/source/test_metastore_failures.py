@@ -1,4 +1,4 @@
-"""A metastore of Hive's own that fails while it is the source: errors in time, and a run that goes on."""
+"""Hive's own metastore fails while it is the source: errors come in time, and a later run goes on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytest.importorskip("thrift")
 
 @pytest.fixture
 def answers(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> int:
-    """How many answers the whole estate takes."""
+    """The number of answers that reading the whole estate takes."""
     mixed(hive_estate)
     with Relay(hive_server.port) as relay:
         dry_run(relay.url, tmp_path / "nowhere")
@@ -31,48 +31,48 @@ def answers(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path)
 
 
 @pytest.mark.parametrize("how", ["dies", "hangs"])
-def test_it_fails_in_the_middle(
+def test_a_failure_in_the_middle_writes_nothing(
     hive_server: HiveMetastore, answers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: How
 ) -> None:
     assert answers > 4
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.5)
-    told = "it closed the connection" if how == "dies" else "no answer for 0 s"
+    message = "it closed the connection" if how == "dies" else "no answer for 0 s"
     for at in range(answers):
         began = time.monotonic()
         with (
             Relay(hive_server.port, how, at) as relay,
-            pytest.raises(ColdframeError, match=f"metastore {relay.url}: get_.*: {told}"),
+            pytest.raises(ColdframeError, match=f"metastore {relay.url}: get_.*: {message}"),
         ):
             migrate(InProcess(), relay.url, tmp_path / "dst")
         assert time.monotonic() - began < 30
-        # Nothing is begun before all is known.
+        # No file is written before all definitions are known.
         assert not (tmp_path / "dst").exists()
     report = migrate(InProcess(), hive_server.url, tmp_path / "dst")
     assert (report.exit_code, report.rows) == (0, 6), summary(report)
-    with Relay(hive_server.port, how, answers - 1) as relay, pytest.raises(ColdframeError, match=told):
+    with Relay(hive_server.port, how, answers - 1) as relay, pytest.raises(ColdframeError, match=message):
         migrate(InProcess(), relay.url, tmp_path / "dst")
-    # By whatever address, it is the same estate.
+    # The address may differ; the estate is the same.
     with Relay(hive_server.port) as relay:
         again = migrate(InProcess(), relay.url, tmp_path / "dst")
     assert (again.exit_code, again.rows) == (0, 6), summary(again)
 
 
-def test_the_next_address_goes_on(hive_server: HiveMetastore, answers: int, tmp_path: Path) -> None:
+def test_the_next_address_continues(hive_server: HiveMetastore, answers: int, tmp_path: Path) -> None:
     for at in range(answers):
         with Relay(hive_server.port, "dies", at) as relay:
             report = migrate(InProcess(), f"{relay.url},{hive_server.url}", tmp_path / str(at))
         assert (report.exit_code, report.rows) == (0, 6), summary(report)
 
 
-def test_one_that_is_slow(hive_server: HiveMetastore, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_metastore(hive_server: HiveMetastore, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 5)
     with Relay(hive_server.port, "trickles") as relay:
-        found = cf.hive_table(f"{hive_server.url}/cold.sales")
-        # One client at a time: the definition alone comes this way.
-        assert cf.hive_table(f"{relay.url}/cold.sales").schema == found.schema
+        table = cf.hive_table(f"{hive_server.url}/cold.sales")
+        # The relay serves a single client: only the definition passes through it.
+        assert cf.hive_table(f"{relay.url}/cold.sales").schema == table.schema
 
 
-def test_commands_say_so(
+def test_commands_report_the_failure(
     hive_server: HiveMetastore, answers: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in ("tables", "migrate", "count"):

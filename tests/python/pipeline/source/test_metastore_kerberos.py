@@ -1,4 +1,4 @@
-"""A metastore of Hive's own that asks for Kerberos, with tickets of Hadoop's KDC."""
+"""Hive's own metastore with Kerberos, and tickets of Hadoop's KDC."""
 
 from __future__ import annotations
 
@@ -73,18 +73,20 @@ def test_definitions_and_a_migration(metastore: HiveMetastore, tmp_path: Path) -
     with MetastoreWriter(url_of(metastore)) as writer:
         table = made(writer, tmp_path / "wh")
         assert len(list(writer.partition_definitions(table))) == 2
-        # More than the server takes in one message.
+        # More names than the server accepts in one message.
         names = ["p=0", *(f"p={number:0200}" for number in range(900))]
-        assert [one.values for one in writer.partition_definitions(table, names)] == [("0",)]
+        assert [partition.values for partition in writer.partition_definitions(table, names)] == [("0",)]
     command = [sys.executable, "-m", "coldframe", "migrate", url_of(metastore), str(tmp_path / "dst")]
     command += ["--master", "in-process"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = pads.dataset(tmp_path / "dst/default/t", format="parquet", partitioning="hive").to_table()
-    assert sorted(found["a"].to_pylist()) == [0, 1]
+    rows = pads.dataset(tmp_path / "dst/default/t", format="parquet", partitioning="hive").to_table()
+    assert sorted(rows["a"].to_pylist()) == [0, 1]
 
 
-def test_who_is_not_known(kdc: Kdc, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_principal_is_refused(
+    kdc: Kdc, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = url_of(metastore)
     plain = url.replace("hive@", "")
     with Metastore(plain) as without, pytest.raises(ColdframeError, match=r"as in thrift://hive@host"):
@@ -108,8 +110,8 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("what", list(ANSWERS))
-def test_answers_that_are_not_kerberos(kdc: Kdc, what: str) -> None:
-    answer, told = ANSWERS[what]
+def test_answers_without_kerberos(kdc: Kdc, what: str) -> None:
+    answer, message = ANSWERS[what]
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def talk() -> None:
@@ -119,11 +121,11 @@ def test_answers_that_are_not_kerberos(kdc: Kdc, what: str) -> None:
                 client.sendall(answer)
 
         threading.Thread(target=talk, daemon=True).start()
-        with pytest.raises(ColdframeError, match=told):
+        with pytest.raises(ColdframeError, match=message):
             Metastore(f"thrift://hive@localhost:{server.getsockname()[1]}")
 
 
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[[str], object] = sasl.importlib.import_module
 
     def missing(name: str) -> object:

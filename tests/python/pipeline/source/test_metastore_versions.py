@@ -59,7 +59,7 @@ def read(target: Path, table: str, **keys: pa.DataType) -> Any:
 
 def written(estate: HiveEstate) -> None:
     """A transactional table of seven writes, of which the fifth was aborted."""
-    columns = [(one.name, KINDS[one.type]) for one in cf.open(ACID).schema]
+    columns = [(column.name, KINDS[column.type]) for column in cf.open(ACID).schema]
     shutil.copytree(ACID, estate.root / "ledger/x")
     storage = estate.storage(columns, ORC, "ledger")
     estate.table("ledger", storage, [("p", "int")], kind="MANAGED_TABLE", transactional="true")
@@ -68,11 +68,11 @@ def written(estate: HiveEstate) -> None:
     begun = client.open_txns(types.OpenTxnRequest(num_txns=7, user="u", hostname="h")).txn_ids
     ids = types.AllocateTableWriteIdsRequest(dbName="cold", tableName="ledger", txnIds=begun)
     client.allocate_table_write_ids(ids)
-    for number, one in enumerate(begun, 1):
+    for number, transaction in enumerate(begun, 1):
         if number == 5:
-            client.abort_txn(types.AbortTxnRequest(one))
+            client.abort_txn(types.AbortTxnRequest(transaction))
         else:
-            client.commit_txn(types.CommitTxnRequest(one))
+            client.commit_txn(types.CommitTxnRequest(transaction))
 
 
 def others(estate: HiveEstate) -> None:
@@ -102,7 +102,7 @@ def test_tables_of_every_kind(server: HiveMetastore, estate: HiveEstate, tmp_pat
     assert rows(read(tmp_path / "dst", "managed")) == ["[1]", "[2]"]
 
 
-def test_writes_that_count(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
+def test_valid_writes_are_read(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
     if server.version.startswith("4"):
         pytest.skip("the tables for transactions of Hive 4 are not in its jars")
     written(estate)

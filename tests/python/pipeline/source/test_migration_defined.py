@@ -1,4 +1,4 @@
-"""A migration of what a Hive metastore defines, without a tables.toml."""
+"""Migrations of tables that a Hive metastore defines, without a tables.toml."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def read(target: Path, table: str) -> list[dict[str, Any]]:
     return pads.dataset(target / "cold" / table, format="parquet", partitioning="hive").to_table().to_pylist()
 
 
-def told(report: Any) -> list[str]:
+def findings(report: Any) -> list[str]:
     assert report.metastore is not None
-    return sorted(str(one) for one in report.metastore.findings)
+    return sorted(str(finding) for finding in report.metastore.findings)
 
 
-def test_definitions_are_all_it_needs(
+def test_tables_are_migrated_by_their_definitions_alone(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     orders(hive_estate)
@@ -68,8 +68,8 @@ def test_definitions_are_all_it_needs(
         assert report.metastore is not None
         assert (report.metastore.compared, report.metastore.agreed) == (3, 3)
         assert [table.name for table in report.tables] == ["cold.orders", "cold.plain"]
-    found = sorted((row["id"], row["what"], str(row["dt"]), row["r"]) for row in read(target, "orders"))
-    assert found == [
+    in_target = sorted((row["id"], row["what"], str(row["dt"]), row["r"]) for row in read(target, "orders"))
+    assert in_target == [
         (1, None, "2014-01-01", "a/b"),
         (2, None, "2014-01-01", "a/b"),
         (3, "x", "2014-01-02", "a/b"),
@@ -78,12 +78,14 @@ def test_definitions_are_all_it_needs(
     listed = safe_list.read(str(target / "_coldframe/safe-to-delete.txt"))
     assert len(listed.lines) == 3
     kept = [json.loads(line) for line in (target / "_coldframe/definitions.jsonl").read_text().splitlines()]
-    assert [one["name"] for one in kept] == ["orders", "plain"]
+    assert [table["name"] for table in kept] == ["orders", "plain"]
     assert [len(part["storage"]["columns"]) for part in kept[0]["partitions"]] == [1, 0]
     assert kept[0]["storage"]["serde_properties"] == PIPES
 
 
-def test_what_is_left_out(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_tables_that_cannot_be_migrated_are_left_out_with_a_reason(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     plain(hive_estate)
     storage = hive_estate.storage
     hive_estate.table("notes", storage([("a", "int")], TEXT, "notes"))
@@ -98,7 +100,7 @@ def test_what_is_left_out(hive_server: HiveMetastore, hive_estate: HiveEstate, t
     assert report.exit_code == 1
     assert not report.verified
     root = hive_estate.root
-    assert told(report) == [
+    assert findings(report) == [
         "cold.a_view: left out: a view: it has no rows of its own",
         "cold.nobody: no table of the metastore matches",
         "cold.notes: left out: files of TextInputFormat are not read",
@@ -108,19 +110,23 @@ def test_what_is_left_out(hive_server: HiveMetastore, hive_estate: HiveEstate, t
     ]
     assert [table.name for table in report.tables] == ["cold.plain"]
     assert "cold.notes: left out: files of TextInputFormat are not read" in summary(report)
-    found = dry_run(f"{hive_server.url}/cold", tmp_path / "other", Options(tables=("cold.*", "cold.nobody")))
-    assert found.exit_code == 1
-    assert told(found) == told(report)
+    preview = dry_run(
+        f"{hive_server.url}/cold", tmp_path / "other", Options(tables=("cold.*", "cold.nobody"))
+    )
+    assert preview.exit_code == 1
+    assert findings(preview) == findings(report)
     with pytest.raises(UnsupportedError, match=r"none of its tables: cold\.notes: left out: files of Text"):
         run(hive_server, tmp_path / "third", "/cold.notes")
 
 
-def test_a_view_is_no_fault(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_a_view_does_not_fail_the_run(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     plain(hive_estate)
     hive_estate.table("a_view", hive_estate.storage([("a", "int")], TEXT, None), kind="VIRTUAL_VIEW")
     report = run(hive_server, tmp_path / "dst")
     assert report.exit_code == 0, summary(report)
-    assert told(report) == ["cold.a_view: left out: a view: it has no rows of its own"]
+    assert findings(report) == ["cold.a_view: left out: a view: it has no rows of its own"]
 
 
 def test_missing_unregistered_and_differing(
@@ -153,7 +159,7 @@ def test_missing_unregistered_and_differing(
     ):
         assert line in text
     assert not safe_list.read(str(target / "_coldframe/safe-to-delete.txt")).lines
-    # Hive reads no such folder.
+    # Hive does not read this folder.
     assert {row["id"] for row in read(target, "orders")} == {1, 2, 3}
 
 
@@ -175,7 +181,7 @@ def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate
         run(hive_server, tmp_path / "other", metastore=hive_server.url)
 
 
-def test_a_table_that_nobody_selected_uses_the_same_files(
+def test_an_unselected_table_uses_the_same_files(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     plain(hive_estate)
@@ -183,11 +189,11 @@ def test_a_table_that_nobody_selected_uses_the_same_files(
     for name in ("mine", "theirs"):
         hive_estate.table(name, hive_estate.storage([("a", "bigint")], ORC, "both"))
     report = run(hive_server, tmp_path / "out", only=["cold.plain", "cold.mine"])
-    assert any("cold.mine: left out" in line and "cold.theirs" in line for line in told(report))
+    assert any("cold.mine: left out" in line and "cold.theirs" in line for line in findings(report))
     assert not (tmp_path / "out/cold/mine").exists()
 
 
-def test_a_table_of_sparks_uses_the_same_files(
+def test_a_spark_table_uses_the_same_files(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     plain(hive_estate)
@@ -197,4 +203,4 @@ def test_a_table_of_sparks_uses_the_same_files(
     spark = hive_estate.storage([("a", "bigint")], ORC, "placeholder", path=f"file:{hive_estate.root}/both")
     hive_estate.table("sparks", spark, **{"spark.sql.sources.provider": "orc"})
     report = run(hive_server, tmp_path / "out", only=["cold.plain", "cold.mine"])
-    assert any("cold.mine: left out" in line and "cold.sparks" in line for line in told(report))
+    assert any("cold.mine: left out" in line and "cold.sparks" in line for line in findings(report))

@@ -47,11 +47,11 @@ def listed(target: Path) -> list[str]:
     return sorted(line.path for line in safe_list.read(str(target / "_coldframe/safe-to-delete.txt")).lines)
 
 
-def told(report: Report) -> list[str]:
+def findings(report: Report) -> list[str]:
     assert report.metastore is not None
-    of_tables = [str(one) for table in report.tables for one in table.metastore]
-    found = [*of_tables, *map(str, report.metastore.findings)]
-    return sorted(one for one in found if not one.endswith("holds no files"))
+    of_tables = [str(finding) for table in report.tables for finding in table.metastore]
+    texts = [*of_tables, *map(str, report.metastore.findings)]
+    return sorted(finding for finding in texts if not finding.endswith("holds no files"))
 
 
 SALES = {"dt": pa.date32(), "region": pa.string()}
@@ -68,12 +68,12 @@ def test_partitions_of_every_kind(
         assert report.exit_code == 0, summary(report)
         assert report.verified
         assert rows(read(target, "sales", SALES)) == theirs
-        # The list has the real places, of which an audit finds the sources in the journal.
+        # The list has the real locations, and an audit matches them with the journal.
         files = cf.hive_table(f"{hive_server.url}/cold.sales").files
         assert listed(target) == sorted(files)
         assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
     assert [table.format for table in report.tables] == ["orc, rcfile"]
-    # What a list said of a file does not hold of another one in its place.
+    # A list does not hold for another file at the same path.
     shutil.copy(hive_estate.root / "sales/b/000000_0", hive_estate.root / "sales/a/000000_0")
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 1
 
@@ -100,11 +100,11 @@ def test_a_definition_that_changes_converts_its_files_again(
     assert rows(read(target, "sales", SALES)) == rows(cf.hive_table(f"{hive_server.url}/cold.sales").read())
 
 
-def test_directories_of_transactional_tables(
+def test_transactional_directories(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     live = cf.open(ACID)
-    columns = [(one.name, KINDS[one.type]) for one in live.schema]
+    columns = [(column.name, KINDS[column.type]) for column in live.schema]
     for name, keys in (("whole", []), ("parted", [("p", "int")])):
         place = f"{name}/x" if keys else name
         shutil.copytree(ACID, hive_estate.root / place)
@@ -116,7 +116,7 @@ def test_directories_of_transactional_tables(
     target = tmp_path / "dst"
     report = run(hive_server, target)
     later = "writes later than the metastore knows, in 1 of its directories, such as"
-    assert [text.partition(": whether they are valid")[0] for text in told(report)] == [
+    assert [text.partition(": whether they are valid")[0] for text in findings(report)] == [
         f"cold.parted: {later} {hive_estate.root}/parted/x",
         f"cold.whole: {later} {hive_estate.root}/whole",
     ]
@@ -129,9 +129,9 @@ def test_directories_of_transactional_tables(
     report = run(hive_server, target)
     assert report.exit_code == 0, summary(report)
     assert rows(read(target, "whole")) == rows(live.read())
-    found = read(target, "parted", {"p": pa.int32()})
-    assert set(found["p"].to_pylist()) == {7}
-    assert rows(found.select(live.schema.names)) == rows(live.read())
+    table = read(target, "parted", {"p": pa.int32()})
+    assert set(table["p"].to_pylist()) == {7}
+    assert rows(table.select(live.schema.names)) == rows(live.read())
     assert listed(target) == [f"{hive_estate.root}/{place}" for place in ("parted/x", "whole")]
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
 
@@ -151,14 +151,14 @@ def test_columns_as_hive_has_them(
         hive_estate.file(f"t/p={number}/000000_0", {names[0]: [1, 2], names[1]: [3, 4]}, format="orc")
         before = hive_estate.storage([("a", "bigint"), ("b", "bigint")], ORC, f"t/p={number}")
         hive_estate.partition("t", [str(number)], before)
-    # Hive wrote a column into a partition that is older than it, and answers null: it is kept.
+    # Hive wrote a column into a partition older than the column, and reads null: the column is kept.
     types = pa.schema([("x", pa.int32()), ("b", pa.int64()), ("c", pa.string())])
     newer = {"x": [7], "b": [8], "c": ["kept"]}
     hive_estate.file("t/p=3/000000_0", newer, types, format="rcfile", serde="binary")
     hive_estate.partition(
         "t", ["3"], hive_estate.storage([("a", "int"), ("b", "bigint")], RC_BINARY, "t/p=3")
     )
-    # What the table has no more is kept under its own name.
+    # A column that the table dropped is kept under its own name.
     hive_estate.file("t/p=4/000000_0", {"x": [9], "gone": [1]}, format="orc")
     hive_estate.partition("t", ["4"], hive_estate.storage(columns, ORC, "t/p=4"))
     types = pa.schema([*types, ("dropped", pa.int32())])
@@ -183,7 +183,7 @@ def test_columns_as_hive_has_them(
 def test_files_that_their_definition_does_not_fit(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
-    """Each fails by itself, and none of the table is safe to delete."""
+    """Each file fails alone, and no file of the table is safe to delete."""
     now = [("a", "bigint"), ("b", "string")]
     both = {"a": [1], "b": ["x"]}
     hive_estate.table("t", hive_estate.storage(now, RC_BINARY, "t"), [("p", "int")])
@@ -206,7 +206,7 @@ def test_files_that_their_definition_does_not_fit(
     hive_estate.partition("t", ["7"], hive_estate.storage(now, ORC, "t/p=7"))
     report = run(hive_server, tmp_path / "dst")
     assert report.exit_code == 1
-    failed = {one.source.split("/")[2]: one.error or "" for one in report.failures}
+    failed = {file.source.split("/")[2]: file.error or "" for file in report.failures}
     for place, text in {
         "p=1": "the file has 3 columns, the table's definition names 2",
         "p=2": "its bytes are rcfile, but the metastore has orc",
@@ -217,8 +217,8 @@ def test_files_that_their_definition_does_not_fit(
     }.items():
         assert text in failed.pop(place), place
     assert not failed
-    # Bytes of another format that names its columns are read, and told.
-    assert "cold.t p=3: rcfile by the metastore, orc by its bytes" in told(report)
+    # Files of another format with column names are read, and reported.
+    assert "cold.t p=3: rcfile by the metastore, orc by its bytes" in findings(report)
     assert sorted(read(tmp_path / "dst", "t", {"p": pa.int32()})["p"].to_pylist()) == [0, 3]
     assert not listed(tmp_path / "dst")
 
@@ -232,10 +232,10 @@ def test_a_partition_in_another_format(
     (hive_estate.root / "sales/text/000000_0").write_text("1")
     report = run(hive_server, tmp_path / "dst")
     assert report.exit_code == 1
-    assert told(report) == [
+    assert findings(report) == [
         "cold.sales dt=2015-01-01/region=eu: left out: files of TextInputFormat are not read"
     ]
-    # The others are there, and the table is not whole.
+    # The other partitions are migrated, but the table is incomplete.
     assert report.rows == 6
     assert not listed(tmp_path / "dst")
 
@@ -248,17 +248,17 @@ def test_a_partition_of_another_table_lies_in_the_directory(
     for name in ("inside", "shares", "twice", "apart"):
         hive_estate.table(name, storage(column, ORC, name), [("p", "int")] if name != "shares" else [])
         hive_estate.file(f"{name}/p=1/000000_0", {"a": [1]}, format="orc")
-    # Two partitions of one table in one place; one of another table in the directory of a table ..
+    # Two partitions of a table in the same place; a partition of another table in a table's directory ..
     hive_estate.partition("twice", ["1"], storage(column, ORC, "twice/p=1"))
     hive_estate.partition("twice", ["2"], storage(column, ORC, "twice/p=1"))
     hive_estate.partition("inside", ["1"], storage(column, ORC, "shares/p=1"))
-    # .. and one in that of a table with partitions, whose files are in these.
+    # .. and another inside a partitioned table, but outside of its partitions.
     hive_estate.partition("apart", ["1"], storage(column, ORC, "apart/p=1"))
     hive_estate.file("apart/other/000000_0", {"a": [5]}, format="orc")
     hive_estate.partition("inside", ["2"], storage(column, ORC, "apart/other"))
     root = hive_estate.root
     report = run(hive_server, tmp_path / "dst", only=["cold.shares", "cold.twice", "cold.apart"])
-    assert told(report) == [
+    assert findings(report) == [
         f"cold.shares: left out: its files at {root}/shares may be those of cold.inside",
         f"cold.twice: left out: the files of its partition p=1 at {root}/twice/p=1 may be those of another",
     ]
@@ -284,7 +284,7 @@ def test_other_selections_do_not_lose_tables(
 def test_a_partition_that_was_dropped(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
-    """Its files still lie there, and Hive reads them no more."""
+    """Its files still exist, but Hive no longer reads them."""
     mixed(hive_estate)
     target = tmp_path / "dst"
     run(hive_server, target)
@@ -292,7 +292,7 @@ def test_a_partition_that_was_dropped(
     report = run(hive_server, target)
     assert report.exit_code == 1
     place = f"{hive_estate.root}/sales/b/000000_0"
-    assert told(report) == [f"cold.sales: 1 files in no registered partition, such as {place}"]
+    assert findings(report) == [f"cold.sales: 1 files in no registered partition, such as {place}"]
     assert report.tables[0].vanished == ["cold/sales/dt=2014-01-01/region=eu/000000_0"]
     assert not listed(target)
     run(hive_server, target, on_vanished="remove")
@@ -303,7 +303,7 @@ def test_a_partition_that_was_dropped(
 def test_links(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
     mixed(hive_estate)
     root, target = hive_estate.root, tmp_path / "dst"
-    # A location that is a link is followed; a link below a location is not, and that is told.
+    # A location that is a link is followed; a link below a location is not, and is reported.
     (root / "sales/b").rename(tmp_path / "real")
     (root / "sales/b").symlink_to(tmp_path / "real")
     report = run(hive_server, target)
@@ -313,7 +313,7 @@ def test_links(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
     (root / "sales/b/more").symlink_to(root / "elsewhere/x9")
     report = run(hive_server, target)
     assert report.exit_code == 1
-    assert [one.relative for one in report.unread] == ["cold/sales/dt=2014-01-01/region=eu/more"]
+    assert [file.relative for file in report.unread] == ["cold/sales/dt=2014-01-01/region=eu/more"]
     (root / "sales/b").unlink()
     (root / "sales/b").symlink_to(root / "elsewhere/x9")
     with pytest.raises(cf.UnsupportedError, match="may be those of another"):
@@ -332,7 +332,7 @@ def test_locations_in_several_stores(
         target = tmp_path / "dst"
         moved = {f"file:{hive_estate.root}/elsewhere": "s3a://data/old"}
         for _ in range(2):
-            # Options of one store are none of the others'.
+            # Options of a store do not apply to the other stores.
             own = {"s3": server.options, "hdfs.user": "nobody"}
             report = run(hive_server, target, locations=moved, source_storage_options=own)
             assert report.exit_code == 0, summary(report)
@@ -347,10 +347,10 @@ def test_locations_in_several_stores(
         server.stop()
 
 
-def test_which_writes_count(tmp_path: Path) -> None:
-    """Write 5 is open, then aborted; the truth is what Hive's own reader reads then."""
+def test_rows_of_valid_writes_are_migrated(tmp_path: Path) -> None:
+    """Write 5 is open, then aborted; the expected rows are those Hive's own reader returns then."""
     hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
-    # Its transactions are those of all its tables.
+    # Transactions are numbered across all tables of the metastore.
     server = HiveMetastore(tmp_path / "metastore")
     try:
         if server.version != "2.3":
@@ -363,7 +363,7 @@ def test_which_writes_count(tmp_path: Path) -> None:
 
 def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
     folder = ACID.parent / "hive2_changes"
-    columns = [(one.name, KINDS[one.type]) for one in cf.open(folder).schema]
+    columns = [(column.name, KINDS[column.type]) for column in cf.open(folder).schema]
     shutil.copytree(folder, hive_estate.root / "t")
     storage = hive_estate.storage(columns, ORC, "t")
     storage.numBuckets, storage.bucketCols = 2, [columns[0][0]]
@@ -375,7 +375,7 @@ def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
         client.commit_txn(types.CommitTxnRequest(number))
     target = tmp_path / "dst"
     report = run(hive_server, target)
-    assert told(report) == ["cold.t: 1 writes are open: their rows are not migrated"]
+    assert findings(report) == ["cold.t: 1 writes are open: their rows are not migrated"]
     assert report.exit_code == 1
     assert not listed(target)
     before = cf.open(folder, acid_valid_write_ids="cold.t:7:5:5:").read()
@@ -388,10 +388,10 @@ def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
     assert rows(cf.hive_table(f"{hive_server.url}/cold.t").read()) == rows(truth)
     assert rows(cf.open(folder).read()) != rows(truth)
     assert listed(target) == [f"{hive_estate.root}/t"]
-    # A write that the metastore does not know, such as one that began after it was asked.
+    # A write the metastore does not list, such as a write that began after the request.
     there = hive_estate.root / "t"
     shutil.copytree(there / "delta_0000007_0000007_0000", there / "delta_0000008_0000008_0000")
     report = run(hive_server, target)
-    assert [(one.kind, one.count) for one in report.left_out] == [("later-writes", 1)]
+    assert [(item.kind, item.count) for item in report.left_out] == [("later-writes", 1)]
     assert rows(read(target, "t")) == rows(truth)
     assert not listed(target)

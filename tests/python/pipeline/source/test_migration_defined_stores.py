@@ -1,4 +1,4 @@
-"""One table whose partitions lie on this machine, in HDFS and in S3, migrated into HDFS."""
+"""A table with partitions on this machine, in HDFS and in S3, migrated into HDFS."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_table_in_three_stores(hive_server: HiveMetastore, hive_estate: HiveEs
             if own is None:
                 Path(place).mkdir()
             cf.write(some, f"{place}/000000_0", storage_options=own, **how)
-            # Hive's metastore has no file system for S3 here.
+            # This Hive metastore has no file system for S3.
             location = place.replace("s3://data", f"file:{hive_estate.root}/s3")
             classes = RC_TEXT if number < 2 else ORC
             location = location if ":" in location else f"file:{location}"
@@ -74,15 +74,15 @@ def test_a_table_in_three_stores(hive_server: HiveMetastore, hive_estate: HiveEs
             report = run()
             assert report.exit_code == 0, summary(report)
             assert report.safe_to_delete == 4
-            # Nothing is promised of what nobody could compare.
+            # Files that could not be compared are not listed as safe.
             safe = f"{target}/_coldframe/safe-to-delete.txt"
-            found = audit(before_delete=safe, storage_options=hdfs.options, source_storage_options=options)
-            assert found.exit_code == 0
+            result = audit(before_delete=safe, storage_options=hdfs.options, source_storage_options=options)
+            assert result.exit_code == 0
         stored = [
-            one.path
+            file.path
             for some in open_store(f"{target}/cold/t", hdfs.options).list("", recursive=True)
-            for one in some
-            if one.path.endswith(".parquet")
+            for file in some
+            if file.path.endswith(".parquet")
         ]
         assert sorted({path.partition("/")[0] for path in stored}) == [
             "p=__HIVE_DEFAULT_PARTITION__",

@@ -1,4 +1,4 @@
-"""A migration held against what a Hive metastore has of its source: with plain data."""
+"""Migrations compared with a Hive metastore's row counts and formats; the metastore is plain data."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
         ("gs://b/wh", "gcs://b/wh/t", "t"),
     ],
 )
-def test_locations_are_compared_as_places(root: str, location: str | None, below: str | None) -> None:
+def test_locations_below_a_root(root: str, location: str | None, below: str | None) -> None:
     assert Root(root).relative(location) == below
 
 
-def test_hive_may_know_a_directory_by_a_link(tmp_path: Path) -> None:
+def test_hive_may_name_a_directory_by_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     assert Root(str(tmp_path / "real")).relative(f"file:{tmp_path}/link/t/p=1") == "t/p=1"
@@ -89,8 +89,8 @@ def collected(
     return collect("thrift://h:1", root, tables, lambda _: partitions)
 
 
-def test_what_is_of_concern() -> None:
-    found = collected(
+def test_only_tables_below_the_source_are_compared() -> None:
+    registered = collected(
         "/wh",
         table("plain", "file:/wh/plain", parameters={ROWS: "5", SPARK_ROWS: "4"}),
         table(
@@ -106,18 +106,18 @@ def test_what_is_of_concern() -> None:
         table("nowhere", None),
         Refused("db", "secret", "not for you"),
     )
-    assert [(p.path, p.table, p.rows, p.format) for p in found.places] == [
+    assert [(p.path, p.table, p.rows, p.format) for p in registered.places] == [
         ("plain", "db.plain", (5, 4), "orc"),
         ("spark", "db.spark", (9,), "orc"),
     ]
-    assert list(found.wholes) == []
-    assert (found.report.tables, found.report.partitions) == (2, 0)
-    assert [str(one) for one in found.report.findings] == ["db.secret: not for you"]
-    assert found.report.findings.wrong == 1
+    assert list(registered.wholes) == []
+    assert (registered.report.tables, registered.report.partitions) == (2, 0)
+    assert [str(finding) for finding in registered.report.findings] == ["db.secret: not for you"]
+    assert registered.report.findings.wrong == 1
 
 
 def test_partitions_have_locations_and_formats_of_their_own() -> None:
-    found = collected(
+    registered = collected(
         "/wh",
         table("t", "file:/wh/t", ["dt", "r"], input_format=RC),
         partitions=[
@@ -126,59 +126,61 @@ def test_partitions_have_locations_and_formats_of_their_own() -> None:
             HivePartition(("3", "c"), "file:/archive/x", ORC, {ROWS: "many"}),
         ],
     )
-    assert [(p.path, p.partition, p.rows, p.format) for p in found.places] == [
+    assert [(p.path, p.partition, p.rows, p.format) for p in registered.places] == [
         ("moved/x", "dt=2/r=c", (), "orc"),
         ("t/dt=1/r=a%2Fb", "dt=1/r=a/b", (3,), "rcfile"),
     ]
-    assert [p.path for p in found.wholes] == ["t"]
-    assert found.report.partitions == 3
-    (finding,) = found.report.findings
+    assert [p.path for p in registered.wholes] == ["t"]
+    assert registered.report.partitions == 3
+    (finding,) = registered.report.findings
     assert finding.kind == "elsewhere"
     assert "1 of its partitions lie outside of the source, such as file:/archive/x" in str(finding)
 
 
-def test_a_metastore_without_a_table_here_is_told() -> None:
-    found = collected("/wh", table("t", "hdfs://nn/wh/t"))
-    (finding,) = found.report.findings
+def test_a_metastore_without_tables_below_the_source_is_reported() -> None:
+    registered = collected("/wh", table("t", "hdfs://nn/wh/t"))
+    (finding,) = registered.report.findings
     assert finding.is_wrong
     assert str(finding) == "none of its 1 tables lies below /wh, but elsewhere, such as hdfs://nn/wh/t"
     (finding,) = collected("/wh", table("v", None, kind="VIRTUAL_VIEW")).report.findings
     assert (finding.is_wrong, str(finding)) == (True, "the metastore has no table with files")
 
 
-def test_a_table_that_is_left_out_is_not_asked_for() -> None:
+def test_partitions_of_an_excluded_table_are_not_requested() -> None:
     def refuse(_: HiveTable) -> list[HivePartition]:
         raise AssertionError
 
     left_out = table("t", "/wh/t", ["p"])
-    found = collect("thrift://h:1", "/wh", [left_out], refuse, select([], ["t"]))
-    assert (found.report.tables, list(found.each()), len(found.report.findings)) == (0, [], 0)
+    registered = collect("thrift://h:1", "/wh", [left_out], refuse, select([], ["t"]))
+    assert (registered.report.tables, list(registered.each()), len(registered.report.findings)) == (0, [], 0)
 
 
-def test_an_outlying_partition_may_not_have_been_meant() -> None:
+def test_a_partition_elsewhere_is_wrong_only_without_a_selection() -> None:
     moved = [HivePartition(("1",), "/archive/x", ORC)]
     for selection, wrong in ((select([], []), 1), (select(["2014*"], []), 0)):
-        found = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], lambda _: moved, selection)
-        assert [one.kind for one in found.report.findings] == ["elsewhere"]
-        assert found.report.findings.wrong == wrong
+        registered = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], lambda _: moved, selection)
+        assert [finding.kind for finding in registered.report.findings] == ["elsewhere"]
+        assert registered.report.findings.wrong == wrong
 
 
-def test_partitions_that_are_refused_are_told() -> None:
+def test_refused_partitions_are_reported() -> None:
     def refuse(_: HiveTable) -> list[HivePartition]:
         raise MetastoreRefusal("no")
 
-    found = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], refuse)
-    assert [(one.kind, str(one)) for one in found.report.findings] == [("refused", "db.t: no")]
+    registered = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], refuse)
+    assert [(finding.kind, str(finding)) for finding in registered.report.findings] == [
+        ("refused", "db.t: no")
+    ]
 
 
-# What was found, against what is registered.
+# Migrated rows against registered rows.
 
 
 def report_of(source: str, rows: int, status: str = "converted", **other: Any) -> FileReport:
     return FileReport(source, status, 100, rows, **other)
 
 
-def held(
+def compare(
     registered: Registered,
     files: Sequence[FileReport],
     *,
@@ -204,14 +206,14 @@ def plain(rows: str, **other: Any) -> Registered:
         ([report_of("t/a", 3)], False),
         ([report_of("t/a", 6)], False),
         ([report_of("t/a", 3), report_of("u/b", 2)], False),
-        # Damage explains what it is known to have cost.
+        # Known lost rows explain a difference.
         ([report_of("t/a", 3, "salvaged", damage=[{"rows_lost": 2}])], True),
         ([report_of("t/a", 2, "salvaged", damage=[{"rows_lost": 2}])], False),
         ([report_of("t/a", 3), report_of("t/b", 0, "empty"), report_of("t/c", 2)], True),
     ],
 )
 def test_rows_are_compared(files: Sequence[FileReport], agrees: bool) -> None:
-    report, findings = held(plain("5"), files)
+    report, findings = compare(plain("5"), files)
     assert (report.compared, report.agreed) == (1, int(agrees))
     assert findings.wrong == (not agrees)
     if not agrees:
@@ -230,57 +232,57 @@ def test_rows_are_compared(files: Sequence[FileReport], agrees: bool) -> None:
         [report_of("t/a", 3, "salvaged", damage=[{"rows_lost": None}])],
     ],
 )
-def test_nobody_is_accused_where_the_cause_is_told(files: Sequence[FileReport]) -> None:
-    report, findings = held(plain("5"), files)
+def test_a_difference_with_a_known_cause_is_not_reported(files: Sequence[FileReport]) -> None:
+    report, findings = compare(plain("5"), files)
     assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
 
 
-def test_places_that_could_not_be_read_are_told_once() -> None:
+def test_an_unread_directory_is_not_reported_again() -> None:
     for place in ("t/sub", "t", "."):
         inventory = Inventory("/wh", unread=[Unread(place, "denied")])
-        report, findings = held(plain("5"), [report_of("t/a", 3)], inventory=inventory)
+        report, findings = compare(plain("5"), [report_of("t/a", 3)], inventory=inventory)
         assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("rows", ["0", "-1", "", "five", "1e3"])
-def test_numbers_that_say_nothing_are_not_compared(rows: str) -> None:
-    report, findings = held(plain(rows), [report_of("t/a", 3)])
+def test_meaningless_row_counts_are_not_compared(rows: str) -> None:
+    report, findings = compare(plain(rows), [report_of("t/a", 3)])
     assert (report.compared, len(findings)) == (0, 0)
 
 
-def test_either_number_will_do() -> None:
+def test_a_match_with_either_row_count_is_enough() -> None:
     for rows, agrees in ((5, True), (7, True), (6, False)):
-        found = collected("/wh", table("t", "/wh/t", parameters={ROWS: "5", SPARK_ROWS: "7"}))
-        assert held(found, [report_of("t/a", rows)])[0].agreed == agrees
+        registered = collected("/wh", table("t", "/wh/t", parameters={ROWS: "5", SPARK_ROWS: "7"}))
+        assert compare(registered, [report_of("t/a", rows)])[0].agreed == agrees
 
 
-def test_tables_in_tables() -> None:
-    """Hive does not look into directories unless it is told to: inner files are another table's, or not."""
+def test_nested_tables() -> None:
+    """Hive may or may not read subdirectories: inner files may count for the outer table, too."""
     for rows in (3, 10):
-        found = collected(
+        registered = collected(
             "/wh",
             table("outer", "/wh/t", parameters={ROWS: str(rows)}),
             table("inner", "/wh/t/inner", parameters={ROWS: "7"}),
             table("twin", "/wh/t/inner", parameters={ROWS: "8"}),
         )
-        report, findings = held(found, [report_of("t/a", 3), report_of("t/inner/b", 7)])
-        assert [one.table for one in findings] == ["db.twin"]
+        report, findings = compare(registered, [report_of("t/a", 3), report_of("t/inner/b", 7)])
+        assert [finding.table for finding in findings] == ["db.twin"]
         assert (report.compared, report.agreed) == (3, 2)
 
 
-def test_a_table_of_another_format_is_left_alone() -> None:
+def test_a_table_of_an_unsupported_format_is_not_compared() -> None:
     inventory = Inventory("/wh", unknown=[SourceFile("/wh/t/a", "t/a", 5, 0, None)])
-    report, findings = held(plain("5", input_format=TEXT), [], inventory=inventory)
+    report, findings = compare(plain("5", input_format=TEXT), [], inventory=inventory)
     assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
-    # But not where the metastore says that it is one of ours.
-    report, findings = held(plain("5"), [], inventory=inventory)
+    # But it is where the metastore has a supported format.
+    report, findings = compare(plain("5"), [], inventory=inventory)
     (finding,) = report.findings
     assert (finding.kind, finding.is_wrong) == ("format", True)
 
 
-def test_the_bytes_decide_about_the_format() -> None:
-    for said, kind in ((RC, "orc"), (ORC, "rcfile"), (TEXT, "orc")):
-        report, findings = held(plain("5", input_format=said), [report_of("t/a", 5)], kind=kind)
+def test_the_bytes_decide_the_format() -> None:
+    for input_format, kind in ((RC, "orc"), (ORC, "rcfile"), (TEXT, "orc")):
+        report, findings = compare(plain("5", input_format=input_format), [report_of("t/a", 5)], kind=kind)
         (finding,) = findings
         assert (finding.kind, finding.is_wrong) == ("format", False)
         assert str(finding).endswith(f" by the metastore, {kind} by its bytes")
@@ -295,52 +297,58 @@ def part(value: str, rows: str = "", at: str = "") -> HivePartition:
     return HivePartition((value,), at or f"/wh/t/p={value}", ORC, {ROWS: rows})
 
 
-def test_the_number_of_a_whole_table_is_held_where_partitions_have_none() -> None:
+def test_the_row_count_of_the_table_is_compared_where_partitions_have_none() -> None:
     files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4)]
     for total, agrees in (("7", True), ("8", False)):
-        report, findings = held(partitioned(total, part("1", "3"), part("2")), files)
+        report, findings = compare(partitioned(total, part("1", "3"), part("2")), files)
         assert (report.compared, report.agreed) == (2, 1 + agrees)
-        assert [one.partition for one in findings] == [""] * (not agrees)
-    # Each partition is right: the sum was left behind.
-    assert held(partitioned("8", part("1", "3"), part("2", "4")), files)[0].findings.count == 0
-    # A part of it lies elsewhere.
-    found = partitioned("8", part("1"), part("2"), part("3", at="/wh/moved"))
-    report, findings = held(found, [*files, report_of("moved/a", 1)])
+        assert [finding.partition for finding in findings] == [""] * (not agrees)
+    # Each partition agrees: the table's count is outdated.
+    assert compare(partitioned("8", part("1", "3"), part("2", "4")), files)[0].findings.count == 0
+    # A partition lies elsewhere.
+    registered = partitioned("8", part("1"), part("2"), part("3", at="/wh/moved"))
+    report, findings = compare(registered, [*files, report_of("moved/a", 1)])
     assert (report.compared, len(findings)) == (0, 0)
 
 
-def test_files_of_no_partition_are_told() -> None:
+def test_files_without_a_registered_partition_are_reported() -> None:
     files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4), report_of("t/p=2/b", 1)]
-    _, findings = held(partitioned("3", part("1")), files)
+    _, findings = compare(partitioned("3", part("1")), files)
     (finding,) = findings
     assert finding.kind == "unregistered"
     assert "2 files, 5 rows, in no registered partition, such as t/p=2/a" in str(finding)
 
 
-def test_what_was_left_out_as_asked_is_not_missed() -> None:
-    def found() -> Registered:
+def test_excluded_files_are_not_reported_missing() -> None:
+    def registered() -> Registered:
         return partitioned("", part("1", "3"), part("2", "4"))
 
     files = [report_of("t/p=1/a", 3)]
     inventory = Inventory("/wh")
     inventory.left_out.append("t/p=2/b")
     for selection in (select([], ["p=2"]), select(["t/p=1"], [])):
-        report, findings = held(found(), files, options=Options(selection=selection), inventory=inventory)
+        report, findings = compare(
+            registered(), files, options=Options(selection=selection), inventory=inventory
+        )
         assert (report.compared, len(findings), len(report.findings)) == (1, 0, 0)
-    # Of a directory that is looked into it is not known what was left out.
+    # Within a directory that is read, excluded files are not known.
     files = [report_of("t/p=1/a", 2), report_of("t/p=2/a", 5)]
-    _, findings = held(found(), files, options=Options(selection=select([], ["*.bak"])), inventory=inventory)
-    assert [(one.partition, one.is_wrong) for one in findings] == [("p=1", False), ("p=2", True)]
-    report, findings = held(
-        found(), files[:1], options=Options(selection=select([], ["b"])), inventory=inventory
+    _, findings = compare(
+        registered(), files, options=Options(selection=select([], ["*.bak"])), inventory=inventory
     )
-    assert [(one.kind, one.partition, one.is_wrong) for one in (*findings, *report.findings)] == [
+    assert [(finding.partition, finding.is_wrong) for finding in findings] == [("p=1", False), ("p=2", True)]
+    report, findings = compare(
+        registered(), files[:1], options=Options(selection=select([], ["b"])), inventory=inventory
+    )
+    assert [
+        (finding.kind, finding.partition, finding.is_wrong) for finding in (*findings, *report.findings)
+    ] == [
         ("rows", "p=1", False),
         ("missing", "p=2", True),
     ]
 
 
-def test_there_may_be_any_number_of_findings() -> None:
+def test_any_number_of_findings() -> None:
     findings = Findings()
     for number in range(MAX_SHOWN + 5):
         findings.add(Finding("rows", "db.t", "x", str(number), is_wrong=number % 2 == 0))
@@ -360,11 +368,13 @@ def estate(tmp_path: Path) -> Estate:
 
 
 @pytest.fixture
-def said(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Puts a metastore of plain data in the place of a server."""
+def serve(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Replaces the server by a metastore of plain data."""
     root = estate.source
 
-    def say(sales: dict[str, str], events: str, kind: str = ORC, claim: Mapping[str, str] = CLAIM) -> None:
+    def set_tables(
+        sales: dict[str, str], events: str, kind: str = ORC, claim: Mapping[str, str] = CLAIM
+    ) -> None:
         tables = [
             table("sales", f"file:{root}/sales", ["p"]),
             table("events", f"file:{root}/events", parameters={ROWS: events, **claim}, input_format=kind),
@@ -383,15 +393,15 @@ def said(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr("coldframe.pipeline.read_registered", read)
 
-    return say
+    return set_tables
 
 
 def safe(estate: Estate) -> list[str]:
     return estate.safe()
 
 
-def test_a_migration_that_agrees(estate: Estate, said: Any) -> None:
-    said({"a/1": "3", "2": "2"}, "1")
+def test_a_migration_that_agrees(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "3", "2": "2"}, "1")
     for _ in range(2):
         report = estate.migrate(metastore="thrift://h:1")
         assert report.exit_code == 0
@@ -410,15 +420,15 @@ def test_a_migration_that_agrees(estate: Estate, said: Any) -> None:
     assert "3 of 3 numbers of rows agree" in summary(report)
 
 
-def test_a_difference_is_told_everywhere(estate: Estate, said: Any) -> None:
-    """Also by a later run that has nothing to convert."""
+def test_a_difference_is_in_every_report(estate: Estate, serve: Any) -> None:
+    """Also in a later run without work."""
     assert estate.migrate().exit_code == 0
-    said({"a/1": "4", "2": "2"}, "1")
+    serve({"a/1": "4", "2": "2"}, "1")
     for fresh in (False, True):
         report = estate.migrate(metastore="thrift://h:1", fresh=fresh)
-        told = "db.sales p=a/1: 4 rows by the metastore, 3 migrated from sales/p=a%2F1"
+        message = "db.sales p=a/1: 4 rows by the metastore, 3 migrated from sales/p=a%2F1"
         assert report.exit_code == 1
-        assert f"  not as the metastore has it: {told}" in summary(report)
+        assert f"  not as the metastore has it: {message}" in summary(report)
         assert [table.verified for table in report.tables] == [True, False]
         written = json.loads((estate.target / "_coldframe/report.json").read_text())
         assert written["exit_code"] == 1
@@ -428,18 +438,18 @@ def test_a_difference_is_told_everywhere(estate: Estate, said: Any) -> None:
             "table": "db.sales",
             "partition": "p=a/1",
             "location": "sales/p=a%2F1",
-            "text": told.partition(": ")[2],
+            "text": message.partition(": ")[2],
             "stated": 4,
             "migrated": 3,
             "is_wrong": True,
         }
         page = (estate.target / "_coldframe/report.html").read_text()
         assert "1 difference to the metastore" in page
-        assert told in page
-        assert told in (estate.target / "_coldframe/report/2.html").read_text()
+        assert message in page
+        assert message in (estate.target / "_coldframe/report/2.html").read_text()
         assert safe(estate) == [f"{estate.source}/events/000000_0"]
         assert estate.values("sales") == [1, 2, 3, 4, 5]
-    # It is no part of the journal: without the question there is no answer.
+    # The journal does not keep it: a run without a metastore does not report it.
     assert estate.migrate().exit_code == 0
 
 
@@ -455,9 +465,9 @@ def test_a_difference_is_told_everywhere(estate: Estate, said: Any) -> None:
         ({"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'}, True),
     ],
 )
-def test_a_number_is_as_good_as_its_claim(estate: Estate, said: Any, claim: Any, is_claimed: bool) -> None:
-    """What nobody vouches for is told, where all that is there was read and compared."""
-    said({"a/1": "4", "2": "2"}, "1", ORC, claim)
+def test_a_count_without_a_claim_is_a_note(estate: Estate, serve: Any, claim: Any, is_claimed: bool) -> None:
+    """It is a note only where every file was read back and compared."""
+    serve({"a/1": "4", "2": "2"}, "1", ORC, claim)
     report = estate.migrate(metastore="thrift://h:1")
     (finding,) = report.tables[1].metastore
     assert "4 rows by the metastore, 3 migrated from sales/p=a%2F1" in str(finding)
@@ -465,24 +475,24 @@ def test_a_number_is_as_good_as_its_claim(estate: Estate, said: Any, claim: Any,
     assert (report.exit_code, report.verified, len(safe(estate))) == (
         (1, False, 1) if is_claimed else (0, True, 3)
     )
-    # It is no note where less was compared: nothing was read back.
+    # Without verification, the difference fails the run.
     report = estate.migrate(metastore="thrift://h:1", verify=False, fresh=True)
     assert (report.exit_code, report.verified, safe(estate)) == (1, False, [])
 
 
-def test_the_number_of_sparks_has_no_claim() -> None:
+def test_sparks_row_count_has_no_claim_of_accuracy() -> None:
     for rows, claimed in (({ROWS: "5"}, True), ({SPARK_ROWS: "5"}, False), ({ROWS: "0"}, False)):
         assert claims_to_be_accurate({**rows, **CLAIM}) is claimed
 
 
-def test_rows_that_a_reader_loses_unseen(estate: Estate, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No RCFile says how many rows it has."""
+def test_the_row_count_reveals_lost_rows(estate: Estate, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An RCFile does not state its number of rows."""
     (estate.source / "events/000000_0").unlink()
     estate.rc("events/000000_0", {"a": list(range(70_000))})
     (estate.source / "tables.toml").write_text(
         '[tables.events]\nschema = "a bigint"\nserde = "binary"\n[tables.sales]\n'
     )
-    said({"a/1": "3", "2": "2"}, "70000", RC)
+    serve({"a/1": "3", "2": "2"}, "70000", RC)
 
     def losing(split: Split, batches: Any) -> Any:
         return list(batches)[1:] if "events" in split.path else batches
@@ -493,13 +503,13 @@ def test_rows_that_a_reader_loses_unseen(estate: Estate, said: Any, monkeypatch:
     (finding,) = report.tables[0].metastore
     assert (finding.stated, finding.migrated) == (70_000, 70_000 - 65_536)
     assert (report.exit_code, report.tables[0].verified) == (1, False)
-    # Nobody knows which file it was: all of them, once more.
+    # It is unknown which file lost rows: all are converted again.
     again = estate.migrate(metastore="thrift://h:1", fresh=True)
     assert (again.exit_code, again.verified, len(again.tables[0].metastore)) == (0, True, 0)
 
 
-def test_a_failed_file_is_told_once(estate: Estate, said: Any) -> None:
-    said({"a/1": "3", "2": "2"}, "1")
+def test_a_failed_file_is_reported_once(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "3", "2": "2"}, "1")
     path = estate.source / "sales/p=2/000000_0"
     content = bytearray(path.read_bytes())
     content[8:40] = bytes(32)
@@ -511,16 +521,16 @@ def test_a_failed_file_is_told_once(estate: Estate, said: Any) -> None:
     assert (report.metastore.compared, report.metastore.agreed) == (2, 2)
 
 
-def test_locations_without_files(estate: Estate, said: Any) -> None:
+def test_locations_without_files(estate: Estate, serve: Any) -> None:
     (estate.source / "sales/p=empty").mkdir()
     (estate.source / "sales/p=hollow").mkdir()
     (estate.source / "sales/p=zero").mkdir()
     (estate.source / "sales/p=zero/000000_0").touch()
-    said({"a/1": "3", "2": "2", "gone": "", "empty": "0", "hollow": "6", "zero": "0"}, "1")
+    serve({"a/1": "3", "2": "2", "gone": "", "empty": "0", "hollow": "6", "zero": "0"}, "1")
     report = estate.migrate(metastore="thrift://h:1")
     assert report.exit_code == 1
     assert report.metastore is not None
-    assert [(one.kind, one.partition, one.is_wrong) for one in report.metastore.findings] == [
+    assert [(finding.kind, finding.partition, finding.is_wrong) for finding in report.metastore.findings] == [
         ("empty", "p=empty", False),
         ("missing", "p=gone", True),
         ("rows", "p=hollow", True),
@@ -533,32 +543,32 @@ def test_locations_without_files(estate: Estate, said: Any) -> None:
     assert "there is no" in (estate.target / "_coldframe/report.html").read_text()
 
 
-def test_a_format_that_disagrees_is_no_failure(estate: Estate, said: Any) -> None:
-    said({"a/1": "3", "2": "2"}, "1", RC)
+def test_a_different_format_is_not_a_failure(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "3", "2": "2"}, "1", RC)
     report = estate.migrate(metastore="thrift://h:1")
     assert report.exit_code == 0
     assert report.verified
     assert "  note: db.events: rcfile by the metastore, orc by its bytes" in summary(report)
 
 
-def test_a_dry_run_looks_at_what_is_there(estate: Estate, said: Any) -> None:
-    said({"a/1": "99", "2": "2", "gone": "1"}, "1", RC)
-    found = dry_run(estate.source, estate.target, Options(metastore="thrift://h:1"))
-    assert found.exit_code == 1
-    text = preview_text(found)
+def test_a_dry_run_checks_formats_and_locations(estate: Estate, serve: Any) -> None:
+    serve({"a/1": "99", "2": "2", "gone": "1"}, "1", RC)
+    preview = dry_run(estate.source, estate.target, Options(metastore="thrift://h:1"))
+    assert preview.exit_code == 1
+    text = preview_text(preview)
     assert f"not as the metastore has it: db.sales p=gone: there is no {estate.source}/sales/p=gone" in text
     assert "  note: db.events: rcfile by the metastore, orc by its bytes" in text
     assert "99" not in text
-    assert json.loads(json.dumps(found.to_json()))["metastore"]["findings_count"] == 1
+    assert json.loads(json.dumps(preview.to_json()))["metastore"]["findings_count"] == 1
     assert not estate.target.exists()
-    said({"a/1": "99", "2": "2"}, "1")
+    serve({"a/1": "99", "2": "2"}, "1")
     assert dry_run(estate.source, estate.target, Options(metastore="thrift://h:1")).exit_code == 0
     without = dry_run(estate.source, estate.target, Options())
     assert (without.metastore, without.to_json()["metastore"]) == (None, None)
 
 
-def test_a_transactional_directory_is_one_source(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left after updates and deletes is what the metastore counts."""
+def test_a_transactional_directory_is_a_source(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metastore counts the rows that remain after updates and deletes."""
     for place in ("acid", "parts/p=1"):
         shutil.copytree(DATA / "orc" / "files" / "acid_table", estate.source / place)
     (estate.source / "tables.toml").write_text(
@@ -571,15 +581,17 @@ def test_a_transactional_directory_is_one_source(estate: Estate, monkeypatch: py
             table("parts", f"file:{estate.source}/parts", ["p"], parameters={"transactional": "true"}),
         ]
         parts = [HivePartition(("1",), f"file:{estate.source}/parts/p=1", ORC, {ROWS: str(rows), **CLAIM})]
-        found = collect("thrift://h:1", str(estate.source), tables, lambda _, parts=parts: parts)
-        monkeypatch.setattr("coldframe.pipeline.read_registered", lambda *_, found=found: found)
+        registered = collect("thrift://h:1", str(estate.source), tables, lambda _, parts=parts: parts)
+        monkeypatch.setattr(
+            "coldframe.pipeline.read_registered", lambda *_, registered=registered: registered
+        )
         report = estate.migrate(metastore="thrift://h:1")
         assert report.metastore is not None
         assert (report.metastore.compared, report.metastore.agreed) == (2, agreed)
         assert report.exit_code == (agreed == 0)
 
 
-def test_a_report_without_a_metastore_says_so() -> None:
+def test_a_report_without_a_metastore() -> None:
     report = Report("/s", "/t", "parquet", "raise", [])
     assert report.to_json()["metastore"] is None
     assert "metastore" not in summary(report)

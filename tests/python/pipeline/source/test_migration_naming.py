@@ -1,4 +1,4 @@
-"""Paths and names of tables in the target: given once, whatever comes later."""
+"""Paths and names of tables in the target stay as they were first given."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ def estate(tmp_path: Path) -> Estate:
     return Estate(tmp_path)
 
 
-def test_an_older_partition_in_another_format_swaps_no_names(estate: Estate) -> None:
+def test_an_older_partition_in_another_format_does_not_swap_names(estate: Estate) -> None:
     for number in range(3):
         estate.orc(f"sales/dt=2/{number}", {"a": [number]})
     assert estate.migrate().exit_code == 0
     assert estate.values("sales") == [0, 1, 2]
-    # It sorts before the others.
+    # This partition sorts before the others.
     estate.rc("sales/dt=1/old", {"a": [b"x"]})
-    found = dry_run(estate.source, estate.target, Options(untyped=True))
-    assert {one.path: one.format for one in found.tables} == {"sales": "orc", "sales__rcfile": "rcfile"}
+    preview = dry_run(estate.source, estate.target, Options(untyped=True))
+    assert {table.path: table.format for table in preview.tables} == {
+        "sales": "orc",
+        "sales__rcfile": "rcfile",
+    }
     report = estate.migrate(untyped=True)
     assert report.exit_code == 0
     assert estate.values("sales") == [0, 1, 2]
     assert estate.values("sales__rcfile", "_c0") == [b"x"]
     assert sorted(table.name for table in report.tables) == ["sales", "sales__rcfile"]
-    # Nor does a run that takes one of them alone.
+    # A run over a single format does not swap them either.
     assert estate.migrate(untyped=True, include=["sales/dt=1"]).exit_code == 0
     estate.rc("sales/dt=3/new", {"a": [b"y"]})
     report = estate.migrate(untyped=True, include=["sales/dt=3"])
@@ -40,7 +43,7 @@ def test_an_older_partition_in_another_format_swaps_no_names(estate: Estate) -> 
     assert estate.values("sales__rcfile", "_c0") == [b"x", b"y"]
 
 
-def test_the_first_portion_has_the_name(estate: Estate) -> None:
+def test_the_first_migrated_format_keeps_the_name(estate: Estate) -> None:
     estate.orc("sales/dt=2/1", {"a": [1]})
     estate.rc("sales/dt=1/1", {"a": [b"x"]})
     assert estate.migrate(include=["sales/dt=2"]).exit_code == 0
@@ -49,7 +52,7 @@ def test_the_first_portion_has_the_name(estate: Estate) -> None:
     assert estate.values("sales") == [1]
 
 
-def test_a_state_that_did_not_write_formats_down_is_understood(estate: Estate) -> None:
+def test_a_state_without_formats_is_understood(estate: Estate) -> None:
     estate.orc("sales/dt=2/1", {"a": [1]})
     assert estate.migrate().exit_code == 0
     for segment in (estate.target / "_coldframe/state").iterdir():
@@ -64,8 +67,8 @@ def test_a_state_that_did_not_write_formats_down_is_understood(estate: Estate) -
     assert estate.values("sales__rcfile", "_c0") == [b"x"]
 
 
-def test_a_table_that_was_written_anew_in_another_format_is_the_same_table(estate: Estate) -> None:
-    """ALTER TABLE .. SET FILEFORMAT, INSERT OVERWRITE: its rows are not doubled under another name."""
+def test_a_table_rewritten_in_another_format_is_the_same_table(estate: Estate) -> None:
+    """ALTER TABLE .. SET FILEFORMAT, INSERT OVERWRITE: rows are not doubled under another name."""
     estate.rc("t/1", {"a": [b"x"]})
     assert estate.migrate(untyped=True).exit_code == 0
     shutil.rmtree(estate.source / "t")
@@ -77,7 +80,7 @@ def test_a_table_that_was_written_anew_in_another_format_is_the_same_table(estat
     assert len(estate.files("t")) == 1
 
 
-def test_a_name_that_was_given_is_not_given_to_another(estate: Estate) -> None:
+def test_a_used_name_is_not_given_to_another_table(estate: Estate) -> None:
     estate.orc("a/b/1", {"a": [1]})
     first = estate.migrate()
     estate.orc("a.b/1", {"a": [2]})
@@ -87,7 +90,7 @@ def test_a_name_that_was_given_is_not_given_to_another(estate: Estate) -> None:
     assert names["a/b"] == "a.b"
     assert len(set(names.values())) == 2
     assert (estate.values("a/b"), estate.values("a.b")) == ([1], [2])
-    # An entry names it otherwise: where it lies stays.
+    # An entry may rename it: its path stays.
     (estate.source / "tables.toml").write_text('[tables.mine]\npath = "a/b"\n')
     third = {table.path: table.name for table in estate.migrate().tables}
     assert third["a/b"] == "mine"

@@ -1,4 +1,4 @@
-"""Columns that a table's property has Hive find by their positions: judged by Spark with Hive support."""
+"""Tables whose property makes Hive match columns by position; Spark with Hive is the reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILES: list[dict[str, Any]] = [
 
 
 def fill(estate: HiveEstate, name: str, *files: dict[str, Any], **properties: str) -> None:
-    """A table with a partition for each of some files."""
+    """A table with a partition for each file."""
     estate.table(name, estate.storage(COLUMNS, ORC, name), [("p", "int")], **properties)
     for number, rows in enumerate(files):
         folder = f"{name}/p={number}"
@@ -37,15 +37,15 @@ def fill(estate: HiveEstate, name: str, *files: dict[str, Any], **properties: st
 
 
 def by_spark(spark: Any, name: str) -> list[tuple[Any, ...]]:
-    found = spark.table(f"cold.{name}").select("a", "b", "c", "p").collect()
-    return sorted((tuple(row) for row in found), key=repr)
+    rows = spark.table(f"cold.{name}").select("a", "b", "c", "p").collect()
+    return sorted((tuple(row) for row in rows), key=repr)
 
 
 def plain(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values()) for row in table.select(["a", "b", "c", "p"]).to_pylist()), key=repr)
 
 
-def test_a_table_says_by_what_its_columns_are_found(
+def test_a_property_matches_columns_by_position(
     hive_server: HiveMetastore, hive_spark: Any, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     fill(hive_estate, "forced", *FILES, **FORCED)
@@ -54,7 +54,7 @@ def test_a_table_says_by_what_its_columns_are_found(
     assert (9, None, None, 3) in expected
     table = cf.hive_table(f"{hive_server.url}/cold.forced")
     assert plain(table.read()) == expected
-    # The filter is about the table's columns, not about those of the file that have their names.
+    # The filter applies to the table's columns, not to equally named columns of the file.
     some = [row for row in expected if row[:2] in ((2, 4), (5, 6))]
     assert plain(table.read(filter="a >= 2 and b < 8")) == some
     target = tmp_path / "dst"
@@ -71,7 +71,7 @@ def test_a_table_says_by_what_its_columns_are_found(
     assert plain(cf.hive_table(f"{hive_server.url}/cold.named").read()) == named
 
 
-def test_what_is_not_found_by_position(
+def test_columns_that_cannot_be_matched_by_position(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     fill(hive_estate, "longer", {"a": [1], "b": [2], "c": ["x"], "d": [3]}, **FORCED)
@@ -83,11 +83,11 @@ def test_what_is_not_found_by_position(
     assert failed.source == "cold/longer/p=0/000000_0"
     assert "the file has 4 columns, the table's definition names 3" in str(failed.error)
     assert report.metastore is not None
-    assert [str(one) for one in report.metastore.findings] == [
+    assert [str(finding) for finding in report.metastore.findings] == [
         "cold.deep: left out: its orc.force.positional.evolution.level is about fields of structs",
     ]
     address = f"{hive_server.url}/cold."
-    # As in Hive, what comes behind the table's columns is not seen.
+    # As in Hive, columns after the table's last column are not read.
     assert plain(cf.hive_table(f"{address}longer").read()) == [(1, 2, "x", 0)]
     with pytest.raises(SchemaError, match="p has a partition column's name"):
         cf.hive_table(f"{address}taken").read()

@@ -1,4 +1,4 @@
-"""What migrate proposes for files that know no types: which SerDe wrote them is read off their cells."""
+"""Proposed entries for files without types: the SerDe is guessed from their cells."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_the_serde_is_guessed_and_both_readings_are_shown(
     text = proposed(estate)
     assert f'serde = "{serde}"   # by the first rows; or "{other}"' in text
     assert [line for line in text.splitlines() if line.startswith("# row")] == shown
-    # What was proposed is an entry that works.
+    # The proposed entry works.
     start, end = text.index("[tables"), text.index("\n\nor migrate")
     (estate.source / "tables.toml").write_text(text[start:end])
     assert estate.migrate().exit_code == 0
     assert sorted(map(str, estate.read("db/t")["_c1"].to_pylist())) == ["None", "x", "y"]
 
 
-def test_where_the_cells_do_not_tell_the_user_is_asked(estate: Estate) -> None:
+def test_the_user_is_asked_where_the_cells_fit_both_serdes(estate: Estate) -> None:
     rc(estate, "t/1", "text", {"a": ["x", "y"]})
     text = proposed(estate)
     assert 'serde = "?"' in text
@@ -64,7 +64,7 @@ def test_where_the_cells_do_not_tell_the_user_is_asked(estate: Estate) -> None:
     assert 'expected "text" or "binary"' in str(report.failures[0].error)
 
 
-def test_an_entry_of_a_directory_with_two_formats_says_its_format(estate: Estate) -> None:
+def test_an_entry_for_a_directory_of_two_formats_names_its_format(estate: Estate) -> None:
     rc(estate, "t/1", "text", ROWS)
     estate.orc("t/2", {"a": [1]})
     assert 'format = "rcfile"' in proposed(estate)

@@ -1,4 +1,4 @@
-"""Tables that a storage handler reads out of HBase and Kudu, migrated from the files of these systems."""
+"""Hive tables with storage handlers of HBase and Kudu, migrated from the files of these systems."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_table_of_hbase(
     assert ours.schema.names == ["k", "amount", "note", "rest"]
     for name, of_hbase in (("k", "row"), ("amount", "f:count"), ("note", "f:note")):
         assert sorted(map(repr, ours[name].to_pylist())) == sorted(map(repr, theirs[of_hbase].to_pylist()))
-    # Older versions of its cells were not asked for.
+    # The run does not ask for older versions of cells.
     assert not safe_list.read(str(tmp_path / "dst/_coldframe/safe-to-delete.txt")).lines
 
 
@@ -88,7 +88,7 @@ def test_tables_of_kudu(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
 
 
-def test_what_is_not_mapped(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_unmapped_columns(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
     in_hbase(hive_estate, ":key,f:,f:note")
     with pytest.raises(cf.UnsupportedError, match="column amount is f:: only the key and single cells"):
         run(hive_server, tmp_path / "dst")

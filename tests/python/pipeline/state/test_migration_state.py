@@ -1,4 +1,4 @@
-"""Runs that are killed, sources that vanish, targets that others touch: what the state must survive."""
+"""The state survives killed runs, vanished sources, and changes to the target."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 def compacted(estate: Estate) -> None:
-    """Two files, then Hive's compaction makes one of them."""
+    """Two files, which Hive's compaction then merges."""
     estate.orc("t/p=1/000000_0", {"a": [1, 2]})
     estate.orc("t/p=1/000001_0", {"a": [3]})
     estate.orc("u/1", {"a": [9]})
@@ -42,7 +42,7 @@ def compacted(estate: Estate) -> None:
     estate.orc("t/p=1/compacted", {"a": [1, 2, 3]})
 
 
-def test_a_compaction_between_two_runs_doubles_nothing(estate: Estate) -> None:
+def test_a_compaction_between_two_runs_doubles_no_row(estate: Estate) -> None:
     compacted(estate)
     report = estate.migrate()
     assert report.exit_code == 1
@@ -60,7 +60,7 @@ def test_a_compaction_between_two_runs_doubles_nothing(estate: Estate) -> None:
     assert (report.exit_code, report.rows) == (0, 4)
 
 
-def test_what_is_gone_is_kept_where_that_is_asked_for(estate: Estate) -> None:
+def test_on_vanished_keep_keeps_rows_of_vanished_sources(estate: Estate) -> None:
     compacted(estate)
     report = estate.migrate(on_vanished="keep")
     assert report.exit_code == 0
@@ -68,7 +68,7 @@ def test_what_is_gone_is_kept_where_that_is_asked_for(estate: Estate) -> None:
     assert [len(table.vanished) for table in report.tables] == [2, 0]
 
 
-def test_nothing_is_taken_out_before_what_replaces_it_is_there(
+def test_no_file_is_removed_before_its_replacement_is_published(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compacted(estate)
@@ -80,8 +80,8 @@ def test_nothing_is_taken_out_before_what_replaces_it_is_there(
 
 
 @pytest.mark.parametrize("how", ["of no format", "cut short"])
-def test_a_rewrite_of_which_one_file_fails_is_not_taken_in_part(estate: Estate, how: str) -> None:
-    """The rows that a changed file has lost stand in a new one: without it they would be there twice."""
+def test_a_rewrite_with_a_failed_file_is_not_published_in_part(estate: Estate, how: str) -> None:
+    """Rows moved from a changed file to a new one: publishing only the new file would double them."""
     estate.orc("t/p=3/f", {"a": [7, 8]})
     assert estate.migrate().exit_code == 0
     before = estate.values()
@@ -97,7 +97,7 @@ def test_a_rewrite_of_which_one_file_fails_is_not_taken_in_part(estate: Estate, 
     assert estate.values() == before
 
 
-def test_a_table_that_was_dropped_is_told(estate: Estate) -> None:
+def test_a_dropped_table_is_reported(estate: Estate) -> None:
     compacted(estate)
     shutil.rmtree(estate.source / "t")
     report = estate.migrate()
@@ -115,19 +115,19 @@ def test_a_table_that_was_dropped_is_told(estate: Estate) -> None:
 
 
 @pytest.mark.parametrize("target", ["delta", "iceberg"])
-def test_what_vanished_is_taken_out_of_delta_and_iceberg(estate: Estate, target: str) -> None:
+def test_vanished_sources_are_removed_from_delta_and_iceberg(estate: Estate, target: str) -> None:
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
 
     def values(table: str) -> list[int]:
         if target == "delta":
             from deltalake import DeltaTable
 
-            found = pa.table(DeltaTable(estate.target / table).to_pyarrow_table())
+            rows = pa.table(DeltaTable(estate.target / table).to_pyarrow_table())
         else:
             from coldframe.pipeline.sink.iceberg import open_catalog
 
-            found = open_catalog(str(estate.target)).load_table(("migrated", table)).scan().to_arrow()
-        return sorted(found["a"].to_pylist())
+            rows = open_catalog(str(estate.target)).load_table(("migrated", table)).scan().to_arrow()
+        return sorted(rows["a"].to_pylist())
 
     estate.orc("t/p=1/a", {"a": [1, 2]})
     estate.orc("t/p=1/b", {"a": [3]})
@@ -143,7 +143,7 @@ def test_what_vanished_is_taken_out_of_delta_and_iceberg(estate: Estate, target:
     assert estate.migrate(to=target).exit_code == 0
 
 
-def test_what_cannot_be_looked_at_is_not_gone(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_directory_has_not_vanished(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     compacted(estate)
     scandir = os.scandir
 
@@ -154,12 +154,12 @@ def test_what_cannot_be_looked_at_is_not_gone(estate: Estate, monkeypatch: pytes
 
     monkeypatch.setattr(os, "scandir", refuses)
     report = estate.migrate(on_vanished="remove")
-    assert [one.relative for one in report.unread] == ["t/p=1"]
+    assert [file.relative for file in report.unread] == ["t/p=1"]
     assert estate.values() == [1, 2, 3]
     assert all(not table.vanished for table in report.tables)
 
 
-def test_what_is_left_out_is_not_gone(estate: Estate) -> None:
+def test_an_excluded_table_has_not_vanished(estate: Estate) -> None:
     compacted(estate)
     report = estate.migrate(exclude=["t"], on_vanished="remove")
     assert (report.exit_code, report.excluded) == (0, 1)
@@ -194,10 +194,10 @@ def test_killed_while_a_table_is_registered(
     assert {name.partition("-")[0] for name in state.registered["t"]} == {"t/1", "t/2"}
 
 
-# Targets that others touch.
+# Targets that other programs change.
 
 
-def test_files_of_the_target_that_are_lost_or_cut_are_made_again(estate: Estate) -> None:
+def test_missing_or_truncated_target_files_are_rebuilt(estate: Estate) -> None:
     for number in range(3):
         estate.orc(f"t/{number}", {"a": [number]})
     estate.migrate(target_file_bytes=0)
@@ -211,7 +211,7 @@ def test_files_of_the_target_that_are_lost_or_cut_are_made_again(estate: Estate)
     assert estate.migrate().verified
 
 
-def test_a_file_of_others_in_a_table_is_told(estate: Estate) -> None:
+def test_a_foreign_file_in_a_table_is_reported(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     estate.migrate()
     pq.write_table(pa.table({"a": [666]}), estate.target / "t" / "part-0.parquet")
@@ -221,10 +221,10 @@ def test_a_file_of_others_in_a_table_is_told(estate: Estate) -> None:
     assert report.tables[0].foreign == ["t/part-0.parquet"]
 
 
-# Begun afresh.
+# Option fresh.
 
 
-def test_fresh_keeps_the_good_result_until_the_new_one_stands(
+def test_fresh_keeps_the_old_result_until_the_new_result_is_complete(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(4):
@@ -246,7 +246,7 @@ def test_fresh_keeps_the_good_result_until_the_new_one_stands(
         with pytest.raises(Killed):
             estate.migrate(fresh=True, split_bytes=300, target_file_bytes=0)
     assert estate.tree() == before
-    # It goes on, whether it is asked for again or not.
+    # The next run continues, with or without the option.
     report = estate.migrate(split_bytes=300, target_file_bytes=0)
     assert report.exit_code == 0
     assert sum(file.earlier for file in report.tables[0].files) == 2
@@ -257,7 +257,7 @@ def test_fresh_keeps_the_good_result_until_the_new_one_stands(
     assert estate.tree() == after
 
 
-def test_a_file_that_fails_afresh_keeps_its_earlier_result(
+def test_a_file_that_fails_with_fresh_keeps_its_earlier_result(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(2):
@@ -269,7 +269,7 @@ def test_a_file_that_fails_afresh_keeps_its_earlier_result(
     assert estate.values() == [0, 1]
 
 
-def test_types_that_change_are_published_together_or_not_at_all(
+def test_changed_types_are_published_together_or_not_at_all(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estate.orc("t/1", {"a": pa.array([1], pa.int16())})
@@ -288,7 +288,7 @@ def test_types_that_change_are_published_together_or_not_at_all(
     assert estate.values() == [1, 70000]
 
 
-def test_a_file_that_never_was_good_does_not_hold_up_the_others(estate: Estate) -> None:
+def test_a_file_that_never_succeeded_does_not_block_the_others(estate: Estate) -> None:
     estate.orc("t/1", {"a": pa.array([1], pa.int16())})
     (estate.source / "t/torn").write_bytes(b"ORC, or what is left of it")
     estate.migrate()
@@ -299,7 +299,7 @@ def test_a_file_that_never_was_good_does_not_hold_up_the_others(estate: Estate) 
     assert estate.values() == [1, 70000]
 
 
-def test_files_of_sources_that_are_gone_do_not_stay_in_other_types(estate: Estate) -> None:
+def test_rows_of_vanished_sources_do_not_stay_in_another_type(estate: Estate) -> None:
     estate.orc("t/1", {"a": pa.array([1], pa.int16())})
     estate.migrate()
     (estate.source / "t/1").unlink()
@@ -327,21 +327,21 @@ def test_delta_and_iceberg_get_the_type_that_newer_files_need(
         if target == "delta":
             from deltalake import DeltaTable
 
-            found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
+            rows = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
         else:
             from coldframe.pipeline.sink.iceberg import open_catalog
 
-            found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
-        assert found.schema.field("a").type == wide.type
-        assert sorted(found["a"].to_pylist()) == sorted([1, wide[0].as_py()])
-        assert sorted(found["b"].to_pylist()) == ["x", "y"]
+            rows = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+        assert rows.schema.field("a").type == wide.type
+        assert sorted(rows["a"].to_pylist()) == sorted([1, wide[0].as_py()])
+        assert sorted(rows["b"].to_pylist()) == ["x", "y"]
 
 
 # Kills.
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """A kill, raised inside the process."""
 
 
 class Mortal(Destination):
@@ -363,13 +363,13 @@ class Mortal(Destination):
     )
 
     def __getattribute__(self, name: str) -> Any:
-        found = object.__getattribute__(self, name)
+        attribute = object.__getattribute__(self, name)
         if name not in Mortal.OPERATIONS:
-            return found
+            return attribute
 
         def call(*given: Any) -> Any:
             Mortal.tick()
-            answer = found(*given)
+            answer = attribute(*given)
             Mortal.tick()
             return answer
 
@@ -383,11 +383,11 @@ class Mortal(Destination):
 
 
 def before_and_after(root: Path) -> tuple[Estate, Callable[[Estate], Any], list[int], list[int]]:
-    """A target and a source that has moved on since: new, changed, vanished and widened all at once."""
+    """A target, and a source that changed since: new, changed, vanished and widened files."""
     estate = Estate(root)
     for number in range(3):
         estate.orc(f"t/p={number}/f", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
-    # Three that share a file of the target: one changes, one goes, one stays.
+    # Three sources share a target file: the first changes, the second vanishes, the third stays.
     for number in range(41, 44):
         estate.orc(f"t/p=4/{number}", {"a": pa.array([number], pa.int16())})
     estate.migrate()
@@ -397,11 +397,11 @@ def before_and_after(root: Path) -> tuple[Estate, Callable[[Estate], Any], list[
     (estate.source / "t/p=1/f").unlink()
     estate.orc("t/p=3/f", {"a": pa.array([70000], pa.int64())})
     old = [1, 2, 11, 12, 21, 22, 41, 42, 43]
-    return estate, lambda one: one.migrate(on_vanished="remove"), old, [7, 21, 22, 43, 44, 70000]
+    return estate, lambda estate: estate.migrate(on_vanished="remove"), old, [7, 21, 22, 43, 44, 70000]
 
 
 def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) -> int:
-    """Kills a second run after so many operations, each time on a copy, and starts it again."""
+    """Kills a second run after each number of operations, always on a copy, and restarts it."""
     template, go, old, new = before_and_after(root / "template")
     assert template.values() == old
     survived = 0
@@ -419,7 +419,7 @@ def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) ->
             except Killed:
                 killed = True
         Mortal.left = 1 << 60
-        # Whoever reads the table now finds the rows of either state at least once, never none.
+        # A reader of the table now sees each row of both states at least once.
         seen = {row for path in estate.files("t") for row in pq.read_table(path)["a"].to_pylist()}
         assert seen >= set(new) or seen >= set(old), f"step {step}"
         report = go(estate)
@@ -460,18 +460,18 @@ def staged(book: Journal, version: str, number: int = 3) -> Committed:
     return Committed(version, "source", "t", tuple(parts), (), Details(rows=number))
 
 
-def test_a_part_that_is_lost_in_a_commit_undoes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_loses_a_file_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Journal(str(tmp_path / "x")) as book:
         book.commit([staged(book, "old")])
     publish, calls = Destination.publish, 0
 
-    def failing(self: Destination, one: str, other: str) -> None:
+    def failing(self: Destination, temporary: str, final: str) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
-            os.unlink(self.path(one))
+            os.unlink(self.path(temporary))
             raise Killed
-        publish(self, one, other)
+        publish(self, temporary, final)
 
     with Journal(str(tmp_path / "x")) as book:
         entry = staged(book, "new")
@@ -486,12 +486,12 @@ def test_a_part_that_is_lost_in_a_commit_undoes_it(tmp_path: Path, monkeypatch: 
     assert names(tmp_path / "x") == ["new"] * 3
 
 
-def test_a_driver_that_was_taken_for_dead_is_fenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_presumed_dead_is_fenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(tmp_path / "x")
     with Journal(root) as book:
         with pytest.raises(ColdframeError, match="another migration"), Journal(root):
             pass
-        # Its lock is lost, as on a file system that forgets locks; another driver does all the work.
+        # Its lock is lost, as on a file system that forgets locks; another driver does the work.
         monkeypatch.setattr(destination.fcntl, "flock", lambda *_: None)
         late = staged(book, "late")
         monkeypatch.setattr(journal, "COMPACT", 3)
@@ -522,12 +522,12 @@ def test_no_file_is_renamed_over_another(tmp_path: Path) -> None:
         place.publish("a", "d")
     with pytest.raises(FileNotFoundError):
         place.publish("a", "b")
-    # A file that happens to have the same bytes is another one.
+    # A file with the same bytes is still another file.
     (tmp_path / "e").write_text("a")
     with pytest.raises(FileExistsError):
         place.publish("c", "e")
     assert (tmp_path / "c").exists()
-    # On a file system without the one step, a kill came between the link and the unlink.
+    # On a file system without atomic rename, a kill came between link and unlink.
     os.link(tmp_path / "c", tmp_path / "f")
     place.publish("c", "f")
     assert not (tmp_path / "c").exists()
@@ -536,14 +536,14 @@ def test_no_file_is_renamed_over_another(tmp_path: Path) -> None:
     assert place.create("x/1", b"one") is True
     assert place.create("x/1", b"two") is False
     assert place.read("x/1") == b"one"
-    assert [found.name for found in place.list()] == ["x/1"]
-    # Below a file there is nothing.
+    assert [file.name for file in place.list()] == ["x/1"]
+    # A file has nothing below it.
     assert list(place.list("x/1")) == []
     assert place.stat("x/1/2") is None
     assert place.delete("x/1/2") is False
 
 
-def test_the_journal_in_short_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compacted_journal_has_the_same_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "COMPACT", 5)
     root = str(tmp_path / "x")
     with Journal(root) as book:
@@ -556,7 +556,9 @@ def test_the_journal_in_short_says_the_same(tmp_path: Path, monkeypatch: pytest.
         book.end()
         before = list(book.state.events())
         book.compact()
-    assert len(list((tmp_path / "x/_coldframe/state").iterdir())) == 2  # the short form, and the run's first
+    assert (
+        len(list((tmp_path / "x/_coldframe/state").iterdir())) == 2
+    )  # the compacted segment, and the run's first
     state, number = read_state(Destination(root))
     assert list(state.events()) == before
     with Journal(root) as book:
@@ -576,11 +578,11 @@ def test_the_list_of_sources_that_are_safe_to_delete(estate: Estate) -> None:
     kept.append(estate.orc("u/2", {"a": pa.array([], pa.int64())}))
     estate.orc("w/1", {"a": ["x"]})
     estate.orc("w/2", {"a": [1]})
-    # A file of its table failed: none of it is listed.
+    # A file of this table failed: none of its files is listed.
     estate.orc("t/1", {"a": [1]})
     (estate.source / "t/3").write_bytes(b"ORC? " * 100)
     report = estate.migrate()
     assert estate.safe() == sorted(map(str, kept))
     assert report.safe_to_delete == 3
-    # Not what was not read back, nor what has changed since.
+    # Files that were not read back, or have changed since, are not listed.
     assert estate.migrate(fresh=True, verify=False).safe_to_delete == 0

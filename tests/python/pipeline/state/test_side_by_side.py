@@ -1,4 +1,4 @@
-"""What the driver asks of the target comes in bulk and side by side: a call to a store takes 10 ms."""
+"""The driver's calls to the target are in bulk or in parallel: a call to a store takes 10 ms."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from coldframe.pipeline.state.journal import STAGING, Journal
 AT_ONCE = 8
 
 
-class Together(Destination):
-    """Calls wait until `AT_ONCE` of them have come: one after the other they would wait for ever."""
+class ParallelDestination(Destination):
+    """Calls wait until `AT_ONCE` of them have arrived: sequential calls would wait for ever."""
 
     at_once = AT_ONCE
 
@@ -42,7 +42,7 @@ class Together(Destination):
         return super().stat(name)
 
 
-def entries(place: Together, run: str) -> list[Committed]:
+def entries(place: ParallelDestination, run: str) -> list[Committed]:
     made = []
     for number in range(AT_ONCE):
         part = Part(f"{STAGING}/000001/{run}-{number}", f"t/{run}-{number}", 1, 1)
@@ -51,22 +51,22 @@ def entries(place: Together, run: str) -> list[Committed]:
     return made
 
 
-def test_files_are_published_and_deleted_side_by_side(tmp_path: Path) -> None:
-    place = Together(str(tmp_path / "dst"))
+def test_files_are_published_and_deleted_in_parallel(tmp_path: Path) -> None:
+    place = ParallelDestination(str(tmp_path / "dst"))
     with Journal(place) as journal:
         journal.commit(entries(place, "a"))
-        # What replaces them takes their place, and they go.
+        # Their replacements are published, and they are deleted.
         journal.commit(entries(place, "b"))
-    assert sorted(found.name for found in place.list("t")) == [f"t/b-{number}" for number in range(AT_ONCE)]
+    assert sorted(file.name for file in place.list("t")) == [f"t/b-{number}" for number in range(AT_ONCE)]
 
 
-def test_what_was_held_is_looked_for_by_one_listing(tmp_path: Path) -> None:
-    place = Together(str(tmp_path / "dst"))
+def test_held_files_are_checked_with_a_single_listing(tmp_path: Path) -> None:
+    place = ParallelDestination(str(tmp_path / "dst"))
     with Journal(place) as journal:
         held = entries(place, "a")
         journal.hold(held)
     place.asked.clear()
-    # As a kill between two runs leaves it: one of them is lost.
+    # As after a kill between two runs: a held file is lost.
     Destination.delete(place, held[3].parts[0].staged)
     with Journal(place) as journal:
         assert sorted(journal.held) == sorted({entry.source for entry in held} - {"t/3"})
@@ -74,10 +74,10 @@ def test_what_was_held_is_looked_for_by_one_listing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
-def test_a_run_with_nothing_to_do_asks_for_no_file_by_itself(
+def test_a_run_without_work_reads_no_single_file(
     tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No stat a file, no footer, no row of the target."""
+    """It reads no file's size, no footer and no row of the target."""
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}.get(to, "pyarrow"))
     estate = Estate(tmp_path)
     for number in range(4):

@@ -1,6 +1,4 @@
-"""Partitions of formats that are not ours, which Spark reads: judged by Spark with Hive support over the same
-metastore.
-"""
+"""Partitions of foreign formats, which Spark reads; Spark with Hive on this metastore is the reference."""
 
 from __future__ import annotations
 
@@ -47,8 +45,8 @@ COLUMNS = [
     ("code", "varchar(4)"),
 ]
 PIPES = {"field.delim": "|", "escape.delim": "\\", "colelction.delim": ",", "mapkey.delim": ":"}
-ONES = {"field.delim": "\x01", "colelction.delim": "\x02", "mapkey.delim": "\x03"}
-"""Hive's own; said, as Spark would take those of the table where a partition says none."""
+CONTROL_CHARACTERS = {"field.delim": "\x01", "colelction.delim": "\x02", "mapkey.delim": "\x03"}
+"""Hive's defaults; written out, since Spark falls back to the table's where a partition has none."""
 LINES = b"""\
 1|plain|2014-01-02 03:04:05.123456|1.50|a,b|x:1,y:2|abcd
 2|with \\| and \\\\|1969-12-31 23:59:59|-0.01||x:\\N|abcdefgh
@@ -101,7 +99,9 @@ def mixed(spark: Any, estate: HiveEstate) -> None:
     text(estate, "log/a")
     estate.partition("log", ["2014-01-01"], storage(COLUMNS, TEXT, "log/a", **PIPES), numRows="7")
     by_spark(spark, estate, "log/b", "SEQUENCEFILE")
-    estate.partition("log", ["2014-01-02"], storage(COLUMNS, SEQUENCE, "log/b", **ONES), numRows="5")
+    estate.partition(
+        "log", ["2014-01-02"], storage(COLUMNS, SEQUENCE, "log/b", **CONTROL_CHARACTERS), numRows="5"
+    )
     by_spark(spark, estate, "elsewhere/c", "PARQUET")
     estate.partition("log", ["2014-01-03"], storage(COLUMNS, PARQUET, "elsewhere/c"), numRows="5")
     estate.file("log/d/000000_0", {"id": [7], "what": ["ours"]}, format="orc")
@@ -109,7 +109,7 @@ def mixed(spark: Any, estate: HiveEstate) -> None:
 
 
 def rows(frame: Any) -> list[tuple[str | None, ...]]:
-    """All rows as Spark shows them."""
+    """All rows as text of Spark."""
     shown = frame.selectExpr(*(f"cast(`{name}` AS string)" for name in sorted(frame.columns)))
     return sorted(map(tuple, shown.collect()), key=repr)
 
@@ -118,12 +118,12 @@ def run(spark: Any, server: HiveMetastore, target: Path, what: str = "/cold", **
     return migrate(spark, f"{server.url}{what}", target, others="spark", **options)
 
 
-def told(report: Any) -> list[str]:
-    found = [*report.metastore.findings, *(one for table in report.tables for one in table.metastore)]
-    return sorted(map(str, found))
+def findings(report: Any) -> list[str]:
+    lines = [*report.metastore.findings, *(finding for table in report.tables for finding in table.metastore)]
+    return sorted(map(str, lines))
 
 
-def test_a_table_comes_whole(
+def test_every_row_of_the_table_is_migrated(
     hive_server: HiveMetastore, hive_spark: Any, estate: HiveEstate, tmp_path: Path
 ) -> None:
     mixed(hive_spark, estate)
@@ -138,18 +138,18 @@ def test_a_table_comes_whole(
     assert len(expected) == 18
     assert rows(hive_spark.read.parquet(str(target / "cold/log"))) == expected
     assert (report.metastore.compared, report.metastore.agreed) == (4, 4) if report.metastore else False
-    # What Spark read was compared; what else is in those files nobody knows.
+    # The rows that Spark shows were compared; the files may hold more.
     assert "3 sources were read by Spark" in summary(report)
     listed = safe_list.read(str(target / "_coldframe/safe-to-delete.txt"))
     assert [line.path for line in listed.lines] == [f"{estate.root}/log/d/000000_0"]
-    # Nothing is new, and now the user says that this suffices.
+    # No new files, and the user accepts this comparison.
     report = run(hive_spark, hive_server, target, allow_loss=["not-shown-by-spark"])
     assert report.exit_code == 0
     assert all(file.earlier for table in report.tables for file in table.files)
     listed = safe_list.read(str(target / "_coldframe/safe-to-delete.txt"))
     places = [f"{estate.root}/{name}" for name in ("elsewhere/c", "log/a", "log/b", "log/d/000000_0")]
     assert sorted(line.path for line in listed.lines) == places
-    # A file more is another directory: its rows are taken once more, all together.
+    # An added file changes the directory: all its rows are read again.
     (estate.root / "log/a/000001_0").write_bytes(b"8|new\n")
     report = run(hive_spark, hive_server, target)
     assert "7 rows by the metastore, 8 migrated from cold/log/dt=2014-01-01" in summary(report)
@@ -158,7 +158,7 @@ def test_a_table_comes_whole(
     assert main(["audit", str(target), "--deep"]) == 0
 
 
-def test_what_spark_would_not_read_as_hive_does(
+def test_tables_that_spark_reads_differently_from_hive_are_refused(
     hive_server: HiveMetastore, hive_spark: Any, estate: HiveEstate, tmp_path: Path
 ) -> None:
     columns, storage = [("a", "int"), ("b", "string")], estate.storage
@@ -179,7 +179,7 @@ def test_what_spark_would_not_read_as_hive_does(
     report = run(hive_spark, hive_server, target)
     assert report.exit_code == 1
     where = "left out: "
-    assert told(report) == [
+    assert findings(report) == [
         f"cold.header: {where}Spark ignores its property skip.header.line.count",
         f"cold.lines: {where}files of LinesInputFormat are not read, not even by Spark",
         f"cold.unions: {where}Spark has no type for unions",
@@ -193,11 +193,11 @@ def test_what_spark_would_not_read_as_hive_does(
         expected = rows(hive_spark.table(f"cold.{name}"))
         assert len(expected) == 2
         assert rows(hive_spark.read.parquet(str(target / "cold" / name))) == expected
-    # Text that a definition of another kind left unread is not among what may be deleted.
+    # Files that were not read are not listed as safe to delete.
     assert not safe_list.read(str(target / "_coldframe/safe-to-delete.txt")).lines
 
 
-def test_it_takes_spark_and_a_metastore(
+def test_foreign_formats_need_spark_and_a_metastore(
     hive_server: HiveMetastore, estate: HiveEstate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text(estate, "notes")
@@ -209,5 +209,5 @@ def test_it_takes_spark_and_a_metastore(
     options = ["--others", "spark", "--master", "in-process"]
     assert main(["migrate", f"{hive_server.url}/cold", str(tmp_path / "dst"), *options]) == 2
     assert "does not go with --master in-process" in capsys.readouterr().err
-    found = dry_run(f"{hive_server.url}/cold", tmp_path / "dst", Options(others="spark"))
-    assert found.exit_code == 0
+    preview = dry_run(f"{hive_server.url}/cold", tmp_path / "dst", Options(others="spark"))
+    assert preview.exit_code == 0

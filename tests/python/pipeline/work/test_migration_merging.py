@@ -1,4 +1,4 @@
-"""Files of the target that are neither one for each source nor as large as one: merged, cut, taken apart."""
+"""Target files that merge several small sources, or hold a part of a large source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from coldframe.pipeline.work.merging import MergeTask
 
 @pytest.fixture
 def estate(tmp_path: Path) -> Estate:
-    """Five small files of a partition, and one of another."""
+    """Five small files in a partition, and one file in another."""
     estate = Estate(tmp_path)
     for number in range(5):
         estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
@@ -40,7 +40,7 @@ ALL = [0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50]
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """A kill, raised inside the process."""
 
 
 def manifest(estate: Estate) -> dict[str, dict[str, Any]]:
@@ -48,17 +48,17 @@ def manifest(estate: Estate) -> dict[str, dict[str, Any]]:
     return {line["source"]: line for line in map(json.loads, lines)}
 
 
-# Merged.
+# Merged sources.
 
 
-def test_small_sources_of_a_partition_become_one_file(estate: Estate) -> None:
+def test_small_sources_of_a_partition_are_merged(estate: Estate) -> None:
     assert [table.tasks for table in dry_run(estate.source, estate.target, Options()).tables] == [2]
     report = estate.migrate()
     assert (report.exit_code, report.verified, report.rows) == (0, True, 11)
     first, second = estate.files("t")
     assert (first.parent.name, second.parent.name) == ("p=1", "p=2")
     assert pq.read_table(first, partitioning=None)["a"].to_pylist() == ALL[:10]
-    # Each row says whose it is.
+    # The journal has the source of each row.
     lines = manifest(estate)
     for number in range(5):
         line = lines[f"t/p=1/{number}"]
@@ -67,27 +67,27 @@ def test_small_sources_of_a_partition_become_one_file(estate: Estate) -> None:
     assert "of" not in lines["t/p=2/5"]
     sizes = sum(file.bytes_out for file in report.tables[0].files)
     assert sizes == pytest.approx(first.stat().st_size + second.stat().st_size, abs=5)
-    found = audit(estate.target, deep=True)
-    assert (found.faults, found.files, found.rows) == ([], 2, 11)
+    result = audit(estate.target, deep=True)
+    assert (result.faults, result.files, result.rows) == ([], 2, 11)
     before = estate.tree()
     again = estate.migrate()
     assert all(file.earlier for file in again.tables[0].files)
     assert estate.tree() == before
-    # What is new makes a file of its own, and leaves the others as they are.
+    # A new source gets its own file; the merged file stays.
     estate.orc("t/p=1/9", {"a": [90]})
     assert estate.migrate().exit_code == 0
     assert estate.tree().items() > before.items()
     assert estate.values() == [*ALL, 90]
 
 
-def test_each_source_has_its_own_file_where_that_is_asked_for(estate: Estate) -> None:
+def test_merging_can_be_turned_off(estate: Estate) -> None:
     assert estate.migrate(target_file_bytes=0).exit_code == 0
     assert len(estate.files("t")) == 6
     with pytest.raises(ValueError, match="target_file_bytes"):
         estate.migrate(target_file_bytes=-1)
 
 
-def test_a_source_that_vanishes_takes_out_exactly_its_rows(estate: Estate) -> None:
+def test_a_vanished_source_removes_exactly_its_rows(estate: Estate) -> None:
     estate.migrate()
     before = estate.tree()
     (estate.source / "t/p=1/2").unlink()
@@ -96,25 +96,25 @@ def test_a_source_that_vanishes_takes_out_exactly_its_rows(estate: Estate) -> No
         assert estate.tree() == before
     report = estate.migrate(on_vanished="remove")
     assert (report.exit_code, report.verified) == (0, True)
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
     assert len(estate.files("t")) == 2
     # The other partition was not touched.
     assert len(estate.tree().keys() & before.keys()) == 1
     assert audit(estate.target, deep=True).faults == []
 
 
-def test_a_source_that_changed_is_replaced_within_its_file(estate: Estate) -> None:
+def test_a_changed_source_is_replaced_within_its_file(estate: Estate) -> None:
     estate.migrate()
     estate.orc("t/p=1/3", {"a": [333]})
     report = estate.migrate()
     assert (report.exit_code, report.verified) == (0, True)
-    assert estate.values() == sorted([*(one for one in ALL if one not in (30, 31)), 333])
+    assert estate.values() == sorted([*(value for value in ALL if value not in (30, 31)), 333])
     assert len(estate.files("t")) == 2
     assert {file.source: file.earlier for file in report.tables[0].files}["t/p=2/5"] is True
 
 
-def test_what_stays_of_a_file_is_not_torn_from_what_is_gone(estate: Estate) -> None:
-    """Its rows are to be kept, and lie in a file with those of one that has changed."""
+def test_kept_rows_of_a_vanished_source_block_a_rewrite_of_their_file(estate: Estate) -> None:
+    """The run keeps rows of a vanished source, which share a file with a changed source."""
     estate.migrate()
     before = estate.tree()
     (estate.source / "t/p=1/2").unlink()
@@ -126,10 +126,10 @@ def test_what_stays_of_a_file_is_not_torn_from_what_is_gone(estate: Estate) -> N
     assert estate.values() == [*ALL, 60]
     assert estate.tree().items() > before.items()
     assert estate.migrate(on_vanished="remove").exit_code == 0
-    assert estate.values() == sorted([*(one for one in ALL if one // 10 not in (2, 3)), 60, 333])
+    assert estate.values() == sorted([*(value for value in ALL if value // 10 not in (2, 3)), 60, 333])
 
 
-def test_a_damaged_source_costs_nobody_else_anything(estate: Estate) -> None:
+def test_a_damaged_source_does_not_affect_the_others(estate: Estate) -> None:
     path = estate.source / "t/p=1/2"
     content = bytearray(path.read_bytes())
     content[8:40] = bytes(32)
@@ -137,7 +137,7 @@ def test_a_damaged_source_costs_nobody_else_anything(estate: Estate) -> None:
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/2"]
     assert "p=1/2" in str(report.failures[0].error)
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
     assert len(estate.files("t")) == 2
     assert audit(estate.target, deep=True).faults == []
 
@@ -154,29 +154,27 @@ def test_a_source_that_changes_while_it_is_read_is_left_out(
         patch.setattr(convert, "raw_scan", scanning(meddling))
         report = estate.migrate()
     assert {file.source: file.status for file in report.failures} == {"t/p=1/2": "changed"}
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
     assert estate.migrate().exit_code == 0
-    assert estate.values() == sorted([*(one for one in ALL if one not in (20, 21)), 222])
+    assert estate.values() == sorted([*(value for value in ALL if value not in (20, 21)), 222])
 
 
-def test_a_reader_that_loses_rows_of_one_source_is_not_believed(
+def test_a_reader_that_loses_rows_of_a_source_fails_that_source(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def losing(split: Split, batches: Any) -> Any:
-        return [one.slice(1) for one in batches] if split.path.endswith("p=1/2") else batches
+        return [batch.slice(1) for batch in batches] if split.path.endswith("p=1/2") else batches
 
     monkeypatch.setattr(convert, "raw_scan", scanning(losing))
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/2"]
     assert "declares 2 rows, but 1 were decoded" in str(report.failures[0].error)
-    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.values() == [value for value in ALL if value not in (20, 21)]
 
 
-def test_a_writer_that_is_wrong_fails_all_that_it_wrote(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_writer_fails_all_its_files(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     class Doubling:
-        """Has all rows twice."""
+        """Writes all rows twice."""
 
         def __init__(self, target: Any) -> None:
             self.target = target
@@ -205,7 +203,7 @@ def test_a_writer_that_is_wrong_fails_all_that_it_wrote(
     assert not (estate.target / "_coldframe/staging").exists()
 
 
-def test_where_a_source_fails_the_earlier_file_stays_for_all(
+def test_a_failing_source_keeps_the_earlier_file_for_all_its_sources(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estate.migrate()
@@ -219,11 +217,11 @@ def test_where_a_source_fails_the_earlier_file_stays_for_all(
     assert estate.tree() == before
     report = estate.migrate()
     assert (report.exit_code, report.verified) == (0, True)
-    assert estate.values() == sorted([*(one for one in ALL if one not in (30, 31)), 333])
+    assert estate.values() == sorted([*(value for value in ALL if value not in (30, 31)), 333])
     assert audit(estate.target, deep=True).faults == []
 
 
-def test_a_lost_file_is_made_again_of_all_its_sources(estate: Estate) -> None:
+def test_a_lost_file_is_rebuilt_from_all_its_sources(estate: Estate) -> None:
     estate.migrate()
     estate.files("t")[0].unlink()
     assert [fault.kind for fault in audit(estate.target).faults] == ["missing"]
@@ -233,7 +231,7 @@ def test_a_lost_file_is_made_again_of_all_its_sources(estate: Estate) -> None:
     assert sum(file.earlier for file in report.tables[0].files) == 1
 
 
-def test_a_deep_audit_names_the_source_whose_rows_are_others(estate: Estate) -> None:
+def test_a_deep_audit_names_the_source_whose_rows_differ(estate: Estate) -> None:
     estate.migrate()
     (path, _), home = estate.files("t"), estate.target / "_coldframe"
     size = path.stat().st_size
@@ -244,7 +242,7 @@ def test_a_deep_audit_names_the_source_whose_rows_are_others(estate: Estate) -> 
         pa.table({"a": pa.array(values, table["a"].type)}), path, compression="zstd", version="2.6",
         write_page_checksum=True, store_schema=True,
     )  # fmt: skip
-    # As if a reader had been wrong all along: the journal has this file's checksum.
+    # As if the reader had been wrong from the start: the journal has this file's checksum.
     import hashlib
 
     digest, length = hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size
@@ -274,8 +272,8 @@ def test_other_targets(estate: Estate, target: str) -> None:
         if target == "iceberg":
             from coldframe.pipeline.sink.iceberg import open_catalog
 
-            found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
-            return sorted(found["a"].to_pylist())
+            rows = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+            return sorted(rows["a"].to_pylist())
         import coldframe as cf
 
         paths = sorted((estate.target / "t").rglob("*.orc"))
@@ -288,7 +286,7 @@ def test_other_targets(estate: Estate, target: str) -> None:
     estate.orc("t/p=1/3", {"a": [333]})
     report = estate.migrate(to=target, on_vanished="remove")
     assert (report.exit_code, report.verified, report.tables[0].error) == (0, True, None)
-    assert ids() == sorted([*(one for one in ALL if one // 10 not in (2, 3)), 333])
+    assert ids() == sorted([*(value for value in ALL if value // 10 not in (2, 3)), 333])
     assert audit(estate.target, deep=True).faults == []
     if target == "delta":
         from deltalake import DeltaTable
@@ -297,7 +295,7 @@ def test_other_targets(estate: Estate, target: str) -> None:
         assert sorted(pa.table(actions)["num_records"].to_pylist()) == [1, 7]
 
 
-def test_groups_are_of_one_place_and_of_a_good_size() -> None:
+def test_groups_have_a_single_folder_and_a_good_size() -> None:
     def planned(name: str, size: int, parts: int = 1) -> PlannedFile:
         file = SourceFile(f"/s/{name}", name, size, 0, "orc")
         return PlannedFile(file, name, [(part, 0, 1, 1) for part in range(parts)])
@@ -311,7 +309,7 @@ def test_groups_are_of_one_place_and_of_a_good_size() -> None:
     ]
     shared = {"t/p=2/0": "old", "t/p=2/2": "old"}
     groups = grouped(files, 300, lambda source: shared.get(source, ""))
-    names = sorted([one.file.relative for one in group] for group in groups)
+    names = sorted([piece.file.relative for piece in group] for group in groups)
     assert names == [
         ["t/p=1/0", "t/p=1/1", "t/p=1/2"],
         ["t/p=1/3", "t/p=1/4", "t/p=1/x/1"],
@@ -323,7 +321,7 @@ def test_groups_are_of_one_place_and_of_a_good_size() -> None:
     assert [len(group) for group in grouped(files, 0, lambda _: "")] == [1] * len(files)
 
 
-def test_what_kills_a_worker_is_found_by_halves() -> None:
+def test_a_source_that_kills_workers_is_isolated_by_halving() -> None:
     sink, schema = sinks.ParquetSink(), pa.schema([("a", pa.int64())])
     tasks = tuple(
         Task(str(n), 0, None, schema, None, (), f"/x/{n}.parquet", sink, "raise", "us") for n in range(5)
@@ -333,10 +331,10 @@ def test_what_kills_a_worker_is_found_by_halves() -> None:
     assert [[task.key for task in half.tasks] for half in halves] == [["0", "1"], ["2", "3", "4"]]
     single = halves[0].apart()[0]
     assert single.apart() == []
-    assert [one.failure for one in single.given_up("gone").outcomes] == [Failure("gone")]
+    assert [outcome.failure for outcome in single.given_up("gone").outcomes] == [Failure("gone")]
 
 
-# Cut.
+# Large sources that become several files.
 
 
 def test_a_split_becomes_several_files_of_a_good_size(
@@ -356,7 +354,7 @@ def test_a_split_becomes_several_files_of_a_good_size(
     assert audit(estate.target, deep=True).faults == []
 
 
-def test_orc_is_cut_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_orc_is_split_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 1_500_000
     estate.orc("u/1", {"a": [n * 2654435761 % 2**32 for n in range(count)]})
     small = Target("orc", sinks.ColdframeSink("orc", (("stripe_size", 256 << 10),)))
@@ -365,7 +363,7 @@ def test_orc_is_cut_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None
     files = sorted(estate.target.glob("u/*.orc"))
     assert len(files) > 2
     sizes = [path.stat().st_size for path in files]
-    # A mebibyte waits to be written.
+    # The writer buffers a mebibyte.
     assert max(sizes) < 2.5 * (1 << 20)
     assert sum(cf.open(path).num_rows for path in files) == count
     report = estate.migrate(to="orc", include=["u"])
@@ -376,7 +374,7 @@ def test_orc_is_cut_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None
 # Large.
 
 
-def test_a_kill_in_a_large_file_loses_the_parts_under_way_only(
+def test_a_kill_in_a_large_file_loses_only_unfinished_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import coldframe as cf
@@ -418,7 +416,7 @@ def test_a_kill_in_a_large_file_loses_the_parts_under_way_only(
 
 
 @pytest.mark.parametrize("how", ["changed", "cut otherwise", "gone", "lost"])
-def test_parts_of_another_file_are_not_taken(
+def test_parts_of_another_file_are_not_reused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     import coldframe as cf

@@ -1,4 +1,4 @@
-"""What a file states of its columns against what was decoded of it."""
+"""Column statistics in a source file, compared with the decoded values."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def changed(column: str, values: Any) -> pa.Table:
         ("none", [None, 5, None], "values 0 by the file, 1 decoded"),
     ],
 )
-def test_a_value_that_was_decoded_wrong_is_found(tmp_path: Path, column: str, values: Any, what: str) -> None:
+def test_a_wrongly_decoded_value_is_detected(tmp_path: Path, column: str, values: Any, what: str) -> None:
     cf.write(ROWS, tmp_path / "x.orc", format="orc")
     (split,) = cf.open(tmp_path / "x.orc").splits()
     assert differences(split) == []
-    found = differences(split, changed(column, values))
-    assert any(one.startswith(f"column {column}: {what}") for one in found), found
+    reasons = differences(split, changed(column, values))
+    assert any(reason.startswith(f"column {column}: {what}") for reason in reasons), reasons
 
 
-def test_a_reader_that_is_wrong_is_not_believed(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The writer writes, and reads back, what the reader made of it: only the file can say."""
+def test_a_wrong_reader_fails_the_file(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading back cannot detect it: only the file's own statistics can."""
     estate.orc("t/1", {"a": [1, 2, 3], "b": ["x", "y", "z"]})
     estate.orc("t/2", {"a": [4], "b": ["x"]})
 
@@ -119,7 +119,7 @@ def test_each_part_has_the_statistics_of_its_stripes(estate: Estate) -> None:
     assert (report.exit_code, report.rows) == (0, 20_000)
 
 
-def test_formats_without_statistics_state_nothing(tmp_path: Path) -> None:
+def test_formats_without_statistics_have_none_to_compare(tmp_path: Path) -> None:
     cf.write(pa.table({"a": [1]}), tmp_path / "x", format="rcfile", serde="binary")
     (split,) = cf.open(tmp_path / "x", schema="a int", serde="binary").splits()
     assert split.stated() == []
@@ -127,16 +127,16 @@ def test_formats_without_statistics_state_nothing(tmp_path: Path) -> None:
     assert differences(split) == []
 
 
-def test_files_of_other_writers_state_what_is_decoded() -> None:
+def test_statistics_of_other_writers_match_the_decoded_values() -> None:
     files = [*DATA.rglob("*.orc"), *(CORPUS.rglob("*.orc") if CORPUS.exists() else ())]
     compared = 0
     for path in files:
         try:
             splits = cf.open(path).splits(1 << 20)
-            found = [one for split in splits for one in differences(split)]
+            reasons = [reason for split in splits for reason in differences(split)]
         except ColdframeError:
-            # Damaged on purpose, or with a key of which nobody here knows.
+            # Damaged on purpose, or encrypted with an unknown key.
             continue
-        assert found == [], path
+        assert reasons == [], path
         compared += bool(splits and splits[0].stated())
     assert compared >= len(files) // 2

@@ -1,4 +1,4 @@
-"""Names that are switched in Hive's own metastore: nothing of the old table but its name is touched."""
+"""Switching names in Hive's own metastore changes only the name of the old table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = [("a", "bigint")]
 
 
 class Switched:
-    """A table `cold.sales` of two partitions, and its migration in the same database."""
+    """A table `cold.sales` with two partitions, and its migration in the same database."""
 
     def __init__(self, estate: HiveEstate, url: str, target: Path) -> None:
         self.estate, self.url, self.target = estate, url, target
@@ -37,18 +37,18 @@ class Switched:
         return migrate(InProcess(), f"{self.url}/cold.sales", self.target, to=to, **given)
 
     def tables(self) -> dict[str, Any]:
-        """All that the metastore has of each table, without its name and the time of the last change."""
-        client, found = self.estate.client, {}
+        """The metastore's record of each table, without its name and the time of the last change."""
+        client, by_name = self.estate.client, {}
         for name in client.get_all_tables("cold"):
             table = self.estate.registered(name)
             table.tableName = ""
             for key in ("last_modified_time", "last_modified_by", "transient_lastDdlTime"):
                 table.parameters.pop(key, None)
             partitions = client.get_partitions("cold", name, -1)
-            for one in partitions:
-                one.tableName = ""
-            found[name] = (table, sorted(partitions, key=lambda one: one.values))
-        return found
+            for partition in partitions:
+                partition.tableName = ""
+            by_name[name] = (table, sorted(partitions, key=lambda partition: partition.values))
+        return by_name
 
     def files(self) -> list[str]:
         return sorted(str(path) for path in self.estate.root.rglob("*"))
@@ -59,7 +59,7 @@ def switched(hive_estate: HiveEstate, hive_server: HiveMetastore, tmp_path: Path
     return Switched(hive_estate, hive_server.url, tmp_path / "dst")
 
 
-def good(report: Report) -> None:
+def check_report(report: Report) -> None:
     assert (report.exit_code, [table.error for table in report.tables]) == (0, [None])
 
 
@@ -67,20 +67,20 @@ def good(report: Report) -> None:
 def test_names_are_switched_and_switched_back(
     switched: Switched, to: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good(switched.run(to, switch=False))
+    check_report(switched.run(to, switch=False))
     before, files = switched.tables(), switched.files()
     assert set(before) == {"sales", "sales_new"}
-    good(switched.run(to))
+    check_report(switched.run(to))
     after = switched.tables()
     assert after == {"sales_old": before["sales"], "sales": before["sales_new"]}
-    # Another run would take the new table for the source.
+    # Another run would use the new table as the source.
     with pytest.raises(ColdframeError, match=r"coldframe unswitch"):
         switched.run(to)
     assert main(["unswitch", str(switched.target)]) == 0
     assert "cold.sales is the old table again" in capsys.readouterr().out
     assert (switched.tables(), switched.files()) == (before, files)
     assert unswitch(switched.target) == []
-    good(switched.run(to))
+    check_report(switched.run(to))
     assert switched.tables() == after
 
 
@@ -92,7 +92,7 @@ def test_a_kill_between_two_renames_is_undone(
 ) -> None:
     from coldframe.hive.changes import MetastoreWriter
 
-    good(switched.run(switch=False))
+    check_report(switched.run(switch=False))
     before = switched.tables()
     real, calls = MetastoreWriter.rename, [0]
 
@@ -105,7 +105,7 @@ def test_a_kill_between_two_renames_is_undone(
         raise KeyboardInterrupt
 
     if back:
-        good(switched.run())
+        check_report(switched.run())
     act: Callable[[], object] = (lambda: unswitch(switched.target)) if back else switched.run
     with monkeypatch.context() as patch:
         patch.setattr(MetastoreWriter, "rename", dies)
@@ -115,11 +115,11 @@ def test_a_kill_between_two_renames_is_undone(
         switched.run()
     assert unswitch(switched.target) == ["cold.sales"]
     assert switched.tables() == before
-    good(switched.run())
+    check_report(switched.run())
 
 
 def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
-    """A metastore moves its directory."""
+    """The metastore would move its directory."""
     client = switched.estate.client
     table = switched.estate.registered("sales")
     table.tableType = "MANAGED_TABLE"
@@ -130,12 +130,12 @@ def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
     assert report.exit_code == 1
     assert "managed table" in str(report.tables[0].error)
     assert (set(switched.tables()), switched.files()) == ({"sales", "sales_new"}, before)
-    # Nothing was begun: a run without it goes on.
-    good(switched.run(switch=False))
+    # Nothing was begun: a run without the option continues.
+    check_report(switched.run(switch=False))
 
 
 def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) -> None:
-    """Hive 4 moves its directory as it does that of a managed table."""
+    """Hive 4 would move its directory, as for a managed table."""
     client = switched.estate.client
     table = switched.estate.registered("sales")
     table.parameters["TRANSLATED_TO_EXTERNAL"] = "TRUE"
@@ -147,8 +147,8 @@ def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) ->
     assert (set(switched.tables()), switched.files()) == ({"sales", "sales_new"}, before)
 
 
-def test_what_others_did_since_is_left_as_it_is(switched: Switched) -> None:
-    good(switched.run())
+def test_a_table_that_others_changed_is_not_switched_back(switched: Switched) -> None:
+    check_report(switched.run())
     client = switched.estate.client
     client.drop_table("cold", "sales", False)
     switched.estate.table("sales", switched.estate.storage(COLUMNS, ORC, "sales"))
@@ -165,7 +165,7 @@ def test_only_verified_tables_are_switched(switched: Switched) -> None:
     assert "sales_old" not in switched.tables()
 
 
-def test_switching_takes_a_metastore(tmp_path: Path, hive_server: HiveMetastore) -> None:
+def test_switching_needs_a_metastore(tmp_path: Path, hive_server: HiveMetastore) -> None:
     with pytest.raises(ValueError, match="switch"):
         Options(switch=True)
     with pytest.raises(ValueError, match="source"):
