@@ -82,8 +82,8 @@ class Browser:
 
     def violations(self) -> list[dict[str, Any]]:
         """What axe-core finds against people who see, hear or move differently."""
-        found: list[dict[str, Any]] = self._do("axe")
-        return found
+        violations: list[dict[str, Any]] = self._do("axe")
+        return violations
 
     def evaluate(self, script: str) -> Any:
         """What a JavaScript expression gives."""
@@ -105,8 +105,8 @@ class Browser:
 
     def problems(self) -> list[str]:
         """Errors of the page's scripts."""
-        found: list[str] = self._do("problems")
-        return found
+        problems: list[str] = self._do("problems")
+        return problems
 
     # What the tests of all pages ask.
 
@@ -145,8 +145,8 @@ def started() -> Iterator[Browser]:
 _OVERFLOW = """(() => {
   if (document.documentElement.scrollWidth <= document.documentElement.clientWidth) return [];
   return [...document.querySelectorAll("body *")]
-    .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
-    .map((one) => one.outerHTML.slice(0, 120)).slice(0, 10);
+    .filter((element) => element.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    .map((element) => element.outerHTML.slice(0, 120)).slice(0, 10);
 })()"""
 
 _CONTRASTS = """(() => {

@@ -104,19 +104,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "delimiter" in query:
             below = {key[: key.index("/", len(prefix)) + 1] for key in keys if "/" in key[len(prefix) :]}
             keys = [key for key in keys if "/" not in key[len(prefix) :]]
-            tags = (f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in sorted(below))
+            tags = (f"<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>" for folder in sorted(below))
             folders = "".join(tags)
         start = int(query.get("continuation-token", ["0"])[0])
-        found = keys[start : start + self.server.page]
+        page = keys[start : start + self.server.page]
         entries = "".join(
             f"<Contents><Key>{key}</Key><Size>{len(self.server.objects[key])}</Size>"
             f"<LastModified>2022-01-01T00:00:00Z</LastModified><ETag>{self.server.etag(key)}</ETag></Contents>"
-            for key in found
+            for key in page
         )
-        more = start + len(found) < len(keys)
-        rest = f"<NextContinuationToken>{start + len(found)}</NextContinuationToken>" if more else ""
-        found_all = f"<IsTruncated>{str(more).lower()}</IsTruncated>{entries}{folders}{rest}"
-        return f"<ListBucketResult>{found_all}</ListBucketResult>".encode()
+        more = start + len(page) < len(keys)
+        rest = f"<NextContinuationToken>{start + len(page)}</NextContinuationToken>" if more else ""
+        content = f"<IsTruncated>{str(more).lower()}</IsTruncated>{entries}{folders}{rest}"
+        return f"<ListBucketResult>{content}</ListBucketResult>".encode()
 
     def write(self) -> None:
         """Puts, copies by parts, and deletions, with their conditions."""
@@ -131,10 +131,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.reply(204, b"")
             elif "delete" in query:
                 gone = re.findall(rb"<Key>(.*?)</Key>", body)
-                for one in gone:
-                    self.server.objects.pop(one.decode(), None)
-                told = b"".join(b"<Deleted><Key>%s</Key></Deleted>" % one for one in gone)
-                self.reply(200, b"<DeleteResult>%s</DeleteResult>" % told)
+                for name in gone:
+                    self.server.objects.pop(name.decode(), None)
+                deleted = b"".join(b"<Deleted><Key>%s</Key></Deleted>" % name for name in gone)
+                self.reply(200, b"<DeleteResult>%s</DeleteResult>" % deleted)
             elif "uploads" in query:
                 self.reply(200, b"<R><UploadId>1</UploadId></R>")
             elif "x-amz-copy-source" in self.headers:

@@ -97,5 +97,5 @@ def browser() -> Iterator[browsing.Browser]:
     """Looks at pages; skips where there is nothing to look with."""
     if (why := browsing.missing()) is not None:
         pytest.skip(why)
-    with browsing.started() as one:
-        yield one
+    with browsing.started() as running:
+        yield running

@@ -50,8 +50,8 @@ class Estate:
 
     def values(self, table: str = "t", column: str = "a") -> list[Any]:
         """What a reader of the table finds, sorted."""
-        found: list[Any] = sorted(self.read(table)[column].to_pylist()) if self.files(table) else []
-        return found
+        values: list[Any] = sorted(self.read(table)[column].to_pylist()) if self.files(table) else []
+        return values
 
     def safe(self) -> list[str]:
         """The sources that the last run listed as safe to delete."""

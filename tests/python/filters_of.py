@@ -57,15 +57,15 @@ class Test:
 
 def columns(full: Any) -> list[Column]:
     """What of a table can be compared."""
-    found: list[Column] = []
+    comparable: list[Column] = []
     for name in full.column_names:
         if full.column_names.count(name) == 1 and not _holds_union(full.schema.field(name).type):
             column = full.column(name).combine_chunks()
-            found += _below(
+            comparable += _below(
                 (name,), column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             )
-    paths = [column.path for column in found]
-    return [column for column in found if paths.count(column.path) == 1]
+    paths = [column.path for column in comparable]
+    return [column for column in comparable if paths.count(column.path) == 1]
 
 
 def _below(steps: tuple[str, ...], values: Any) -> Iterator[Column]:
@@ -159,8 +159,8 @@ def _lists(column: Column, there: list[Column], dice: random.Random) -> Test | N
     whole, meaning = [], None
     for _ in range(dice.randrange(1, 4)):
         some, both = [], None
-        for one in (column, *dice.sample(there, min(len(there), dice.randrange(2)))):
-            made = _compared(one, dice)
+        for operand in (column, *dice.sample(there, min(len(there), dice.randrange(2)))):
+            made = _compared(operand, dice)
             if made is not None:
                 some.append(made[0])
                 both = made[1] if both is None else both & made[1]
@@ -171,8 +171,8 @@ def _lists(column: Column, there: list[Column], dice: random.Random) -> Test | N
 
 
 def _set(column: Column, dice: random.Random) -> list[Any]:
-    found = [_literal(column, dice) for _ in range(dice.randrange(1, 6))]
-    return [value for value in found if value is not None]
+    literals = [_literal(column, dice) for _ in range(dice.randrange(1, 6))]
+    return [value for value in literals if value is not None]
 
 
 def _among(column: Column, there: list[Column], dice: random.Random) -> Test | None:

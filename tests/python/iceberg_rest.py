@@ -63,7 +63,7 @@ def answer(catalog: Any, method: str, path: str, content: Any) -> tuple[int, Any
 
     parts = [unquote(part) for part in path.partition("?")[0].strip("/").split("/")[1:]]
     try:
-        return 200, _found(catalog, method, parts, content)
+        return 200, _respond(catalog, method, parts, content)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         return 404, _error(error, 404)
     except (CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError) as error:
@@ -74,14 +74,14 @@ def _error(error: Exception, code: int) -> Any:
     return {"error": {"message": str(error), "type": type(error).__name__, "code": code}}
 
 
-def _found(catalog: Any, method: str, parts: list[str], content: Any) -> Any:
+def _respond(catalog: Any, method: str, parts: list[str], content: Any) -> Any:
     if parts == ["config"]:
         return {"defaults": {}, "overrides": {}}
     if parts == ["namespaces"]:
         if method == "POST":
             catalog.create_namespace(tuple(content["namespace"]), content.get("properties") or {})
             return {"namespace": content["namespace"], "properties": {}}
-        return {"namespaces": [list(one) for one in catalog.list_namespaces()]}
+        return {"namespaces": [list(name) for name in catalog.list_namespaces()]}
     namespace = tuple(parts[1].split("\x1f"))
     if len(parts) == 2:
         return {
@@ -89,13 +89,13 @@ def _found(catalog: Any, method: str, parts: list[str], content: Any) -> Any:
             "properties": dict(catalog.load_namespace_properties(namespace)),
         }
     if len(parts) == 3 and method == "POST":
-        return _table(_created(catalog, namespace, content))
+        return _table(_create(catalog, namespace, content))
     if method == "POST":
-        return _table(_committed(catalog, (*namespace, parts[3]), content))
+        return _table(_commit(catalog, (*namespace, parts[3]), content))
     return _table(catalog.load_table((*namespace, parts[3])))
 
 
-def _created(catalog: Any, namespace: tuple[str, ...], content: Any) -> Any:
+def _create(catalog: Any, namespace: tuple[str, ...], content: Any) -> Any:
     from pyiceberg.catalog.rest import CreateTableRequest
 
     request = CreateTableRequest.model_validate(content)
@@ -108,7 +108,7 @@ def _created(catalog: Any, namespace: tuple[str, ...], content: Any) -> Any:
     )
 
 
-def _committed(catalog: Any, name: tuple[str, ...], content: Any) -> Any:
+def _commit(catalog: Any, name: tuple[str, ...], content: Any) -> Any:
     from pyiceberg.table import CommitTableRequest
 
     request = CommitTableRequest.model_validate({**content, "identifier": _identifier(name)})

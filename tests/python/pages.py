@@ -71,13 +71,13 @@ def needs_spark(page: Path) -> bool:
 def blocks(page: Path) -> Iterator[Block]:
     """The blocks of a page, those that set the scene among them."""
     text = page.read_text(encoding="utf-8")
-    for found in _BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("setup" if found["setup"] is not None else "language")) + 1
-        if found["setup"] is not None:
-            yield Block(page, line, "python", found["setup"], is_setup=True)
-        elif found["language"] not in NO_CODE:
-            code = re.sub(rf"^{found['indent']}", "", found["code"], flags=re.MULTILINE)
-            yield Block(page, line, found["language"], code, found["why"])
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("setup" if match["setup"] is not None else "language")) + 1
+        if match["setup"] is not None:
+            yield Block(page, line, "python", match["setup"], is_setup=True)
+        elif match["language"] not in NO_CODE:
+            code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
+            yield Block(page, line, match["language"], code, match["why"])
 
 
 def run_page(page: Path, folder: Path, **names: Any) -> int:
@@ -116,9 +116,9 @@ def _run_python(block: Block, namespace: dict[str, Any]) -> None:
         place = f"{block.place}, line {statement.lineno}: {lines[statement.lineno - 1].strip()}"
         end = statement.end_lineno or statement.lineno
         shown = _shown(lines[end:])
-        found = _outcome(statement, namespace, place, shown)
+        actual = _outcome(statement, namespace, place, shown)
         if shown is not None:
-            assert alike(shown, found), f"{place}\nshown:\n{shown}\nfound:\n{found}"
+            assert alike(shown, actual), f"{place}\nshown:\n{shown}\nfound:\n{actual}"
 
 
 def _shown(following: list[str]) -> str | None:
@@ -192,8 +192,8 @@ def _run_console(block: Block, _: dict[str, Any]) -> None:
             more, _, shown = shown.partition("\n")
             command = f"{command}\n{more}"
         done = _bash(command)
-        found = done.stdout + (f"[exit {done.returncode}]" if done.returncode else "")
-        assert alike(shown, found), f"{block.place}: {command}\nshown:\n{shown}\nfound:\n{found}"
+        actual = done.stdout + (f"[exit {done.returncode}]" if done.returncode else "")
+        assert alike(shown, actual), f"{block.place}: {command}\nshown:\n{shown}\nfound:\n{actual}"
 
 
 def _run_toml(block: Block, _: dict[str, Any]) -> None:
@@ -204,11 +204,11 @@ def _run_toml(block: Block, _: dict[str, Any]) -> None:
         raise AssertionError(f"{block.place}: {error}") from error
 
 
-def alike(shown: str, found: str) -> bool:
+def alike(shown: str, actual: str) -> bool:
     """Whether output is what a page shows of it."""
     parts = [re.escape(" ".join(part.split())) for part in shown.split("...")]
     pattern = r"\s*.*?\s*".join(part.replace(r"\ ", r"\s+") for part in parts)
-    return re.fullmatch(pattern, " ".join(found.split()), re.DOTALL) is not None
+    return re.fullmatch(pattern, " ".join(actual.split()), re.DOTALL) is not None
 
 
 _RUN = {"python": _run_python, "sh": _run_sh, "console": _run_console, "toml": _run_toml}

@@ -155,7 +155,7 @@ class Hdfs(Server):
     def options(self) -> dict[str, str]:
         return {"hadoop_conf_dir": self.conf, "user": os.environ.get("USER", "tester")}
 
-    def tell(self, command: str) -> None:
+    def send(self, command: str) -> None:
         """Has the cluster carry out a command."""
         assert self._process.stdin is not None
         self._process.stdin.write(command + "\n")

@@ -111,8 +111,8 @@ def test_columns_widen_in_depth_and_never_in_silence(tmp_path: Path) -> None:
     dataset = scan(
         pa.array([{"x": 1, "y": "a"}, None], point), pa.array([{"Y": "b", "x": 2, "z": 0.5}], wide)
     )
-    found = [{"x": 1, "y": "a", "z": None}, None, {"x": 2, "y": "b", "z": 0.5}]
-    assert dataset.to_table()["v"].to_pylist() == found
+    expected = [{"x": 1, "y": "a", "z": None}, None, {"x": 2, "y": "b", "z": 0.5}]
+    assert dataset.to_table()["v"].to_pylist() == expected
     lists = scan(pa.array([[1], [], None], pa.list_(pa.int8())), pa.array([[1 << 40]], pa.list_(pa.int64())))
     assert lists.to_table()["v"].to_pylist() == [[1], [], None, [1 << 40]]
     price = [pa.array([Decimal("1.50")], pa.decimal128(5, 2)), pa.array([7], pa.int32())]
@@ -145,15 +145,15 @@ def test_partitions_are_written_as_they_are_read(tmp_path: Path) -> None:
             "day": pa.array([i % 4 for i in range(600)], pa.int32()).cast(pa.date32()),
         }
     )
-    said = cf.write(rows, tmp_path / "t", format="orc", partitioning=["day", "city"])
-    assert said["rows"] == 600
-    assert len(said["files"]) == 12
-    assert said["files"][0] == "day=1970-01-01/city=__HIVE_DEFAULT_PARTITION__/part-0.orc"
-    assert "day=1970-01-01/city=a b%2F0/part-0.orc" in said["files"]
-    assert said["bytes"] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
+    summary = cf.write(rows, tmp_path / "t", format="orc", partitioning=["day", "city"])
+    assert summary["rows"] == 600
+    assert len(summary["files"]) == 12
+    assert summary["files"][0] == "day=1970-01-01/city=__HIVE_DEFAULT_PARTITION__/part-0.orc"
+    assert "day=1970-01-01/city=a b%2F0/part-0.orc" in summary["files"]
+    assert summary["bytes"] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
     back = cf.scan(tmp_path / "t").to_table(["x", "city", "day"])
     assert back.sort_by("x").equals(rows)
-    assert cf.open(tmp_path / "t" / said["files"][0]).schema.names == ["x"]
+    assert cf.open(tmp_path / "t" / summary["files"][0]).schema.names == ["x"]
     with pytest.raises(FileExistsError, match="an empty one"):
         cf.write(rows, tmp_path / "t", format="orc", partitioning=["day"])
 
@@ -162,8 +162,8 @@ def test_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
     rows = pa.table({"x": range(4000), "p": [i % 40 for i in range(4000)]})
     batches = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=400))
     seen: list[int] = []
-    said = cf.write(batches, tmp_path / "t", format="rcfile", partitioning=["p"], progress=seen.append)
-    assert len(said["files"]) > 40
+    summary = cf.write(batches, tmp_path / "t", format="rcfile", partitioning=["p"], progress=seen.append)
+    assert len(summary["files"]) > 40
     assert seen[-1] == 4000
     back = cf.scan(tmp_path / "t", schema="x bigint", serde="binary").to_table(["x", "p"])
     assert back.sort_by("x").equals(rows)
@@ -293,8 +293,8 @@ def test_importing_brings_no_library_that_only_some_need() -> None:
         "import sys, coldframe, coldframe.cli; "
         f"print([name for name in {heavy} if name in sys.modules]); print(coldframe.ArrowDataset.__name__)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split("\n")[:2] == ["[]", "ArrowDataset"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["[]", "ArrowDataset"]
 
 
 def test_reading_brings_no_library_that_only_some_need(orc: Path) -> None:
@@ -304,8 +304,8 @@ def test_reading_brings_no_library_that_only_some_need(orc: Path) -> None:
         "f.read([name], limit=5); f.count(f'{name} is not null'); f.statistics(); "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code, str(orc)], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code, str(orc)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_version_is_told_before_arrow_is_imported() -> None:
@@ -314,8 +314,8 @@ def test_the_version_is_told_before_arrow_is_imported() -> None:
             f"import sys, time; sys.argv[1:] = ['{argument}']; from coldframe.entry import main; main(); "
             "print('pyarrow' in sys.modules, time.process_time() < 0.15)"
         )
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert found.stdout.splitlines() == [f"coldframe {cf.__version__}", "False True"]
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == [f"coldframe {cf.__version__}", "False True"]
 
 
 def test_an_interrupt_while_it_is_imported_is_one_line() -> None:
@@ -328,5 +328,5 @@ def test_an_interrupt_while_it_is_imported_is_one_line() -> None:
         "from coldframe.entry import main\n"
         "sys.exit(main())\n"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (130, "", "coldframe: interrupted\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "coldframe: interrupted\n")

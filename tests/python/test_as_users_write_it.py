@@ -89,9 +89,9 @@ def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
         check=False,
     )
     lines = done.stdout.splitlines()
-    found = [line.split('"')[1] for line in lines if "Revealed type" in line]
+    types = [line.split('"')[1] for line in lines if "Revealed type" in line]
     assert [
-        one.replace("builtins.", "").replace("Union[int, None]", "int | None") for one in found
+        name.replace("builtins.", "").replace("Union[int, None]", "int | None") for name in types
     ] == REVEALED
     errors = [line for line in lines if ": error:" in line]
     assert len(errors) == 2, errors
@@ -100,25 +100,25 @@ def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
 
 
 def test_columns_of_where_rows_are_from(table: Path) -> None:
-    found = cf.scan(table, file_path="path", row_index="n")
-    assert found.schema.names == ["id", "s", "p", "path", "n"]
-    rows = found.to_table()
+    dataset = cf.scan(table, file_path="path", row_index="n")
+    assert dataset.schema.names == ["id", "s", "p", "path", "n"]
+    rows = dataset.to_table()
     assert rows["n"].to_pylist() == list(range(60))
     paths = [str(table / f"p={part}" / "part-0.orc") for part in (1, 2)]
     assert rows["path"].to_pylist() == [paths[0]] * 30 + [paths[1]] * 30
     assert rows.drop_columns(["path", "n"]).equals(cf.scan(table).to_table())
     # Rows are numbered before a filter leaves any out.
-    kept = found.to_table(["n", "id"], filter="id >= 35 and n < 35", limit=7)
+    kept = dataset.to_table(["n", "id"], filter="id >= 35 and n < 35", limit=7)
     assert kept.to_pydict() == {"n": [25, 26, 27, 28, 29], "id": [35, 36, 37, 38, 39]}
-    assert found.to_table(["id"], filter=[("path", "=", paths[1])], limit=2)["id"].to_pylist() == [20, 21]
-    assert found.count("p = 2") == 30
-    assert found.count() == 60
-    assert pickle.loads(pickle.dumps(found)).to_table().equals(rows)
-    assert found.to_dataset().to_table(["n"], filter=pc.field("n") >= 58)["n"].to_pylist() == [58, 59]
+    assert dataset.to_table(["id"], filter=[("path", "=", paths[1])], limit=2)["id"].to_pylist() == [20, 21]
+    assert dataset.count("p = 2") == 30
+    assert dataset.count() == 60
+    assert pickle.loads(pickle.dumps(dataset)).to_table().equals(rows)
+    assert dataset.to_dataset().to_table(["n"], filter=pc.field("n") >= 58)["n"].to_pylist() == [58, 59]
     with pytest.raises(cf.SchemaError, match="need another name"):
         _ = cf.scan(table, file_path="id").schema
     with pytest.raises(cf.UnsupportedError, match=r"Split\.path"):
-        found.splits()
+        dataset.splits()
 
 
 def test_fragments_are_files(table: Path) -> None:
@@ -127,7 +127,7 @@ def test_fragments_are_files(table: Path) -> None:
     assert [fragment.path for fragment in fragments] == [
         str(table / f"p={part}/part-0.orc") for part in (1, 2)
     ]
-    assert pa.concat_tables([one.to_table() for one in fragments]).equals(dataset.to_table())
+    assert pa.concat_tables([fragment.to_table() for fragment in fragments]).equals(dataset.to_table())
     [second] = dataset.get_fragments(filter=pc.field("p") == 2)
     assert second.count_rows() == 30
     assert second.partition_expression.equals((pc.field("p") == 2) & pc.scalar(True)) or "p" in str(

@@ -14,20 +14,20 @@ BLOCKS = Path(__file__).parents[1] / "data" / "kudu" / "files" / "file_blocks"
 
 def blocks(kind: str) -> list[cf.File]:
     """The CFiles of a kind that Kudu wrote."""
-    found = []
+    files = []
     for path in sorted(p for p in BLOCKS.rglob("*") if p.is_file()):
         if path.read_bytes()[:8] == b"kuducfl2":
             file = cf.open(path)
             if file.metadata["kind"] == kind:
-                found.append(file)
-    return found
+                files.append(file)
+    return files
 
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
     """Forty thousand words in order, in small blocks, with a value index."""
-    words = pa.array([f"word {i:06}" for i in range(40_000)])
-    table = pa.table([words], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))
+    values = pa.array([f"word {i:06}" for i in range(40_000)])
+    table = pa.table([values], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))
     path = tmp_path / "keys.cfile"
     cf.write(table, path, format="cfile", encoding="prefix", block_size=1024, value_index=True)
     return path

@@ -12,7 +12,7 @@ circles = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(circles)
 
 
-def found(root, files):
+def exit_code(root, files):
     """The circles in a tree of these files."""
     for name, text in files.items():
         path = root / name
@@ -42,7 +42,7 @@ SRC = "crates/c/src/"
     ],
 )
 def test_a_circle_is_found_in_rust(tmp_path, files, capsys):
-    assert found(tmp_path, {SRC + name: text for name, text in files.items()}) == 1
+    assert exit_code(tmp_path, {SRC + name: text for name, text in files.items()}) == 1
     assert "uses crate::" in capsys.readouterr().out
 
 
@@ -58,7 +58,7 @@ def test_a_circle_is_found_in_rust(tmp_path, files, capsys):
     ],
 )
 def test_no_circle_in_rust(tmp_path, files):
-    assert found(tmp_path, {SRC + name: text for name, text in files.items()}) == 0
+    assert exit_code(tmp_path, {SRC + name: text for name, text in files.items()}) == 0
 
 
 def test_circles_in_python(tmp_path):
@@ -69,7 +69,7 @@ def test_circles_in_python(tmp_path):
         "python/coldframe/c.py": "import typing\nif typing.TYPE_CHECKING:\n    import coldframe.d\n",
         "python/coldframe/d.py": "import coldframe.c",
     }
-    assert found(tmp_path, package) == 1
+    assert exit_code(tmp_path, package) == 1
 
 
 def test_nothing_to_look_at_is_an_error(tmp_path, capsys):

@@ -191,12 +191,12 @@ def test_salvage(run: Any, broken: Path, tmp_path: Path, written: Path, table: p
     code, out, _ = run("salvage", broken, dest, "--report", report, *HOW)
     assert code == 1
     assert "rows saved" in out
-    facts = json.loads(report.read_text())
+    summary = json.loads(report.read_text())
     rescued = pq.read_table(dest)
-    assert rescued.num_rows == facts["rows"]
+    assert rescued.num_rows == summary["rows"]
     assert 700 <= rescued.num_rows < ROWS
-    assert facts["damage"]
-    assert rescued.num_rows + sum(lost["rows_lost"] or 0 for lost in facts["damage"]) <= ROWS
+    assert summary["damage"]
+    assert rescued.num_rows + sum(lost["rows_lost"] or 0 for lost in summary["damage"]) <= ROWS
     assert run("salvage", written, dest, "--overwrite", *HOW)[0] == 0
     assert same(pq.read_table(dest), table)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.rc", "lost.json", "rescued.parquet"]
@@ -266,7 +266,7 @@ def test_a_reader_that_leaves_early(written: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_an_interrupt_is_exit_code_130(written: Path) -> None:
-    one = len(subprocess.check_output(command("cat", written, "--to", "jsonl", *HOW)))
+    size = len(subprocess.check_output(command("cat", written, "--to", "jsonl", *HOW)))
     with subprocess.Popen(
         command("cat", *[written] * 2000, "--to", "jsonl", *HOW),
         stdout=subprocess.PIPE,
@@ -278,7 +278,7 @@ def test_an_interrupt_is_exit_code_130(written: Path) -> None:
         process.send_signal(signal.SIGINT)
         rest = sum(map(len, iter(lambda: process.stdout.read(1 << 20), b"")))
         assert process.wait() == 130
-        assert rest < 1000 * one, "it went on to the end"
+        assert rest < 1000 * size, "it went on to the end"
         assert process.stderr.read() == b"coldframe: interrupted\n"
 
 

@@ -22,8 +22,8 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def run(*words: Any) -> int:
-    return main([str(word) for word in words])
+def run(*arguments: Any) -> int:
+    return main([str(word) for word in arguments])
 
 
 def commands(source: Path, dest: Any) -> dict[str, list[Any]]:

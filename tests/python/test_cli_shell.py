@@ -88,18 +88,18 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         ("get", ["get", "{hfile}", "row-999"], 1),
     ]
     seen = set()
-    for name, words, code in commands:
+    for name, arguments, code in commands:
         outputs = []
         for place in (str(tmp_path), "memory://cli"):
-            given = [word.format(orc=f"{place}/?.orc", hfile=f"{place}/*.hfile") for word in words]
+            given = [word.format(orc=f"{place}/?.orc", hfile=f"{place}/*.hfile") for word in arguments]
             outputs.append(in_process(given, code))
         # What is said is the same, but for the names.
         plain = [text.replace(str(tmp_path), "").replace("memory://cli", "") for text in outputs]
         if name not in ("layout", "inspect", "convert", "salvage", "summarize"):  # whose floats vary
-            assert plain[0] == plain[1], words
+            assert plain[0] == plain[1], arguments
         for kind in ("orc", "hfile"):
-            if f"{{{kind}}}" in words:
-                given = [word.format(orc="-", hfile="-") for word in words]
+            if f"{{{kind}}}" in arguments:
+                given = [word.format(orc="-", hfile="-") for word in arguments]
                 with (tmp_path / f"a.{kind}").open("rb") as source:
                     done = subprocess.run(
                         [sys.executable, "-m", "coldframe", *given],
@@ -107,25 +107,25 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
                         capture_output=True,
                         check=False,
                     )
-                assert done.returncode == code, (words, done.stderr)
+                assert done.returncode == code, (arguments, done.stderr)
         seen.add(name)
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 100  # that of standard input came last
     assert (
         in_process(["get", str(tmp_path / "*.hfile"), "row-060", "--format", "jsonl"], 0).count("row-060")
         == 2
     )
-    found = in_process(["scan", str(tmp_path / "*.hfile"), "-n", "120", "--format", "jsonl"], 0).splitlines()
-    assert [json.loads(line)["key"] for line in (found[0], found[100], found[-1])] == [
+    cells = in_process(["scan", str(tmp_path / "*.hfile"), "-n", "120", "--format", "jsonl"], 0).splitlines()
+    assert [json.loads(line)["key"] for line in (cells[0], cells[100], cells[-1])] == [
         "row-000",
         "row-050",
         "row-069",
     ]
-    found = json.loads(in_process(["inspect", str(tmp_path / "?.orc"), "--json"], 0))
-    assert len(found) == 2
-    for words in (["layout", "{}/a.orc", "-o"], ["salvage", "{}/?.orc"], ["convert", "{}/?.orc"]):
+    summaries = json.loads(in_process(["inspect", str(tmp_path / "?.orc"), "--json"], 0))
+    assert len(summaries) == 2
+    for arguments in (["layout", "{}/a.orc", "-o"], ["salvage", "{}/?.orc"], ["convert", "{}/?.orc"]):
         target = "memory://cli/new.parquet"
-        in_process([word.format("memory://cli") for word in words] + [target], 0)
-        assert memory.exists("/cli/new.parquet"), words
+        in_process([word.format("memory://cli") for word in arguments] + [target], 0)
+        assert memory.exists("/cli/new.parquet"), arguments
         memory.rm("/cli/new.parquet")
     # Most of these have tests of their own.
     others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables", "options", "unswitch"}
@@ -162,10 +162,10 @@ def test_completion_knows_commands_options_and_values(tmp_path: Path) -> None:
     path = tmp_path / "completion.bash"
     path.write_text(script(parser, "bash"))
 
-    def completed(*words: str) -> set[str]:
-        typed = " ".join(f"'{word}'" for word in words)
+    def completed(*arguments: str) -> set[str]:
+        typed = " ".join(f"'{word}'" for word in arguments)
         program = (
-            f"source {path}; COMP_WORDS=(coldframe {typed}); COMP_CWORD={len(words)}; _coldframe; "
+            f"source {path}; COMP_WORDS=(coldframe {typed}); COMP_CWORD={len(arguments)}; _coldframe; "
             'printf "%s\\n" "${COMPREPLY[@]}"'
         )
         done = subprocess.run(

@@ -35,10 +35,10 @@ def test_a_directory_stands_for_its_files(
     command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, str(warehouse), "--json"]) == 0
-    found = capsys.readouterr()
-    told = "left out, since no format here reads them: README.txt (text)"
-    assert found.err == f"coldframe: warning: {warehouse}: {told}\n"
-    answer = json.loads(found.out)
+    output = capsys.readouterr()
+    warning = "left out, since no format here reads them: README.txt (text)"
+    assert output.err == f"coldframe: warning: {warehouse}: {warning}\n"
+    answer = json.loads(output.out)
     if command != "sizes":  # which sums up
         assert sorted(answer) == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
 
@@ -86,9 +86,9 @@ def test_a_file_without_names_takes_them_from_tables_toml(
     toml.write_text('[tables.sales]\nschema = "id bigint, s string"\nserde = "text"\n')
     for place in (path, path.parent):  # the nearest one is found
         assert main(["head", str(place), "-n", "1", "--json"]) == 0
-        found = capsys.readouterr()
-        assert json.loads(found.out) == {"id": 0, "s": "name 0"}
-        assert f"with the options of [tables.sales] in {toml}" in found.err
+        output = capsys.readouterr()
+        assert json.loads(output.out) == {"id": 0, "s": "name 0"}
+        assert f"with the options of [tables.sales] in {toml}" in output.err
     other = tmp_path / "other.toml"
     other.write_text('[tables.x]\npath = "sales"\nschema = "n int, t string"\nserde = "text"\n')
     assert main(["head", str(path), "-n", "1", "--tables", str(other), "--json"]) == 0
@@ -103,11 +103,11 @@ def test_a_file_without_names_takes_them_from_tables_toml(
 def test_head_and_cat_have_the_same_forms(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(warehouse / "p=1" / "part-0.orc")
     for form in ("table", "csv", "jsonl"):
-        found = []
+        outputs = []
         for command in ("head", "cat"):
             assert main([command, path, "-n", "3", "--format", form]) == 0
-            found.append(capsys.readouterr().out)
-        assert found[0] == found[1] != ""
+            outputs.append(capsys.readouterr().out)
+        assert outputs[0] == outputs[1] != ""
     assert main(["head", path, "-n", "2", "--vertical"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines() if ":" in line] == [
         ["id:", "0"],
@@ -151,8 +151,8 @@ def test_a_file_without_its_end_is_salvaged_by_one_beside_it(
 ) -> None:
     rescued = cut.with_name("rescued.parquet")
     assert main(["salvage", str(cut), str(rescued)]) == 1
-    found = capsys.readouterr()
-    assert "assumed the columns, codec and writer of whole.orc" in found.err
+    output = capsys.readouterr()
+    assert "assumed the columns, codec and writer of whole.orc" in output.err
     assert pq.read_table(rescued).equals(ROWS)
     assert main(["salvage", str(cut), str(rescued), "--overwrite", "--json"]) == 1
     assert "whole.orc" in json.loads(capsys.readouterr().out)["assumed"]
@@ -163,9 +163,9 @@ def test_where_nothing_says_its_columns_the_next_step_is_named(
 ) -> None:
     cut.with_name("whole.orc").unlink()
     assert main(["salvage", str(cut), str(cut.with_name("rescued.parquet"))]) == 1
-    said = capsys.readouterr().err
-    assert "--schema" in said
-    assert "schema_from=NAME" in said
+    errors = capsys.readouterr().err
+    assert "--schema" in errors
+    assert "schema_from=NAME" in errors
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "arrow"])

@@ -330,12 +330,12 @@ def test_damage_is_told_when_the_stream_ends(written: Path) -> None:
     middle = len(data) // 2
     data[middle : middle + 40] = bytes(40)
     file = cf.open(bytes(data), **OPTIONS)
-    told: list[Any] = []
-    reader = file.to_batches(on_error="skip", on_damage=told.append)
-    assert told == []
+    reported: list[Any] = []
+    reader = file.to_batches(on_error="skip", on_damage=reported.append)
+    assert reported == []
     rows = sum(batch.num_rows for batch in reader)
     assert 700 <= rows < ROWS
-    assert told == [file.damage]
+    assert reported == [file.damage]
     assert file.damage[0]["reason"]
     file.damage.clear()
     assert file.damage

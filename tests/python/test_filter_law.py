@@ -29,13 +29,13 @@ FILTERS = int(os.environ.get("COLDFRAME_FILTERS", "12"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "1"))
 MAX_ROWS = 100_000
 
-FIXTURES = [one for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for one in cases(manifest)]
+FIXTURES = [case for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for case in cases(manifest)]
 CORPUS = [
-    one
+    case
     for manifest in corpus()
     if manifest.parent.name in _coldframe.formats()
-    for one in cases(manifest)
-    if not one.entry.get("expect") and str(one.entry.get("truth")).endswith(".parquet")
+    for case in cases(manifest)
+    if not case.entry.get("expect") and str(case.entry.get("truth")).endswith(".parquet")
 ]
 
 
@@ -97,9 +97,9 @@ class Law:
         return self.dice.choice([1 if self.full.num_rows < 5000 else 100_000, 1000, 1 << 20])
 
     @staticmethod
-    def _tables(reader: Any, most: int) -> Any:
+    def _tables(reader: Any, limit: int) -> Any:
         for batch in reader:
-            assert 0 < batch.num_rows <= most
+            assert 0 < batch.num_rows <= limit
             yield pa.Table.from_batches([batch], reader.schema)
         yield pa.Table.from_batches([], reader.schema)
 
@@ -157,14 +157,14 @@ def hold(source: Any, options: dict[str, Any], seed: int) -> None:
         law.hold(test)
 
 
-@pytest.mark.parametrize("one", FIXTURES, ids=lambda one: one.name)
-def test_fixture(one: Case, tmp_path: Path) -> None:
-    for source in one.sources(tmp_path):
-        hold(source, one.options, SEED)
+@pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
+def test_fixture(case: Case, tmp_path: Path) -> None:
+    for source in case.sources(tmp_path):
+        hold(source, case.options, SEED)
 
 
 @pytest.mark.skipif("COLDFRAME_FILTERS" not in os.environ, reason="asked for by COLDFRAME_FILTERS=number")
-@pytest.mark.parametrize("one", CORPUS, ids=lambda one: one.name)
-def test_corpus(one: Case, tmp_path: Path) -> None:
-    for source in one.sources(tmp_path):
-        hold(source, one.options, SEED)
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
+def test_corpus(case: Case, tmp_path: Path) -> None:
+    for source in case.sources(tmp_path):
+        hold(source, case.options, SEED)

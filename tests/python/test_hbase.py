@@ -49,8 +49,8 @@ def test_what_logs_hold_is_counted() -> None:
 
 def test_families_are_chosen() -> None:
     whole = latest()
-    one = latest(families=["g"])
-    assert one.equals(whole.filter(pa.compute.equal(whole["family"], b"g")))
+    family = latest(families=["g"])
+    assert family.equals(whole.filter(pa.compute.equal(whole["family"], b"g")))
     with pytest.raises(cf.NotFoundError, match="f, g"):
         latest(families="h")
 
@@ -101,7 +101,7 @@ def test_a_lost_description_does_not_uncover_what_was_replaced(tmp_path: Path) -
     with pytest.raises(cf.CorruptFileError, match="region info"):
         file.read()
     assert file.read(on_error="skip").num_rows == 0
-    assert any("may have replaced this one" in one["reason"] for one in file.damage)
+    assert any("may have replaced this one" in entry["reason"] for entry in file.damage)
     # What is half of the other is younger, and read.
     (old / "f" / f"{next(source.iterdir()).name}.{source.parent.name}").write_bytes(b"")
     other = next(region for region in regions(root) if region not in (old, source.parent))
@@ -114,8 +114,8 @@ def test_store_files_that_logs_were_split_into_count(tmp_path: Path) -> None:
     shutil.copytree(ROOT, root)
 
     def sequence_id(path: Path) -> int:
-        found = cf.open(path).metadata["file_info"]["MAX_SEQ_ID_KEY"]
-        return int.from_bytes(found.encode("latin-1") if isinstance(found, str) else found, "big")
+        value = cf.open(path).metadata["file_info"]["MAX_SEQ_ID_KEY"]
+        return int.from_bytes(value.encode("latin-1") if isinstance(value, str) else value, "big")
 
     files = [path for path in (regions(root)[0] / "f").iterdir() if not path.name.startswith(".")]
     newest = max(files, key=sequence_id)

@@ -198,7 +198,7 @@ def test_rows_by_their_keys(entry: dict[str, Any], view: str) -> None:
     rows = whole["row"].to_pylist()
     distinct = list(dict.fromkeys(rows))
     for row in distinct[:: max(1, len(distinct) // 7)]:
-        expected = whole.filter(pa.array([one == row for one in rows], pa.bool_()))
+        expected = whole.filter(pa.array([key == row for key in rows], pa.bool_()))
         assert file.get(row).equals(expected)
     asked = distinct[::3]
     some = whole.filter(pa.array([row in set(asked) for row in rows], pa.bool_()))

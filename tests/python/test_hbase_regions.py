@@ -58,8 +58,8 @@ def region_name(number: int, start: bytes) -> tuple[bytes, str]:
 
 
 def regions(root: Path) -> list[tuple[int, bytes, bytes]]:
-    found = cf.open(root).metadata["regions"]
-    return [(one["id"], one["start"].encode(), one["end"].encode()) for one in found]
+    listed = cf.open(root).metadata["regions"]
+    return [(region["id"], region["start"].encode(), region["end"].encode()) for region in listed]
 
 
 def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
@@ -108,10 +108,10 @@ def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know
     assert file.metadata["regions_by"] == "hbase:meta"
     assert file.read().equals(whole)
     unknown = file.metadata["unknown_regions"]
-    assert all(any(name in said for said in unknown) for name in younger)
+    assert all(any(name in reason for reason in unknown) for name in younger)
     # Both have a file of their own, which nobody reads.
     assert passed_over(root)["regions"] == 2
-    [held] = (one for one in contents(root, format="hbase") if one["kind"] == "regions")
+    [held] = (entry for entry in contents(root, format="hbase") if entry["kind"] == "regions")
     assert (held["visible"], held["taken"]) == (True, None)
     for name in younger:
         shutil.rmtree(root / TABLE / name)
@@ -211,7 +211,7 @@ def test_logs_that_regions_need_and_that_are_missing_are_told(root: Path) -> Non
         file = cf.open(root, as_of=AS_OF)
     assert "not closed since it was opened at 1" in file.metadata["wal"]["missing"]
     assert passed_over(root)["edits"] == 2
-    [held] = (one for one in contents(root, format="hbase") if one["kind"] == "edits")
+    [held] = (entry for entry in contents(root, format="hbase") if entry["kind"] == "edits")
     assert held["taken"] is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")

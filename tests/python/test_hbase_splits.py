@@ -53,8 +53,8 @@ def assert_has_all(estate: Estate) -> None:
         options: dict[str, Any] = {"table": table, "view": "versions", "as_of": AS_OF}
         expected = cf.open(estate.source / "hbase", format="hbase", **options).read(columns=list(CELL))
         written = estate.read(f"hbase/{name}").select(CELL).cast(expected.schema)
-        assert written.sort_by([(one, "ascending") for one in CELL[:4]]) == expected.sort_by(
-            [(one, "ascending") for one in CELL[:4]]
+        assert written.sort_by([(column, "ascending") for column in CELL[:4]]) == expected.sort_by(
+            [(column, "ascending") for column in CELL[:4]]
         )
 
 
@@ -76,8 +76,8 @@ def test_a_split_that_was_pickled_reads_its_region_alone(tmp_path: Path) -> None
     # Whoever looks for regions finds none now.
     for info in root.rglob(".regioninfo"):
         info.unlink()
-    found = [batch for one in sent for batch in pickle.loads(one).to_batches()]
-    assert pa.Table.from_batches(found) == file.read()
+    batches = [batch for pickled in sent for batch in pickle.loads(pickled).to_batches()]
+    assert pa.Table.from_batches(batches) == file.read()
     with pytest.raises(cf.ColdframeError):
         cf.open(root, table="shop:orders", as_of=AS_OF).read()
 

@@ -65,8 +65,8 @@ def rows(table: pa.Table, like: pa.Table) -> list[dict[str, Any]]:
 
 
 def key(row: dict[str, Any]) -> bytes:
-    found: bytes = row["row"] if "row" in row else row["key"]
-    return found
+    value: bytes = row["row"] if "row" in row else row["key"]
+    return value
 
 
 ENTRIES = entries()
@@ -83,15 +83,15 @@ def test_rows_are_found(entry: dict[str, Any]) -> None:
         (bytes.fromhex(e["key"]), e["first"], e["entries"]) for e in oracle.get("key_lookups_truth", [])
     ]
     expected = rows(truth, truth)
-    found: dict[bytes, list[dict[str, Any]]] = {}
+    cells_by_key: dict[bytes, list[dict[str, Any]]] = {}
     for wanted, first, count in lookups:
         cells = rows(file.get(wanted), truth)
         assert cells == (expected[first : first + count] if count else []), wanted
-        found[wanted] = cells
-    many = rows(file.get_many(list(found)), truth)
-    assert len(many) == sum(map(len, found.values()))
+        cells_by_key[wanted] = cells
+    many = rows(file.get_many(list(cells_by_key)), truth)
+    assert len(many) == sum(map(len, cells_by_key.values()))
     for cell in many:
-        assert cell in found[key(cell)]
+        assert cell in cells_by_key[key(cell)]
 
 
 @cases

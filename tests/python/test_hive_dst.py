@@ -47,8 +47,8 @@ def test_no_zone_shifts_them(
     source = f"{hive_server.url}/cold.nights"
     lines = run("head", source, "--format", "csv").splitlines()[1:]
     assert sorted(lines) == [f"{number},{night[:10]},{night}.000000" for number, night in enumerate(NIGHTS)]
-    found = run("head", source, "-c", "id", "--where", f"at = '{NIGHTS[1]}'", "--format", "csv")
-    assert found.splitlines()[1:] == ["1"]
+    output = run("head", source, "-c", "id", "--where", f"at = '{NIGHTS[1]}'", "--format", "csv")
+    assert output.splitlines()[1:] == ["1"]
     run("migrate", source, str(tmp_path / "dst"), "--master", "in-process")
     by = pads.partitioning(KEYS, flavor="hive")
     moved = pads.dataset(tmp_path / "dst/cold/nights", format="parquet", partitioning=by).to_table()

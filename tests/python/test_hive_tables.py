@@ -86,10 +86,11 @@ def test_a_definition_is_whole(hive_server: HiveMetastore, hive_estate: HiveEsta
     assert table.location == f"file:{hive_estate.root}/sales"
     assert table.has_partitions
     assert not table.is_transactional
-    told = [
-        (one.values, table.format_of(one.storage), len(one.storage.columns), one.rows) for one in partitions
+    listed = [
+        (partition.values, table.format_of(partition.storage), len(partition.storage.columns), partition.rows)
+        for partition in partitions
     ]
-    assert told == [
+    assert listed == [
         (("2014-01-01", "asia/pacific"), "rcfile", 2, 2),
         (("2014-01-01", "eu"), "rcfile", 2, 1),
         (("2014-01-02", "eu"), "orc", 3, 3),
@@ -121,13 +122,13 @@ def test_the_command_line_lists_them(
     toml = tmp_path / "tables.toml"
     command = ["tables", f"{hive_server.url}/cold", "--json", "--write-tables", str(toml)]
     assert main(command) == 0
-    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-    assert list(found) == [f"cold.{name}" for name in ("a_view", "in_hbase", "notes", "plain", "sales")]
-    sales = found["cold.sales"]
+    tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)}
+    assert list(tables) == [f"cold.{name}" for name in ("a_view", "in_hbase", "notes", "plain", "sales")]
+    sales = tables["cold.sales"]
     assert (sales["formats"], sales["partitions"], sales["partitions_outside"]) == (["rcfile", "orc"], 4, 1)
     # One partition states no number that means anything.
-    assert (sales["rows"], found["cold.plain"]["rows"]) == (None, 7)
-    assert {name: one["left_out"] for name, one in found.items()} == {
+    assert (sales["rows"], tables["cold.plain"]["rows"]) == (None, 7)
+    assert {name: table["left_out"] for name, table in tables.items()} == {
         "cold.a_view": "a view: it has no rows of its own",
         "cold.in_hbase": "kept by HBaseStorageHandler: open the files of that system instead",
         "cold.notes": "files of TextInputFormat are not read",
@@ -137,7 +138,7 @@ def test_the_command_line_lists_them(
     text = toml.read_text()
     assert text.startswith(f"# for SRC = file:{hive_estate.root}\n")
     assert "# cold.a_view: a view: it has no rows of its own" in text
-    assert [(one.name, one.path) for one in load_tables(str(toml))] == [
+    assert [(table.name, table.path) for table in load_tables(str(toml))] == [
         ("cold.plain", "plain"),
         ("cold.sales", "sales"),
     ]
@@ -167,8 +168,8 @@ def test_the_command_line_for_people(
 def test_spark_has_columns_that_hive_does_not_know() -> None:
     dummy = Storage((Column("col", "array<string>", "from deserializer"),), "file:/x")
     spark = {"spark.sql.sources.provider": "orc"}
-    told: Any = Definition("db", "t", storage=dummy, parameters=spark).left_out
-    assert told.startswith("a Spark table whose columns Hive does not know")
+    reason: Any = Definition("db", "t", storage=dummy, parameters=spark).left_out
+    assert reason.startswith("a Spark table whose columns Hive does not know")
     assert Definition("db", "t", storage=dummy).left_out is None
 
 
@@ -212,7 +213,7 @@ def test_each_partition_by_its_own_definition(sales: str) -> None:
     assert rows(table.read()) == ALL
     assert table.count() == 6
     assert len(table.files) == 3
-    assert [one.rows for one in table.partitions()] == [2, 1, 3, None]
+    assert [partition.rows for partition in table.partitions()] == [2, 1, 3, None]
     assert rows(table.read(["region", "id"], limit=4))[1:] == [("asia/pacific", 2), ("eu", 3), ("eu", 4)]
     assert "cold.sales: id, price" in repr(table)
     assert pa.table(table).num_rows == 6
@@ -259,7 +260,7 @@ def test_what_is_ruled_out_is_not_touched(sales: str, hive_estate: HiveEstate, f
     shutil.rmtree(hive_estate.root / "sales/b")
     table = cf.hive_table(sales)
     assert rows(table.read(filter=filter)) == ALL[:2]
-    assert [one.values for one in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
+    assert [partition.values for partition in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
     # Hive would fail as well: the rows of a directory that is gone are not none.
     with pytest.raises(cf.NotFoundError, match="sales/b"):
         table.read()
@@ -313,8 +314,8 @@ def test_engines_read_it(sales: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     connection = duckdb.connect()
     connection.register("data", cf.hive_table(sales).to_dataset())
-    found = connection.sql("select region, sum(id) from data where dt < '2014-01-03' group by 1 order by 1")
-    assert found.fetchall() == [("asia/pacific", 3), ("eu", 18)]
+    result = connection.sql("select region, sum(id) from data where dt < '2014-01-03' group by 1 order by 1")
+    assert result.fetchall() == [("asia/pacific", 3), ("eu", 18)]
 
 
 def test_a_partition_in_another_format(sales: str, hive_estate: HiveEstate) -> None:
@@ -340,13 +341,13 @@ ORC_FILES = {
 @pytest.mark.parametrize("which", list(ORC_FILES))
 def test_columns_of_orc(hive_server: HiveMetastore, hive_estate: HiveEstate, which: str) -> None:
     """As Hive and Spark take them: see `test_spark_reads_the_same`."""
-    of_file, found = ORC_FILES[which]
+    of_file, expected = ORC_FILES[which]
     orc_table(hive_estate, "t", of_file)
     table = cf.hive_table(f"{hive_server.url}/cold.t")
-    assert rows(table.read()) == [(*one, 1) for one in found]
-    passing = [(b,) for x, b, c in found if (x or 0) > 1 and c is None]
+    assert rows(table.read()) == [(*row, 1) for row in expected]
+    passing = [(b,) for x, b, c in expected if (x or 0) > 1 and c is None]
     assert rows(table.read(["b"], filter="x > 1 and c is null")) == passing
-    assert table.count("x = 1") == sum(one[0] == 1 for one in found)
+    assert table.count("x = 1") == sum(row[0] == 1 for row in expected)
 
 
 def orc_table(estate: HiveEstate, name: str, of_file: dict[str, Any]) -> None:
@@ -422,7 +423,7 @@ def test_damage_is_told(sales: str, hive_estate: HiveEstate) -> None:
     with pytest.raises(cf.CorruptFileError):
         table.read()
     assert len(table.read(on_error="skip")) == 3
-    assert {one["path"] for one in table.damage} == {str(broken)}
+    assert {entry["path"] for entry in table.damage} == {str(broken)}
 
 
 def test_what_is_no_table_to_read(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
@@ -463,7 +464,7 @@ def test_transactional_tables_are_their_live_rows(
     shutil.copytree(source, hive_estate.root / place)
     live = cf.open(source)
     kinds = {pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
-    columns = [(one.name, kinds[one.type]) for one in live.schema]
+    columns = [(field.name, kinds[field.type]) for field in live.schema]
     of_table = hive_estate.storage(columns, ORC, "t")
     of_table.numBuckets, of_table.bucketCols = 2, [columns[0][0]]
     keys = [("p", "int")] if by_partition else []

@@ -44,8 +44,8 @@ def test_the_latest_committed_state(table: Path, pending: bool) -> None:
     bounds = {name: (low, high) for name, (low, high, _) in truth["amount"].items()}
     assert mdt.column_bounds("amount") == bounds
     keys = [f"id-{i:03}" for i in range(50)]
-    found = {row["key"]: [row["partition"], row["file_id"]] for row in mdt.locate(keys).to_pylist()}
-    assert found == {key: place[:2] for key, place in truth["record_index"].items()}
+    places = {row["key"]: [row["partition"], row["file_id"]] for row in mdt.locate(keys).to_pylist()}
+    assert places == {key: place[:2] for key, place in truth["record_index"].items()}
 
 
 def test_live_files_and_pruning(table: Path) -> None:

@@ -42,7 +42,9 @@ def changed(table, change):
 
 
 def current_schema(metadata):
-    return next(one for one in metadata["schemas"] if one["schema-id"] == metadata["current-schema-id"])
+    return next(
+        schema for schema in metadata["schemas"] if schema["schema-id"] == metadata["current-schema-id"]
+    )
 
 
 def framed(body):
@@ -71,9 +73,9 @@ def test_a_deletion_vector_has_all_numbers(numbers, optimized):
     bitmap = pyroaring.BitMap(numbers)
     if optimized:
         bitmap.run_optimize()
-    found = vector(bitmaps((0, bitmap.serialize()), (3, bitmap.serialize())), "dv", 0)
+    positions = vector(bitmaps((0, bitmap.serialize()), (3, bitmap.serialize())), "dv", 0)
     ordered = sorted(set(numbers))
-    assert found.to_pylist() == ordered + [(3 << 32) + one for one in ordered]
+    assert positions.to_pylist() == ordered + [(3 << 32) + number for number in ordered]
 
 
 def test_a_damaged_deletion_vector_is_no_vector():
@@ -127,21 +129,21 @@ def test_a_deleted_column_that_was_widened_or_dropped_is_compared_all_the_same(t
 
     def drop(metadata):
         schema = current_schema(metadata)
-        schema["fields"] = [one for one in schema["fields"] if one["name"] != "value"]
+        schema["fields"] = [field for field in schema["fields"] if field["name"] != "value"]
         before = dict(schema, **{"schema-id": 99})
         before["fields"] = [*schema["fields"], {"id": 3, "name": "v", "required": False, "type": "double"}]
         metadata["schemas"].append(before)
 
     expected = sorted(row["id"] for row in TRUTH["equality"]["current"])
     changed(tables / "equality", widen)
-    found = cf.scan(tables / "equality")
-    assert found.schema.field("id").type == pa.int64()
-    assert sorted(found.to_table()["id"].to_pylist()) == expected
+    dataset = cf.scan(tables / "equality")
+    assert dataset.schema.field("id").type == pa.int64()
+    assert sorted(dataset.to_table()["id"].to_pylist()) == expected
     changed(tables / "equality", drop)
-    found = cf.scan(tables / "equality")
-    assert found.schema.names == ["id", "k"]
-    assert sorted(found.to_table()["id"].to_pylist()) == expected
-    assert found.count() == len(expected)
+    dataset = cf.scan(tables / "equality")
+    assert dataset.schema.names == ["id", "k"]
+    assert sorted(dataset.to_table()["id"].to_pylist()) == expected
+    assert dataset.count() == len(expected)
 
 
 def test_a_file_whose_deletes_cannot_be_read_is_lost(tables):
@@ -151,13 +153,13 @@ def test_a_file_whose_deletes_cannot_be_read_is_lost(tables):
         data = bytearray(Path(path).read_bytes())
         data[3 : len(data) // 2] = bytes(len(data) // 2 - 3)
         Path(path).write_bytes(data)
-    found = cf.scan(tables / "positions")
+    dataset = cf.scan(tables / "positions")
     with pytest.raises(cf.CorruptFileError, match="deletes"):
-        found.to_table()
-    kept = found.to_table(on_error="skip")
+        dataset.to_table()
+    kept = dataset.to_table(on_error="skip")
     assert 0 < kept.num_rows < whole.num_rows
     assert set(kept["id"].to_pylist()) <= set(whole["id"].to_pylist())
-    assert {lost["path"] for lost in found.damage} < set(found.files)
+    assert {lost["path"] for lost in dataset.damage} < set(dataset.files)
 
 
 def test_a_missing_delete_file_is_an_error(tables):
@@ -182,12 +184,14 @@ def test_tables_on_another_file_system(tables):
     memory.put(f"{tables}/", "/lake/db/", recursive=True)
     try:
         for name in ("positions", "equality", "vectors", "mixed", "evolved"):
-            found = cf.scan(f"memory://lake/db/{name}")
-            assert found.count() == cf.scan(tables / name).count()
-            assert found.files[0].startswith("memory://lake/db/")
-        found = cf.iceberg_table("/lake/db/mixed", filesystem=memory)
-        assert sorted(found.to_table()["w"].to_pylist()) == ["a", "d"]
-        assert {one.name for one in cf.tables("memory://lake/db")} == {one.name for one in cf.tables(tables)}
+            dataset = cf.scan(f"memory://lake/db/{name}")
+            assert dataset.count() == cf.scan(tables / name).count()
+            assert dataset.files[0].startswith("memory://lake/db/")
+        dataset = cf.iceberg_table("/lake/db/mixed", filesystem=memory)
+        assert sorted(dataset.to_table()["w"].to_pylist()) == ["a", "d"]
+        assert {table.name for table in cf.tables("memory://lake/db")} == {
+            table.name for table in cf.tables(tables)
+        }
     finally:
         memory.rm("/lake", recursive=True)
 
@@ -195,17 +199,17 @@ def test_tables_on_another_file_system(tables):
 def test_tables_finds_iceberg_tables_and_never_takes_their_files_for_rows(tables):
     (tables / "plain").mkdir()
     cf.write(pa.table({"x": [1, 2]}), tables / "plain" / "a.orc", format="orc")
-    found = {one.name: one for one in cf.tables(tables)}
-    assert found["plain"].rows == 2
-    assert {name for name, one in found.items() if one.format == "iceberg"} == {*TRUTH, "defaults_orc"}
-    assert found["positions"].rows == 2226
-    assert found["positions"].files == len(cf.scan(tables / "positions").files)
-    assert found["positions"].open().count() == 2226
-    assert found["positions"].to_toml().startswith("# positions: an Iceberg table")
-    (one,) = cf.tables(tables / "positions", rows=False)
-    assert (one.name, one.rows) == ("positions", None)
+    listed = {table.name: table for table in cf.tables(tables)}
+    assert listed["plain"].rows == 2
+    assert {name for name, table in listed.items() if table.format == "iceberg"} == {*TRUTH, "defaults_orc"}
+    assert listed["positions"].rows == 2226
+    assert listed["positions"].files == len(cf.scan(tables / "positions").files)
+    assert listed["positions"].open().count() == 2226
+    assert listed["positions"].to_toml().startswith("# positions: an Iceberg table")
+    (table,) = cf.tables(tables / "positions", rows=False)
+    assert (table.name, table.rows) == ("positions", None)
     newest(tables / "mixed").write_text("{}")
-    assert "not the metadata" in {one.name: one for one in cf.tables(tables)}["mixed"].problem
+    assert "not the metadata" in {table.name: table for table in cf.tables(tables)}["mixed"].problem
 
 
 def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
@@ -231,12 +235,12 @@ def test_a_directory_of_tables_is_not_scanned_as_files(tables):
 
 
 def test_damage_in_parquet_ends_that_file(tables):
-    found = cf.scan(tables / "mixed")
-    path = next(Path(path) for path in found.files if path.endswith(".parquet"))
+    dataset = cf.scan(tables / "mixed")
+    path = next(Path(path) for path in dataset.files if path.endswith(".parquet"))
     path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     with pytest.raises(cf.CorruptFileError, match=path.name) as raised:
         cf.scan(tables / "mixed").to_table()
     assert raised.value.path == str(path)
     damaged = cf.scan(tables / "mixed")
     assert damaged.to_table(on_error="skip")["w"].to_pylist() == ["a"]
-    assert [one["path"] for one in damaged.damage] == [str(path)]
+    assert [entry["path"] for entry in damaged.damage] == [str(path)]

@@ -30,7 +30,7 @@ ENTRIES: list[dict[str, Any]] = json.loads((FILES / "MANIFEST.json").read_text()
 
 def entry(file: str, table: str, at: int) -> dict[str, Any]:
     name = f"{file}.{table}.s{at}.truth.parquet"
-    return next(one for one in ENTRIES if one["truth"] == name)
+    return next(entry for entry in ENTRIES if entry["truth"] == name)
 
 
 def rows(table: pa.Table) -> list[Any]:
@@ -53,12 +53,12 @@ def test_a_table_must_be_named_where_there_are_several() -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_snapshot_by_datetime(at: int) -> None:
-    one = entry("file_blocks", "events", at)
+    events = entry("file_blocks", "events", at)
     # The counter of the hybrid time goes: the next microsecond is after it, and nothing happened in between.
-    micros = (one["snapshot"] >> 12) + 1
+    micros = (events["snapshot"] >> 12) + 1
     when = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=micros)
-    truth = pq.read_table(FILES / one["truth"])
-    raw = one["snapshot"]
+    truth = pq.read_table(FILES / events["truth"])
+    raw = events["snapshot"]
     for snapshot in (when, when.replace(tzinfo=None), when.isoformat(), raw, str(raw)):
         got = cf.open(FILES / "file_blocks", table="events", snapshot=snapshot).read()
         assert rows(got) == rows(truth)
@@ -95,7 +95,7 @@ def test_filters_and_projection() -> None:
 
 def test_splits_together_are_the_table() -> None:
     file = cf.open(FILES / "file_blocks", table="events")
-    parts = [pa.Table.from_batches(file.to_batches(split=one), file.schema) for one in file.splits(2000)]
+    parts = [pa.Table.from_batches(file.to_batches(split=split), file.schema) for split in file.splits(2000)]
     assert len(parts) > 5
     assert rows(pa.concat_tables(parts)) == rows(file.read())
 
@@ -151,14 +151,14 @@ def test_the_tables_of_a_directory_are_listed() -> None:
 
 def migrated(root: Path, specs: list[TableSpec]) -> dict[str, tuple[str, str, int]]:
     """For each table its folder, the path that its work goes by, and the rows of what is opened."""
-    found = find_tables(take_inventory(str(root), [spec.path for spec in specs]), specs)
+    tables = find_tables(take_inventory(str(root), [spec.path for spec in specs]), specs)
     return {
         table.name: (
             table.path,
             file.relative,
             cf.open(file.path, format=table.format, **table.options).count(),
         )
-        for table in found
+        for table in tables
         for file in table.files
     }
 
@@ -168,11 +168,11 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
     alone = {name: (name, f"./{name}", rows) for name, rows in counts.items()}
     assert migrated(FILES / "file_blocks", []) == alone
     # Replicas of several servers are one source; the servers by themselves would double their rows.
-    one = cf.open(FILES / "replicas").count()
-    assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", one)}
+    count = cf.open(FILES / "replicas").count()
+    assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", count)}
     shutil.copytree(FILES / "replicas", tmp_path / "servers")
     (tmp_path / "servers" / "tables.toml").write_text("")
-    assert migrated(tmp_path / "servers", []) == {"numbers": ("numbers", "./numbers", one)}
+    assert migrated(tmp_path / "servers", []) == {"numbers": ("numbers", "./numbers", count)}
     shutil.rmtree(tmp_path / "servers")
     shutil.copytree(FILES / "file_blocks", tmp_path / "old" / "ts")
     (tmp_path / "old" / "readme").write_text("a copy")
@@ -183,13 +183,13 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
 def test_entries_name_the_tables_or_give_options_for_all(tmp_path: Path) -> None:
     shutil.copytree(FILES / "file_blocks", tmp_path / "ts")
     count = cf.open(FILES / "file_blocks", table="events").count()
-    one = TableSpec("mine", "ts", options={"table": "events"})
-    assert migrated(tmp_path, [one]) == {"mine": ("ts", "ts", count)}
+    spec = TableSpec("mine", "ts", options={"table": "events"})
+    assert migrated(tmp_path, [spec]) == {"mine": ("ts", "ts", count)}
     at_root = TableSpec("mine", ".", options={"table": "events"})
     assert migrated(tmp_path / "ts", [at_root]) == {"mine": ("mine", "./mine", count)}
     early = TableSpec("all", "ts", options={"snapshot": "2020-01-01"})
-    found = migrated(tmp_path, [early])
-    assert {name: rows for name, (_, _, rows) in found.items()} == {"ts.events": 0, "ts.numbers": 0}
+    tables = migrated(tmp_path, [early])
+    assert {name: rows for name, (_, _, rows) in tables.items()} == {"ts.events": 0, "ts.numbers": 0}
 
 
 def test_history_that_no_file_has_is_told() -> None:

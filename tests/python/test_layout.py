@@ -87,9 +87,9 @@ def read(text: str) -> Reader:
 
 
 def data_of(text: str) -> Any:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    return json.loads(found.group(1))
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert match is not None
+    return json.loads(match.group(1))
 
 
 def test_the_page_is_whole_without_scripts(orc: Path) -> None:
@@ -106,24 +106,24 @@ def test_the_page_is_whole_without_scripts(orc: Path) -> None:
 
 
 def test_the_data_has_every_byte_its_statistics_and_where_it_begins(orc: Path) -> None:
-    found = data_of(page(cf.open(orc)))
+    data = data_of(page(cf.open(orc)))
     raw = orc.read_bytes()
 
     def leaves(node: list[Any]) -> list[list[Any]]:
         return [leaf for child in node[8] for leaf in leaves(child)] if node[8] else [node]
 
     at = 0
-    for leaf in leaves(found["tree"]):
+    for leaf in leaves(data["tree"]):
         assert leaf[1] == at
         at += leaf[2]
         sample = base64.b64decode(leaf[7])
         assert sample == raw[leaf[1] : leaf[1] + len(sample)]
         assert len(sample) == min(512, leaf[2])
     assert at == len(raw)
-    said = [found["details"][leaf[4]] for leaf in leaves(found["tree"]) if leaf[4] >= 0]
-    amounts = [one for one in said if one.get("path") == "amount" and "encoding" in one]
+    details = [data["details"][leaf[4]] for leaf in leaves(data["tree"]) if leaf[4] >= 0]
+    amounts = [detail for detail in details if detail.get("path") == "amount" and "encoding" in detail]
     assert amounts
-    assert all({"min", "max", "has_null"} <= one.keys() for one in amounts)
+    assert all({"min", "max", "has_null"} <= detail.keys() for detail in amounts)
 
 
 def test_damage_is_marked_where_it_is(broken: Path) -> None:
@@ -132,14 +132,14 @@ def test_damage_is_marked_where_it_is(broken: Path) -> None:
     assert "Damaged in 1 place" in text
     assert 'class="broken"' in text
     lost = cf.open(broken).verify()["damage"][0]
-    found = data_of(text)
+    data = data_of(text)
 
     def marked(node: list[Any]) -> list[list[Any]]:
-        return [node] * (node[5] >= 0) + [one for child in node[8] for one in marked(child)]
+        return [node] * (node[5] >= 0) + [leaf for child in node[8] for leaf in marked(child)]
 
-    [node] = marked(found["tree"])
+    [node] = marked(data["tree"])
     assert node[1] <= lost["offset"] < node[1] + node[2]
-    assert lost["reason"] in found["texts"][node[5]]
+    assert lost["reason"] in data["texts"][node[5]]
 
 
 def tree_of(units: int, streams: int) -> dict[str, Any]:
@@ -221,9 +221,9 @@ def test_directories_are_tables_too(tmp_path: Path) -> None:
     assert main(["layout", str(tmp_path / "t"), "-o", str(out)]) == 0
     text = out.read_text()
     assert "Damaged in 1 place" in text
-    found = data_of(text)
-    assert len(found["tree"][8]) == 3
-    assert found["tree"][2] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
+    data = data_of(text)
+    assert len(data["tree"][8]) == 3
+    assert data["tree"][2] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
     assert "<td>x</td>" in text
 
 
@@ -272,24 +272,24 @@ def test_a_table_of_many_files_has_one_page_with_its_bytes_and_its_damage(kind: 
     broken.write_bytes(data)
 
     text = page(cf.open(root, **options), verify=True)
-    found = data_of(text)
+    content = data_of(text)
     assert "Damaged in 1 place" in text
-    marked = [node for node in walk(found["tree"]) if node[5] >= 0]
+    marked = [node for node in walk(content["tree"]) if node[5] >= 0]
     assert len(marked) == 1
-    above = [node for node in walk(found["tree"]) if marked[0] in walk(node)]
-    assert any(f"/{found['texts'][node[0]]}".endswith(f"/{part}") for node in above), [
-        found["texts"][node[0]] for node in above
+    above = [node for node in walk(content["tree"]) if marked[0] in walk(node)]
+    assert any(f"/{content['texts'][node[0]]}".endswith(f"/{part}") for node in above), [
+        content["texts"][node[0]] for node in above
     ]
 
     # What the page shows as a file's bytes are that file's.
-    [file] = [node for node in walk(found["tree"]) if f"/{found['texts'][node[0]]}".endswith(f"/{part}")]
+    [file] = [node for node in walk(content["tree"]) if f"/{content['texts'][node[0]]}".endswith(f"/{part}")]
     samples = [leaf for leaf in leaves_of(file) if leaf[7]]
     assert samples
     for leaf in samples:
         shown = base64.b64decode(leaf[7])
         at = leaf[1] - file[1]
         assert bytes(data[at : at + len(shown)]) == shown
-    everywhere = [bool(leaf[7]) for leaf in leaves_of(found["tree"]) if leaf[2]]
+    everywhere = [bool(leaf[7]) for leaf in leaves_of(content["tree"]) if leaf[2]]
     assert sum(everywhere) > len(everywhere) * 0.9
 
 

@@ -134,12 +134,12 @@ def test_a_row_of_damage_leads_to_its_part(browser: Browser, pages: dict[str, Pa
     browser.open(pages["many"], width)
     browser.evaluate("document.querySelectorAll('section.bad tbody a')[1].focus()")
     browser.press("Enter")
-    found = browser.evaluate(CHOSEN)
-    assert found["focused"]
-    assert found["name"].endswith(", damaged")
-    said = browser.evaluate("document.querySelector('#detail dd.broken').textContent")
+    chosen = browser.evaluate(CHOSEN)
+    assert chosen["focused"]
+    assert chosen["name"].endswith(", damaged")
+    reason = browser.evaluate("document.querySelector('#detail dd.broken').textContent")
     row = browser.evaluate("document.querySelectorAll('section.bad tbody tr')[1].textContent")
-    assert said in row
+    assert reason in row
     shown = browser.evaluate("document.querySelector('#zoom').getBoundingClientRect()['top'] < innerHeight")
     assert shown
 
@@ -149,10 +149,10 @@ def test_a_link_names_a_file_and_an_offset_in_it(browser: Browser, pages: dict[s
     name = f"year=2003/month=7/{path.name}"
     [lost] = cf.open(path).verify()["damage"]
     browser.open(pages["many"], 1400, at=f"#{name}:{lost['offset']}")
-    facts = browser.evaluate("document.querySelector('#detail').textContent")
-    assert name in facts
-    said = browser.evaluate("document.querySelector('#detail dd:nth-of-type(2)').textContent")
-    assert int(said.split()[0].replace(",", "")) <= lost["offset"] < path.stat().st_size
+    detail = browser.evaluate("document.querySelector('#detail').textContent")
+    assert name in detail
+    offset = browser.evaluate("document.querySelector('#detail dd:nth-of-type(2)').textContent")
+    assert int(offset.split()[0].replace(",", "")) <= lost["offset"] < path.stat().st_size
 
 
 def test_every_kind_in_the_legend_has_a_name(browser: Browser, pages: dict[str, Path]) -> None:

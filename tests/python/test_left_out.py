@@ -48,10 +48,10 @@ LEFT_OUT = {
 def test_a_scan_leaves_them_out_and_says_so(warehouse: Path) -> None:
     with pytest.warns(
         cf.LeftOutWarning, match=r"README.md \(text\), job.log \(text\), .* and 3 more"
-    ) as told:
+    ) as warned:
         dataset = cf.scan(warehouse)
-    assert len(told) == 1
-    assert str(warehouse) in str(told[0].message)
+    assert len(warned) == 1
+    assert str(warehouse) in str(warned[0].message)
     assert dataset.left_out == [
         {"path": str(warehouse / path), "kind": kind} for path, kind in sorted(LEFT_OUT.items())
     ]
@@ -76,10 +76,12 @@ def test_nothing_is_looked_at_where_all_names_are_alike(tmp_path: Path) -> None:
 )
 def test_every_command_does(command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, str(warehouse), *(["-c", "s"] if command == "dictionary" else [])]) == 0
-    told = capsys.readouterr()
-    assert told.err.count("left out, since no format here reads them: README.md (text), job.log (text)") == 1
+    output = capsys.readouterr()
+    assert (
+        output.err.count("left out, since no format here reads them: README.md (text), job.log (text)") == 1
+    )
     if command == "count":
-        assert told.out == "200\n"
+        assert output.out == "200\n"
 
 
 def test_convert_salvage_and_sql_do(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,11 +91,11 @@ def test_convert_salvage_and_sql_do(warehouse: Path, capsys: pytest.CaptureFixtu
     assert "left out" in capsys.readouterr().err
     (warehouse / "p=1" / "a.parquet").write_bytes((warehouse / "p=2" / "export.parquet").read_bytes())
     assert main(["sql", f"select count(*) as n from '{warehouse}'", "--format", "json"]) == 0
-    found = capsys.readouterr()
-    assert json.loads(found.out) == [{"n": 200}]
-    assert found.err.count("left out") == 1
+    output = capsys.readouterr()
+    assert json.loads(output.out) == [{"n": 200}]
+    assert output.err.count("left out") == 1
     assert main(["tables", str(warehouse.parent), "--json", "--no-rows"]) == 0
-    [table] = [one for one in json.loads(capsys.readouterr().out) if one["name"] == "sales"]
+    [table] = [entry for entry in json.loads(capsys.readouterr().out) if entry["name"] == "sales"]
     assert (table["format"], table["files"]) == ("orc", 2)
 
 
@@ -117,7 +119,7 @@ def test_what_may_hold_rows_of_the_table_is_an_error(name: str, tmp_path: Path) 
         dataset.to_table()
     lost = []
     assert dataset.to_batches(on_error="skip", on_damage=lost.extend).read_all().num_rows == 200
-    assert [one["path"] for one in lost] == [str(tmp_path / name)]
+    assert [entry["path"] for entry in lost] == [str(tmp_path / name)]
 
 
 def test_what_is_cut_or_named_explicitly_is_an_error(warehouse: Path) -> None:
@@ -143,8 +145,8 @@ def test_a_migration_leaves_them_alone(warehouse: Path, tmp_path: Path) -> None:
     (warehouse / "p=2" / "part-1.orc").write_bytes(b"torn off")
     report = migrate(InProcess(), warehouse.parent, lake / "first", to="parquet")
     assert report.exit_code == 1
-    told = json.loads((lake / "first" / "_coldframe" / "report.json").read_text())
-    [table] = told["tables"]
+    summary = json.loads((lake / "first" / "_coldframe" / "report.json").read_text())
+    [table] = summary["tables"]
     assert table["reasons"][0]["kind"] == "failed"
     assert [problem["source"] for problem in table["problems"]] == ["sales/p=2/part-1.orc"]
     (warehouse / "p=2" / "part-1.orc").unlink()
@@ -153,5 +155,5 @@ def test_a_migration_leaves_them_alone(warehouse: Path, tmp_path: Path) -> None:
     assert report.exit_code == 0
     safe = (lake / "again" / "_coldframe" / "safe-to-delete.txt").read_text()
     assert not any(path in safe for path in LEFT_OUT)
-    told = json.loads((lake / "again" / "_coldframe" / "report.json").read_text())
-    assert sorted(told["unknown"]) == sorted(f"sales/{path}" for path in LEFT_OUT)
+    summary = json.loads((lake / "again" / "_coldframe" / "report.json").read_text())
+    assert sorted(summary["unknown"]) == sorted(f"sales/{path}" for path in LEFT_OUT)

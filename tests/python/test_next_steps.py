@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "step"),
+    ("arguments", "step"),
     [
         ("head {}/rows.csv", "`--input-format NAME`"),
         ("head {}/rows.parquet", "`convert` also Arrow"),
@@ -54,12 +54,12 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_the_command_line_prints_it(
-    words: str, step: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    arguments: str, step: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [word.replace("{}", str(folder)) for word in shlex.split(words)]
+    given = [word.replace("{}", str(folder)) for word in shlex.split(arguments)]
     assert main(given) in (1, 2)
-    said = capsys.readouterr().err
-    assert step in said.partition("\n  next: ")[2], said
+    errors = capsys.readouterr().err
+    assert step in errors.partition("\n  next: ")[2], errors
 
 
 def test_what_a_message_says_itself_is_not_said_twice() -> None:

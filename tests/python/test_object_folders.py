@@ -69,16 +69,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """ListObjectsV2, with the delimiter `/` or without."""
         folder = self.server.root / prefix
         if delimited:
-            found = sorted(folder.iterdir()) if folder.is_dir() else []
+            paths = sorted(folder.iterdir()) if folder.is_dir() else []
         else:
-            found = sorted(one for one in folder.rglob("*") if one.is_file())
+            paths = sorted(path for path in folder.rglob("*") if path.is_file())
         parts = [
-            f"<CommonPrefixes><Prefix>{escape(prefix + one.name)}/</Prefix></CommonPrefixes>"
-            if one.is_dir()
-            else f"<Contents><Key>{escape(prefix + one.relative_to(folder).as_posix())}</Key>"
-            f"<Size>{one.stat().st_size}</Size>"
+            f"<CommonPrefixes><Prefix>{escape(prefix + path.name)}/</Prefix></CommonPrefixes>"
+            if path.is_dir()
+            else f"<Contents><Key>{escape(prefix + path.relative_to(folder).as_posix())}</Key>"
+            f"<Size>{path.stat().st_size}</Size>"
             '<LastModified>2022-01-01T00:00:00Z</LastModified><ETag>"1"</ETag></Contents>'
-            for one in found
+            for path in paths
         ]
         head = f"<Name>data</Name><Prefix>{escape(prefix)}</Prefix><IsTruncated>false</IsTruncated>"
         return f"<ListBucketResult>{head}{''.join(parts)}</ListBucketResult>".encode()

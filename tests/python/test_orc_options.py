@@ -55,11 +55,11 @@ def test_only_writes_that_count_are_read() -> None:
         return cf.open(table, acid=True, **options).read().num_rows
 
     everything = cf.open(table, acid=True).read()
-    most = 2**63 - 1
-    assert rows(acid_valid_write_ids=f"default.t:4:{most}::") == everything.num_rows
+    largest = 2**63 - 1
+    assert rows(acid_valid_write_ids=f"default.t:4:{largest}::") == everything.num_rows
     base = cf.open(table / "base_0000001" / "bucket_00000").read().num_rows
-    assert rows(acid_valid_write_ids=f"default.t:1:{most}::") == base
-    assert rows(acid_valid_write_ids=f"default.t:0:{most}::") == 0
+    assert rows(acid_valid_write_ids=f"default.t:1:{largest}::") == base
+    assert rows(acid_valid_write_ids=f"default.t:0:{largest}::") == 0
     # Without the deletes of 3 and 4 and the inserts of 4, those of 2 are added.
     second = cf.open(table / "delta_0000002_0000002_0000" / "bucket_00000").read().num_rows
     assert rows(acid_valid_write_ids="default.t:4:3:3:4") == base + second
@@ -82,13 +82,13 @@ def test_varchar_and_char_are_cut_and_filled_up(tmp_path: Path) -> None:
     expected = {
         "v": [None, "", "ab", "Gr", "日本", "🦀🦀", "x "],
         "c": [None, "   ", "ab ", "Grü", "日本語", "🦀🦀🦀", "x  "],
-        "s": [{"c": one} for one in [None, " ", "a", "G", "日", "🦀", "x"]],
+        "s": [{"c": text} for text in [None, " ", "a", "G", "日", "🦀", "x"]],
     }
     assert cf.open(path).read().to_pydict() == expected
     assert cf.open(path).read(filter=[("c", "=", "ab ")]).num_rows == 1
     assert po.ORCFile(path).read().to_pydict() == expected
-    found = {one["name"]: one["type"] for one in declared(path)}
-    assert found == {"v": "varchar(2)", "c": "char(3)", "s.c": "char(1)"}
+    stored = {column["name"]: column["type"] for column in declared(path)}
+    assert stored == {"v": "varchar(2)", "c": "char(3)", "s.c": "char(1)"}
     for wrong in ({"w": "char(3)"}, {"s": "char(3)"}, {"v": "char(256)"}):
         with pytest.raises((ValueError, cf.NotFoundError), match="types"):
             cf.write(table, path, format="orc", types=wrong)
@@ -97,9 +97,9 @@ def test_varchar_and_char_are_cut_and_filled_up(tmp_path: Path) -> None:
 def declared(path: Path) -> list[dict[str, str]]:
     """The columns of text with their lengths, as the file's footer has them."""
     return [
-        {"name": one["path"], "type": f"{one['kind']}({one['maximum_length']})"}
-        for one in cf.open(path).metadata["types"]
-        if one.get("maximum_length") is not None
+        {"name": column["path"], "type": f"{column['kind']}({column['maximum_length']})"}
+        for column in cf.open(path).metadata["types"]
+        if column.get("maximum_length") is not None
     ]
 
 

@@ -106,7 +106,9 @@ def test_written_here_read_by_pyarrow_and_here(
     assert not cf.open(path).verify()["damage"]
 
 
-PYARROW = [one for one in TYPES if one[0] not in (pa.string_view(), pa.binary(3), pa.large_list(pa.string()))]
+PYARROW = [
+    entry for entry in TYPES if entry[0] not in (pa.string_view(), pa.binary(3), pa.large_list(pa.string()))
+]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -140,8 +142,8 @@ def test_unions_and_dictionaries(tmp_path: Path) -> None:
     tags = pa.array([0, 1, 1, 0], pa.int8())
     sparse = pa.UnionArray.from_sparse(tags, [numbers, texts])
     dense = pa.UnionArray.from_dense(tags, pa.array([0, 1, 2, 3], pa.int32()), [numbers, texts])
-    words = pa.array(["x", None, "y", "x"]).dictionary_encode()
-    table = pa.table({"sparse": sparse, "dense": dense, "words": words})
+    encoded = pa.array(["x", None, "y", "x"]).dictionary_encode()
+    table = pa.table({"sparse": sparse, "dense": dense, "words": encoded})
     path = tmp_path / "file.orc"
     cf.write(table, path, format="orc")
     for got in (po.read_table(path), cf.open(path).read()):

@@ -72,9 +72,11 @@ def test_no_block_is_left_out_in_silence() -> None:
         assert not any(ends), f"{page.name}: a block is not closed: {opened}"
         assert len(languages) == len(ends), f"{page.name}: a block is not closed"
         assert set(languages) <= RUNNABLE | NO_CODE | {"rust", "sql"}, page.name
-        found = [block for block in blocks(page) if not block.is_setup]
-        assert [block.language for block in found] == [one for one in languages if one not in NO_CODE]
-        if left := sum(1 for block in found if block.not_run is not None):
+        runnable = [block for block in blocks(page) if not block.is_setup]
+        assert [block.language for block in runnable] == [
+            language for language in languages if language not in NO_CODE
+        ]
+        if left := sum(1 for block in runnable if block.not_run is not None):
             shown[page.name] = left
     assert shown == NOT_RUN
     assert len(PAGES) > 15
@@ -95,13 +97,13 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 def anchors(page: Path) -> set[str]:
     """The places of a page that links can name, as GitHub and MkDocs make them of headings."""
-    found = set()
+    names = set()
     for title in re.findall(
         r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE
     ):
         plain = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", title)
-        found.add(re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-"))
-    return found
+        names.add(re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-"))
+    return names
 
 
 @pytest.mark.parametrize(

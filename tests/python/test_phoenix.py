@@ -30,7 +30,7 @@ def opened(table: str, **more: Any) -> cf.File:
     return cf.open(ROOT, table=table, view="pivot", phoenix=statement(table), **more)
 
 
-def as_phoenix_says(value: Any, of: pa.DataType) -> Any:
+def json_form(value: Any, of: pa.DataType) -> Any:
     """A value as the Java program writes it: see its `json`."""
     if value is None or isinstance(value, bool | int):
         return value
@@ -42,7 +42,7 @@ def as_phoenix_says(value: Any, of: pa.DataType) -> Any:
 
 
 def agrees(ours: Any, theirs: Any, of: pa.DataType) -> bool:
-    ours = as_phoenix_says(ours, of)
+    ours = json_form(ours, of)
     if ours is None or theirs is None:
         return ours is theirs is None
     if isinstance(ours, Decimal):

@@ -33,8 +33,8 @@ def written(place: dict[str, Any], table: Any) -> Any:
 
 
 def ids(tmp_path: Path) -> list[int]:
-    found: list[int] = sorted(cf.scan(tmp_path / "t").to_table()["id"].to_pylist())
-    return found
+    numbers: list[int] = sorted(cf.scan(tmp_path / "t").to_table()["id"].to_pylist())
+    return numbers
 
 
 def test_whoever_loses_a_race_deletes_nothing(place: dict[str, Any], tmp_path: Path) -> None:

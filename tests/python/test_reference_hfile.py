@@ -56,23 +56,23 @@ def plain(value: Any) -> Any:
 def cells(rows: int) -> pa.Table:
     """Several columns and versions a row, all types, tags and sequence ids."""
     dice = random.Random(4)
-    found = []
+    made = []
     for i in range(rows):
         kind = dice.choice([4, 4, 4, 4, 8, 12, 10, 14])
         qualifier = b"" if kind in (10, 14) else b"q%d" % dice.randrange(5)
         value = dice.randbytes(dice.choice([0, 3, 40, 200])) if kind == 4 else b""
         timestamp = 1_700_000_000_000 - dice.randrange(10 ** dice.randrange(1, 12))
-        found.append((b"row/%06d" % (i // 2 * 7), qualifier, timestamp, kind, value))
-    found.sort(key=lambda cell: (cell[0], cell[1], -cell[2], -cell[3]))
+        made.append((b"row/%06d" % (i // 2 * 7), qualifier, timestamp, kind, value))
+    made.sort(key=lambda cell: (cell[0], cell[1], -cell[2], -cell[3]))
     tags = [[{"type": 60 + n, "value": b"tag %d" % (i % 5)} for n in range(i % 3)] for i in range(rows)]
     return pa.table(
         {
-            "row": pa.array([c[0] for c in found], pa.binary()),
+            "row": pa.array([c[0] for c in made], pa.binary()),
             "family": pa.array([b"cf"] * rows, pa.binary()),
-            "qualifier": pa.array([c[1] for c in found], pa.binary()),
-            "timestamp": pa.array([c[2] for c in found], pa.int64()),
-            "type": pa.array([c[3] for c in found], pa.uint8()),
-            "value": pa.array([c[4] for c in found], pa.binary()),
+            "qualifier": pa.array([c[1] for c in made], pa.binary()),
+            "timestamp": pa.array([c[2] for c in made], pa.int64()),
+            "type": pa.array([c[3] for c in made], pa.uint8()),
+            "value": pa.array([c[4] for c in made], pa.binary()),
             "tags": pa.array(tags, TAGS),
             "sequence_id": pa.array([i % 90 for i in range(rows)], pa.int64()),
         }
@@ -106,15 +106,15 @@ def test_hbase_reads_what_we_write(tmp_path: Path, options: dict[str, Any]) -> N
     cf.write(table, path, format="hfile", **options)
     got = [{name: plain(value) for name, value in row.items()} for row in java("read", "hbase", path)]
     assert got == table.to_pylist()
-    [facts] = java("find", "hbase", path)
-    assert facts["cells"] == 2500
-    assert facts["found"] == 358
-    assert facts["bulk"]
-    assert facts["bloom"] == options.get("bloom", "row").upper()
-    if facts["bloom"] != "NONE":
-        assert facts["refused"] > 0.9 * facts["found"]
+    [summary] = java("find", "hbase", path)
+    assert summary["cells"] == 2500
+    assert summary["found"] == 358
+    assert summary["bulk"]
+    assert summary["bloom"] == options.get("bloom", "row").upper()
+    if summary["bloom"] != "NONE":
+        assert summary["refused"] > 0.9 * summary["found"]
     kinds = table["type"].to_pylist()
-    assert facts["deletes"] == kinds.count(10) + kinds.count(14)
+    assert summary["deletes"] == kinds.count(10) + kinds.count(14)
 
 
 @needs_java
@@ -138,8 +138,8 @@ def test_hudi_reads_what_we_write(tmp_path: Path, options: dict[str, Any], reade
     key = "key" if reader == "hudi" else "row"
     got = [(plain(row[key]).decode(), plain(row["value"])) for row in java("read", reader, path)]
     assert got == list(zip(keys, values, strict=True))
-    [facts] = java("find", reader, path)
-    assert (facts["cells"], facts["found"]) == (3000, 429)
+    [summary] = java("find", reader, path)
+    assert (summary["cells"], summary["found"]) == (3000, 429)
 
 
 def test_what_hudi_could_not_read_is_refused(tmp_path: Path) -> None:

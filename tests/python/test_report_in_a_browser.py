@@ -18,19 +18,19 @@ DAMAGE = {"length": 900, "rows_lost": 50, "reason": "zlib: invalid data, or its 
 
 
 def table(number: int, files: int, bad: int) -> TableReport:
-    found = [
+    reports = [
         FileReport(f"{FOLDER}/{at:06d}_0", "converted", (at + 1) << 12, 1000 + at, 1 << 10, ["x"], True)
         for at in range(files)
     ]
-    for one in found[:bad]:
-        one.status = "salvaged"
-        one.damage = [
+    for report in reports[:bad]:
+        report.status = "salvaged"
+        report.damage = [
             {**DAMAGE, "offset": at * 1000, "structure": f"row group {at}: column 1"} for at in range(50)
         ]
     if bad > 2:
-        found[1].status, found[1].error, found[1].damage = "failed", "disk: no space left on device", []
-        found[2].status, found[2].rows = "quarantined", 0
-    return TableReport(f"sales.table_{number:03d}", f"t{number}", "rcfile", found)
+        reports[1].status, reports[1].error, reports[1].damage = "failed", "disk: no space left on device", []
+        reports[2].status, reports[2].rows = "quarantined", 0
+    return TableReport(f"sales.table_{number:03d}", f"t{number}", "rcfile", reports)
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +85,8 @@ def test_everybody_can_use_it(
     assert browser.overflow() == []
     assert browser.violations() == []
     sizes = browser.evaluate(
-        "[...document.querySelectorAll('main *')].filter((one) => one.children.length === 0 && "
-        "one.textContent.trim()).map((one) => parseFloat(getComputedStyle(one).fontSize))"
+        "[...document.querySelectorAll('main *')].filter((element) => element.children.length === 0 && "
+        "element.textContent.trim()).map((element) => parseFloat(getComputedStyle(element).fontSize))"
     )
     assert 11 <= min(sizes) <= max(sizes) <= 26  # at both widths
 
@@ -102,8 +102,8 @@ def test_ten_thousand_files_are_there_within_a_second(browser: Browser, pages: d
 def shown(browser: Browser, column: int) -> list[str]:
     cells = f"(row) => row.cells[{column}].textContent"
     rows = "[...document.querySelector('table.sorted').tBodies[0].rows]"
-    found: list[str] = browser.evaluate(f"{rows}.map({cells})")
-    return found
+    texts: list[str] = browser.evaluate(f"{rows}.map({cells})")
+    return texts
 
 
 def test_problems_come_first_and_lead_to_their_table(browser: Browser, pages: dict[str, Path]) -> None:

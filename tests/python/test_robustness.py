@@ -11,7 +11,7 @@ from truth import RCFILES, cases
 
 import coldframe as cf
 
-SMALL = [one for one in cases(RCFILES / "MANIFEST.json") if one.path.stat().st_size <= 6000]
+SMALL = [case for case in cases(RCFILES / "MANIFEST.json") if case.path.stat().st_size <= 6000]
 
 
 def outcome(data: bytes, options: dict[str, object], on_error: str = "raise") -> pa.Table | None:
@@ -25,9 +25,9 @@ def outcome(data: bytes, options: dict[str, object], on_error: str = "raise") ->
     return table
 
 
-@pytest.mark.parametrize("one", SMALL, ids=lambda one: one.name)
-def test_cut_at_every_byte(one: object) -> None:
-    data, options = one.path.read_bytes(), one.options
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_cut_at_every_byte(case: object) -> None:
+    data, options = case.path.read_bytes(), case.options
     whole = outcome(data, options)
     assert whole is not None
     for length in range(len(data)):
@@ -38,9 +38,9 @@ def test_cut_at_every_byte(one: object) -> None:
         assert rescued is None or rescued.equals(whole.slice(0, rescued.num_rows)), length
 
 
-@pytest.mark.parametrize("one", SMALL, ids=lambda one: one.name)
-def test_flipped_bytes(one: object) -> None:
-    data, options = one.path.read_bytes(), one.options
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_flipped_bytes(case: object) -> None:
+    data, options = case.path.read_bytes(), case.options
     dice = random.Random(1)
     for _ in range(400):
         mutant = bytearray(data)
@@ -49,10 +49,10 @@ def test_flipped_bytes(one: object) -> None:
         outcome(bytes(mutant), options, "skip")
 
 
-@pytest.mark.parametrize("one", SMALL[:3], ids=lambda one: one.name)
-def test_the_other_ways_into_a_damaged_file(one: object) -> None:
+@pytest.mark.parametrize("case", SMALL[:3], ids=lambda case: case.name)
+def test_the_other_ways_into_a_damaged_file(case: object) -> None:
     """Metadata, layout, splits, verification."""
-    data, options = one.path.read_bytes(), one.options
+    data, options = case.path.read_bytes(), case.options
     dice = random.Random(2)
     for _ in range(150):
         mutant = bytearray(data)
@@ -95,11 +95,11 @@ def test_random_bytes() -> None:
 
 
 def test_errors_say_where(tmp_path: Path) -> None:
-    one = next(c for c in cases(RCFILES / "MANIFEST.json") if c.entry["file"] == "binary_groups_zlib.rc")
+    case = next(c for c in cases(RCFILES / "MANIFEST.json") if c.entry["file"] == "binary_groups_zlib.rc")
     path = tmp_path / "cut.rc"
-    path.write_bytes(one.path.read_bytes()[:-10])
+    path.write_bytes(case.path.read_bytes()[:-10])
     with pytest.raises(cf.CorruptFileError) as raised:
-        cf.open(path, **one.options).read()
+        cf.open(path, **case.options).read()
     error = raised.value
     assert error.path == str(path)
     assert isinstance(error.offset, int)

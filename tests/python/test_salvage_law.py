@@ -139,9 +139,9 @@ def saved(
 
 def law(kind: Kind, is_exact: bool, there: set[Any], table: pa.Table, damage: list[dict[str, Any]]) -> None:
     if is_exact:
-        found = [key_of(row) for row in table.to_pylist()]
-        assert set(found) <= there, f"rows that the file never had: {sorted(set(found) - there)[:3]}"
-        assert len(found) == len(set(found)), "a row is there twice"
+        keys = [key_of(row) for row in table.to_pylist()]
+        assert set(keys) <= there, f"rows that the file never had: {sorted(set(keys) - there)[:3]}"
+        assert len(keys) == len(set(keys)), "a row is there twice"
     if kind.format == "rcfile" and is_exact:
         # Nothing in the file says how many row groups there were.
         return

@@ -60,7 +60,7 @@ def test_both_looks_at_licences_allow_the_same() -> None:
     licences = script("licences")
     assert set(deny["licenses"]["allow"]) == licences.ALLOWED
     assert deny["bans"]["multiple-versions"] == "deny"
-    assert all(one["reason"] for one in deny["bans"]["skip"])
+    assert all(entry["reason"] for entry in deny["bans"]["skip"])
     for expression, allowed in {
         "MIT OR Apache-2.0": True,
         "MIT/Apache-2.0": True,
@@ -89,8 +89,8 @@ def test_symbols_are_looked_at() -> None:
     """Python itself, which is linked on this machine, is no library of an old one."""
     pytest.importorskip("elftools")
     symbols = script("symbols")
-    found = list(symbols.needed(Path(sys.executable).resolve().read_bytes()))
-    assert any(version.startswith("GLIBC_2") for _, version in found)
+    symbols_needed = list(symbols.needed(Path(sys.executable).resolve().read_bytes()))
+    assert any(version.startswith("GLIBC_2") for _, version in symbols_needed)
 
 
 @pytest.mark.skipif(not WHEELS, reason="no wheel was built: make wheel")

@@ -77,12 +77,12 @@ def test_a_refusal_is_told(bucket: Bucket, verb: str, code: str) -> None:
     with pytest.raises(kind) as caught:
         VERBS[verb](bucket.options)
     assert time.monotonic() - started < 10
-    told = str(caught.value)
-    assert "s3://data/t" in told, told
+    text = str(caught.value)
+    assert "s3://data/t" in text, text
     # An answer to HEAD has a number only.
-    assert code in told or (status >= 500 and str(status) in told), told
-    assert SECRET not in told
-    assert "AKIAEXAMPLE" not in told
+    assert code in text or (status >= 500 and str(status) in text), text
+    assert SECRET not in text
+    assert "AKIAEXAMPLE" not in text
 
 
 def test_a_server_that_falls_silent_in_a_body(bucket: Bucket) -> None:
@@ -211,7 +211,7 @@ def test_a_listing_costs_a_request_a_page(bucket: Bucket) -> None:
     bucket.asked.clear()
     dataset = cf.scan("s3://data/t", storage_options={**bucket.options, "timeout": "60"})
     assert len(dataset.files) == 100_000
-    pages = [one for one in bucket.asked if "list-type=2" in one]
+    pages = [url for url in bucket.asked if "list-type=2" in url]
     assert len(pages) <= 105
     assert len(bucket.asked) - len(pages) <= 5, "what the first file is, and its columns"
 

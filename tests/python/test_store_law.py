@@ -101,17 +101,17 @@ def test_a_read_gives_one_content_or_an_error(bucket: Bucket, tmp_path: Path, ki
         bucket.answer = served = Faults(seed, bucket, contents, "t/a.orc")
         try:
             if kind == "s3":
-                found = cf.scan("s3://data/t", storage_options=quick(bucket)).to_table()
+                rows = cf.scan("s3://data/t", storage_options=quick(bucket)).to_table()
             else:
                 options = {"max_retries": "2", "retry_timeout": "1", "timeout": "1"}
                 url = f"http://127.0.0.1:{bucket.server_port}/data/t/a.orc"
-                found = cf.read_table(url, storage_options=options)
+                rows = cf.read_table(url, storage_options=options)
         except ERRORS as error:
             assert not isinstance(error, cf.CorruptFileError), f"{seed}: {error}"
             continue
         finally:
             faults += served.served
-        assert any(found.equals(content) for content in CONTENTS), f"seed {seed}: a mixture"
+        assert any(rows.equals(content) for content in CONTENTS), f"seed {seed}: a mixture"
         whole += 1
     # How many reads end whole depends on how often a request is tried again, and on the machine: some do.
     assert whole > 5
@@ -144,9 +144,9 @@ def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
         assert len(ended) <= 1, f"seed {seed}"
         if not ended:
             settle(bucket, dest)
-        found = sorted(rows_of(bucket, dest))
+        rows = sorted(rows_of(bucket, dest))
         expected = [sorted(table["n"].to_pylist()) for table in PARTED]
-        assert found in ([expected[ended[0]]] if ended else [[], *expected]), (
+        assert rows in ([expected[ended[0]]] if ended else [[], *expected]), (
             f"seed {seed}: a part, or a mixture"
         )
         whole += bool(ended)

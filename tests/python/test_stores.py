@@ -93,7 +93,7 @@ def test_what_is_written_is_read(place: Place) -> None:
     make(place, "a.orc", SMALL)
     assert cf.open(url, storage_options=place.options).read().num_rows == 10
     store = open_store(place.url, place.options)
-    assert [one.path for some in store.list() for one in some] == ["a.orc"]
+    assert [entry.path for page in store.list() for entry in page] == ["a.orc"]
 
 
 def test_a_tree_is_scanned_by_its_names(place: Place) -> None:
@@ -161,7 +161,7 @@ def test_of_many_that_create_a_file_one_wins(place: Place) -> None:
     with pytest.raises(cf.NotFoundError):
         store.delete("lock") if not place.url.startswith("s3") else store.read("lock")
     store.delete("done", recursive=True)
-    assert [one.path for some in store.list(recursive=True) for one in some] == []
+    assert [entry.path for page in store.list(recursive=True) for entry in page] == []
 
 
 def test_a_large_file_goes_in_parts(place: Place) -> None:
@@ -177,7 +177,7 @@ def test_a_large_file_goes_in_parts(place: Place) -> None:
     dropped = store.create("dropped.bin", mode="new")
     dropped.write(data[: 20 << 20])
     dropped.abandon()
-    assert [one.path for some in store.list() for one in some] == ["large.bin"]
+    assert [entry.path for page in store.list() for entry in page] == ["large.bin"]
 
 
 def test_the_command_line(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
@@ -278,20 +278,20 @@ class TestS3:
         url = "s3://data/secret.orc"
         cf.write(SMALL, url, format="orc", storage_options=s3.options)
         file = cf.open(url, storage_options=s3.options)
-        told = [repr(file), repr(file.splits()), repr(cf.scan(url, storage_options=s3.options))]
-        told += [repr(file._arguments), repr(open_store(url, s3.options))]
-        assert all(s3.SECRET not in text for text in told)
+        texts = [repr(file), repr(file.splits()), repr(cf.scan(url, storage_options=s3.options))]
+        texts += [repr(file._arguments), repr(open_store(url, s3.options))]
+        assert all(s3.SECRET not in text for text in texts)
 
     def test_marks_of_folders_are_no_files(self, s3: S3) -> None:
         store = open_store("s3://data/marked", s3.options)
         store.put("t/k=1/a.orc", b"x")
         store.put("t/k=1_$folder$", b"")
         store.put("empty", b"")
-        assert sorted(one.path for some in store.list(recursive=True) for one in some) == [
+        assert sorted(entry.path for page in store.list(recursive=True) for entry in page) == [
             "empty",
             "t/k=1/a.orc",
         ]
-        assert sorted(one.path for some in store.list("t") for one in some) == ["t/k=1"]
+        assert sorted(entry.path for page in store.list("t") for entry in page) == ["t/k=1"]
 
     def test_the_server_dies_in_the_middle(self, tmp_path: Path) -> None:
         server = S3(tmp_path)
@@ -318,7 +318,7 @@ class TestHdfs:
     def test_who_may_not_read(self, hdfs: Hdfs) -> None:
         store = open_store(hdfs.url + "/closed", hdfs.options)
         store.put("x.orc", b"1")
-        hdfs.tell("forbid /closed")
+        hdfs.send("forbid /closed")
         other = {**hdfs.options, "user": "stranger"}
         with pytest.raises(PermissionError, match=r"closed/x\.orc.*AccessControlException|denied"):
             cf.open(f"{hdfs.url}/closed/x.orc", storage_options=other)
@@ -330,14 +330,14 @@ class TestHdfs:
     def test_a_file_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path, size: int) -> None:
         """Its last block is not counted: it would be read as if that were not there."""
         (tmp_path / "bytes").write_bytes(bytes(range(256)) * (size // 256 + 1))
-        hdfs.tell(f"write /open/{size} {tmp_path}/bytes {size}")
+        hdfs.send(f"write /open/{size} {tmp_path}/bytes {size}")
         store = open_store(f"{hdfs.url}/open", hdfs.options)
         with pytest.raises(cf.UnsupportedError, match=rf"{hdfs.url}/open/{size}.*is being written"):
             store.open(str(size))
         visible = open_store(
             f"{hdfs.url}/open", {**hdfs.options, "webhdfs": f"http://127.0.0.1:9,{hdfs.web}"}
         )
-        (listed,) = [one for some in visible.list() for one in some if one.path == str(size)]
+        (listed,) = [entry for page in visible.list() for entry in page if entry.path == str(size)]
         for known in (None, listed.identity):
             content = (tmp_path / "bytes").read_bytes()[:size]
             file = visible.open(str(size), known)
@@ -348,14 +348,14 @@ class TestHdfs:
         assert visible.open(str(size), file.identity).read(0, 10) == content[:10]
         with pytest.raises(OSError, match="was changed"):
             visible.open(str(size), (size + 1, *file.identity[1:]))
-        hdfs.tell("close")
+        hdfs.send("close")
         assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
         assert store.open(str(size)).read(0, size) == content
 
     def test_a_table_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path) -> None:
         """What its writer has flushed is read where that is asked for; a migration takes none of it."""
         cf.write(TABLE, tmp_path / "x.rc", format="rcfile")
-        hdfs.tell(f"write /growing/t/x.rc {tmp_path}/x.rc {(tmp_path / 'x.rc').stat().st_size}")
+        hdfs.send(f"write /growing/t/x.rc {tmp_path}/x.rc {(tmp_path / 'x.rc').stat().st_size}")
         url = f"{hdfs.url}/growing"
         with pytest.raises(cf.UnsupportedError, match="being written"):
             cf.scan(f"{url}/t", storage_options=hdfs.options).count()
@@ -363,33 +363,33 @@ class TestHdfs:
         assert cf.scan(f"{url}/t", storage_options=options).count() == TABLE.num_rows
         assert cf.open(f"{url}/t/x.rc", storage_options=options).count() == TABLE.num_rows
         stranger = {**options, "user": "stranger"}
-        hdfs.tell("forbid /growing")
+        hdfs.send("forbid /growing")
         with pytest.raises(PermissionError, match="growing"):
             cf.open(f"{url}/t/x.rc", storage_options=stranger)
         with pytest.raises(ValueError, match="webhdfs"):
             migrate(InProcess(), url, tmp_path / "to", source_storage_options=options)
-        hdfs.tell("close")
+        hdfs.send("close")
 
     def test_a_log_of_hbase_that_was_not_closed(self, hdfs: Hdfs) -> None:
         """A listing has it without its last block: with no bytes at all, most often."""
         root = Path(__file__).parents[1] / "data/hbase/files/orders"
-        (log,) = [one for one in root.glob("WALs/*/*") if one.is_file()]
+        (log,) = [entry for entry in root.glob("WALs/*/*") if entry.is_file()]
         store = open_store(f"{hdfs.url}/hbase", hdfs.options)
-        for path in (one for one in root.rglob("*") if one.is_file() and one != log):
+        for path in (entry for entry in root.rglob("*") if entry.is_file() and entry != log):
             store.put(str(path.relative_to(root)), path.read_bytes())
-        hdfs.tell(f"write /hbase/{log.relative_to(root)} {log} {log.stat().st_size}")
+        hdfs.send(f"write /hbase/{log.relative_to(root)} {log} {log.stat().st_size}")
         with pytest.raises(cf.UnsupportedError, match="being written"):
             cf.scan(f"{hdfs.url}/hbase", storage_options=hdfs.options).to_table()
         options = {**hdfs.options, "webhdfs": hdfs.web}
-        found = cf.scan(f"{hdfs.url}/hbase", storage_options=options).to_table()
-        assert found.num_rows > cf.scan(root, wal=False).count()
-        assert found.equals(cf.scan(root).to_table())
-        hdfs.tell("close")
+        rows = cf.scan(f"{hdfs.url}/hbase", storage_options=options).to_table()
+        assert rows.num_rows > cf.scan(root, wal=False).count()
+        assert rows.equals(cf.scan(root).to_table())
+        hdfs.send("close")
 
     def test_a_file_of_the_same_length_and_another_time(self, hdfs: Hdfs) -> None:
         store = open_store(f"{hdfs.url}/replaced", hdfs.options)
         store.put("x", b"a" * 300_000)
-        (listed,) = [one for some in store.list() for one in some]
+        (listed,) = [entry for page in store.list() for entry in page]
         assert store.open("x", listed.identity).identity == listed.identity
         time.sleep(0.01)
         store.put("x", b"b" * 300_000, mode="over")
@@ -415,7 +415,7 @@ class TestHdfs:
             cf.write(late, **place, format="orc", partitioning=["k"])
         assert cf.scan(place["dest"], storage_options=hdfs.options).count() == 4
         above = open_store(f"{hdfs.url}/", hdfs.options)
-        assert not [one.path for some in above.list() for one in some if ".coldframe-" in one.path]
+        assert not [entry.path for page in above.list() for entry in page if ".coldframe-" in entry.path]
 
     def test_a_datanode_that_stops_in_the_middle(self, hdfs: Hdfs) -> None:
         place = Place(f"{hdfs.url}/stopping", hdfs.options, hdfs)
@@ -423,16 +423,16 @@ class TestHdfs:
         file = cf.open(url, storage_options=hdfs.options)
         reader = file.to_batches(batch_size=1000)
         first = reader.read_next_batch()
-        hdfs.tell("stop")
+        hdfs.send("stop")
         try:
             assert first.num_rows + reader.read_all().num_rows == ROWS
             assert same(file.read(), TABLE)
-            hdfs.tell("stop")
+            hdfs.send("stop")
             with pytest.raises(OSError, match=r"a\.orc"):
                 cf.open(url, storage_options={**hdfs.options, "timeout": "10"}).read()
         finally:
-            hdfs.tell("start")
-            hdfs.tell("start")
+            hdfs.send("start")
+            hdfs.send("start")
         assert same(file.read(), TABLE)
 
     @pytest.mark.parametrize("megabytes", [0.1, 3.5])
@@ -442,15 +442,15 @@ class TestHdfs:
         content = random.Random(21).randbytes(int(megabytes * (1 << 20)))
         begun = store.create("begun")
         begun.write(content)
-        hdfs.tell("stop")
+        hdfs.send("stop")
         try:
             begun.write(content)
             begun.finish()
             store.put("x", content)
             assert [store.read(name) for name in ("begun", "x")] == [2 * content, content]
         finally:
-            hdfs.tell("start")
-        assert sorted(one.path for some in store.list() for one in some) == ["begun", "x"]
+            hdfs.send("start")
+        assert sorted(entry.path for page in store.list() for entry in page) == ["begun", "x"]
 
     def test_nobody_there(self) -> None:
         started = time.monotonic()
@@ -465,7 +465,7 @@ class TestHdfs:
             url = make(place, "a.orc", TABLE)
             assert url.startswith("hdfs://cold/")
             file = cf.open(url, storage_options=cluster.options)
-            cluster.tell("failover")
+            cluster.send("failover")
             assert same(file.read(), TABLE)
             assert cf.scan(f"{cluster.url}/ha", storage_options=cluster.options).count() == ROWS
         finally:

@@ -260,15 +260,15 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
 @pytest.mark.parametrize("name", [name for name, _ in columns()])
 def test_every_type_in_every_shape(how: str, name: str, tmp_path: Path) -> None:
     column = dict(columns())[name]
-    words = {}
+    refusals = {}
     for shape, make in SHAPES.items():
         try:
             made = make(column)
         except pa.ArrowNotImplementedError:
             continue  # pyarrow cannot make it
-        words[shape] = law(WRITERS[how], "x", made, tmp_path / f"{shape}.file")
-    for word in filter(None, words.values()):
-        assert "x" in word or "value" in word, "the word names the column"
+        refusals[shape] = law(WRITERS[how], "x", made, tmp_path / f"{shape}.file")
+    for refusal in filter(None, refusals.values()):
+        assert "x" in refusal or "value" in refusal, "the word names the column"
 
 
 NAMES = ["a.b", "ü", "Ü-🦀", "select", "with space", 'quo"te', "tick`", "new\nline", "_", "a,b", "a:b", ""]

@@ -81,7 +81,7 @@ def cases(manifest: Path) -> list[Case]:
 
 def case(name: str) -> Case:
     """The entry of one of the RCFile fixtures."""
-    return next(one for one in cases(RCFILES / "MANIFEST.json") if one.entry["file"] == name)
+    return next(entry for entry in cases(RCFILES / "MANIFEST.json") if entry.entry["file"] == name)
 
 
 def corpus() -> list[Path]:
@@ -108,14 +108,14 @@ def difference(
         if not by_position and name not in got.column_names:
             return f"no column {name!r} among {got.column_names[:8]}"
         expected = want.column(at) if by_position else want.column(name)
-        found = got.column(at) if by_position else got.column(name)
-        pairs.append((name, plain_values(found, expected.type), plain_values(expected, expected.type)))
+        actual = got.column(at) if by_position else got.column(name)
+        pairs.append((name, plain_values(actual, expected.type), plain_values(expected, expected.type)))
     if unordered:
-        found_rows = sorted(map(repr, zip(*(found for _, found, _ in pairs), strict=True)))
+        actual_rows = sorted(map(repr, zip(*(actual for _, actual, _ in pairs), strict=True)))
         expected_rows = sorted(map(repr, zip(*(expected for _, _, expected in pairs), strict=True)))
-        pairs = [("rows", found_rows, expected_rows)]
-    for name, found, expected in pairs:
-        for row, (a, b) in enumerate(zip(found, expected, strict=True)):
+        pairs = [("rows", actual_rows, expected_rows)]
+    for name, actual, expected in pairs:
+        for row, (a, b) in enumerate(zip(actual, expected, strict=True)):
             if a != b and trimmed(a) != trimmed(b):
                 return f"column {name!r} row {row}: {a!r:.100} expected {b!r:.100}"
     return None

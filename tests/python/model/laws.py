@@ -31,7 +31,7 @@ class Broken(AssertionError):
         self.law = law
 
 
-def demand(law: str, holds: bool, what: str) -> None:
+def check(law: str, holds: bool, what: str) -> None:
     if not holds:
         raise Broken(law, f"[{law}] {what}")
 
@@ -63,13 +63,13 @@ class Claims:
 
 def listed_paths(text: str, source: Path) -> list[str]:
     """The sources of safe-to-delete.txt, relative to the source's root."""
-    found = []
+    paths = []
     for line in text.splitlines():
         if line.startswith("#") or not line:
             continue
         place = next(part for part in line.split("\t") if part.startswith("/"))
-        found.append(str(Path(place).relative_to(source)))
-    return found
+        paths.append(str(Path(place).relative_to(source)))
+    return paths
 
 
 def after_run(world: World, claims: Claims, died: bool) -> None:
@@ -93,7 +93,7 @@ def after_run(world: World, claims: Claims, died: bool) -> None:
 
 def _opens(world: World, claims: Claims) -> None:
     if not world.messy:
-        demand("opens", not world.seen.broken, f"{world.seen.broken}")
+        check("opens", not world.seen.broken, f"{world.seen.broken}")
 
 
 def expected(version: Version, row_keys: bool = True) -> Counter[Seen]:
@@ -118,22 +118,22 @@ def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
             if row in world.foreign:
                 continue
             version = versions.get(row.tag)
-            demand("rows", version is not None, f"{table}: {row} is nobody's")
+            check("rows", version is not None, f"{table}: {row} is nobody's")
             assert version is not None
-            demand("rows", row in expected(version), f"{table}: {row} is not of {version}")
+            check("rows", row in expected(version), f"{table}: {row} is not of {version}")
             of_source[version.path][row.tag][row] += 1
             homes[version.path].add(table)
     plain = world.to in ("parquet", "orc")
     for path, by_tag in of_source.items():
-        demand("one table", len(homes[path]) == 1 or (died and plain), f"{path} is in tables {homes[path]}")
+        check("one table", len(homes[path]) == 1 or (died and plain), f"{path} is in tables {homes[path]}")
         if died and plain:
             # Readers of plain directories may see the old and the new file for a moment.
             continue
-        demand("one version", len(by_tag) == 1, f"{path}: rows of {sorted(by_tag)} side by side")
+        check("one version", len(by_tag) == 1, f"{path}: rows of {sorted(by_tag)} side by side")
         for tag, rows in by_tag.items():
-            demand("twice", max(rows.values()) == 1, f"{path}: {rows.most_common(1)} is there twice")
+            check("twice", max(rows.values()) == 1, f"{path}: {rows.most_common(1)} is there twice")
             missing = _missing(world, versions[tag], rows)
-            demand("whole", not missing, f"{path}: of {tag} these rows are missing: {missing[:3]}")
+            check("whole", not missing, f"{path}: of {tag} these rows are missing: {missing[:3]}")
     if died and plain:
         _never_less(world, claims, of_source)
 
@@ -159,7 +159,7 @@ def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[S
             tag for tag, rows in now[path].items() if not _missing(world, world.tree.versions[tag], rows)
         ]
         empty = not world.tree.now[path].rows
-        demand(
+        check(
             "kill", bool(whole) or empty, f"{path}: neither its earlier rows nor its new ones are there whole"
         )
 
@@ -170,18 +170,16 @@ def _safe(world: World, claims: Claims) -> None:
     for path, version in world.listed.items():
         # Of damage that changed no row there is nothing to be seen.
         whole = version.health in ("good", "damaged")
-        demand("safe", whole, f"{path} is listed as safe, and it is {version.health}")
+        check("safe", whole, f"{path} is listed as safe, and it is {version.health}")
         lost = expected(version) - there
-        demand("safe", not lost, f"{path} is listed as safe, not in the target: {list(lost)[:3]}")
+        check("safe", not lost, f"{path} is listed as safe, not in the target: {list(lost)[:3]}")
     for path, version in world.relied.items():
         lost = expected(version) - there
-        demand(
-            "relied", not lost, f"{path} was deleted as listed, and is not in the target: {list(lost)[:3]}"
-        )
+        check("relied", not lost, f"{path} was deleted as listed, and is not in the target: {list(lost)[:3]}")
     if not claims.given["verify"] and claims.report is not None:
         # What an earlier run has read back need not be read back again.
-        unread = sorted(path for path, one in world.listed.items() if one.tag not in world.read_back)
-        demand("safe", not unread, f"listed as safe without verification: {unread[:3]}")
+        unread = sorted(path for path, version in world.listed.items() if version.tag not in world.read_back)
+        check("safe", not unread, f"listed as safe without verification: {unread[:3]}")
 
 
 def _reports(claims: Claims) -> Iterable[tuple[Any, Any]]:
@@ -195,20 +193,20 @@ def _verified(world: World, claims: Claims) -> None:
     if claims.report.verified:
         for table in claims.report.tables:
             if table.totals.written:
-                demand("verified", table.verified, f"all is verified, {table.name} is not")
+                check("verified", table.verified, f"all is verified, {table.name} is not")
     there = Counter(world.seen.rows)
     for table in claims.report.tables:
         if not table.verified:
             continue
-        demand("verified", claims.given["verify"] or _earlier(table), f"{table.name} was not read back")
+        check("verified", claims.given["verify"] or _earlier(table), f"{table.name} was not read back")
         path = table.path
-        demand("verified", path not in world.seen.broken, f"{path}: {world.seen.broken.get(path)}")
-        demand("shape", path not in world.seen.odd, f"{path} is verified, and {world.seen.odd.get(path)}")
+        check("verified", path not in world.seen.broken, f"{path}: {world.seen.broken.get(path)}")
+        check("shape", path not in world.seen.odd, f"{path} is verified, and {world.seen.odd.get(path)}")
         for file in table.files:
             version = world.tree.now.get(file.source)
             if file.status == "converted" and version is not None and not claims.raced:
                 lost = expected(version) - there
-                demand("verified", not lost, f"{file.source}: verified, and not there: {list(lost)[:3]}")
+                check("verified", not lost, f"{file.source}: verified, and not there: {list(lost)[:3]}")
 
 
 def _earlier(table: Any) -> bool:
@@ -230,22 +228,22 @@ def _exit_code(world: World, claims: Claims) -> None:
         if status is None and version.health == "lost" and path not in claims.done:
             # Of a format that nobody knows, outside of every table: told, and left alone.
             status = "failed" if path in claims.report.unknown else None
-        demand("exit code", status is not None, f"exit code 0, and {path} is not in the report")
+        check("exit code", status is not None, f"exit code 0, and {path} is not in the report")
         if version.health == "empty":
             continue
         if version.health != "good" and not (version.health == "damaged" and status == "converted"):
-            told = status in ("salvaged", "quarantined", "failed")
-            demand("exit code", told, f"exit code 0, {path} is {version.health} and called {status}")
+            reported = status in ("salvaged", "quarantined", "failed")
+            check("exit code", reported, f"exit code 0, {path} is {version.health} and called {status}")
             continue
         lost = expected(version) - there
         if claims.given["on_foreign_changes"] == "append":
             # What others deleted stays as they made it: that was asked for, and makes the verdict PARTIAL.
             lost = Counter(row for row in lost if not world.deleted[row.id, row.tag])
-        demand("exit code", not lost, f"exit code 0, {path} ({status}) is not there: {list(lost)[:3]}")
+        check("exit code", not lost, f"exit code 0, {path} ({status}) is not there: {list(lost)[:3]}")
     # A table of which nothing was asked for is not looked at.
     for table in claims.report.tables:
         for wrong in (world.seen.broken, world.seen.odd):
-            demand("shape", table.path not in wrong, f"exit code 0, {table.path}: {wrong.get(table.path)}")
+            check("shape", table.path not in wrong, f"exit code 0, {table.path}: {wrong.get(table.path)}")
 
 
 def _nothing_twice(world: World, claims: Claims) -> None:
@@ -257,7 +255,7 @@ def _nothing_twice(world: World, claims: Claims) -> None:
             continue
         ids = Counter(row.id for row in rows)
         twice = [row for row in rows if ids[row.id] > 1]
-        demand("doubled", not twice, f"{table}: {twice[:4]}")
+        check("doubled", not twice, f"{table}: {twice[:4]}")
 
 
 def _others_stay(world: World, claims: Claims) -> None:
@@ -266,17 +264,17 @@ def _others_stay(world: World, claims: Claims) -> None:
         return
     there = Counter(world.seen.rows)
     lost = world.foreign - there
-    demand("others", not lost, f"rows of others are gone: {list(lost)[:3]}")
+    check("others", not lost, f"rows of others are gone: {list(lost)[:3]}")
     back = [row for row in world.seen.rows if world.deleted[row.id, row.tag] and not claims.given["fresh"]]
     before = {(row.id, row.tag) for row in claims.before.rows}
     back = [row for row in back if (row.id, row.tag) not in before]
-    demand("others", not back, f"rows that others deleted are back: {back[:3]}")
+    check("others", not back, f"rows that others deleted are back: {back[:3]}")
 
 
 def _same(world: World, claims: Claims) -> None:
     """A run that was refused has changed no table."""
     same = Counter(world.seen.rows) == Counter(claims.before.rows)
-    demand(
+    check(
         "refused",
         same or world.died or claims.raced,
         f"refused ({claims.refused}), and the tables are others",
@@ -287,7 +285,7 @@ def _refusals(world: World, claims: Claims) -> None:
     """Progress: what is refused as a whole has a reason that is known here."""
     if world.messy or claims.raced:
         return
-    demand("refused", bool(world.odd), f"refused: {claims.refused}")
+    check("refused", bool(world.odd), f"refused: {claims.refused}")
 
 
 def _statuses(world: World, claims: Claims) -> None:
@@ -299,7 +297,7 @@ def _statuses(world: World, claims: Claims) -> None:
         fine = file.status not in ("quarantined", "salvaged") and not (
             version.rows and file.status == "empty"
         )
-        demand("status", fine, f"{file.source} is whole and called {file.status}: {file.error} {file.damage}")
+        check("status", fine, f"{file.source} is whole and called {file.status}: {file.error} {file.damage}")
 
 
 def _is_a_portion(claims: Claims) -> bool:
@@ -332,31 +330,31 @@ def _progress(world: World, claims: Claims) -> None:
     about = [
         (table.name, table.missing, table.foreign, table.vanished, table.partial) for table in report.tables
     ]
-    demand("progress", report.exit_code == 0, f"nothing is wrong, {report.verdict.text}: {why} {about}")
+    check("progress", report.exit_code == 0, f"nothing is wrong, {report.verdict.text}: {why} {about}")
     if claims.given["verify"] and any(version.rows for version in meant.values()):
-        demand("progress", report.verified or world.unverified, f"not verified: {about}")
+        check("progress", report.verified or world.unverified, f"not verified: {about}")
         lacking = sorted(path for path in meant if path not in world.listed)
-        demand("progress", not lacking or world.unverified, f"not listed as safe: {lacking[:3]}")
+        check("progress", not lacking or world.unverified, f"not listed as safe: {lacking[:3]}")
     if not (claims.include or claims.exclude):
         wanted: Counter[Seen] = Counter()
         for version in meant.values():
             wanted += expected(version)
         # Zero rows are zero rows, whoever is asked.
         now = Counter(world.seen.rows)
-        demand("progress", now == wanted, f"lacks {list(wanted - now)[:3]}, has {list(now - wanted)[:3]}")
+        check("progress", now == wanted, f"lacks {list(wanted - now)[:3]}, has {list(now - wanted)[:3]}")
         claims.fine = claims.given["verify"]
 
 
-def after_audit(world: World, found: Any) -> None:
+def after_audit(world: World, result: Any) -> None:
     """0 only if the target has what a run left of ours in it; and 0 if nobody has touched it."""
-    if found.exit_code == 0 and world.after_run is not None:
+    if result.exit_code == 0 and world.after_run is not None:
         # Each row once: others may have put a copy of our file into a plain directory and removed it again.
         ours = {row for row in world.after_run.rows if not _is_given_up(world, row)}
         gone = ours - set(world.seen.rows)
-        demand("audit", not gone, f"nothing is wrong, and these rows are gone: {list(gone)[:3]}")
-        demand("audit", not world.seen.broken, f"nothing is wrong, and {world.seen.broken}")
+        check("audit", not gone, f"nothing is wrong, and these rows are gone: {list(gone)[:3]}")
+        check("audit", not world.seen.broken, f"nothing is wrong, and {world.seen.broken}")
     if world.fine:
-        demand("audit", found.exit_code == 0, f"faults where nobody touched anything: {found.faults}")
+        check("audit", result.exit_code == 0, f"faults where nobody touched anything: {result.faults}")
 
 
 def _is_given_up(world: World, row: Seen) -> bool:
@@ -366,19 +364,19 @@ def _is_given_up(world: World, row: Seen) -> bool:
     return version is None or (asked and version.path not in world.tree.now)
 
 
-def after_check(world: World, found: Any, paths: list[str]) -> None:
+def after_check(world: World, result: Any, paths: list[str]) -> None:
     """Claims: what an audit confirms of safe-to-delete.txt may be deleted now. Progress: of a run that nobody
     disturbed it confirms everything.
     """
-    if found.exit_code:
-        faults = [fault for fault in found.faults if fault.kind == "line"]
-        demand("list", not (world.fine and faults), f"nobody touched anything: {faults[:3]}")
+    if result.exit_code:
+        faults = [fault for fault in result.faults if fault.kind == "line"]
+        check("list", not (world.fine and faults), f"nobody touched anything: {faults[:3]}")
         return
     there = Counter(world.seen.rows)
     for path in paths:
         lost = expected(world.tree.now[path]) - there
-        demand("list", not lost, f"{path} is confirmed, and not in the target: {list(lost)[:3]}")
+        check("list", not lost, f"{path} is confirmed, and not in the target: {list(lost)[:3]}")
 
 
 def after_refused_audit(world: World, error: Exception) -> None:
-    demand("audit", world.messy or world.died, f"refused: {error}")
+    check("audit", world.messy or world.died, f"refused: {error}")

@@ -33,8 +33,8 @@ def machine(to: str) -> Any:
 
         def do(self, name: str, *given: Any, **named: Any) -> None:
             STEPS[name] += 1
-            told = [*map(repr, given), *(f"{key}={value!r}" for key, value in named.items())]
-            self.world.calls.append(f"world.{name}({', '.join(told)})")
+            arguments = [*map(repr, given), *(f"{key}={value!r}" for key, value in named.items())]
+            self.world.calls.append(f"world.{name}({', '.join(arguments)})")
             try:
                 getattr(self.world, name)(*given, **named)
             except Broken as error:

@@ -54,7 +54,7 @@ def _rows_like(world: World, table: str, like: Seen) -> pa.Table:
     columns = []
     for field in schema:
         given = values.get(field.name, [keys.get(field.name)] * 2)
-        columns.append(pa.array([None if one is None else str(one) for one in given]).cast(field.type))
+        columns.append(pa.array([None if value is None else str(value) for value in given]).cast(field.type))
     return pa.table(columns, schema=schema)
 
 
@@ -90,8 +90,8 @@ def delete(world: World, which: int, all_of_it: bool) -> None:
     else:
         from pyiceberg.expressions import AlwaysTrue, In
 
-        found = engines.iceberg_tables(world.target)[table]
-        found.delete(AlwaysTrue() if all_of_it else In("id", ids))
+        loaded = engines.iceberg_tables(world.target)[table]
+        loaded.delete(AlwaysTrue() if all_of_it else In("id", ids))
     _look(world, table)
     world.rewrote.add(table)
     gone = before - Counter(world.seen.tables.get(table, []))
@@ -115,7 +115,7 @@ def compact(world: World, which: int) -> None:
         return
     _look(world, table)
     world.rewrote.add(table)
-    laws.demand("others", Counter(world.seen.tables[table]) == before, f"{table}: compaction changed rows")
+    laws.check("others", Counter(world.seen.tables[table]) == before, f"{table}: compaction changed rows")
 
 
 def vacuum(world: World, which: int) -> None:
@@ -125,11 +125,11 @@ def vacuum(world: World, which: int) -> None:
         return
     world._say(f"others vacuum {table}")
     before = {path: Counter(rows) for path, rows in world.seen.tables.items()}
-    found = engines.delta_table(world.target / table)
-    found.vacuum(0, enforce_retention_duration=False, dry_run=False)
+    loaded = engines.delta_table(world.target / table)
+    loaded.vacuum(0, enforce_retention_duration=False, dry_run=False)
     _look(world, table)
     for path, rows in before.items():
-        laws.demand(
+        laws.check(
             "vacuum",
             Counter(world.seen.tables.get(path, [])) == rows,
             f"{path}: a vacuum of {table} took rows",
@@ -177,10 +177,10 @@ def _flip(world: World, which: int) -> None:
     content = place.read_bytes()
     at = len(content) // 3
     place.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
-    found = audit(world.target)
+    result = audit(world.target)
     place.write_bytes(content)
     world._say(f"target {place.relative_to(world.target)}: a bit flipped, audited, and back")
-    laws.demand("audit", found.exit_code == 1, f"{place}: a bit is another one, and nothing is wrong")
+    laws.check("audit", result.exit_code == 1, f"{place}: a bit is another one, and nothing is wrong")
 
 
 def _look(world: World, table: str) -> None:

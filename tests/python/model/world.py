@@ -71,8 +71,8 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def is_meant(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
-    meant = not include or any(matches(one, path) for one in include)
-    return meant and not any(matches(one, path) for one in exclude)
+    meant = not include or any(matches(pattern, path) for pattern in include)
+    return meant and not any(matches(pattern, path) for pattern in exclude)
 
 
 class World:
@@ -194,10 +194,10 @@ class World:
         that was there; `overwrite`: INSERT OVERWRITE of the same rows by files of new names; `refill`: by
         files some of which have old names.
         """
-        one = self._pick(which)
-        if one is None:
+        picked = self._pick(which)
+        if picked is None:
             return
-        folder = one.path.rpartition("/")[0]
+        folder = picked.path.rpartition("/")[0]
         mates = sorted(path for path in self.tree.now if path.rpartition("/")[0] == folder)
         versions = [self.tree.now[path] for path in mates]
         if any(version.health != "good" for version in versions):
@@ -223,39 +223,39 @@ class World:
             if path not in pieces:
                 self.tree.remove(path)
         for path, some in pieces.items():
-            self.tree.put(path, some, one.kind, type, wide)
+            self.tree.put(path, some, picked.kind, type, wide)
         self._stirred()
 
     def remove(self, which: int) -> None:
-        one = self._pick(which)
-        if one is not None:
-            self._say(f"source {one.path}: removed")
-            self.tree.remove(one.path)
+        picked = self._pick(which)
+        if picked is not None:
+            self._say(f"source {picked.path}: removed")
+            self.tree.remove(picked.path)
             self._stirred()
 
     def move(self, which: int, place: int) -> None:
         """A file goes to another partition of its table, as a re-partitioning does."""
-        one = self._pick(which)
-        if one is None or one.health != "good":
+        picked = self._pick(which)
+        if picked is None or picked.health != "good":
             return
-        top = one.path.split("/")[0]
+        top = picked.path.split("/")[0]
         there = [where for where in PLACES if where.split("/")[0] == top]
         where = there[place % len(there)]
-        path = f"{where}/{one.path.rpartition('/')[2]}"
+        path = f"{where}/{picked.path.rpartition('/')[2]}"
         if path in self.tree.now:
             return
         if PLACES.index(where) >= PLAIN_PLACES:
             self.odd.add(top)
-        self._say(f"source {one.path}: moved to {path}")
-        self.tree.remove(one.path)
-        self.tree.put(path, one.rows, one.kind, one.type, one.wide)
+        self._say(f"source {picked.path}: moved to {path}")
+        self.tree.remove(picked.path)
+        self.tree.put(path, picked.rows, picked.kind, picked.type, picked.wide)
         self._stirred()
 
     def spoil(self, which: int, how: str = "cut") -> None:
-        one = self._pick(which)
-        if one is not None and one.health == "good":
-            self._say(f"source {one.path}: spoilt ({how})")
-            self.tree.spoil(one.path, how)
+        picked = self._pick(which)
+        if picked is not None and picked.health == "good":
+            self._say(f"source {picked.path}: spoilt ({how})")
+            self.tree.spoil(picked.path, how)
             self._stirred()
 
     def delete_what_is_listed(self) -> None:
@@ -326,8 +326,8 @@ class World:
 
     def _run(self, given: dict[str, Any], at: int | None = None, strike: Any = None) -> None:
         include, exclude = INCLUDES[given["include"]], EXCLUDES[given["exclude"]]
-        told = {name: value for name, value in given.items() if value != self._defaults({})[name]}
-        self._say(f"run {told}" + (f" struck at {at}" if at is not None else ""))
+        changed = {name: value for name, value in given.items() if value != self._defaults({})[name]}
+        self._say(f"run {changed}" + (f" struck at {at}" if at is not None else ""))
         before = self.seen
         self.struck_late = False
         sources = dict(self.tree.now)
@@ -392,7 +392,7 @@ class World:
     def _remember(self, claims: Claims, died: bool) -> None:
         if claims.given["on_vanished"] == "remove":
             self.relied = {}
-        self.relied = {path: one for path, one in self.relied.items() if path not in claims.sources}
+        self.relied = {path: version for path, version in self.relied.items() if path not in claims.sources}
         if died:
             self.maybe |= claims.sources.keys()
         elif claims.report is not None:
@@ -477,15 +477,15 @@ class World:
             return
         self._say(f"audit{' --deep' if deep else ''}{' --before-delete' if listed else ''}")
         try:
-            found = audit(self.target, deep=deep, before_delete=place if listed else None)
+            result = audit(self.target, deep=deep, before_delete=place if listed else None)
         except ColdframeError as error:
             laws.after_refused_audit(self, error)
             return
-        laws.after_audit(self, found)
+        laws.after_audit(self, result)
         if listed:
-            self.confirmed = found.exit_code == 0
+            self.confirmed = result.exit_code == 0
             paths = laws.listed_paths(place.read_text(), self.source)
-            laws.after_check(self, found, [path for path in paths if path in self.tree.now])
+            laws.after_check(self, result, [path for path in paths if path in self.tree.now])
 
     # Small things.
 
