@@ -43,7 +43,7 @@ def sorted_rows(rows: pa.Table) -> list[tuple[object, ...]]:
     return sorted(pairs, key=repr)
 
 
-def test_a_scan_gives_the_live_rows_of_all(table: Path) -> None:
+def test_scan_reads_live_rows_of_all_partitions(table: Path) -> None:
     dataset = cf.scan(table)
     assert dataset.files == [str(table / partition) for partition in PARTITIONS]
     assert dataset.partition_columns == ["dt"]
@@ -104,7 +104,7 @@ def test_every_command_reads_them(table: Path, capsys: pytest.CaptureFixture[str
     assert sorted_rows(pq.read_table(table.parent / "all.parquet")) == expected(table)
 
 
-def test_tables_lists_one(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_lists_one_table(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [listed] = cf.tables(table.parent)
     assert (listed.name, listed.format, listed.files, listed.problem) == ("sales", "orc", 3, None)
     opened = listed.open()
@@ -121,7 +121,7 @@ def test_a_table_of_one_partition_keeps_its_column(tmp_path: Path) -> None:
     assert opened.partition_columns == ["dt"]
 
 
-def test_a_migration_takes_it_as_one_table(table: Path, tmp_path: Path) -> None:
+def test_migration_treats_it_as_one_table(table: Path, tmp_path: Path) -> None:
     from coldframe.pipeline import InProcess, migrate
 
     report = migrate(InProcess(), table.parent, tmp_path / "lake", to="parquet")

@@ -40,7 +40,7 @@ def test_rows_at_once(written: Path, file: cf.File, table: pa.Table) -> None:
         assert frame["id"].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_an_option_has_one_name_and_the_old_ones_still_do(orc: Path) -> None:
+def test_split_bytes_replaces_target_bytes(orc: Path) -> None:
     file = cf.open(orc)
     assert file.splits(split_bytes=1) == file.splits(1)
     for rows in (file, cf.scan(orc)):
@@ -48,7 +48,7 @@ def test_an_option_has_one_name_and_the_old_ones_still_do(orc: Path) -> None:
             assert len(rows.splits(target_bytes=1)) == len(rows.splits(1))
 
 
-def test_files_travel_and_nothing_is_read_twice(orc: Path, tmp_path: Path) -> None:
+def test_files_and_datasets_pickle(orc: Path, tmp_path: Path) -> None:
     file = cf.open(orc, threads=1)
     (tmp_path / "pickled").write_bytes(pickle.dumps([file, cf.scan([orc, orc]), file.to_dataset()]))
     program = (
@@ -66,7 +66,7 @@ def test_files_travel_and_nothing_is_read_twice(orc: Path, tmp_path: Path) -> No
         pickle.dumps(cf.open(orc.read_bytes()))
 
 
-def test_columns_of_all_files_are_those_of_the_table(tmp_path: Path) -> None:
+def test_table_has_the_columns_of_all_files(tmp_path: Path) -> None:
     parts = {
         "a": pa.table({"id": pa.array([1], pa.int32()), "name": ["x"]}),
         "b": pa.table({"ID": pa.array([1 << 40], pa.int64()), "at": pa.array([1.5])}),
@@ -96,7 +96,7 @@ def test_columns_of_all_files_are_those_of_the_table(tmp_path: Path) -> None:
         cf.scan(tmp_path).schema  # noqa: B018
 
 
-def test_columns_widen_in_depth_and_never_in_silence(tmp_path: Path) -> None:
+def test_nested_columns_widen_or_raise(tmp_path: Path) -> None:
     """As `migrate` does it: both go by coldframe.widening."""
 
     def scan(*columns: pa.Array) -> cf.Dataset:
@@ -128,7 +128,7 @@ def test_columns_widen_in_depth_and_never_in_silence(tmp_path: Path) -> None:
         scan(pa.array([0.5]), price[0]).schema  # noqa: B018
 
 
-def test_a_file_that_cannot_be_opened_says_so_when_its_rows_are_wanted(tmp_path: Path) -> None:
+def test_unreadable_file_fails_when_rows_are_read(tmp_path: Path) -> None:
     cf.write(ROWS, tmp_path / "a.orc", format="orc")
     (tmp_path / "b.orc").write_bytes((tmp_path / "a.orc").read_bytes()[:-20])
     dataset = cf.scan(tmp_path)
@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_opened_says_so_when_its_rows_are_wanted(tmp_path:
         dataset.to_table()
 
 
-def test_partitions_are_written_as_they_are_read(tmp_path: Path) -> None:
+def test_partitioned_write_round_trips(tmp_path: Path) -> None:
     rows = pa.table(
         {
             "x": range(600),
@@ -238,7 +238,7 @@ def test_files_side_by_side_come_in_order_and_raise_in_place(tmp_path: Path) -> 
         assert seen == list(range(300))
 
 
-def test_split_and_plan_travel_as_bytes_without_secrets_in_sight(tmp_path: Path) -> None:
+def test_pickled_splits_and_plans_show_no_secrets(tmp_path: Path) -> None:
     (tmp_path / "p=1").mkdir()
     cf.write(ROWS, tmp_path / "p=1" / "a.orc", format="orc")
     dataset = cf.scan(tmp_path, keys={"k": b"hush"}, storage_options={"secret_access_key": "hush"})
@@ -270,7 +270,7 @@ def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_forked_process_has_threads_of_its_own(orc: Path) -> None:
+def test_forked_process_starts_new_threads(orc: Path) -> None:
     """As Spark's workers are forked: the child has none of the threads that its parent reads with."""
     program = (
         "import os, sys, coldframe as cf; d = cf.scan([sys.argv[1]] * 20, threads=4); "
@@ -287,7 +287,7 @@ def test_a_forked_process_has_threads_of_its_own(orc: Path) -> None:
     assert (done.stdout, done.stderr) == ("0 60000\n", "")
 
 
-def test_importing_brings_no_library_that_only_some_need() -> None:
+def test_import_loads_no_optional_library() -> None:
     heavy = ("pandas", "pyarrow.compute", "pyarrow.dataset", "pyspark")
     code = (
         "import sys, coldframe, coldframe.cli; "
@@ -297,7 +297,7 @@ def test_importing_brings_no_library_that_only_some_need() -> None:
     assert done.stdout.split("\n")[:2] == ["[]", "ArrowDataset"]
 
 
-def test_reading_brings_no_library_that_only_some_need(orc: Path) -> None:
+def test_read_loads_no_optional_library(orc: Path) -> None:
     heavy = ("pandas", "pyarrow.compute", "pyarrow.dataset", "rich")
     code = (
         "import sys, coldframe as cf; f = cf.open(sys.argv[1]); name = f.schema.names[0]; "
@@ -308,7 +308,7 @@ def test_reading_brings_no_library_that_only_some_need(orc: Path) -> None:
     assert done.stdout == "[]\n"
 
 
-def test_the_version_is_told_before_arrow_is_imported() -> None:
+def test_version_prints_before_arrow_is_imported() -> None:
     for argument in ("--version", "version"):
         code = (
             f"import sys, time; sys.argv[1:] = ['{argument}']; from coldframe.entry import main; main(); "
@@ -318,7 +318,7 @@ def test_the_version_is_told_before_arrow_is_imported() -> None:
         assert done.stdout.splitlines() == [f"coldframe {cf.__version__}", "False True"]
 
 
-def test_an_interrupt_while_it_is_imported_is_one_line() -> None:
+def test_interrupt_during_import_prints_one_line() -> None:
     code = (
         "import builtins, sys; sys.argv[1:] = ['detect', 'x']; real = builtins.__import__\n"
         "def interrupted(name, *rest):\n"

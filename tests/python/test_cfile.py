@@ -62,7 +62,7 @@ def test_nulls_are_looked_up_without_an_index(tmp_path: Path) -> None:
     assert file.lookup(pa.scalar(None, pa.int64())).column("ordinal").to_pylist() == [1]
 
 
-def test_a_look_up_beyond_the_years_of_python(tmp_path: Path) -> None:
+def test_lookup_of_dates_outside_pythons_range(tmp_path: Path) -> None:
     path = tmp_path / "far.cfile"
     instants = pa.array([0, 2**60, None], pa.int64()).cast(pa.timestamp("us"))
     cf.write(pa.table({"t": instants}), path, format="cfile")
@@ -78,7 +78,7 @@ def test_a_lookup_finds_what_the_filter_finds(tmp_path: Path) -> None:
         assert file.lookup(value).column("ordinal").to_pylist() == filtered.column("ordinal").to_pylist()
 
 
-def test_input_that_does_not_fit_is_no_corrupt_file(tmp_path: Path) -> None:
+def test_invalid_arguments_are_not_reported_as_corruption(tmp_path: Path) -> None:
     path = tmp_path / "times.cfile"
     with pytest.raises(cf.SchemaError, match="column `t`"):
         cf.write(pa.table({"t": pa.array([2**62], pa.timestamp("s"))}), path, format="cfile")
@@ -113,7 +113,7 @@ def test_other_kinds_of_files() -> None:
         assert any(all(bloom.might_contain_key(key) for key in keys) for bloom in blooms)
 
 
-def test_other_formats_say_no(tmp_path: Path) -> None:
+def test_other_formats_refuse_cfile_calls(tmp_path: Path) -> None:
     path = tmp_path / "one.rc"
     cf.write(pa.table({"a": [1]}), path, format="rcfile")
     for call in (lambda f: f.seek(0), lambda f: f.lookup(1), lambda f: f.might_contain_key(b"k")):

@@ -72,6 +72,6 @@ def test_circles_in_python(tmp_path):
     assert exit_code(tmp_path, package) == 1
 
 
-def test_nothing_to_look_at_is_an_error(tmp_path, capsys):
+def test_empty_tree_is_an_error(tmp_path, capsys):
     assert circles.main(tmp_path) == 1
     assert "no source files" in capsys.readouterr().err

@@ -51,7 +51,7 @@ def broken(written: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_help_teaches(run: Any) -> None:
+def test_help_lists_commands_and_examples(run: Any) -> None:
     code, out, _ = run("--help")
     assert code == 0
     assert "exit codes" in out
@@ -252,7 +252,7 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "coldframe", *map(str, arguments)]
 
 
-def test_a_reader_that_leaves_early(written: Path) -> None:
+def test_closed_pipe_ends_the_command(written: Path) -> None:
     with subprocess.Popen(
         command("cat", *[written] * 50, "--to", "jsonl", *HOW), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -282,7 +282,7 @@ def test_an_interrupt_is_exit_code_130(written: Path) -> None:
         assert process.stderr.read() == b"coldframe: interrupted\n"
 
 
-def test_migrate_is_the_pipelines(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+def test_migrate_runs_the_pipeline(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     # Imported anew, the package would stay an attribute of its parent, beside the one that other tests have.
     monkeypatch.setattr(cf, "pipeline", importlib.import_module("coldframe.pipeline"))

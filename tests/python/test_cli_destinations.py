@@ -54,9 +54,7 @@ def test_a_source_is_never_replaced(
 
 
 @pytest.mark.parametrize("command", ["salvage", "convert", "layout", "report"])
-def test_another_file_is_replaced_when_that_is_asked_for(
-    source: Path, tmp_path: Path, command: str, capsys: Any
-) -> None:
+def test_other_files_are_replaced_on_request(source: Path, tmp_path: Path, command: str, capsys: Any) -> None:
     dest = tmp_path / "other.orc"
     dest.write_bytes(b"something")
     assert run(*commands(source, dest)[command]) == 2

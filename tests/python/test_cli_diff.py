@@ -118,7 +118,7 @@ def test_partitions_of_parquet(run: Any, tmp_path: Path) -> None:
     assert run("diff", tmp_path / "ours", tmp_path / "theirs", "-c", "x")[0] == 0
 
 
-def test_parquet_lies_where_our_files_may_lie(run: Any, tmp_path: Path) -> None:
+def test_parquet_from_every_kind_of_source(run: Any, tmp_path: Path) -> None:
     """By URL, by a pattern, on standard input; of several files the columns of all, by name."""
     memory = pytest.importorskip("fsspec").filesystem("memory")
     table = pa.table(
@@ -150,7 +150,7 @@ def test_parquet_lies_where_our_files_may_lie(run: Any, tmp_path: Path) -> None:
     assert "cut.parquet: " in err
 
 
-def test_many_rows_go_by_way_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_spill_to_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coldframe.comparison._HELD_BYTES", 1 << 12)
     rows = pa.table({"id": range(5000), "x": [i % 13 for i in range(5000)]})
     other = rows.slice(1).take(list(reversed(range(4999))))

@@ -87,7 +87,7 @@ def test_scan_takes_a_range_of_keys(run: Any) -> None:
     assert run("scan", CELLS, "--from-ordinal", 3)[0] == 2
 
 
-def test_scan_of_a_cfile_goes_by_values_and_ordinals(run: Any, cfile: Path) -> None:
+def test_scan_of_a_cfile_by_values_and_ordinals(run: Any, cfile: Path) -> None:
     rows = lines(run("scan", cfile, "--start", "word 000100", "--stop", "word 000103", "--json")[1])
     assert [line["value"] for line in rows] == ["word 000100", "word 000101", "word 000102"]
     rows = lines(run("scan", cfile, "--from-ordinal", 4998, "--json")[1])
@@ -96,7 +96,7 @@ def test_scan_of_a_cfile_goes_by_values_and_ordinals(run: Any, cfile: Path) -> N
     assert run("scan", cfile, "--reverse")[0] == 2
 
 
-def test_keys_come_once_each(run: Any, cfile: Path) -> None:
+def test_keys_are_distinct(run: Any, cfile: Path) -> None:
     rows = list(dict.fromkeys(row.decode() for row in cf.open(CELLS).read(["row"])["row"].to_pylist()))
     assert run("keys", CELLS)[1].splitlines() == rows
     assert run("keys", CELLS, "--count")[1] == f"{len(rows)}\n"
@@ -124,7 +124,7 @@ def test_bloom_rules_out(run: Any) -> None:
     assert run("bloom", BLOOM, "-c", name, "--test", "no number")[0] == 2
 
 
-def test_index_lists_the_units_that_a_filter_leaves(run: Any) -> None:
+def test_index_lists_the_units_that_pass_a_filter(run: Any) -> None:
     file = cf.open(BLOOM)
     name = file.schema.names[0]
     whole = json.loads(run("index", BLOOM, "--json")[1])

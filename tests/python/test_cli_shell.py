@@ -38,7 +38,7 @@ def coldframe(*arguments: object, cwd: Path, **options: Any) -> subprocess.Compl
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, **options)
 
 
-def test_patterns_are_expanded_by_us_too(folder: Path) -> None:
+def test_command_expands_patterns(folder: Path) -> None:
     assert json.loads(coldframe("meta", "*.orc", "--json", cwd=folder).stdout)["a.orc"]["rows"] == 100
     assert coldframe("meta", "*.orc", cwd=folder).stdout.count("format: orc") == 2
     assert coldframe("verify", "*.orc", cwd=folder).stdout.count("no damage found, 100 rows") == 2
@@ -51,7 +51,7 @@ def test_patterns_are_expanded_by_us_too(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["cat", "head", "count", "schema", "meta", "verify", "detect", "sizes"])
-def test_a_file_may_come_by_standard_input(command: str, folder: Path) -> None:
+def test_file_from_standard_input(command: str, folder: Path) -> None:
     with (folder / "a.orc").open("rb") as source:
         done = coldframe(command, "-", cwd=folder, stdin=source)
     assert done.returncode == 0, done.stderr

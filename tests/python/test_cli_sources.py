@@ -31,7 +31,7 @@ def warehouse(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["verify", "meta", "stats", "sizes", "inspect", "index"])
-def test_a_directory_stands_for_its_files(
+def test_directory_is_read_as_its_files(
     command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, str(warehouse), "--json"]) == 0
@@ -43,7 +43,7 @@ def test_a_directory_stands_for_its_files(
         assert sorted(answer) == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
 
 
-def test_what_is_neither_text_nor_ours_is_told(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_binary_file_is_reported(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (warehouse / "p=1" / "torn.orc").write_bytes(bytes(range(200)))
     assert main(["verify", str(warehouse), "--json"]) == 1
     reports = json.loads(capsys.readouterr().out)
@@ -51,7 +51,7 @@ def test_what_is_neither_text_nor_ours_is_told(warehouse: Path, capsys: pytest.C
     assert len(reports) == 3
 
 
-def test_only_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_directory_of_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
     assert main(["verify", str(tmp_path)]) == 2
     assert "only notes.md (text)" in capsys.readouterr().err
@@ -59,7 +59,7 @@ def test_only_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "notes.md: unknown" in capsys.readouterr().out
 
 
-def test_a_transactional_table_is_just_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_transactional_table_needs_no_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "changes"
     shutil.copytree(DATA / "hive" / "files" / "changes", folder)
     merged = cf.open(folder, acid=True).read()
@@ -146,7 +146,7 @@ def cut(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_without_its_end_is_salvaged_by_one_beside_it(
+def test_truncated_file_is_salvaged_with_its_neighbours_columns(
     cut: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rescued = cut.with_name("rescued.parquet")
@@ -158,9 +158,7 @@ def test_a_file_without_its_end_is_salvaged_by_one_beside_it(
     assert "whole.orc" in json.loads(capsys.readouterr().out)["assumed"]
 
 
-def test_where_nothing_says_its_columns_the_next_step_is_named(
-    cut: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_columns_name_the_next_step(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cut.with_name("whole.orc").unlink()
     assert main(["salvage", str(cut), str(cut.with_name("rescued.parquet"))]) == 1
     errors = capsys.readouterr().err
@@ -169,7 +167,7 @@ def test_where_nothing_says_its_columns_the_next_step_is_named(
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "arrow"])
-def test_files_of_others_are_converted_too(ending: str, tmp_path: Path) -> None:
+def test_other_formats_are_converted(ending: str, tmp_path: Path) -> None:
     cf.write(ROWS, tmp_path / "rows.orc", format="orc")
     between, back = tmp_path / f"rows.{ending}", tmp_path / "back.orc"
     assert main(["convert", str(tmp_path / "rows.orc"), str(between)]) == 0

@@ -118,14 +118,14 @@ def test_statements_and_forms(
         ("from 'ESTATE/tserver'", "name one: 'ESTATE/tserver/events'"),
     ],
 )
-def test_an_error_says_the_next_step(
+def test_error_names_the_next_step(
     text: str, message: str, estate: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sql", text.replace("ESTATE", str(estate))]) == 2
     assert message.replace("ESTATE", str(estate)) in capsys.readouterr().err
 
 
-def test_several_tables_are_told_apart_by_an_option(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_selects_one_of_several_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["head", str(estate / "tserver")]) == 2
     assert "choose one by --option table=NAME: events, numbers" in capsys.readouterr().err
 

@@ -193,7 +193,7 @@ def test_the_dataset_is_one_of_pyarrow(dataset: cf.ArrowDataset, table: pa.Table
     assert same(pa.table(dataset), table)
 
 
-def test_what_pyarrows_datasets_do_and_ours_do_not(dataset: cf.ArrowDataset) -> None:
+def test_unsupported_methods_of_pyarrow_datasets(dataset: cf.ArrowDataset) -> None:
     for call in (
         lambda: dataset.replace_schema(pa.schema([])),
         lambda: dataset.children,

@@ -38,7 +38,7 @@ def passed_over(**options: object) -> tuple[int, dict[str, int]]:
     return rows, scan.passed_over()
 
 
-def test_a_request_says_what_it_leaves_out() -> None:
+def test_contents_list_what_a_request_leaves_out() -> None:
     table, snapshot = ("table", "shop:orders"), ("snapshot", "kept")
     whole = held(view="versions")
     assert (whole[table]["taken"], whole[table]["count"]) == (True, 2)
@@ -132,14 +132,14 @@ def test_tables_of_a_server_of_kudu() -> None:
     assert part["times", table]["taken"] is False
 
 
-def test_a_single_file_has_no_more_than_itself(tmp_path: Path) -> None:
+def test_single_file_has_no_contents(tmp_path: Path) -> None:
     cf.write(cf.open(KUDU, table="numbers").read(), tmp_path / "a.orc", format="orc")
     assert contents(tmp_path / "a.orc", format="orc") == []
     with pytest.raises(ValueError, match="no option `tabel`"):
         contents(ROOT, format="hbase", options={"tabel": "x"})
 
 
-def test_writes_that_a_list_does_not_count() -> None:
+def test_writes_outside_the_valid_list() -> None:
     table = DATA / "hive" / "files" / "hive2_changes"
 
     def counts(valid: str) -> dict[str, int]:

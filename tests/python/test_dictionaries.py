@@ -31,7 +31,7 @@ def orc(tmp_path: Path) -> Path:
     return path
 
 
-def test_each_stripe_has_its_own(orc: Path) -> None:
+def test_each_stripe_has_a_dictionary(orc: Path) -> None:
     dictionaries = cf.open(orc).dictionaries("channel")
     stripes = cf.open(orc).metadata["stripes"]
     assert [dictionary["part"] for dictionary in dictionaries] == [
@@ -60,7 +60,7 @@ def test_columns_without_text(orc: Path, tmp_path: Path) -> None:
         cf.open(tmp_path / "a.red").dictionaries("id")
 
 
-def test_a_cfile_has_one(tmp_path: Path) -> None:
+def test_cfile_has_one_dictionary(tmp_path: Path) -> None:
     path = tmp_path / "a.cfile"
     cf.write(pa.table({"value": ROWS["channel"]}), path, encoding="dict")
     [dictionary] = cf.open(path).dictionaries("value")

@@ -57,7 +57,7 @@ def test_partitions(there: tuple[Any, str]) -> None:
     assert cf.scan(f"{folder}/out", filesystem=filesystem).count() == 100
 
 
-def test_what_goes_with_it(tmp_path: Path) -> None:
+def test_other_arguments_with_filesystem(tmp_path: Path) -> None:
     filesystem = fsspec.filesystem("memory")
     with pytest.raises(ValueError, match="filesystem and storage_options"):
         cf.open("x", filesystem=filesystem, storage_options={"a": "b"})

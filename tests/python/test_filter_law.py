@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import filters_of
+import generated_filters
 import pyarrow as pa
 import pytest
-from filters_of import Test
+from generated_filters import Test
 from truth import DATA, Case, cases, corpus, plain_values
 
 import coldframe as cf
@@ -107,7 +107,7 @@ class Law:
         """One of the projections there are."""
         names = list(dict.fromkeys(self.full.column_names))
         some = self.dice.sample(names, self.dice.randrange(min(len(names), 6) + 1))
-        nested = [column.path for column in filters_of.columns(self.full) if len(column.steps) > 1]
+        nested = [column.path for column in generated_filters.columns(self.full) if len(column.steps) > 1]
         wanted = [
             None,
             [],
@@ -153,7 +153,7 @@ def hold(source: Any, options: dict[str, Any], seed: int) -> None:
         return
     law = Law(file, full, random.Random(seed))
     law.splits_tile()
-    for test in filters_of.tests(full, law.dice, FILTERS):
+    for test in generated_filters.tests(full, law.dice, FILTERS):
         law.hold(test)
 
 

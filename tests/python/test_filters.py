@@ -140,7 +140,7 @@ def test_sql_mistakes_are_explained(bad: str) -> None:
 
 
 @pytest.mark.parametrize("unsupported", ["upper(s) = 'A'", "x = y", "1 = 1"])
-def test_sql_that_is_not_done(unsupported: str) -> None:
+def test_unsupported_sql(unsupported: str) -> None:
     with pytest.raises(UnsupportedError):
         parse_sql(unsupported)
 
@@ -148,7 +148,7 @@ def test_sql_that_is_not_done(unsupported: str) -> None:
 @pytest.mark.parametrize(
     "bad", ["zz = 1", "x = 'a'", "s > 5", "st = 1", "x like 'a'", "st.zz = 1", "b = 1", "ts < true"]
 )
-def test_what_does_not_fit_the_columns(bad: str) -> None:
+def test_filters_that_do_not_fit_the_columns(bad: str) -> None:
     with pytest.raises(SchemaError):
         rows(bad)
 
@@ -174,12 +174,12 @@ def test_what_does_not_fit_the_columns(bad: str) -> None:
         [("b", "=", True)],
     ],
 )
-def test_lists_mean_what_they_mean_to_pyarrow(filter: Any) -> None:
+def test_lists_match_pyarrow(filter: Any) -> None:
     numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows)))
     assert rows(filter) == numbered.filter(pq.filters_to_expression(filter)).column("row").to_pylist()
 
 
-def test_lists_know_null() -> None:
+def test_lists_with_null() -> None:
     assert rows([("x", "is null")]) == [1]
     assert rows([("x", "is not null", None), ("s", "is", None)]) == [2]
 
@@ -307,7 +307,7 @@ def test_names_with_dots_are_reached(format: str, tmp_path: Path) -> None:
     [["s.c", "s.a"], ["id", "id"], ["s.c"], ["s"], ["id"], [], ["s.c", "id", "s.c"], None],
     ids=str,
 )
-def test_a_filter_of_pyarrows_leaves_the_columns_alone(columns: Any, tmp_path: Path) -> None:
+def test_pyarrow_filter_keeps_the_columns(columns: Any, tmp_path: Path) -> None:
     """Whoever evaluates a filter, the columns are those of a read without one."""
     path = tmp_path / "x.orc"
     cf.write(NESTED, path, format="orc")
@@ -320,7 +320,7 @@ def test_a_filter_of_pyarrows_leaves_the_columns_alone(columns: Any, tmp_path: P
     assert got.num_columns == 0 or got.equals(want)
 
 
-def test_what_is_stated_is_the_cores_and_the_rest_is_pyarrows() -> None:
+def test_core_evaluates_predicates_and_pyarrow_other_expressions() -> None:
     for filter in ("x > 1 and s like '%b%'", "not s like '%b%'", "f = 0.1 or true", [("x", "in", [1, None])]):
         bound = bind(parse(filter), TABLE.schema)
         assert bound.exact
@@ -393,7 +393,7 @@ def test_values_of_pandas() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), [1], {"a": 1}, dt.timedelta(1), 1 + 2j, float])
-def test_values_that_nothing_is_compared_with(value: Any) -> None:
+def test_values_that_cannot_be_compared(value: Any) -> None:
     with pytest.raises(SchemaError, match="`x`"):
         rows([("x", "=", value)])
 
@@ -414,7 +414,7 @@ def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
     assert file.count(~pc.field("x").isin([1])) == 3
 
 
-def test_a_union_column_does_not_stand_in_the_way() -> None:
+def test_union_column_does_not_block_filters() -> None:
     """Unions can neither be compared nor filtered by pyarrow; a filter on another column has no need to."""
     union = pa.sparse_union([pa.field("f0", pa.int32()), pa.field("f1", pa.string())])
     schema = pa.schema([("x", pa.int32()), ("u", union), ("deep", pa.list_(union))])

@@ -77,7 +77,7 @@ DAY = datetime.date(1970, 1, 1)
     ],
     ids=lambda value: str(value).partition(" at 0x")[0],
 )
-def test_they_are_what_the_page_says(kind: Any, values: list[Any], of: Callable[[Any], int]) -> None:
+def test_fingerprints_match_the_documentation(kind: Any, values: list[Any], of: Callable[[Any], int]) -> None:
     # More values than are looked at together, so that each loop that there is has some.
     values *= 3_000
     fingerprint = RawFingerprint(pa.schema([("x", kind), ("n", pa.int64())]))

@@ -55,7 +55,7 @@ def test_families_are_chosen() -> None:
         latest(families="h")
 
 
-def test_a_hole_in_the_key_space_is_told(tmp_path: Path) -> None:
+def test_hole_in_the_key_space_is_reported(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     regions = cf.open(ROOT).metadata["regions"]
     shutil.rmtree(tmp_path / "hbase" / "data" / "shop" / "orders" / regions[0]["name"])
@@ -72,7 +72,7 @@ def regions(root: Path) -> list[Path]:
     return sorted((root / "data/shop/orders").glob("[!.]*"))
 
 
-def test_a_table_without_regions_is_no_empty_table(tmp_path: Path) -> None:
+def test_table_without_regions_is_damaged(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     for region in regions(tmp_path / "hbase"):
         shutil.rmtree(region)
@@ -83,7 +83,7 @@ def test_a_table_without_regions_is_no_empty_table(tmp_path: Path) -> None:
     assert len(file.damage) == 1
 
 
-def test_a_lost_description_does_not_uncover_what_was_replaced(tmp_path: Path) -> None:
+def test_lost_region_info_does_not_restore_replaced_rows(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
     # A region of all rows that the two have taken the place of, with what it had then.
@@ -109,7 +109,7 @@ def test_a_lost_description_does_not_uncover_what_was_replaced(tmp_path: Path) -
     assert cf.open(root, as_of=AS_OF).metadata["regions"][0]["name"] == old.name
 
 
-def test_store_files_that_logs_were_split_into_count(tmp_path: Path) -> None:
+def test_store_files_from_split_logs_are_read(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
 
@@ -166,7 +166,7 @@ def test_logs_that_are_not_read_are_named(tmp_path: Path, header: bytes, what: s
     assert (len(flushed.metadata["wal"]["logs"]), flushed.metadata["wal"]["cells"]) == (1, None)
 
 
-def test_a_root_is_as_many_tables_as_it_holds(tmp_path: Path) -> None:
+def test_root_is_found_as_its_tables(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     [table] = find_tables(take_inventory(str(tmp_path / "hbase")), [])
     assert (table.name, table.path, table.format) == ("shop.orders", "shop.orders", "hbase")

@@ -132,7 +132,7 @@ def test_damage_is_raised_or_recorded(entry: dict[str, Any], view: str) -> None:
 
 
 @pytest.mark.parametrize("entry", [e for e in WHOLE if not e["snapshot"] and e["regions"]], ids=name_of)
-def test_lost_descriptions_of_regions_uncover_nothing(entry: dict[str, Any], tmp_path: pathlib.Path) -> None:
+def test_lost_region_infos_restore_no_replaced_rows(entry: dict[str, Any], tmp_path: pathlib.Path) -> None:
     whole = root(entry["file"]) / entry["unpack"]
     if (whole / "data" / "hbase").exists():
         return  # there hbase:meta knows
@@ -156,7 +156,7 @@ def test_lost_descriptions_of_regions_uncover_nothing(entry: dict[str, Any], tmp
 
 
 @pytest.mark.parametrize("entry", WHOLE, ids=name_of)
-def test_a_region_of_hbase_meta_without_a_folder_is_told(
+def test_region_in_hbase_meta_without_a_folder_is_reported(
     entry: dict[str, Any], tmp_path: pathlib.Path
 ) -> None:
     whole = root(entry["file"]) / entry["unpack"]

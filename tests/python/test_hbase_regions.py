@@ -97,7 +97,7 @@ def give_up_split(root: Path) -> list[str]:
     return names
 
 
-def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know(root: Path) -> None:
+def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
     younger = give_up_split(root)
     # Nobody but hbase:meta tells that the younger ones have not taken the place of their parent.
@@ -121,7 +121,7 @@ def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know
     assert "regions" not in passed_over(root)
 
 
-def test_rows_that_meta_gives_to_nobody_are_read_from_the_folder_that_has_them(root: Path) -> None:
+def test_rows_without_a_region_in_meta_are_read_from_their_folder(root: Path) -> None:
     whole, listed = latest(), regions(root)
     write_meta(root, listed[:1])
     with pytest.warns(UserWarning, match="hbase:meta does not list 1 of the region folders"):
@@ -129,7 +129,7 @@ def test_rows_that_meta_gives_to_nobody_are_read_from_the_folder_that_has_them(r
     assert "regions" not in passed_over(root)
 
 
-def test_meta_is_asked_before_any_folder_of_a_region(root: Path) -> None:
+def test_meta_is_read_before_region_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
     write_meta(root, listed)
     for number, start, _ in listed:
@@ -171,7 +171,7 @@ def edits_of(data: bytes) -> list[int]:
     return [*starts, end]
 
 
-def test_a_damaged_length_in_an_unclosed_log_does_not_end_it_in_silence(root: Path) -> None:
+def test_damaged_length_in_an_unclosed_log_is_reported(root: Path) -> None:
     log = log_of(root)
     data = log.read_bytes()
     starts = edits_of(data)
@@ -189,7 +189,7 @@ def test_a_damaged_length_in_an_unclosed_log_does_not_end_it_in_silence(root: Pa
     assert any("cut short" in lost["reason"] for lost in file.damage)
 
 
-def test_the_edit_that_a_server_died_in_is_told(root: Path) -> None:
+def test_edit_cut_off_by_a_crash_is_reported(root: Path) -> None:
     log = log_of(root)
     data = log.read_bytes()
     starts = edits_of(data)
@@ -204,7 +204,7 @@ def test_the_edit_that_a_server_died_in_is_told(root: Path) -> None:
     assert latest(root).num_rows <= before.num_rows
 
 
-def test_logs_that_regions_need_and_that_are_missing_are_told(root: Path) -> None:
+def test_missing_logs_that_regions_need_are_reported(root: Path) -> None:
     assert cf.open(root).metadata["wal"]["missing"] is None
     shutil.rmtree(root / "WALs")
     with pytest.warns(UserWarning, match="no folder WALs"):
@@ -219,7 +219,7 @@ def test_logs_that_regions_need_and_that_are_missing_are_told(root: Path) -> Non
     assert flushed.equals(latest(ROOT, wal=False))
 
 
-def test_of_all_that_is_stored_so_many_versions_are_asked_for() -> None:
+def test_raw_view_limits_versions() -> None:
     every = latest(view="raw")
     some = latest(view="raw", versions=2)
     puts: dict[tuple[Any, ...], int] = {}

@@ -58,7 +58,7 @@ def assert_has_all(estate: Estate) -> None:
         )
 
 
-def test_splits_of_a_scan_are_read_by_whom_they_are_sent_to() -> None:
+def test_pickled_scan_splits_are_read() -> None:
     scan = cf.scan(ROOT, table="shop:orders")
     sent = [pickle.loads(pickle.dumps(split)) for split in scan.splits(1)]
     assert len(sent) > 1
@@ -66,7 +66,7 @@ def test_splits_of_a_scan_are_read_by_whom_they_are_sent_to() -> None:
     assert read == scan.to_table()
 
 
-def test_a_split_that_was_pickled_reads_its_region_alone(tmp_path: Path) -> None:
+def test_pickled_split_reads_only_its_region(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
     file = cf.open(root, table="shop:orders", as_of=AS_OF)
@@ -82,7 +82,7 @@ def test_a_split_that_was_pickled_reads_its_region_alone(tmp_path: Path) -> None
         cf.open(root, table="shop:orders", as_of=AS_OF).read()
 
 
-def test_what_a_split_is_of_opens_whole() -> None:
+def test_split_opens_its_whole_source() -> None:
     split = cf.open(ROOT, table="shop:orders", as_of=AS_OF).splits(1)[0]
     assert split.open().read().num_rows > sum(batch.num_rows for batch in split.to_batches())
     with pytest.raises(ValueError, match="opened for one of its splits"):
@@ -113,7 +113,7 @@ def test_a_run_reads_the_logs_once_for_all_tables(tmp_path: Path, monkeypatch: p
     assert_has_all(estate)
 
 
-def test_a_directory_is_looked_at_behind_its_last_byte_and_not_by_each_task(
+def test_directory_is_checked_after_its_last_part_not_per_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estate = estate_of(tmp_path)
@@ -140,7 +140,7 @@ def test_a_directory_is_looked_at_behind_its_last_byte_and_not_by_each_task(
 
 
 @pytest.mark.parametrize("when", ["first", "last"])
-def test_a_directory_that_changes_while_it_is_read_is_not_converted(
+def test_directory_that_changes_during_the_read_is_not_converted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     estate = estate_of(tmp_path)
@@ -170,9 +170,7 @@ def test_a_directory_that_changes_while_it_is_read_is_not_converted(
     assert_has_all(estate)
 
 
-def test_parts_of_a_directory_that_has_changed_since_are_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_a_changed_directory_are_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     estate = estate_of(tmp_path)
     converted = kill_behind_two_parts(estate, monkeypatch)
     log = estate.source / "hbase" / OTHER_LOG
@@ -183,9 +181,7 @@ def test_parts_of_a_directory_that_has_changed_since_are_not_taken(
     assert_has_all(estate)
 
 
-def test_a_run_that_was_killed_takes_up_the_parts_of_a_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_run_resumes_the_parts_of_a_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     estate = estate_of(tmp_path)
     converted = kill_behind_two_parts(estate, monkeypatch)
     report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])

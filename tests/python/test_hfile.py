@@ -22,7 +22,7 @@ PAIRS = FILES / "pairs_none.hfile"
 ROW_GROUPS = pathlib.Path(__file__).resolve().parents[1] / "data" / "rcfile" / "files"
 
 
-def test_the_view_is_what_the_file_says_unless_told() -> None:
+def test_view_follows_the_file_by_default() -> None:
     assert cf.detect(CELLS) == cf.detect(PAIRS) == "hfile"
     assert cf.open(CELLS).schema.names[:3] == ["row", "family", "qualifier"]
     pairs = cf.open(PAIRS)
@@ -84,7 +84,7 @@ def test_a_pivot_is_the_newest_version_of_each_column() -> None:
     assert pa.concat_tables(parts).equals(wide.read())
 
 
-def test_statistics_and_metadata_say_what_the_file_says() -> None:
+def test_statistics_and_metadata_match_the_file() -> None:
     file = cf.open(CELLS)
     truth = pq.read_table(FILES / "cells_none.truth.parquet")
     summary = file.statistics()
@@ -151,7 +151,7 @@ def test_other_formats_have_no_look_ups() -> None:
             ask("key")
 
 
-def test_what_a_look_up_found_is_imported_once_and_released_without() -> None:
+def test_lookup_result_is_imported_once_or_released() -> None:
     file = cf.open(PAIRS)
     key = file.read().column("key")[0].as_py()
     schema = pa.schema([("key", pa.string()), ("value", pa.binary())])

@@ -120,7 +120,7 @@ def by_row_backwards(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @cases
-def test_bloom_filters_say_what_hbase_says(entry: dict[str, Any]) -> None:
+def test_bloom_filters_agree_with_hbase(entry: dict[str, Any]) -> None:
     file, _, oracle = load(entry)
     for name, of_families in (("bloom", False), ("delete_family_bloom", True)):
         for probe in (oracle.get(name) or {}).get("probes", []):
@@ -138,7 +138,7 @@ def test_splits_give_each_cell_once(entry: dict[str, Any]) -> None:
 
 
 @cases
-def test_every_byte_has_a_place_and_nothing_is_damaged(entry: dict[str, Any]) -> None:
+def test_layout_covers_every_byte_without_damage(entry: dict[str, Any]) -> None:
     file, truth, _ = load(entry)
     report = file.verify()
     assert (report["rows"], report["damage"]) == (truth.num_rows, [])

@@ -58,11 +58,11 @@ def expected() -> Any:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_dumps_say_what_the_server_said(name: str) -> None:
+def test_dumps_match_the_server(name: str) -> None:
     assert definitions_in(DUMPS / name) == expected()
 
 
-def test_packed_and_as_inserts_and_as_a_database(tmp_path: Path) -> None:
+def test_compressed_dumps_inserts_and_sqlite_databases(tmp_path: Path) -> None:
     packed = tmp_path / "x.sql.gz"
     packed.write_bytes(gzip.compress((DUMPS / "postgres.sql").read_bytes()))
     assert definitions_in(packed) == expected()
@@ -88,7 +88,7 @@ def test_packed_and_as_inserts_and_as_a_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_dump_that_was_cut_short_hides_no_table(name: str, tmp_path: Path) -> None:
+def test_truncated_dump_hides_no_table(name: str, tmp_path: Path) -> None:
     whole = (DUMPS / name).read_bytes()
     path = tmp_path / "cut.sql"
     for size in range(0, len(whole) - 40, 997):
@@ -123,7 +123,7 @@ cold	other	10
 """
 
 
-def test_which_writes_count(tmp_path: Path) -> None:
+def test_valid_write_ids(tmp_path: Path) -> None:
     text = (DUMPS / "postgres.sql").read_text()
     end = "-- PostgreSQL database dump complete"
     for extra, expected in (
@@ -142,7 +142,7 @@ def test_which_writes_count(tmp_path: Path) -> None:
     assert aborted_among([4, 7], b"") == ((4, 7), ())
 
 
-def test_what_is_no_dump(tmp_path: Path) -> None:
+def test_invalid_dumps(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"PGDMP\x01")
     with pytest.raises(cf.UnsupportedError, match="pg_restore"):

@@ -127,12 +127,12 @@ def test_a_script() -> None:
         ("CREATE TABLE t (a int) PARTITIONED BY (p int) ALTER TABLE t ADD PARTITION (q=1)", "each of p"),
     ],
 )
-def test_what_is_no_statement(text: str, expected: str) -> None:
+def test_invalid_statements(text: str, expected: str) -> None:
     with pytest.raises(cf.SchemaError, match=expected):
         parse_statements(text, "x.hql")
 
 
-def test_partitions_that_nobody_registered(tmp_path: Path) -> None:
+def test_unregistered_partitions(tmp_path: Path) -> None:
     (tmp_path / "x.hql").write_text(SHOWN + SCRIPT)
     with read_dump(str(tmp_path / "x.hql")) as dump:
         assert dump.databases() == ["db", "other", "sales"]

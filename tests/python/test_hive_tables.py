@@ -56,7 +56,7 @@ def test_addresses_of_tables(uri: str, selected: Selected) -> None:
 
 
 @pytest.mark.parametrize("uri", ["h:1/s", "thrift:///s", "thrift://h/a/b", "thrift://h/a.", "thrift://h/.a"])
-def test_what_is_no_address(uri: str) -> None:
+def test_invalid_addresses(uri: str) -> None:
     with pytest.raises(ValueError, match="metastore"):
         Selected.of(uri)
 
@@ -71,11 +71,11 @@ def test_what_is_no_address(uri: str) -> None:
         ([], ""),
     ],
 )
-def test_the_directory_that_holds_all(locations: list[str], root: str) -> None:
+def test_common_directory(locations: list[str], root: str) -> None:
     assert common_root(locations) == root
 
 
-def test_a_definition_is_whole(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_definition_is_complete(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     mixed(hive_estate)
     with connect(hive_server.url) as metastore:
         table = metastore.definition("cold", "sales")
@@ -108,7 +108,7 @@ def test_a_definition_is_whole(hive_server: HiveMetastore, hive_estate: HiveEsta
     assert partitions[0].storage.columns is partitions[1].storage.columns
 
 
-def test_a_table_that_is_not_there(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_missing_table(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     with connect(hive_server.url) as metastore, pytest.raises(ColdframeError, match=r"cold\.nobody"):
         metastore.definition("cold", "nobody")
 
@@ -198,7 +198,7 @@ ALL = [
 ]
 
 
-def test_each_partition_by_its_own_definition(sales: str) -> None:
+def test_each_partition_follows_its_definition(sales: str) -> None:
     table = cf.hive_table(sales)
     assert table.schema == pa.schema(
         {
@@ -239,7 +239,7 @@ def test_filters(sales: str, filter: str) -> None:
     assert [row[0] for row in rows(table.read(["id"], filter=filter))] == [row[0] for row in FILTERS[filter]]
 
 
-def test_filters_meet(sales: str) -> None:
+def test_filters_combine(sales: str) -> None:
     table = cf.hive_table(sales, filter="region = 'eu'")
     assert rows(table.read(filter="id > 5")) == ALL[5:]
     assert (
@@ -255,7 +255,7 @@ def test_filters_meet(sales: str) -> None:
 @pytest.mark.parametrize(
     "filter", ["region = 'asia/pacific'", pc.field("region") == "asia/pacific"], ids=["sql", "expression"]
 )
-def test_what_is_ruled_out_is_not_touched(sales: str, hive_estate: HiveEstate, filter: Any) -> None:
+def test_pruned_partitions_are_not_touched(sales: str, hive_estate: HiveEstate, filter: Any) -> None:
     shutil.rmtree(hive_estate.root / "elsewhere")
     shutil.rmtree(hive_estate.root / "sales/b")
     table = cf.hive_table(sales)
@@ -414,7 +414,7 @@ def test_types_widen_and_do_not_narrow(hive_server: HiveMetastore, hive_estate: 
         cf.hive_table(f"{hive_server.url}/cold.n").read()
 
 
-def test_damage_is_told(sales: str, hive_estate: HiveEstate) -> None:
+def test_damage_is_reported(sales: str, hive_estate: HiveEstate) -> None:
     broken = hive_estate.root / "elsewhere/x9/000000_0"
     data = bytearray(broken.read_bytes())
     data[3 : len(data) // 2] = bytes(len(data) // 2 - 3)
@@ -426,7 +426,7 @@ def test_damage_is_told(sales: str, hive_estate: HiveEstate) -> None:
     assert {entry["path"] for entry in table.damage} == {str(broken)}
 
 
-def test_what_is_no_table_to_read(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_unreadable_tables(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     neighbours(hive_estate)
     for name, reason in (("a_view", "a view"), ("in_hbase", "kept by HBaseStorageHandler")):
         with pytest.raises(cf.UnsupportedError, match=reason):
@@ -456,7 +456,7 @@ def test_locations_are_mapped(location: str, readable: str) -> None:
 
 
 @pytest.mark.parametrize("by_partition", [False, True], ids=["whole", "by-partition"])
-def test_transactional_tables_are_their_live_rows(
+def test_transactional_tables_give_their_live_rows(
     hive_server: HiveMetastore, hive_estate: HiveEstate, by_partition: bool
 ) -> None:
     source = Path(__file__).parents[1] / "data/hive/files/major"

@@ -84,7 +84,7 @@ def test_a_partition_is_a_file_like_any_other(table: Path) -> None:
     assert cf.open_hudi_metadata(table)["record_index"].read() == rows
 
 
-def test_what_is_no_metadata(table: Path, tmp_path: Path) -> None:
+def test_missing_metadata(table: Path, tmp_path: Path) -> None:
     with pytest.raises(cf.NotFoundError, match="expected a Hudi table"):
         cf.open_hudi_metadata(tmp_path)
     mdt = cf.open_hudi_metadata(table)
@@ -93,7 +93,7 @@ def test_what_is_no_metadata(table: Path, tmp_path: Path) -> None:
     assert cf.detect(str(table)) is None
 
 
-def test_a_log_that_was_cut_off(table: Path) -> None:
+def test_truncated_log(table: Path) -> None:
     folder = table / ".hoodie" / "metadata" / "files"
     log = max(folder.glob(".*.log.*"))
     log.write_bytes(log.read_bytes()[:-100])

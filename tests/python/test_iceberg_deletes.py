@@ -78,7 +78,7 @@ def test_a_deletion_vector_has_all_numbers(numbers, optimized):
     assert positions.to_pylist() == ordered + [(3 << 32) + number for number in ordered]
 
 
-def test_a_damaged_deletion_vector_is_no_vector():
+def test_damaged_deletion_vector_is_refused():
     pyroaring = pytest.importorskip("pyroaring")
     whole = bitmaps((0, pyroaring.BitMap([1, 2, 3]).serialize()))
     for at in range(len(whole)):
@@ -110,7 +110,7 @@ def test_positions_leave_the_other_rows():
     assert positions.kept(none, none["x"]).num_rows == 0
 
 
-def test_values_are_equal_as_iceberg_has_it():
+def test_equality_follows_iceberg():
     floats = pa.chunked_array([[1.0, float("nan"), None]])
     texts = pa.chunked_array([["a", "b", None]])
     batch = pa.record_batch({"f": [1.0, float("nan"), None, 1.0, None], "t": ["a", "b", None, "b", "a"]})
@@ -121,7 +121,7 @@ def test_values_are_equal_as_iceberg_has_it():
     assert DeletedValues([pa.chunked_array([[0.0]])]).kept(zeros, zeros.columns).num_rows == 1
 
 
-def test_a_deleted_column_that_was_widened_or_dropped_is_compared_all_the_same(tables):
+def test_equality_deletes_on_a_widened_or_dropped_column(tables):
     """Iceberg's Java library fails on both."""
 
     def widen(metadata):
@@ -196,7 +196,7 @@ def test_tables_on_another_file_system(tables):
         memory.rm("/lake", recursive=True)
 
 
-def test_tables_finds_iceberg_tables_and_never_takes_their_files_for_rows(tables):
+def test_tables_lists_iceberg_tables_not_their_files(tables):
     (tables / "plain").mkdir()
     cf.write(pa.table({"x": [1, 2]}), tables / "plain" / "a.orc", format="orc")
     listed = {table.name: table for table in cf.tables(tables)}
@@ -220,7 +220,7 @@ def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"file_path": "p"}, {"row_index": "i"}, {"partitioning": None}])
-def test_what_a_scan_of_files_has_a_table_has_not(tables, options):
+def test_tables_refuse_options_of_file_scans(tables, options):
     with pytest.raises(cf.UnsupportedError):
         cf.scan(tables / "mixed", **options)
     with pytest.raises(cf.UnsupportedError, match="fragments"):

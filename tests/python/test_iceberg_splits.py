@@ -38,7 +38,7 @@ def read(splits, columns=None, **how):
 
 
 @pytest.mark.parametrize("name", [*TRUTH, "defaults_orc"])
-def test_together_they_are_the_table(made, name):
+def test_splits_add_up_to_the_table(made, name):
     dataset = table(made, name)
     whole = dataset.to_table()
     for split_bytes in (1, 128 << 20):
@@ -58,7 +58,7 @@ def test_together_they_are_the_table(made, name):
     assert set(splits) == set(pickle.loads(pickle.dumps(splits)))
 
 
-def test_a_share_is_cut_as_the_file_is(made):
+def test_share_expands_to_the_splits_of_its_file(made):
     first, _ = min(
         TRUTH["vectors"].items(), key=lambda item: item[1]["at"] if item[0] != "current" else 1 << 62
     )
@@ -88,14 +88,14 @@ def test_filters_and_columns(made):
     assert dataset.splits(filter="id > 100000") == []
 
 
-def test_equality_deletes_by_a_column_that_is_not_asked_for(made):
+def test_equality_deletes_on_an_unselected_column(made):
     dataset = table(made, "equality")
     splits = pickle.loads(pickle.dumps(dataset.splits()))
     assert read(splits, ["k"]).equals(dataset.to_table(["k"]))
     assert read(splits, filter="value = 0").equals(dataset.to_table(filter="value = 0"))
 
 
-def test_another_process_needs_no_metadata_and_no_pyiceberg(made, tmp_path):
+def test_other_processes_need_no_metadata_and_no_pyiceberg(made, tmp_path):
     copy = tmp_path / "positions"
     shutil.copytree(made / "warehouse" / "t" / "positions", copy)
     dataset = cf.scan(copy)
@@ -124,7 +124,7 @@ def test_a_file_of_another_size_is_an_error(made, tmp_path):
         read(shares)
 
 
-def test_damage_is_that_of_the_split(made, tmp_path):
+def test_damage_is_recorded_for_its_split(made, tmp_path):
     copy = tmp_path / "equality"
     shutil.copytree(made / "warehouse" / "t" / "equality", copy)
     splits = cf.scan(copy).planned(1 << 20)
@@ -143,7 +143,7 @@ def test_damage_is_that_of_the_split(made, tmp_path):
     assert lost == []
 
 
-def test_its_file_is_not_its_rows(made):
+def test_split_refuses_to_open_its_file(made):
     (split, *_) = table(made, "evolved").splits()
     with pytest.raises(cf.UnsupportedError, match="opening the file"):
         split.open()

@@ -48,7 +48,7 @@ def place(server: Any, tables: Path) -> tuple[str, dict[str, str]]:
     return base, server.options
 
 
-def test_a_table_is_read_where_it_was_copied_to(place: tuple[str, dict[str, str]], tables: Path) -> None:
+def test_copied_table_is_read_at_its_new_place(place: tuple[str, dict[str, str]], tables: Path) -> None:
     base, options = place
     for name in TABLES:
         dataset = cf.scan(f"{base}/{name}", storage_options=options)

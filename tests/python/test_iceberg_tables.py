@@ -66,7 +66,7 @@ def rows(table):
 
 
 @pytest.mark.parametrize("name", [*TRUTH, "defaults_orc"])
-def test_a_table_is_what_spark_reads(made, name):
+def test_table_matches_spark(made, name):
     dataset = table(made, name)
     # Iceberg's Java library reads no default values from ORC: what it reads from Parquet is right.
     expected = TRUTH["defaults" if name == "defaults_orc" else name]["current"]
@@ -79,7 +79,7 @@ def test_a_table_is_what_spark_reads(made, name):
 
 
 @pytest.mark.parametrize("name", ["within", "within_orc"])
-def test_default_values_within_columns_are_those_of_spark(tmp_path, name):
+def test_nested_default_values_match_spark(tmp_path, name):
     """Spark reads them from Parquet alone; the rows of the ORC table are the same ones."""
     with tarfile.open(DATA / "defaults_within.tar.gz") as tar:
         tar.extractall(tmp_path, filter="data")
@@ -102,7 +102,7 @@ def uuid_bytes(text):
 
 
 @pytest.mark.parametrize(("name", "number"), SNAPSHOTS)
-def test_a_snapshot_is_what_spark_reads_by_its_number_and_by_its_time(made, name, number):
+def test_snapshot_by_number_and_time_matches_spark(made, name, number):
     expected = TRUTH[name][number]
     dataset = table(made, name, snapshot_id=int(number))
     assert dataset.snapshot_id == int(number)
@@ -163,7 +163,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_a_filter_is_exact_whatever_was_pruned_by_it(made, name):
+def test_filters_are_exact_after_pruning(made, name):
     dataset = table(made, name)
     whole = dataset.to_table()
     for filter in FILTERS[name]:
@@ -210,7 +210,7 @@ def test_limits_heads_and_columns(made):
 
 
 @pytest.mark.parametrize("name", ["positions", "vectors", "mixed", "partitions", "equality"])
-def test_where_rows_are_stored(made, name):
+def test_file_and_pos_columns(made, name):
     dataset = table(made, name)
     names = [*dataset.schema.names, "_file", "_pos"]
     rows = dataset.to_table(names)
@@ -303,7 +303,7 @@ def test_consumers_take_it(made):
     assert "snapshot" in dataset._repr_html_()
 
 
-def test_a_metadata_file_is_the_table_of_its_time(made):
+def test_metadata_file_opens_the_table_of_its_time(made):
     folder = made / "warehouse" / "t" / "evolved" / "metadata"
     dataset = cf.iceberg_table(folder / "v2.metadata.json")
     assert "name" in dataset.schema.names
@@ -329,7 +329,7 @@ def test_the_newest_metadata_file_is_found(made, tmp_path):
         cf.iceberg_table(copy)
 
 
-def test_what_is_no_table_is_refused(made, tmp_path):
+def test_invalid_tables_are_refused(made, tmp_path):
     with pytest.raises(cf.NotFoundError, match="not the directory or metadata file"):
         cf.iceberg_table(tmp_path)
     with pytest.raises(cf.NotFoundError, match="no snapshot 1"):
@@ -396,7 +396,7 @@ def test_tables_of_pyiceberg_in_parquet(tmp_path, version):
     assert cf.iceberg_table(tmp_path / "db" / "t", snapshot_id=before).schema.names[0] == "id"
 
 
-def test_a_table_is_not_one_of_several_sources(made):
+def test_table_is_refused_among_several_sources(made):
     several = [made / "warehouse" / "t" / name for name in ("evolved", "mixed")]
     with pytest.raises(cf.UnsupportedError, match="among other sources"):
         cf.scan(several)

@@ -70,7 +70,7 @@ def test_a_snapshot_before_the_first_row_is_empty() -> None:
     assert file.num_rows is None
 
 
-def test_an_option_that_is_no_time() -> None:
+def test_invalid_time_option() -> None:
     for wrong in ("tomorrow", -4, 1.5):
         with pytest.raises(ValueError, match="snapshot"):
             cf.open(FILES / "encrypted", snapshot=wrong)
@@ -93,7 +93,7 @@ def test_filters_and_projection() -> None:
     assert file.read(filter=[("added", "=", 7)]).num_rows == sum(r["added"] == 7 for r in truth.to_pylist())
 
 
-def test_splits_together_are_the_table() -> None:
+def test_splits_add_up_to_the_table() -> None:
     file = cf.open(FILES / "file_blocks", table="events")
     parts = [pa.Table.from_batches(file.to_batches(split=split), file.schema) for split in file.splits(2000)]
     assert len(parts) > 5
@@ -111,7 +111,7 @@ def test_an_encrypted_directory_with_a_key(tmp_path: Path) -> None:
         cf.open(FILES / "encrypted", keys={"server": bytes(16)})
 
 
-def test_what_a_damaged_directory_loses_is_named(tmp_path: Path) -> None:
+def test_damaged_directory_names_its_losses(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(FILES / "file_blocks", copy)
     whole = cf.open(copy, table="events").read()
@@ -192,7 +192,7 @@ def test_entries_name_the_tables_or_give_options_for_all(tmp_path: Path) -> None
     assert {name: rows for name, (_, _, rows) in tables.items()} == {"ts.events": 0, "ts.numbers": 0}
 
 
-def test_history_that_no_file_has_is_told() -> None:
+def test_missing_history_is_reported() -> None:
     # Rows that were flushed have an UNDO entry until Kudu throws its file away.
     metadata = cf.open(FILES / "file_blocks", table="events").metadata
     undated = [r for t in metadata["tablets"] for r in t["rowsets"] if not r["undo_deltas"]]
@@ -216,7 +216,7 @@ def test_rows_of_memory_come_from_the_log() -> None:
     assert flushed.metadata["wal"]["read"] is False
 
 
-def test_a_hole_in_the_log_costs_rows_and_says_so(tmp_path: Path) -> None:
+def test_gap_in_the_log_is_reported(tmp_path: Path) -> None:
     hurt = tmp_path / "server"
     shutil.copytree(WAL / "lz4", hurt)
     segments = sorted((hurt / "wals").glob("*/wal-*"), key=lambda path: path.stat().st_size)
@@ -237,7 +237,7 @@ def test_a_hole_in_the_log_costs_rows_and_says_so(tmp_path: Path) -> None:
     assert cf.open(hurt, table="trips", wal=False).read().num_rows == 75
 
 
-def test_tablets_that_were_never_here_are_a_warning(tmp_path: Path) -> None:
+def test_tablets_of_other_servers_are_a_warning(tmp_path: Path) -> None:
     part = tmp_path / "server"
     shutil.copytree(FILES / "file_blocks", part)
     for path in (part / "meta" / "tablet-meta").iterdir():
@@ -273,7 +273,7 @@ def make_arrays_of(path: Path, column: bytes) -> bool:
     return block != data[start:-4]
 
 
-def test_a_table_of_arrays_holds_no_other_back(tmp_path: Path) -> None:
+def test_table_with_arrays_does_not_block_others(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)
     blocks = [path for path in (estate.source / "meta" / "tablet-meta").iterdir() if "." not in path.name]
@@ -291,7 +291,7 @@ def test_a_table_of_arrays_holds_no_other_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::coldframe.PartialTableWarning")
-def test_a_migration_of_some_tablets_says_so(tmp_path: Path) -> None:
+def test_migration_of_some_tablets_is_reported(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)
     for path in (estate.source / "meta" / "tablet-meta").iterdir():

@@ -92,7 +92,7 @@ def data_of(text: str) -> Any:
     return json.loads(match.group(1))
 
 
-def test_the_page_is_whole_without_scripts(orc: Path) -> None:
+def test_page_is_complete_without_scripts(orc: Path) -> None:
     text = page(cf.open(orc))
     reader = read(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
     assert reader.counts["svg"] == 1
@@ -105,7 +105,7 @@ def test_the_page_is_whole_without_scripts(orc: Path) -> None:
     assert len(text) < 500_000
 
 
-def test_the_data_has_every_byte_its_statistics_and_where_it_begins(orc: Path) -> None:
+def test_data_covers_every_byte_with_statistics_and_samples(orc: Path) -> None:
     data = data_of(page(cf.open(orc)))
     raw = orc.read_bytes()
 
@@ -126,7 +126,7 @@ def test_the_data_has_every_byte_its_statistics_and_where_it_begins(orc: Path) -
     assert all({"min", "max", "has_null"} <= detail.keys() for detail in amounts)
 
 
-def test_damage_is_marked_where_it_is(broken: Path) -> None:
+def test_damage_is_marked_at_its_place(broken: Path) -> None:
     text = page(cf.open(broken), verify=True)
     read(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
     assert "Damaged in 1 place" in text
@@ -163,7 +163,7 @@ def tree_of(units: int, streams: int) -> dict[str, Any]:
     return node("file", 0, units * size, {}, parts)
 
 
-def test_a_page_stays_small_whatever_the_file() -> None:
+def test_page_stays_small_for_every_file() -> None:
     tree = tree_of(20_000, 12)
     bad = tree["children"][13_337]["children"][5]
     place = Place(bad["offset"] + 10, 20, "a checksum differs")
@@ -193,7 +193,7 @@ def test_a_page_stays_small_whatever_the_file() -> None:
     assert len(icicle(root, colours)) < 1_000_000
 
 
-def test_names_tell_kinds() -> None:
+def test_names_give_kinds() -> None:
     assert kind_of("stripe 12") == "stripe"
     assert kind_of("column chunk `a.b`") == "column chunk"
     assert kind_of("meta/tablet-meta/abc123") == "meta/tablet-meta"

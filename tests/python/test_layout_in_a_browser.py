@@ -52,7 +52,7 @@ def damage(path: Path, part: int) -> None:
     path.write_bytes(data)
 
 
-def test_what_is_written_on_a_colour_can_be_read() -> None:
+def test_text_on_colours_has_contrast() -> None:
     rules = [rule.split("{")[1] for rule in Colours.style().replace("{.", "}.").split("}") if "--on" in rule]
     assert len(rules) == 3 * len(Colours.values())
     for rule in rules:
@@ -63,9 +63,7 @@ def test_what_is_written_on_a_colour_can_be_read() -> None:
 @pytest.mark.parametrize("name", ["file", "kudu", "many"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_everybody_can_use_it(
-    browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int
-) -> None:
+def test_accessibility(browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int) -> None:
     browser.open(pages[name], width, dark=dark)
     assert browser.problems() == []
     assert browser.overflow() == []
@@ -81,7 +79,7 @@ def test_everybody_can_use_it(
 
 @pytest.mark.parametrize("name", ["file", "kudu", "many"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_it_can_be_read_without_scripts(
+def test_page_is_readable_without_scripts(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
     browser.open(pages[name], width, scripts=False)

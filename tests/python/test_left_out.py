@@ -45,7 +45,7 @@ LEFT_OUT = {
 }
 
 
-def test_a_scan_leaves_them_out_and_says_so(warehouse: Path) -> None:
+def test_scan_leaves_them_out_with_a_warning(warehouse: Path) -> None:
     with pytest.warns(
         cf.LeftOutWarning, match=r"README.md \(text\), job.log \(text\), .* and 3 more"
     ) as warned:
@@ -63,7 +63,7 @@ def test_a_scan_leaves_them_out_and_says_so(warehouse: Path) -> None:
         assert sum(s.to_batches().read_all().num_rows for s in dataset.splits()) == 200
 
 
-def test_nothing_is_looked_at_where_all_names_are_alike(tmp_path: Path) -> None:
+def test_similar_names_are_not_probed(tmp_path: Path) -> None:
     for part in range(3):
         cf.write(ROWS, tmp_path / f"00000{part}_0", format="orc")
     with warnings.catch_warnings():
@@ -74,7 +74,9 @@ def test_nothing_is_looked_at_where_all_names_are_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", ["count", "head", "cat", "verify", "meta", "stats", "sizes", "inspect", "index"]
 )
-def test_every_command_does(command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_leaves_them_out(
+    command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([command, str(warehouse), *(["-c", "s"] if command == "dictionary" else [])]) == 0
     output = capsys.readouterr()
     assert (
@@ -84,7 +86,7 @@ def test_every_command_does(command: str, warehouse: Path, capsys: pytest.Captur
         assert output.out == "200\n"
 
 
-def test_convert_salvage_and_sql_do(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_salvage_and_sql_leave_them_out(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("convert", "salvage"):
         assert main([command, str(warehouse), str(warehouse.parent / f"{command}.parquet")]) == 0
         assert pq.read_table(warehouse.parent / f"{command}.parquet").num_rows == 200
@@ -107,7 +109,7 @@ def test_convert_salvage_and_sql_do(warehouse: Path, capsys: pytest.CaptureFixtu
         "p=3/rows.csv",  # the only file of its partition
     ],
 )
-def test_what_may_hold_rows_of_the_table_is_an_error(name: str, tmp_path: Path) -> None:
+def test_possible_rows_of_the_table_are_an_error(name: str, tmp_path: Path) -> None:
     for part in (1, 2):
         (tmp_path / f"p={part}").mkdir()
         cf.write(ROWS, tmp_path / f"p={part}" / "part-00000", format="orc")
@@ -122,7 +124,7 @@ def test_what_may_hold_rows_of_the_table_is_an_error(name: str, tmp_path: Path) 
     assert [entry["path"] for entry in lost] == [str(tmp_path / name)]
 
 
-def test_what_is_cut_or_named_explicitly_is_an_error(warehouse: Path) -> None:
+def test_truncated_or_named_files_are_an_error(warehouse: Path) -> None:
     whole = (warehouse / "p=1" / "part-0.orc").read_bytes()
     with pytest.raises(cf.CorruptFileError):
         cf.scan([warehouse / "p=1" / "part-0.orc", warehouse / "README.md"]).to_table()
@@ -131,14 +133,14 @@ def test_what_is_cut_or_named_explicitly_is_an_error(warehouse: Path) -> None:
         cf.scan(warehouse).to_table()
 
 
-def test_a_directory_of_nothing_else_is_no_table(tmp_path: Path) -> None:
+def test_directory_of_other_files_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     (tmp_path / "b.txt").write_text("notes\n")
     with pytest.raises(cf.CorruptFileError, match=r"a\.csv.*magic of a known format"):
         cf.scan(tmp_path).to_table()
 
 
-def test_a_migration_leaves_them_alone(warehouse: Path, tmp_path: Path) -> None:
+def test_migration_leaves_them_out(warehouse: Path, tmp_path: Path) -> None:
     from coldframe.pipeline import InProcess, migrate
 
     lake = tmp_path.parent / f"{tmp_path.name}-lake"

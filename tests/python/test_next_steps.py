@@ -62,13 +62,13 @@ def test_the_command_line_prints_it(
     assert step in errors.partition("\n  next: ")[2], errors
 
 
-def test_what_a_message_says_itself_is_not_said_twice() -> None:
+def test_step_in_the_message_is_not_repeated() -> None:
     assert next_step("x.parquet exists; --overwrite replaces it") is None
     assert next_step("get: orc files have no keys; see head --where") is None
     assert "coldframe salvage" in str(next_step("a.rc: byte 1: row group 0: zlib: it broke", is_damage=True))
 
 
-def test_steps_name_what_there_is() -> None:
+def test_steps_name_existing_commands_and_options() -> None:
     commands = set(commands_of(parser_of_all()))
     options = {*declared(), *declared(write=True)}
     for step in STEPS:
@@ -81,6 +81,6 @@ def test_steps_name_what_there_is() -> None:
     assert len({step.message for step in STEPS}) == len(STEPS)
 
 
-def test_the_page_is_made_of_them() -> None:
+def test_page_is_generated_from_the_steps() -> None:
     """To write it again: python -c "from coldframe.cli.next_steps import page; print(page(), end='')"."""
     assert (DOCS / "messages.md").read_text(encoding="utf-8") == page()

@@ -166,6 +166,6 @@ def test_hudi_metadata(bucket: Bucket) -> None:
     assert file.read().equals(cf.open(metadata).read())
 
 
-def test_what_is_neither_object_nor_folder(bucket: Bucket) -> None:
+def test_missing_object_or_folder(bucket: Bucket) -> None:
     with pytest.raises(cf.NotFoundError, match="s3://data/nothing"):
         cf.open("s3://data/nothing", storage_options=bucket.storage_options)

@@ -91,7 +91,7 @@ def test_a_split_of_a_url_opens_without_a_request(server: RangeServer) -> None:
     assert sum(batch.num_rows for batch in file.to_batches(split=split)) == 200
 
 
-def test_what_is_not_there_is_not_found(server: RangeServer) -> None:
+def test_missing_object(server: RangeServer) -> None:
     with pytest.raises(cf.NotFoundError, match="missing"):
         cf.open(server.url + "/missing")
 

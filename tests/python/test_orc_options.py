@@ -16,7 +16,7 @@ KEY = "000102030405060708090a0b0c0d0e0f"
 
 
 @pytest.mark.parametrize("given", [KEY, bytes.fromhex(KEY)])
-def test_a_function_is_asked_for_keys(given: str | bytes) -> None:
+def test_key_function(given: str | bytes) -> None:
     asked: list[str] = []
 
     def keys(name: str) -> str | bytes | None:
@@ -30,7 +30,7 @@ def test_a_function_is_asked_for_keys(given: str | bytes) -> None:
     assert cf.scan(file, keys=keys).to_table().equals(expected)
 
 
-def test_a_function_without_the_key_or_that_fails() -> None:
+def test_key_function_without_the_key_or_failing() -> None:
     file = FILES / "encrypted.orc"
     with pytest.warns(cf.EncryptedColumnWarning):
         masked = cf.open(file)
@@ -48,7 +48,7 @@ def test_a_function_without_the_key_or_that_fails() -> None:
         cf.open(file, keys=broken)
 
 
-def test_only_writes_that_count_are_read() -> None:
+def test_only_valid_writes_are_read() -> None:
     table = FILES / "acid_table"
 
     def rows(**options: str) -> int:
@@ -67,7 +67,7 @@ def test_only_writes_that_count_are_read() -> None:
         rows(acid_valid_write_ids="4")
 
 
-def test_varchar_and_char_are_cut_and_filled_up(tmp_path: Path) -> None:
+def test_varchar_and_char_are_truncated_and_padded(tmp_path: Path) -> None:
     texts = [None, "", "ab", "Grüße, Welt", "日本語の文字列", "🦀🦀🦀", "x  "]
     table = pa.table(
         {
@@ -114,7 +114,7 @@ def test_bloom_filters_of_tinyint_by_the_cpp_writer_lose_no_rows(tmp_path: Path)
         assert file.read(filter=[("b", "in", [value])]).num_rows == 4
 
 
-def test_values_of_rows_that_are_not_there_are_damage(tmp_path: Path) -> None:
+def test_values_of_null_rows_are_damage(tmp_path: Path) -> None:
     # The C++ writer stores values of a struct that is null in one that is not: all behind are of wrong rows.
     path, rows = tmp_path / "left.orc", 1000
     odd = pa.array([row % 2 == 0 for row in range(rows)])

@@ -178,7 +178,7 @@ def test_unions_empty_tables_and_structs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "zlib", "snappy", "lz4", "zstd"])
-def test_files_are_as_large_as_javas(table: pa.Table, codec: str, tmp_path: Path) -> None:
+def test_files_are_about_as_large_as_javas(table: pa.Table, codec: str, tmp_path: Path) -> None:
     """Within 2 % of what Java writes of the same rows with the same settings; smaller is allowed."""
     ours, javas = tmp_path / "ours.orc", tmp_path / "javas.orc"
     cf.write(table, ours, format="orc", codec=codec)

@@ -199,7 +199,7 @@ def test_statistics_and_filters_find_what_is_there(tmp_path: Path) -> None:
     assert file.read(filter=[("f", ">", 14_990.0)]).num_rows == 19
 
 
-def test_what_orc_has_not_is_refused(tmp_path: Path) -> None:
+def test_unsupported_types_are_refused(tmp_path: Path) -> None:
     with pytest.raises(cf.SchemaError, match="no unsigned integers"):
         cf.write(pa.table({"a": pa.array([1], pa.uint8())}), tmp_path / "a.orc", format="orc")
     with pytest.raises(ValueError, match="no option `codex`"):

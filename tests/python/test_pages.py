@@ -16,7 +16,7 @@ def test_code_of_a_page(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
-def test_output_that_differs_is_seen(tmp_path: Path) -> None:
+def test_differing_output_fails(tmp_path: Path) -> None:
     for number, (text, right) in enumerate(
         [
             ("```python\n1 + 1\n#> 2\n```\n", True),
@@ -62,7 +62,7 @@ NOT_RUN = {
 }
 
 
-def test_no_block_is_left_out_in_silence() -> None:
+def test_every_block_runs_or_is_listed() -> None:
     """A block without a language, or in one that nobody runs, would look as if it had been tested."""
     shown: dict[str, int] = {}
     for page in PAGES:
@@ -82,7 +82,7 @@ def test_no_block_is_left_out_in_silence() -> None:
     assert len(PAGES) > 15
 
 
-def test_output_is_shown_of_most_that_is_run() -> None:
+def test_most_blocks_show_output() -> None:
     """Code alone proves that nothing raises; what stands behind `#>` and commands is compared."""
     silent = []
     for page in PAGES:

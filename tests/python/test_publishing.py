@@ -37,7 +37,7 @@ def ids(tmp_path: Path) -> list[int]:
     return numbers
 
 
-def test_whoever_loses_a_race_deletes_nothing(place: dict[str, Any], tmp_path: Path) -> None:
+def test_loser_of_a_race_deletes_nothing(place: dict[str, Any], tmp_path: Path) -> None:
     def batches() -> Iterator[Any]:
         yield from ROWS.to_batches()
         written(place, OTHER)  # who comes first, when all rows of the other are on their way
@@ -61,7 +61,7 @@ def test_a_failed_write_leaves_nothing(place: dict[str, Any], tmp_path: Path) ->
     assert ids(tmp_path) == list(range(100))
 
 
-def test_the_rights_of_a_folder_that_was_there_stay(tmp_path: Path) -> None:
+def test_existing_folder_keeps_its_permissions(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir(mode=0o750)
     (tmp_path / "t").chmod(0o750)
     written({"dest": tmp_path / "t"}, ROWS)
@@ -89,9 +89,7 @@ cf.write(rows, sys.argv[1], format="orc", partitioning=["dt"], filesystem=fsspec
 
 
 @pytest.mark.parametrize("published", [0, 2])
-def test_what_was_killed_while_it_was_published_is_finished_by_the_next(
-    tmp_path: Path, published: int
-) -> None:
+def test_write_finishes_a_killed_publication(tmp_path: Path, published: int) -> None:
     pytest.importorskip("fsspec")
     dest = tmp_path / "t"
     done = subprocess.run([sys.executable, "-c", KILLED, str(dest), str(published)], check=False)
@@ -108,7 +106,7 @@ def test_what_was_killed_while_it_was_published_is_finished_by_the_next(
         written({"dest": str(dest), "filesystem": local}, OTHER)
 
 
-def test_what_was_killed_before_is_written_by_the_next(tmp_path: Path) -> None:
+def test_write_ignores_files_staged_by_a_killed_write(tmp_path: Path) -> None:
     """Its own staged files are nobody's, and hide from readers."""
     (tmp_path / "t" / "_coldframe-0123" / "dt=x").mkdir(parents=True)
     (tmp_path / "t" / "_coldframe-0123" / "dt=x" / "part-0.orc").write_bytes(b"half")

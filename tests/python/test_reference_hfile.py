@@ -142,7 +142,7 @@ def test_hudi_reads_what_we_write(tmp_path: Path, options: dict[str, Any], reade
     assert (summary["cells"], summary["found"]) == (3000, 429)
 
 
-def test_what_hudi_could_not_read_is_refused(tmp_path: Path) -> None:
+def test_files_unreadable_to_hudi_are_refused(tmp_path: Path) -> None:
     table = pa.table({"key": ["a"], "value": [b"1"]})
     for options in ({"codec": "zstd"}, {"encoding": "fast_diff"}, {"bytes_per_checksum": 100}):
         with pytest.raises(cf.UnsupportedError):
@@ -150,7 +150,7 @@ def test_what_hudi_could_not_read_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_first_disorder_is_named(tmp_path: Path) -> None:
+def test_first_unordered_row_is_named(tmp_path: Path) -> None:
     table = pa.table({"row": ["a", "c", "b"], "family": ["f"] * 3, "timestamp": [1, 2, 3]})
     with pytest.raises(ValueError, match="row 2 is out of order: b/f:/3/Put sorts before row 1, c/f:/2/Put"):
         cf.write(table, tmp_path / "file.hfile", format="hfile")

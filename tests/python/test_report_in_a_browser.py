@@ -77,9 +77,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("name", ["first", "damaged"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_everybody_can_use_it(
-    browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int
-) -> None:
+def test_accessibility(browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int) -> None:
     browser.open(pages[name], width, dark=dark)
     assert browser.problems() == []
     assert browser.overflow() == []
@@ -91,7 +89,7 @@ def test_everybody_can_use_it(
     assert 11 <= min(sizes) <= max(sizes) <= 26  # at both widths
 
 
-def test_ten_thousand_files_are_there_within_a_second(browser: Browser, pages: dict[str, Path]) -> None:
+def test_ten_thousand_files_load_within_a_second(browser: Browser, pages: dict[str, Path]) -> None:
     assert pages["large"].stat().st_size < 3_000_000
     assert min(browser.open(pages["large"], 1400) for _ in range(5)) < 1000
     assert browser.evaluate("document.querySelector('.filter [role=status]').textContent") == (
@@ -147,14 +145,14 @@ def test_files_are_sorted_by_numbers(browser: Browser, pages: dict[str, Path]) -
     assert shown(browser, 0)[0].endswith("009999_0")
 
 
-def test_damage_that_is_alike_is_together(browser: Browser, pages: dict[str, Path]) -> None:
+def test_similar_damage_is_grouped(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["damaged"], 400)
     rows = browser.evaluate("document.querySelectorAll('[aria-label=\"Kinds of damage\"] tbody tr').length")
     assert rows == 1
     assert len(browser.evaluate("document.body.innerText")) < 8000
 
 
-def test_it_is_whole_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
+def test_report_is_complete_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["first"], 400, scripts=False)
     text = pages["first"].read_text()
     assert text.count("<tr") > 100

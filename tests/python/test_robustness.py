@@ -50,7 +50,7 @@ def test_flipped_bytes(case: object) -> None:
 
 
 @pytest.mark.parametrize("case", SMALL[:3], ids=lambda case: case.name)
-def test_the_other_ways_into_a_damaged_file(case: object) -> None:
+def test_other_calls_on_a_damaged_file(case: object) -> None:
     """Metadata, layout, splits, verification."""
     data, options = case.path.read_bytes(), case.options
     dice = random.Random(2)
@@ -94,7 +94,7 @@ def test_random_bytes() -> None:
                 assert str(error)
 
 
-def test_errors_say_where(tmp_path: Path) -> None:
+def test_errors_name_the_place(tmp_path: Path) -> None:
     case = next(c for c in cases(RCFILES / "MANIFEST.json") if c.entry["file"] == "binary_groups_zlib.rc")
     path = tmp_path / "cut.rc"
     path.write_bytes(case.path.read_bytes()[:-10])

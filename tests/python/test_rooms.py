@@ -43,7 +43,7 @@ def faults(root, files):
         ({"plan/a.py": "x = 1\n" * 601}, "plan/a.py: 601 lines"),
     ],
 )
-def test_what_it_has_to_see(tmp_path, files, expected):
+def test_faults_are_reported(tmp_path, files, expected):
     (fault,) = faults(tmp_path, {PIPELINE + name: text for name, text in files.items()})
     assert expected in fault
 
@@ -59,11 +59,11 @@ def test_what_it_has_to_see(tmp_path, files, expected):
         {"plan/a.py": '''"""Of `"orc"` files."""'''},
     ],
 )
-def test_what_it_must_not(tmp_path, files):
+def test_correct_code_is_accepted(tmp_path, files):
     assert not faults(tmp_path, {PIPELINE + name: text for name, text in files.items()})
 
 
-def test_an_exception_that_nothing_needs_is_told(tmp_path):
+def test_needless_exception_is_reported(tmp_path):
     (tmp_path / "python").mkdir()
     assert any("source/tables.py has no dict" in report for report in rooms.dictionaries(tmp_path))
 

@@ -155,7 +155,7 @@ def law(kind: Kind, is_exact: bool, there: set[Any], table: pa.Table, damage: li
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("how", DAMAGES)
-def test_what_is_saved_was_there(name: str, how: str, tmp_path: Path) -> None:
+def test_saved_rows_were_in_the_file(name: str, how: str, tmp_path: Path) -> None:
     kind = KINDS[name]
     path = tmp_path / "a.file"
     there = written(kind, path, 0)

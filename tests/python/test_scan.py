@@ -165,7 +165,7 @@ def test_partitions_must_agree(tree: Path) -> None:
         cf.scan(tree, **OPTIONS)
 
 
-def test_schemas_are_brought_to_the_first(tmp_path: Path) -> None:
+def test_schemas_are_cast_to_the_first(tmp_path: Path) -> None:
     """Files that name their columns: here opened one by one with schemas of their own."""
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path in paths:
@@ -211,7 +211,7 @@ def test_damage_names_its_file(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [0, 1])
-def test_a_file_that_cannot_be_opened_costs_its_own_rows(tmp_path: Path, broken: int) -> None:
+def test_unreadable_file_loses_only_its_rows(tmp_path: Path, broken: int) -> None:
     for number in range(3):
         cf.write(pa.table({"x": [number, number]}), tmp_path / f"{number}.orc", format="orc")
     path = tmp_path / f"{broken}.orc"

@@ -42,7 +42,7 @@ def test_the_recipe_is_for_the_nodes_of_old_clusters() -> None:
     assert "NOT RUN YET" in workflow
 
 
-def test_python_is_the_same_everywhere() -> None:
+def test_python_versions_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
     assert project["project"]["requires-python"] == ">=3.10"
@@ -55,7 +55,7 @@ def test_python_is_the_same_everywhere() -> None:
     assert set(project["tool"]["maturin"]["python-packages"]) == packages
 
 
-def test_both_looks_at_licences_allow_the_same() -> None:
+def test_both_licence_checks_agree() -> None:
     deny = tomllib.loads((ROOT / "deny.toml").read_text())
     licences = script("licences")
     assert set(deny["licenses"]["allow"]) == licences.ALLOWED
@@ -72,7 +72,7 @@ def test_both_looks_at_licences_allow_the_same() -> None:
         assert licences.is_allowed(expression) is allowed, expression
 
 
-def test_what_is_compiled_in_is_under_licences_that_are_allowed() -> None:
+def test_compiled_crates_have_allowed_licences() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "packaging" / "licences.py"), "--check"],
         capture_output=True,
@@ -85,7 +85,7 @@ def test_what_is_compiled_in_is_under_licences_that_are_allowed() -> None:
     assert "all with allowed licences" in done.stdout
 
 
-def test_symbols_are_looked_at() -> None:
+def test_needed_symbols_are_listed() -> None:
     """Python itself, which is linked on this machine, is no library of an old one."""
     pytest.importorskip("elftools")
     symbols = script("symbols")
@@ -95,7 +95,7 @@ def test_symbols_are_looked_at() -> None:
 
 @pytest.mark.skipif(not WHEELS, reason="no wheel was built: make wheel")
 @pytest.mark.parametrize("wheel", WHEELS, ids=lambda wheel: wheel.name)
-def test_a_wheel_is_what_its_name_says(wheel: Path) -> None:
+def test_wheel_matches_its_name(wheel: Path) -> None:
     pytest.importorskip("elftools")
     platform = r"(?:manylinux_2_17_x86_64|manylinux2014_x86_64|\.){3}"
     assert re.fullmatch(rf"coldframe-[\d.]+-cp310-abi3-{platform}\.whl", wheel.name)

@@ -17,7 +17,7 @@ pytest.importorskip("material")
 pytest.importorskip("mkdocstrings_handlers")
 
 
-def test_the_page_of_options_is_that_of_the_code() -> None:
+def test_options_page_matches_the_code() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "site" / "options.py"), "--check"],
         capture_output=True,

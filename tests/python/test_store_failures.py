@@ -65,7 +65,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("code", REFUSALS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_refusal_is_told(bucket: Bucket, verb: str, code: str) -> None:
+def test_refusal_is_reported(bucket: Bucket, verb: str, code: str) -> None:
     status, message, kind = REFUSALS[code]
 
     def refuse(request: Handler) -> bool:
@@ -85,7 +85,7 @@ def test_a_refusal_is_told(bucket: Bucket, verb: str, code: str) -> None:
     assert "AKIAEXAMPLE" not in text
 
 
-def test_a_server_that_falls_silent_in_a_body(bucket: Bucket) -> None:
+def test_server_stalls_within_a_body(bucket: Bucket) -> None:
     silent = threading.Event()
 
     def stall(request: Handler) -> bool:
@@ -113,7 +113,7 @@ def test_a_server_that_falls_silent_in_a_body(bucket: Bucket) -> None:
     silent.set()
 
 
-def test_a_body_that_breaks_off_goes_on(bucket: Bucket) -> None:
+def test_broken_body_is_resumed(bucket: Bucket) -> None:
     """Behind the last byte, under the same etag."""
     file = cf.open(URL, storage_options=bucket.options)
     broken = 0
@@ -144,7 +144,7 @@ def test_a_body_that_breaks_off_goes_on(bucket: Bucket) -> None:
     assert file.read() == TABLE
 
 
-def test_a_server_that_dies_in_a_body(bucket: Bucket) -> None:
+def test_server_dies_within_a_body(bucket: Bucket) -> None:
     bucket.objects["t/a.orc"] = bytes(300_000)
     opened = open_store("s3://data/t", bucket.options).open("a.orc")
 
@@ -203,7 +203,7 @@ class TestListings:
             cf.scan("s3://data/t", storage_options=bucket.options)
 
 
-def test_a_listing_costs_a_request_a_page(bucket: Bucket) -> None:
+def test_listing_takes_one_request_per_page(bucket: Bucket) -> None:
     """Of 100,000 objects, all but the first without any for themselves."""
     body = bucket.objects.pop("t/a.orc")
     for number in range(100_000):
@@ -253,7 +253,7 @@ class TestMixtures:
         with pytest.raises(OSError, match=r"t/a\.orc.*was changed"):
             file.read(150_000, 150_010)
 
-    def test_a_shorter_file_is_told_as_changed(self, bucket: Bucket) -> None:
+    def test_shorter_file_is_reported_as_changed(self, bucket: Bucket) -> None:
         file = self.opened(bucket, "http://127.0.0.1:PORT/data/t/a.orc")
         bucket.objects["t/a.orc"] = self.NEW[:150_005]
         with pytest.raises(OSError, match=r"t/a\.orc.*was changed"):
@@ -298,7 +298,7 @@ class TestBusyServers:
         }
         return {**options, **more}
 
-    def test_a_burst_is_outlived(self, bucket: Bucket) -> None:
+    def test_burst_of_refusals_is_retried(self, bucket: Bucket) -> None:
         """More refusals than the client's own tries, which end within a second or two."""
         store = open_store(URL, self.options(bucket))
         file = store.open()
@@ -306,13 +306,13 @@ class TestBusyServers:
         assert len(file.read(0, 10)) == 10
         assert file.read(0, 10) == bucket.objects["t/a.orc"][:10]
 
-    def test_retry_after_is_waited_for(self, bucket: Bucket) -> None:
+    def test_retry_after_is_respected(self, bucket: Bucket) -> None:
         self.busy(bucket, 1, {"Retry-After": "1"})
         started = time.monotonic()
         assert open_store(URL, self.options(bucket, max_retries="1")).stat() is not None
         assert time.monotonic() - started >= 1
 
-    def test_no_longer_than_retry_timeout(self, bucket: Bucket) -> None:
+    def test_retry_timeout_is_respected(self, bucket: Bucket) -> None:
         self.busy(bucket, 1_000_000, {"Retry-After": "100"})
         started = time.monotonic()
         with pytest.raises(OSError, match=r"503|SlowDown"):
@@ -322,7 +322,7 @@ class TestBusyServers:
 
 @pytest.mark.parametrize(("status", "kind"), [(405, OSError), (403, PermissionError), (401, PermissionError)])
 @pytest.mark.parametrize("is_web", [True, False])
-def test_numbers_without_a_reason(bucket: Bucket, status: int, kind: type[Exception], is_web: bool) -> None:
+def test_status_without_a_reason(bucket: Bucket, status: int, kind: type[Exception], is_web: bool) -> None:
     def answer(request: Handler) -> bool:
         request.reply(status, b"")
         return True

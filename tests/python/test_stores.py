@@ -126,7 +126,7 @@ def test_a_file_that_was_changed_since_it_was_planned(place: Place) -> None:
             read()
 
 
-def test_of_many_that_create_a_file_one_wins(place: Place) -> None:
+def test_one_of_many_creators_wins(place: Place) -> None:
     if place.url.startswith("memory"):
         pytest.skip("fsspec has no such promise")
     store = open_store(place.url, place.options)
@@ -164,7 +164,7 @@ def test_of_many_that_create_a_file_one_wins(place: Place) -> None:
     assert [entry.path for page in store.list(recursive=True) for entry in page] == []
 
 
-def test_a_large_file_goes_in_parts(place: Place) -> None:
+def test_large_file_is_uploaded_in_parts(place: Place) -> None:
     """40 MB: several parts of an upload, several blocks of HDFS."""
     store = open_store(place.url, place.options)
     data = os.urandom(1 << 20) * 40
@@ -200,7 +200,7 @@ def test_the_command_line(place: Place, capfd: pytest.CaptureFixture[str]) -> No
     assert pq.read_table(io.BytesIO(store.read("b.parquet"))).num_rows == 10
 
 
-def test_a_forked_process_has_connections_of_its_own(place: Place) -> None:
+def test_forked_process_opens_new_connections(place: Place) -> None:
     if not hasattr(os, "fork") or place.url.startswith("memory"):
         pytest.skip("no fork, or nothing to share")
     url = make(place, "a.orc", TABLE)
@@ -274,7 +274,7 @@ class TestS3:
         with pytest.raises(ValueError, match="acess_key_id"):
             cf.open("s3://data/x", storage_options={**s3.options, "acess_key_id": "x"})
 
-    def test_secrets_are_not_told(self, s3: S3) -> None:
+    def test_secrets_are_not_shown(self, s3: S3) -> None:
         url = "s3://data/secret.orc"
         cf.write(SMALL, url, format="orc", storage_options=s3.options)
         file = cf.open(url, storage_options=s3.options)
@@ -315,7 +315,7 @@ class TestHdfs:
         assert open_store(hdfs.url + "/settings").read("x") == b"1"
         assert store.url == "hdfs:///settings"
 
-    def test_who_may_not_read(self, hdfs: Hdfs) -> None:
+    def test_missing_permission(self, hdfs: Hdfs) -> None:
         store = open_store(hdfs.url + "/closed", hdfs.options)
         store.put("x.orc", b"1")
         hdfs.send("forbid /closed")
@@ -402,7 +402,7 @@ class TestHdfs:
         assert cf.scan("hdfs:///patt*/*.orc").count() == TABLE.num_rows
         assert cf.scan(f"{hdfs.url}/patt*/*.orc", storage_options=hdfs.options).count() == TABLE.num_rows
 
-    def test_whoever_loses_a_race_deletes_nothing(self, hdfs: Hdfs) -> None:
+    def test_loser_of_a_race_deletes_nothing(self, hdfs: Hdfs) -> None:
         place: Any = {"dest": f"{hdfs.url}/race", "storage_options": hdfs.options}
         rows = pa.table({"n": range(4), "k": [1, 1, 2, 2]})
 
@@ -436,7 +436,7 @@ class TestHdfs:
         assert same(file.read(), TABLE)
 
     @pytest.mark.parametrize("megabytes", [0.1, 3.5])
-    def test_writing_beside_a_datanode_that_is_freshly_dead(self, hdfs: Hdfs, megabytes: float) -> None:
+    def test_write_after_a_datanode_dies(self, hdfs: Hdfs, megabytes: float) -> None:
         """The NameNode names it for new blocks until it has missed it for minutes; a block is 1 MiB here."""
         store = open_store(f"{hdfs.url}/beside-{megabytes}", hdfs.options)
         content = random.Random(21).randbytes(int(megabytes * (1 << 20)))
@@ -452,7 +452,7 @@ class TestHdfs:
             hdfs.send("start")
         assert sorted(entry.path for page in store.list() for entry in page) == ["begun", "x"]
 
-    def test_nobody_there(self) -> None:
+    def test_no_server(self) -> None:
         started = time.monotonic()
         with pytest.raises(OSError, match=r"hdfs://127\.0\.0\.1:9/x"):
             cf.open("hdfs://127.0.0.1:9/x", storage_options={"timeout": "10"})
@@ -484,7 +484,7 @@ class Silent(http.server.BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def test_a_server_that_says_nothing_is_given_up() -> None:
+def test_silent_server_times_out() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -87,13 +87,13 @@ def test_stubtest(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_types_of_keywords_are_those_of_the_code() -> None:
+def test_keyword_types_match_the_code() -> None:
     script = Path(__file__).resolve().parents[2] / "packaging" / "keywords.py"
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_package_exports_what_it_says() -> None:
+def test_package_exports_every_name_of_all() -> None:
     for name in coldframe.__all__:
         assert getattr(coldframe, name) is not None
     errors = ["CorruptFileError", "UnsupportedError", "SchemaError", "KeyUnavailableError", "NotFoundError"]

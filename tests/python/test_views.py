@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-import filters_of
+import generated_filters
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -61,7 +61,7 @@ def test_fixture(case: Case, tmp_path: Path) -> None:
         got = views.read()
         assert got.schema.equals(views.schema, check_metadata=True)
         assert_same(got, full, "whole")
-        for test in filters_of.tests(full, random.Random(1), FILTERS):
+        for test in generated_filters.tests(full, random.Random(1), FILTERS):
             want = plain.read(filter=test.filter)
             assert_same(views.read(filter=test.filter), want, f"{test}")
 
@@ -93,7 +93,7 @@ def path(request: pytest.FixtureRequest, strings: pa.Table, tmp_path: Path) -> s
     return target
 
 
-def test_views_are_of_the_types_that_they_say(path: str, strings: pa.Table) -> None:
+def test_view_types(path: str, strings: pa.Table) -> None:
     schema = cf.open(path, strings="view").schema
     assert schema.field("text").type == schema.field("few").type == pa.string_view()
     assert schema.field("bytes").type == pa.binary_view()
@@ -125,7 +125,7 @@ def test_filters(path: str, filter: Any) -> None:
     assert_same(located.to_table(filter=filter).drop_columns("row"), want, "with numbers of rows")
 
 
-def test_few_rows_keep_no_blocks(path: str) -> None:
+def test_few_rows_pin_no_blocks(path: str) -> None:
     (batch,) = cf.open(path, strings="view").to_batches(["id", "text", "bytes"], filter="id = 18")
     assert batch.num_rows == 1
     # A bit for null, a view and the value's bytes; not those of the 3000 others.

@@ -351,7 +351,7 @@ UNSUITABLE = {
 
 @pytest.mark.parametrize("how", [how for how in WRITERS if how != "hfile"])
 @pytest.mark.parametrize("name", UNSUITABLE)
-def test_unsuitable_input_is_no_corrupt_file(how: str, name: str, tmp_path: Path) -> None:
+def test_unsuitable_input_is_not_reported_as_corruption(how: str, name: str, tmp_path: Path) -> None:
     schema, arrays = UNSUITABLE[name]
     table = pa.Table.from_arrays(arrays, schema=schema)
     writer = WRITERS[how]
@@ -360,7 +360,7 @@ def test_unsuitable_input_is_no_corrupt_file(how: str, name: str, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_source_raises_comes_out_as_it_is(tmp_path: Path) -> None:
+def test_error_of_the_source_propagates(tmp_path: Path) -> None:
     schema = pa.schema([("x", pa.int64())])
 
     def batches() -> Iterator[Any]:
@@ -377,7 +377,7 @@ def test_what_the_source_raises_comes_out_as_it_is(tmp_path: Path) -> None:
         cf.write(cf.open(bytes(bad)), tmp_path / "copy", format="orc")
 
 
-def test_an_extension_type_is_written_with_a_word(tmp_path: Path) -> None:
+def test_extension_type_is_written_with_a_warning(tmp_path: Path) -> None:
     column = dict(columns())["uuid"]
     with pytest.warns(
         cf.ExtensionTypeWarning, match=r"'u' is written as fixed_size_binary\[16\].*arrow\.uuid"

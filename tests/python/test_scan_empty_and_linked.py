@@ -40,7 +40,7 @@ def test_empty_buckets_and_markers_hold_no_rows(tree: Path) -> None:
     assert cf.scan(tree).count_rows() == 200
 
 
-def test_nothing_but_empty_files_is_said(tmp_path: Path) -> None:
+def test_only_empty_files_is_reported(tmp_path: Path) -> None:
     (tmp_path / "000000_0").touch()
     with pytest.raises(cf.NotFoundError, match="empty"):
         cf.scan(tmp_path)
@@ -57,7 +57,7 @@ def test_linked_folders_are_followed(tree: Path, tmp_path: Path) -> None:
     assert cf.scan(tree).to_table(filter="dt = date '2020-01-03'").num_rows == 100
 
 
-def test_links_that_lead_back_end(tree: Path, tmp_path: Path) -> None:
+def test_circular_links_end(tree: Path, tmp_path: Path) -> None:
     """To the root itself, to a folder above it, and to and fro between two."""
     (tree / "dt=2020-01-01" / "back").symlink_to(tree)
     assert ids(tree) == list(range(200))

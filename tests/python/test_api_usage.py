@@ -32,7 +32,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def test_the_words_of_arguments_are_those_of_the_formats() -> None:
+def test_argument_literals_match_the_formats() -> None:
     known = formats()
     assert set(get_args(FormatName)) == set(known)
     assert set(get_args(WrittenFormat)) == {
@@ -68,7 +68,7 @@ REVEALED = [
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
-def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
+def test_type_checker_infers_return_types(tmp_path: Path) -> None:
     stubs = tmp_path / "stubs" / "pyarrow"
     stubs.mkdir(parents=True)  # pyarrow has no types of its own; those of its stubs have these names
     names = ("Table", "Schema", "RecordBatchReader", "RecordBatch")
@@ -99,7 +99,7 @@ def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
     assert "ignore" in errors[1]
 
 
-def test_columns_of_where_rows_are_from(table: Path) -> None:
+def test_file_path_and_row_index_columns(table: Path) -> None:
     dataset = cf.scan(table, file_path="path", row_index="n")
     assert dataset.schema.names == ["id", "s", "p", "path", "n"]
     rows = dataset.to_table()
@@ -138,7 +138,7 @@ def test_fragments_are_files(table: Path) -> None:
     assert whole.physical_schema.names == ["id", "s"]
 
 
-def test_a_notebook_shows_it_at_a_glance(table: Path) -> None:
+def test_notebook_representation(table: Path) -> None:
     file = cf.open(table / "p=1" / "part-0.orc")
     text = file._repr_html_()
     assert "rows <b>30</b>" in text
@@ -164,7 +164,7 @@ def test_a_file_can_be_closed(table: Path) -> None:
         file.read()
 
 
-def test_a_name_says_the_format_and_objects_are_written_to(tmp_path: Path) -> None:
+def test_extension_sets_the_format_and_file_objects_are_written(tmp_path: Path) -> None:
     for ending, format in {"orc": "orc", "rc": "rcfile", "redelm": "redfile"}.items():
         cf.write(ROWS, tmp_path / f"a.{ending}")
         assert cf.detect(tmp_path / f"a.{ending}") == format
