@@ -41,7 +41,7 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(JAVA))
 def group(path: Path) -> str:
     """The name of a file's group: its own, if it shares nothing."""
     text = path.read_text(encoding="utf-8")
-    return next((name for name, words in SHARED.items() if re.search(words, text)), path.stem)
+    return next((name for name, pattern in SHARED.items() if re.search(pattern, text)), path.stem)
 
 
 @pytest.hookimpl(optionalhook=True)

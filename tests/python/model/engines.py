@@ -50,16 +50,16 @@ def read(root: Path, to: str) -> Read:
         return result
     if to == "delta":
         for path in sorted(log.parent for log in root.rglob("_delta_log") if log.is_dir()):
-            _try(result, str(path.relative_to(root)), lambda path=path: _delta(path))
+            _read_table(result, str(path.relative_to(root)), lambda path=path: _delta(path))
     elif to == "iceberg":
         for path, table in iceberg_tables(root).items():
-            _try(result, path, lambda table=table: _rows(table.scan().to_arrow(), ()))
+            _read_table(result, path, lambda table=table: _rows(table.scan().to_arrow(), ()))
     else:
         _plain(root, to, result)
     return result
 
 
-def _try(result: Read, path: str, read: Any) -> None:
+def _read_table(result: Read, path: str, read: Any) -> None:
     try:
         result.tables[path] = read()
     except Exception as error:

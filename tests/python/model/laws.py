@@ -55,10 +55,10 @@ class Claims:
     raced: bool
     fine: bool = False
 
-    def meant(self, path: str) -> bool:
-        from model.world import is_meant
+    def selects(self, path: str) -> bool:
+        from model.world import is_selected
 
-        return is_meant(path, self.include, self.exclude)
+        return is_selected(path, self.include, self.exclude)
 
 
 def listed_paths(text: str, source: Path) -> list[str]:
@@ -138,11 +138,11 @@ def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
         _never_less(world, claims, of_source)
 
 
-def _missing(world: World, version: Version, there: Counter[Seen]) -> list[Seen]:
+def _missing(world: World, version: Version, in_target: Counter[Seen]) -> list[Seen]:
     """Rows that should be there: not of what was damaged, nor what others took out."""
     if version.tag in world.tree.damaged:
         return []
-    return [row for row in expected(version) if not there[row] and not world.deleted[row.id, row.tag]]
+    return [row for row in expected(version) if not in_target[row] and not world.deleted[row.id, row.tag]]
 
 
 def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[Seen]]]) -> None:
@@ -166,15 +166,15 @@ def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[S
 
 def _safe(world: World, claims: Claims) -> None:
     """Claims: each line of safe-to-delete.txt is a source whose every row is in the target."""
-    there = Counter(world.seen.rows)
+    in_target = Counter(world.seen.rows)
     for path, version in world.listed.items():
         # Of damage that changed no row there is nothing to be seen.
         whole = version.health in ("good", "damaged")
         check("safe", whole, f"{path} is listed as safe, and it is {version.health}")
-        lost = expected(version) - there
+        lost = expected(version) - in_target
         check("safe", not lost, f"{path} is listed as safe, not in the target: {list(lost)[:3]}")
     for path, version in world.relied.items():
-        lost = expected(version) - there
+        lost = expected(version) - in_target
         check("relied", not lost, f"{path} was deleted as listed, and is not in the target: {list(lost)[:3]}")
     if not claims.given["verify"] and claims.report is not None:
         # What an earlier run has read back need not be read back again.
@@ -194,7 +194,7 @@ def _verified(world: World, claims: Claims) -> None:
         for table in claims.report.tables:
             if table.totals.written:
                 check("verified", table.verified, f"all is verified, {table.name} is not")
-    there = Counter(world.seen.rows)
+    in_target = Counter(world.seen.rows)
     for table in claims.report.tables:
         if not table.verified:
             continue
@@ -205,7 +205,7 @@ def _verified(world: World, claims: Claims) -> None:
         for file in table.files:
             version = world.tree.now.get(file.source)
             if file.status == "converted" and version is not None and not claims.raced:
-                lost = expected(version) - there
+                lost = expected(version) - in_target
                 check("verified", not lost, f"{file.source}: verified, and not there: {list(lost)[:3]}")
 
 
@@ -217,10 +217,10 @@ def _exit_code(world: World, claims: Claims) -> None:
     """Claims: 0 only if nothing that was asked for is missing, wrong or unexplained."""
     if claims.report.exit_code:
         return
-    there = Counter(world.seen.rows)
+    in_target = Counter(world.seen.rows)
     statuses = {file.source: file.status for _, file in _reports(claims)}
     for path, version in claims.sources.items():
-        if not claims.meant(path) or (claims.raced and world.tree.now.get(path) != version):
+        if not claims.selects(path) or (claims.raced and world.tree.now.get(path) != version):
             continue
         status = statuses.get(path)
         if status is None and version.health == "empty":
@@ -235,7 +235,7 @@ def _exit_code(world: World, claims: Claims) -> None:
             reported = status in ("salvaged", "quarantined", "failed")
             check("exit code", reported, f"exit code 0, {path} is {version.health} and called {status}")
             continue
-        lost = expected(version) - there
+        lost = expected(version) - in_target
         if claims.given["on_foreign_changes"] == "append":
             # What others deleted stays as they made it: that was asked for, and makes the verdict PARTIAL.
             lost = Counter(row for row in lost if not world.deleted[row.id, row.tag])
@@ -262,8 +262,8 @@ def _others_stay(world: World, claims: Claims) -> None:
     """State: what others wrote is there as they left it."""
     if world.messy:
         return
-    there = Counter(world.seen.rows)
-    lost = world.foreign - there
+    in_target = Counter(world.seen.rows)
+    lost = world.foreign - in_target
     check("others", not lost, f"rows of others are gone: {list(lost)[:3]}")
     back = [row for row in world.seen.rows if world.deleted[row.id, row.tag] and not claims.given["fresh"]]
     before = {(row.id, row.tag) for row in claims.before.rows}
@@ -302,14 +302,14 @@ def _statuses(world: World, claims: Claims) -> None:
 
 def _is_a_portion(claims: Claims) -> bool:
     """Whether sources are left out whose rows may share a file with those of others, which then stay."""
-    return any(path in claims.sources and not claims.meant(path) for path in claims.done | claims.maybe)
+    return any(path in claims.sources and not claims.selects(path) for path in claims.done | claims.maybe)
 
 
 def _progress(world: World, claims: Claims) -> None:
     """Where nothing is wrong, a run says so, and the target is the source."""
     if world.messy or claims.raced or world.touched or world.kept:
         return
-    meant = {path: version for path, version in claims.sources.items() if claims.meant(path)}
+    meant = {path: version for path, version in claims.sources.items() if claims.selects(path)}
     if any(version.health != "good" for version in meant.values()):
         return
     if any(version.path.split("/")[0] in world.odd for version in meant.values()):
@@ -372,9 +372,9 @@ def after_check(world: World, result: Any, paths: list[str]) -> None:
         faults = [fault for fault in result.faults if fault.kind == "line"]
         check("list", not (world.fine and faults), f"nobody touched anything: {faults[:3]}")
         return
-    there = Counter(world.seen.rows)
+    in_target = Counter(world.seen.rows)
     for path in paths:
-        lost = expected(world.tree.now[path]) - there
+        lost = expected(world.tree.now[path]) - in_target
         check("list", not lost, f"{path} is confirmed, and not in the target: {list(lost)[:3]}")
 
 

@@ -30,14 +30,14 @@ def append(world: World, which: int) -> None:
         _put_beside(world, table)
         return
     made = _rows_like(world, table, like)
-    world._say(f"others append to {table}")
+    world._log(f"others append to {table}")
     if world.to == "delta":
         from deltalake import write_deltalake
 
         write_deltalake(str(world.target / table), made, mode="append")
     else:
         engines.iceberg_tables(world.target)[table].append(made)
-    _look(world, table)
+    _mark_touched(world, table)
     new = Counter(world.seen.tables[table]) - world.foreign
     world.foreign.update(row for row in new.elements() if row.id >= _FOREIGN)
 
@@ -66,10 +66,10 @@ def _put_beside(world: World, table: str) -> None:
     )
     if some is None:
         return
-    world._say(f"others copy {some.relative_to(world.target)} beside it")
+    world._log(f"others copy {some.relative_to(world.target)} beside it")
     shutil.copy(some, some.with_name(f"copy{len(world.steps)}{some.suffix}"))
     world.messy = True
-    _look(world, table)
+    _mark_touched(world, table)
 
 
 def delete(world: World, which: int, all_of_it: bool) -> None:
@@ -81,7 +81,7 @@ def delete(world: World, which: int, all_of_it: bool) -> None:
     some = rows if all_of_it else [row for row in rows if row.id % 3 == which % 3]
     if not some:
         return
-    world._say(f"others delete {len(some)} of {len(rows)} rows of {table}")
+    world._log(f"others delete {len(some)} of {len(rows)} rows of {table}")
     ids = sorted({row.id for row in some})
     before = Counter(rows)
     if world.to == "delta":
@@ -92,7 +92,7 @@ def delete(world: World, which: int, all_of_it: bool) -> None:
 
         loaded = engines.iceberg_tables(world.target)[table]
         loaded.delete(AlwaysTrue() if all_of_it else In("id", ids))
-    _look(world, table)
+    _mark_touched(world, table)
     world.rewrote.add(table)
     gone = before - Counter(world.seen.tables.get(table, []))
     for row in gone.elements():
@@ -108,12 +108,12 @@ def compact(world: World, which: int) -> None:
     table = world.pick_table(which)
     if table is None or world.to != "delta":
         return
-    world._say(f"others compact {table}")
+    world._log(f"others compact {table}")
     before = Counter(world.seen.tables[table])
     done = engines.delta_table(world.target / table).optimize.compact()
     if not done["numFilesRemoved"]:
         return
-    _look(world, table)
+    _mark_touched(world, table)
     world.rewrote.add(table)
     laws.check("others", Counter(world.seen.tables[table]) == before, f"{table}: compaction changed rows")
 
@@ -123,11 +123,11 @@ def vacuum(world: World, which: int) -> None:
     table = world.pick_table(which)
     if table is None or world.to != "delta":
         return
-    world._say(f"others vacuum {table}")
+    world._log(f"others vacuum {table}")
     before = {path: Counter(rows) for path, rows in world.seen.tables.items()}
     loaded = engines.delta_table(world.target / table)
     loaded.vacuum(0, enforce_retention_duration=False, dry_run=False)
-    _look(world, table)
+    _mark_touched(world, table)
     for path, rows in before.items():
         laws.check(
             "vacuum",
@@ -156,7 +156,7 @@ def damage(world: World, which: int, how: str) -> None:
         place = world.target / HOME / "state"
     else:
         return
-    world._say(f"target {place.relative_to(world.target)}: {how}")
+    world._log(f"target {place.relative_to(world.target)}: {how}")
     if place.is_dir():
         shutil.rmtree(place)
     elif how in ("delete", "catalog"):
@@ -165,7 +165,7 @@ def damage(world: World, which: int, how: str) -> None:
         content = place.read_bytes()
         place.write_bytes(content[: len(content) // 2])
     world.messy = True
-    _stale(world)
+    _mark_stale(world)
 
 
 def _flip(world: World, which: int) -> None:
@@ -179,17 +179,17 @@ def _flip(world: World, which: int) -> None:
     place.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
     result = audit(world.target)
     place.write_bytes(content)
-    world._say(f"target {place.relative_to(world.target)}: a bit flipped, audited, and back")
+    world._log(f"target {place.relative_to(world.target)}: a bit flipped, audited, and back")
     laws.check("audit", result.exit_code == 1, f"{place}: a bit is another one, and nothing is wrong")
 
 
-def _look(world: World, table: str) -> None:
+def _mark_touched(world: World, table: str) -> None:
     world.touched.add(table)
-    _stale(world)
+    _mark_stale(world)
 
 
-def _stale(world: World) -> None:
+def _mark_stale(world: World) -> None:
     """What the last run said was said before this."""
     world.fine = False
     world.listed, world.relied = {}, {}
-    world.look()
+    world.read_target()

@@ -70,9 +70,9 @@ def matches(pattern: str, path: str) -> bool:
     return pattern in path.split("/")
 
 
-def is_meant(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
-    meant = not include or any(matches(pattern, path) for pattern in include)
-    return meant and not any(matches(pattern, path) for pattern in exclude)
+def is_selected(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    selected = not include or any(matches(pattern, path) for pattern in include)
+    return selected and not any(matches(pattern, path) for pattern in exclude)
 
 
 class World:
@@ -81,8 +81,8 @@ class World:
     def __init__(self, to: str = "parquet") -> None:
         # In memory, where there is such a place: a step waits for the disk some ten times.
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self._room = tempfile.TemporaryDirectory(prefix="model-", dir=memory)
-        root = Path(self._room.name)
+        self._folder = tempfile.TemporaryDirectory(prefix="model-", dir=memory)
+        root = Path(self._folder.name)
         self.to = to
         self.source, self.target = root / "src", root / "dst"
         self.source.mkdir()
@@ -137,7 +137,7 @@ class World:
         self.close()
 
     def close(self) -> None:
-        self._room.cleanup()
+        self._folder.cleanup()
 
     # The source.
 
@@ -161,9 +161,9 @@ class World:
             self.odd.add(table)
             self.strings.add(table)
         rows = self.tree.new_rows(count, type, wide)
-        self._say(f"source {path}: {count} rows, {type}{', w' if wide else ''}")
+        self._log(f"source {path}: {count} rows, {type}{', w' if wide else ''}")
         self.tree.put(path, rows, KINDS.get(table, "orc"), type, wide)
-        self._stirred()
+        self._source_changed()
 
     def change(self, which: int, how: str = "values", type: str = "int32") -> None:
         """Another version of a file."""
@@ -179,15 +179,15 @@ class World:
             if before.health != "good":
                 return
             same = self.tree.same_size(before.path)
-            self._say(f"source {before.path}: other rows, same time{', same size' if same else ''}")
-            self._stirred()
+            self._log(f"source {before.path}: other rows, same time{', same size' if same else ''}")
+            self._source_changed()
             return
         if how == "type":
             self._put(before.path, len(rows), type, before.wide)
             return
-        self._say(f"source {before.path}: {how}, {len(rows)} rows")
+        self._log(f"source {before.path}: {how}, {len(rows)} rows")
         self.tree.put(before.path, rows, before.kind, before.type, before.wide)
-        self._stirred()
+        self._source_changed()
 
     def compact(self, which: int, how: str = "new") -> None:
         """What Hive does with the files of a partition: `new`: CONCATENATE into a new file; `first`: into one
@@ -210,7 +210,7 @@ class World:
             return
         if type == "string":
             type = "string"
-        self._say(f"source {folder}: {', '.join(mates)} rewritten ({how}), {len(rows)} rows")
+        self._log(f"source {folder}: {', '.join(mates)} rewritten ({how}), {len(rows)} rows")
         free = [f"{folder}/g{number}" for number in range(100) if f"{folder}/g{number}" not in self.tree.now]
         half = len(rows) // 2
         pieces = {
@@ -224,14 +224,14 @@ class World:
                 self.tree.remove(path)
         for path, some in pieces.items():
             self.tree.put(path, some, picked.kind, type, wide)
-        self._stirred()
+        self._source_changed()
 
     def remove(self, which: int) -> None:
         picked = self._pick(which)
         if picked is not None:
-            self._say(f"source {picked.path}: removed")
+            self._log(f"source {picked.path}: removed")
             self.tree.remove(picked.path)
-            self._stirred()
+            self._source_changed()
 
     def move(self, which: int, place: int) -> None:
         """A file goes to another partition of its table, as a re-partitioning does."""
@@ -246,17 +246,17 @@ class World:
             return
         if PLACES.index(where) >= PLAIN_PLACES:
             self.odd.add(top)
-        self._say(f"source {picked.path}: moved to {path}")
+        self._log(f"source {picked.path}: moved to {path}")
         self.tree.remove(picked.path)
         self.tree.put(path, picked.rows, picked.kind, picked.type, picked.wide)
-        self._stirred()
+        self._source_changed()
 
     def spoil(self, which: int, how: str = "cut") -> None:
         picked = self._pick(which)
         if picked is not None and picked.health == "good":
-            self._say(f"source {picked.path}: spoilt ({how})")
+            self._log(f"source {picked.path}: spoilt ({how})")
             self.tree.spoil(picked.path, how)
-            self._stirred()
+            self._source_changed()
 
     def delete_what_is_listed(self) -> None:
         """What the list is for: it is checked, and then its sources are deleted."""
@@ -265,10 +265,10 @@ class World:
             return
         for path, version in self.listed.items():
             if self.tree.now.get(path) == version:
-                self._say(f"source {path}: deleted, as listed")
+                self._log(f"source {path}: deleted, as listed")
                 self.tree.remove(path)
                 self.relied[path] = version
-        self._stirred()
+        self._source_changed()
 
     # Runs.
 
@@ -327,7 +327,7 @@ class World:
     def _run(self, given: dict[str, Any], at: int | None = None, strike: Any = None) -> None:
         include, exclude = INCLUDES[given["include"]], EXCLUDES[given["exclude"]]
         changed = {name: value for name, value in given.items() if value != self._defaults({})[name]}
-        self._say(f"run {changed}" + (f" struck at {at}" if at is not None else ""))
+        self._log(f"run {changed}" + (f" struck at {at}" if at is not None else ""))
         before = self.seen
         self.struck_late = False
         sources = dict(self.tree.now)
@@ -398,7 +398,7 @@ class World:
         elif claims.report is not None:
             if claims.given["on_vanished"] == "remove" and not claims.report.exit_code:
                 gone = {path for path in self.done | self.maybe if path not in claims.sources}
-                gone = {path for path in gone if claims.meant(path)}
+                gone = {path for path in gone if claims.selects(path)}
                 self.done, self.maybe = self.done - gone, self.maybe - gone
             for table in claims.report.tables:
                 if any(reason.kind == "removed" for reason in table.verdict.reasons):
@@ -475,7 +475,7 @@ class World:
         place = self.target / HOME / "safe-to-delete.txt"
         if listed and not place.exists():
             return
-        self._say(f"audit{' --deep' if deep else ''}{' --before-delete' if listed else ''}")
+        self._log(f"audit{' --deep' if deep else ''}{' --before-delete' if listed else ''}")
         try:
             result = audit(self.target, deep=deep, before_delete=place if listed else None)
         except ColdframeError as error:
@@ -494,7 +494,7 @@ class World:
         tables = sorted(path for path, rows in self.seen.tables.items() if rows)
         return tables[which % len(tables)] if tables else None
 
-    def look(self) -> None:
+    def read_target(self) -> None:
         """Reads the target after somebody else has done something."""
         self.seen = engines.read(self.target, self.to)
 
@@ -502,10 +502,10 @@ class World:
         there = sorted(self.tree.now)
         return self.tree.now[there[which % len(there)]] if there else None
 
-    def _stirred(self) -> None:
+    def _source_changed(self) -> None:
         self.fine = False
 
-    def _say(self, what: str) -> None:
+    def _log(self, what: str) -> None:
         self.steps.append(what)
         self.count += 1
 
