@@ -1,4 +1,4 @@
-"""A bucket in memory: what a small server speaks of S3 is enough to count requests, and to answer badly."""
+"""A bucket in memory, behind a small S3 server that counts requests and can answer badly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET = "hush-hush/secret+key"
 
 
 class Bucket(http.server.ThreadingHTTPServer):
-    """A bucket in memory, which speaks of S3 what coldframe asks; what it does else, a test says."""
+    """A bucket in memory with the part of S3 that coldframe uses. Tests replace its answers."""
 
     daemon_threads = True
 
@@ -63,7 +63,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answered()
 
     def answered(self) -> None:
-        """The answer when nothing is wrong."""
+        """The correct answer."""
         if self.command not in ("GET", "HEAD"):
             self.write()
             return
@@ -119,7 +119,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return f"<ListBucketResult>{content}</ListBucketResult>".encode()
 
     def write(self) -> None:
-        """Puts, copies by parts, and deletions, with their conditions."""
+        """Puts, multipart copies and deletions, with their conditions."""
         url = urlsplit(self.path)
         query = parse_qs(url.query, keep_blank_values=True)
         key = unquote(url.path).removeprefix("/data/")
@@ -157,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.refuse(status, code, message)
 
     def refuse(self, status: int, code: str, message: str) -> None:
-        """The same where the body has been read."""
+        """Like `fail`, after the body was read."""
         text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
         self.reply(status, text.encode())
 
@@ -171,9 +171,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def handle(self) -> None:
-        # A client that has given up is none of the server's business.
+        # Clients may give up; the server ignores that.
         with contextlib.suppress(ConnectionError):
             super().handle()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""

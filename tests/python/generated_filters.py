@@ -1,4 +1,4 @@
-"""Filters made of a table's own values, each with what pyarrow makes of it."""
+"""Filters made of a table's values, each with the pyarrow expression of the same meaning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Test:
-    """A filter, the column that it began with, and an expression of pyarrow's with the same meaning."""
+    """A filter, its first column, and a pyarrow expression with the same meaning."""
 
     __test__ = False
     filter: Any
@@ -42,13 +42,13 @@ class Test:
     meaning: Any
 
     def rows(self, full: Any) -> list[int]:
-        """Which rows of the full read pass, by pyarrow alone."""
+        """The numbers of the rows of the full read that pass, evaluated by pyarrow alone."""
         own = [name for name in full.column_names if not _holds_union(full.schema.field(name).type)]
         numbered = full.select(own).append_column("row number", pa.array(range(full.num_rows), pa.int64()))
         return list(numbered.filter(self.meaning).column("row number").to_pylist())
 
     def __str__(self) -> str:
-        # Not every date of a file is one of Python's.
+        # Python cannot represent every date of a file.
         try:
             return f"{type(self.filter).__name__} {self.filter}"
         except (OverflowError, ValueError):
@@ -56,7 +56,7 @@ class Test:
 
 
 def columns(full: Any) -> list[Column]:
-    """What of a table can be compared."""
+    """The columns of a table that can be compared."""
     comparable: list[Column] = []
     for name in full.column_names:
         if full.column_names.count(name) == 1 and not _holds_union(full.schema.field(name).type):
@@ -81,11 +81,11 @@ def _below(steps: tuple[str, ...], values: Any) -> Iterator[Column]:
 
 
 def tests(full: Any, dice: random.Random, count: int) -> Iterator[Test]:
-    """Some filters of a table."""
+    """Random filters on a table."""
     there = columns(full)
     if not there:
         return
-    # Each column has its turn.
+    # Every column is used.
     dice.shuffle(there)
     for at in range(count):
         column = there[at % len(there)]
@@ -95,7 +95,7 @@ def tests(full: Any, dice: random.Random, count: int) -> Iterator[Test]:
 
 
 def _literal(column: Column, dice: random.Random) -> Any:
-    """A value of the column, or one near such."""
+    """A value of the column, or a value near one."""
     values = column.values.drop_null()
     if len(values) == 0 or dice.random() < 0.1:
         stranger = _stranger(column, dice)
@@ -110,7 +110,7 @@ def _literal(column: Column, dice: random.Random) -> Any:
 
 
 def _stranger(column: Column, dice: random.Random) -> Any:
-    """A value that may stand in no row."""
+    """A value that possibly no row has."""
     type = column.values.type
     if pa.types.is_integer(type):
         return pa.scalar(dice.choice([0, 1, 100]), type)
@@ -155,7 +155,7 @@ def _list(column: Column, there: list[Column], dice: random.Random) -> Test | No
 
 
 def _lists(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """Or over and."""
+    """A disjunction of conjunctions."""
     whole, meaning = [], None
     for _ in range(dice.randrange(1, 4)):
         some, both = [], None
@@ -210,7 +210,7 @@ def _null(column: Column, there: list[Column], dice: random.Random) -> Test:
 
 
 def _expression(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """Which goes to the core as Substrait."""
+    """A pyarrow expression that goes to the core as Substrait."""
     made = _compared(column, dice)
     if made is None:
         return None
@@ -222,7 +222,7 @@ def _expression(column: Column, there: list[Column], dice: random.Random) -> Tes
 
 
 def _residual(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """Which has no name in Substrait: pyarrow evaluates it on what is read."""
+    """A pyarrow expression without a Substrait form: pyarrow evaluates it on the rows."""
     made = _compared(column, dice)
     if made is None:
         return None
@@ -231,7 +231,7 @@ def _residual(column: Column, there: list[Column], dice: random.Random) -> Test 
 
 
 def _negated(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """In SQL; only of values that SQL can write."""
+    """A negated condition in SQL, if SQL can write its values."""
     value = _literal(column, dice)
     text = None if value is None else _sql(value)
     if text is None:

@@ -1,4 +1,4 @@
-"""An Iceberg REST catalog on the loopback, over an SQL catalog: the calls that PyIceberg makes."""
+"""An Iceberg REST catalog on the loopback, over an SQL catalog, with the calls that PyIceberg makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 
 class RestCatalog:
-    """The server, while it is entered."""
+    """The server; it runs within its `with` block."""
 
     def __init__(self, folder: Path) -> None:
         from pyiceberg.catalog.sql import SqlCatalog
@@ -37,7 +37,7 @@ class RestCatalog:
                 return json.loads(self.rfile.read(length)) if length else None
 
             def log_message(self, *_: object) -> None:
-                """Nothing is logged."""
+                """Logs nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.uri = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -52,7 +52,7 @@ class RestCatalog:
 
 
 def answer(catalog: Any, method: str, path: str, content: Any) -> tuple[int, Any]:
-    """The status and the content of an answer."""
+    """The status and the content of the answer."""
     from pyiceberg.exceptions import (
         CommitFailedException,
         NamespaceAlreadyExistsError,

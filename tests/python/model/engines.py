@@ -1,4 +1,4 @@
-"""What each engine reads of a target: rows by tables, as plain values."""
+"""Reads a target with each engine: rows by table, as plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOME = "_coldframe"
 
 @dataclass(frozen=True)
 class Seen:
-    """A row as an engine gives it."""
+    """A row as an engine reads it."""
 
     id: int
     tag: str
@@ -34,7 +34,7 @@ class Read:
 
     tables: dict[str, list[Seen]] = field(default_factory=dict)
     odd: dict[str, str] = field(default_factory=dict)
-    """Plain directories that Spark or Hive would not read whole, or read otherwise: why."""
+    """Plain directories that Spark or Hive would not read completely or correctly, with the reason."""
     broken: dict[str, str] = field(default_factory=dict)
     """Tables that their engine cannot open."""
 
@@ -44,7 +44,7 @@ class Read:
 
 
 def read(root: Path, to: str) -> Read:
-    """Reads every table there is."""
+    """Reads every table."""
     result = Read()
     if not root.is_dir():
         return result
@@ -79,7 +79,7 @@ def _delta(path: Path) -> list[Seen]:
 
 
 def iceberg_tables(root: Path) -> dict[str, Any]:
-    """The tables of the catalog, by the directories that they were made of."""
+    """The tables of the catalog, by their source directories."""
     from coldframe.pipeline.sink.iceberg import open_catalog
 
     if not (root / HOME / "iceberg.db").exists():
@@ -101,8 +101,8 @@ def visible(root: Path, to: str) -> list[Path]:
 
 
 def _plain(root: Path, to: str, result: Read) -> None:
-    """By the rules of Hive and Spark: the directories below the first `key=value` are the partition, and one
-    file's columns and partition columns are those of all.
+    """Reads plain directories by the rules of Hive and Spark: the partition begins at the first `key=value`
+    directory, and all files have the same columns and partition columns.
     """
     shapes: dict[str, set[str]] = defaultdict(set)
     tables: dict[str, list[Seen]] = defaultdict(list)
@@ -121,7 +121,7 @@ def _plain(root: Path, to: str, result: Read) -> None:
         columns = ", ".join(f"{column.name} {column.type}" for column in rows.schema)
         shapes[table].add(f"({columns}) by ({', '.join(key for key, _ in keys)})")
         if len(keys) < len(below):
-            result.odd[table] = f"{path}: a directory below a partition that is none"
+            result.odd[table] = f"{path}: a directory below a partition without `key=value`"
     for table, several in shapes.items():
         if len(several) > 1:
             result.odd[table] = f"files of different shapes: {sorted(several)}"

@@ -1,4 +1,4 @@
-"""The steps of the world as rules of hypothesis."""
+"""The steps of `World` as rules of hypothesis."""
 
 from __future__ import annotations
 

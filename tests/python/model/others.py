@@ -1,4 +1,4 @@
-"""What others do to a target: by their own engines, or by hand."""
+"""Changes that others make to a target: by its engine, or by hand."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from model.world import World
 
 _FOREIGN = 10_000_000
-"""Ids of rows that never were in a source."""
+"""The first id of rows that no source ever had."""
 
 
 def append(world: World, which: int) -> None:
-    """Two rows more in a table."""
+    """Appends two rows to a table."""
     table = world.pick_table(which)
     if table is None:
         return
@@ -43,7 +43,7 @@ def append(world: World, which: int) -> None:
 
 
 def _rows_like(world: World, table: str, like: Seen) -> pa.Table:
-    """As the table has its columns."""
+    """Rows with the columns of the table."""
     if world.to == "delta":
         schema = pa.schema(engines.delta_table(world.target / table).schema().to_arrow())
     else:
@@ -59,7 +59,7 @@ def _rows_like(world: World, table: str, like: Seen) -> pa.Table:
 
 
 def _put_beside(world: World, table: str) -> None:
-    """In a plain directory, a file of somebody else."""
+    """Puts a foreign file into a plain directory."""
     visible = engines.visible(world.target, world.to)
     some = next(
         (path for path in visible if str(path.relative_to(world.target)).startswith(f"{table}/")), None
@@ -73,7 +73,7 @@ def _put_beside(world: World, table: str) -> None:
 
 
 def delete(world: World, which: int, all_of_it: bool) -> None:
-    """Some rows, or all, by the table's own engine."""
+    """Deletes some rows, or all, by the table's engine."""
     table = world.pick_table(which)
     if table is None or world.to not in ("delta", "iceberg"):
         return
@@ -104,7 +104,7 @@ def delete(world: World, which: int, all_of_it: bool) -> None:
 
 
 def compact(world: World, which: int) -> None:
-    """OPTIMIZE: the same rows in fewer files."""
+    """OPTIMIZE: rewrites the rows into fewer files."""
     table = world.pick_table(which)
     if table is None or world.to != "delta":
         return
@@ -119,7 +119,7 @@ def compact(world: World, which: int) -> None:
 
 
 def vacuum(world: World, which: int) -> None:
-    """Files that no version lists any more are deleted: those of all older versions."""
+    """VACUUM: deletes the files that only older versions list."""
     table = world.pick_table(which)
     if table is None or world.to != "delta":
         return
@@ -137,7 +137,7 @@ def vacuum(world: World, which: int) -> None:
 
 
 def damage(world: World, which: int, how: str) -> None:
-    """A file of the target, or what the migration knows, goes or changes."""
+    """Deletes or damages a file of the target or of the migration's state."""
     world_files = [
         path for path in engines.visible(world.target, world.to) if path.suffix in (".parquet", ".orc")
     ]
@@ -169,7 +169,7 @@ def damage(world: World, which: int, how: str) -> None:
 
 
 def _flip(world: World, which: int) -> None:
-    """A bit of a file is another one: only whoever reads it can know. Afterwards it is as it was."""
+    """Flips a bit of a file, which only a read can notice, audits, and restores the file."""
     files = engines.visible(world.target, world.to)
     if world.messy or world.died or world.to not in ("parquet", "orc") or not files:
         return
@@ -180,7 +180,7 @@ def _flip(world: World, which: int) -> None:
     result = audit(world.target)
     place.write_bytes(content)
     world._log(f"target {place.relative_to(world.target)}: a bit flipped, audited, and back")
-    laws.check("audit", result.exit_code == 1, f"{place}: a bit is another one, and nothing is wrong")
+    laws.check("audit", result.exit_code == 1, f"{place}: a bit was flipped, but the audit found nothing")
 
 
 def _mark_touched(world: World, table: str) -> None:
@@ -189,7 +189,7 @@ def _mark_touched(world: World, table: str) -> None:
 
 
 def _mark_stale(world: World) -> None:
-    """What the last run said was said before this."""
+    """Invalidates the report of the last run."""
     world.fine = False
     world.listed, world.relied = {}, {}
     world.read_target()
