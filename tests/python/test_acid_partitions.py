@@ -1,4 +1,4 @@
-"""Hive's transactional tables below partition folders: each partition is read as its live rows."""
+"""Hive's transactional tables in partition folders: each partition gives its live rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTITIONS = {"dt=2020-01-01": "changes", "dt=2020-01-02": "major", "dt=2020-01-
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three of Hive's own table directories as partitions of one table."""
+    """Three table directories that Hive wrote, as partitions of one table."""
     folder = tmp_path_factory.mktemp("warehouse") / "sales"
     for partition, name in PARTITIONS.items():
         shutil.copytree(DATA / name, folder / partition)
@@ -29,7 +29,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected(table: Path) -> list[tuple[object, ...]]:
-    """Their rows, as a scan of each directory alone gives them, with the partition."""
+    """The rows of each directory, read alone, with their partition."""
     rows: list[tuple[object, ...]] = []
     for partition in PARTITIONS:
         alone = cf.open(table / partition).read(["id"])
@@ -38,7 +38,7 @@ def expected(table: Path) -> list[tuple[object, ...]]:
 
 
 def sorted_rows(rows: pa.Table) -> list[tuple[object, ...]]:
-    """Rows with the partition as text."""
+    """Sorted rows, with the partition as text."""
     pairs = zip(rows["id"].to_pylist(), map(str, rows["dt"].to_pylist()), strict=True)
     return sorted(pairs, key=repr)
 

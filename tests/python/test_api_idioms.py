@@ -1,4 +1,4 @@
-"""What users of pyarrow and pandas do by habit."""
+"""Idioms of pyarrow and pandas users."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_table_has_the_columns_of_all_files(tmp_path: Path) -> None:
 
 
 def test_nested_columns_widen_or_raise(tmp_path: Path) -> None:
-    """As `migrate` does it: both go by coldframe.widening."""
+    """As in `migrate`: both use coldframe.widening."""
 
     def scan(*columns: pa.Array) -> cf.Dataset:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -119,7 +119,7 @@ def test_nested_columns_widen_or_raise(tmp_path: Path) -> None:
     assert scan(*price).schema.field("v").type == pa.decimal128(12, 2)
     assert scan(*price).to_table()["v"].to_pylist() == [Decimal("1.50"), Decimal("7.00")]
 
-    # 2^53 + 1 is no double: an error that says where, and not a rounded number.
+    # No double equals 2^53 + 1: an error names the file instead of rounding.
     lossy = scan(pa.array([0.5]), pa.array([(1 << 53) + 1]))
     assert lossy.schema.field("v").type == pa.float64()
     with pytest.raises(cf.SchemaError, match=r"1\.orc: column 'v' is int64 here, and not every value fits"):
@@ -271,7 +271,7 @@ def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:
 
 
 def test_forked_process_starts_new_threads(orc: Path) -> None:
-    """As Spark's workers are forked: the child has none of the threads that its parent reads with."""
+    """Spark's workers are forked: the child has none of the reader threads of its parent."""
     program = (
         "import os, sys, coldframe as cf; d = cf.scan([sys.argv[1]] * 20, threads=4); "
         "r = d.to_batches(batch_size=10); r.read_next_batch(); pid = os.fork(); n = d.to_table().num_rows; "

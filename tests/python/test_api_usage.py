@@ -1,4 +1,4 @@
-"""What Python's users write: types for checkers, where rows are from, notebooks, file objects."""
+"""Usage from Python: type checkers, origin columns, notebooks, file objects."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ REVEALED = [
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_type_checker_infers_return_types(tmp_path: Path) -> None:
     stubs = tmp_path / "stubs" / "pyarrow"
-    stubs.mkdir(parents=True)  # pyarrow has no types of its own; those of its stubs have these names
+    stubs.mkdir(parents=True)  # pyarrow is untyped; its stubs use these names
     names = ("Table", "Schema", "RecordBatchReader", "RecordBatch")
     classes = "".join(f"class {name}: ...\n" for name in names)
     (stubs / "__init__.pyi").write_text(
         f"from typing import Any\n{classes}def __getattr__(name: str) -> Any: ...\n"
     )
     (tmp_path / "snippet.py").write_text(SNIPPET)
-    # None of the types is of another package, and PySpark alone takes half the time.
+    # The types need no other package, and PySpark alone would take half the time.
     others = ",".join(f"{name}.*" for name in ("pyspark", "pyiceberg", "numpy", "pandas", "polars", "rich"))
     config = f"[mypy]\nmypy_path = {stubs.parent}\nfollow_imports = silent\n"
     (tmp_path / "mypy.ini").write_text(f"{config}[mypy-{others}]\nfollow_imports = skip\n")
@@ -107,7 +107,7 @@ def test_file_path_and_row_index_columns(table: Path) -> None:
     paths = [str(table / f"p={part}" / "part-0.orc") for part in (1, 2)]
     assert rows["path"].to_pylist() == [paths[0]] * 30 + [paths[1]] * 30
     assert rows.drop_columns(["path", "n"]).equals(cf.scan(table).to_table())
-    # Rows are numbered before a filter leaves any out.
+    # Filters do not change row numbers.
     kept = dataset.to_table(["n", "id"], filter="id >= 35 and n < 35", limit=7)
     assert kept.to_pydict() == {"n": [25, 26, 27, 28, 29], "id": [35, 36, 37, 38, 39]}
     assert dataset.to_table(["id"], filter=[("path", "=", paths[1])], limit=2)["id"].to_pylist() == [20, 21]

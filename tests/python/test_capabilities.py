@@ -1,4 +1,4 @@
-"""What each format can do is data: what it says is so."""
+"""The capabilities that each format declares are true."""
 
 from __future__ import annotations
 

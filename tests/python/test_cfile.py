@@ -1,4 +1,4 @@
-"""What only a CFile can do: seeks by ordinal, look-ups by value, bloom filters, entries of delta files."""
+"""Features of CFiles only: seeks by ordinal, look-ups by value, bloom filters, entries of delta files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCKS = Path(__file__).parents[1] / "data" / "kudu" / "files" / "file_blocks"
 
 
 def blocks(kind: str) -> list[cf.File]:
-    """The CFiles of a kind that Kudu wrote."""
+    """Kudu's CFiles of one kind."""
     files = []
     for path in sorted(p for p in BLOCKS.rglob("*") if p.is_file()):
         if path.read_bytes()[:8] == b"kuducfl2":

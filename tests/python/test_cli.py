@@ -33,7 +33,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: object) -> tuple[int, str, str]:
         try:
             code = main([str(argument) for argument in arguments])
-        except SystemExit as end:  # argparse's own
+        except SystemExit as end:  # raised by argparse
             code = int(end.code or 0)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
@@ -278,13 +278,13 @@ def test_an_interrupt_is_exit_code_130(written: Path) -> None:
         process.send_signal(signal.SIGINT)
         rest = sum(map(len, iter(lambda: process.stdout.read(1 << 20), b"")))
         assert process.wait() == 130
-        assert rest < 1000 * size, "it went on to the end"
+        assert rest < 1000 * size, "the command did not stop early"
         assert process.stderr.read() == b"coldframe: interrupted\n"
 
 
 def test_migrate_runs_the_pipeline(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    # Imported anew, the package would stay an attribute of its parent, beside the one that other tests have.
+    # A second import would replace the parent's attribute, which other tests use.
     monkeypatch.setattr(cf, "pipeline", importlib.import_module("coldframe.pipeline"))
     for name in [name for name in sys.modules if name.startswith("coldframe.pipeline")]:
         monkeypatch.delitem(sys.modules, name)
@@ -330,7 +330,7 @@ def test_byte_map() -> None:
 
 
 def test_pictures_on_a_terminal(written: Path) -> None:
-    """The rich forms, which tests see nothing of otherwise."""
+    """The rich forms, which other tests never show."""
     pty = pytest.importorskip("pty")
     for arguments in (["inspect", written], ["head", written], ["meta", written], ["verify", written]):
         primary, secondary = pty.openpty()

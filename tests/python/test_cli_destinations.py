@@ -1,4 +1,4 @@
-"""Commands that write never replace what they read, and other files only when they are told to."""
+"""Commands never overwrite their source, and overwrite other files only on request."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_other_files_are_replaced_on_request(source: Path, tmp_path: Path, comma
 
 
 def test_the_last_name_of_a_pattern_is_no_destination(source: Path, tmp_path: Path) -> None:
-    """`convert *.orc`, as the shell expands it; and a folder that holds it."""
+    """`convert *.orc` as the shell expands it, and with a folder of the source."""
     other = tmp_path / "b.orc"
     cf.write(TABLE, other, format="orc")
     before = other.read_bytes()

@@ -1,4 +1,4 @@
-"""Two tables compared, whatever their formats."""
+"""Comparing two tables of any formats."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_partitions_of_parquet(run: Any, tmp_path: Path) -> None:
 
 
 def test_parquet_from_every_kind_of_source(run: Any, tmp_path: Path) -> None:
-    """By URL, by a pattern, on standard input; of several files the columns of all, by name."""
+    """By URL, pattern and standard input; several files have the columns of all, matched by name."""
     memory = pytest.importorskip("fsspec").filesystem("memory")
     table = pa.table(
         {"id": range(1000), "s": [f"name {i}" for i in range(1000)], "dt": [i % 3 for i in range(1000)]}

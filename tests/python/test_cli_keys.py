@@ -1,4 +1,4 @@
-"""Commands that go by keys: get, scan, keys, bloom; and those that say where bytes are: sizes, index."""
+"""Commands on keys: get, scan, keys, bloom; and on the layout of bytes: sizes, index."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.fixture(scope="module")
 def cfile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CFile of words in order."""
+    """A CFile of sorted words."""
     path = tmp_path_factory.mktemp("words") / "words.cfile"
     values = pa.array([f"word {i:06}" for i in range(5000)])
     table = pa.table([values], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))

@@ -1,4 +1,4 @@
-"""What the commands take: directories, tables by their folders, names from tables.toml, files of others."""
+"""Sources of the commands: directories, table folders, names from tables.toml, files of other formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = pa.table({"id": range(1000), "s": [f"name {i % 7}" for i in range(1000)]}
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    """Two ORC files in partitions, and what people leave beside them."""
+    """Two ORC files in partitions, and text files beside them."""
     folder = tmp_path / "sales"
     for part in (1, 2):
         (folder / f"p={part}").mkdir(parents=True)
@@ -39,7 +39,7 @@ def test_directory_is_read_as_its_files(
     warning = "left out, since no format here reads them: README.txt (text)"
     assert output.err == f"coldframe: warning: {warehouse}: {warning}\n"
     answer = json.loads(output.out)
-    if command != "sizes":  # which sums up
+    if command != "sizes":  # which prints a sum
         assert sorted(answer) == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
 
 
@@ -84,7 +84,7 @@ def test_a_file_without_names_takes_them_from_tables_toml(
     assert capsys.readouterr().out == "_c0\t_c1\n0\tname 0\n"
     toml = tmp_path / "tables.toml"
     toml.write_text('[tables.sales]\nschema = "id bigint, s string"\nserde = "text"\n')
-    for place in (path, path.parent):  # the nearest one is found
+    for place in (path, path.parent):  # the nearest tables.toml applies
         assert main(["head", str(place), "-n", "1", "--json"]) == 0
         output = capsys.readouterr()
         assert json.loads(output.out) == {"id": 0, "s": "name 0"}
@@ -131,13 +131,13 @@ def test_offsets_may_be_hexadecimal(warehouse: Path, capsys: pytest.CaptureFixtu
 def test_columns_that_do_not_fit_are_left_out_in_the_middle() -> None:
     assert grid.fitting([5] * 4, 100) == [0, 1, 2, 3]
     assert grid.fitting([10] * 17, 100) == [0, 1, 2, 3, 14, 15, 16]
-    assert grid.fitting([500, 5, 5], 60) == [0, 1, 2]  # a long value is folded, and pushes nothing out
+    assert grid.fitting([500, 5, 5], 60) == [0, 1, 2]  # a long value is folded and displaces no column
     assert grid.fitting([50, 50], 10) == [0]
 
 
 @pytest.fixture
 def cut(tmp_path: Path) -> Path:
-    """A file without its tail, beside a whole one of its table and one of another table."""
+    """A file without its tail, beside an intact file of its table and a file of another table."""
     for name, rows in {"whole": ROWS, "a_other": pa.table({"x": [1.5]})}.items():
         cf.write(rows, tmp_path / f"{name}.orc", format="orc", codec="zlib")
     data = (tmp_path / "whole.orc").read_bytes()

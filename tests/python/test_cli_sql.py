@@ -59,7 +59,7 @@ def test_paths_are_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert query(capsys, f"select count(*) as n from '{estate}/tserver/events'") == [{"n": events}]
     changes = cf.open(estate / "changes").read().num_rows
     assert query(capsys, f"select count(*) as n from '{estate}/changes'") == [{"n": changes}]
-    # As tables.toml says; and what is Parquet is DuckDB's own.
+    # tables.toml gives the schema; DuckDB itself reads Parquet.
     assert query(capsys, f"select sum(id) as n from '{estate}/raw/000000_0'") == [{"n": 499500}]
     assert query(capsys, f"select count(*) as n from '{estate.parent}/lake_of_sql'") == [{"n": 1000}]
 
@@ -188,10 +188,10 @@ def test_tables_of_an_hbase_root_by_their_names(tmp_path: Path, capsys: pytest.C
             assert main(["sql", query, "--format", "json"]) == 0, query
             rows = len(table["row"].unique())
             assert json.loads(capsys.readouterr().out) == [{"n": table.num_rows, "rows": rows}]
-        # As the list of the tables calls it, and by HBase's own name.
+        # By its name in the list of tables, and by HBase's name.
         assert main(["sql", f"select count(*) as n from '{root}/shop.{name}'", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out) == [{"n": table.num_rows}]
-    # By name of the tables of a directory, also joined.
+    # By the table names of a directory, also in joins.
     assert main(["sql", "--in", str(root), "select 1", "--format", "json"]) == 0
     capsys.readouterr()
     names = [table.name for table in cf.tables(root, rows=False)]

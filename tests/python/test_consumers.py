@@ -1,4 +1,4 @@
-"""The libraries that take Arrow streams and datasets take ours, and their projections and filters arrive."""
+"""Libraries read our Arrow streams and datasets, and push their projections and filters down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import coldframe as cf
 
 
 class Spy:
-    """Passes scans on to a File and notes what was asked for."""
+    """Forwards scans to a File and records their arguments."""
 
     def __init__(self, rows: cf.File) -> None:
         self.rows = rows

@@ -1,4 +1,4 @@
-"""What a directory has beside what a request takes, before and after reading."""
+"""The contents of a directory that a request leaves out, before and after reading."""
 
 from __future__ import annotations
 
@@ -149,4 +149,4 @@ def test_writes_outside_the_valid_list() -> None:
 
     assert held(table, "orc") == {} == counts("t:7:9223372036854775807::")
     assert counts("t:5:9223372036854775807::") == {"later writes": 2}
-    assert counts("t:7:5:5:3") == {"open writes": 1}, "aborted writes are shown to nobody"
+    assert counts("t:7:5:5:3") == {"open writes": 1}, "aborted writes are invisible"

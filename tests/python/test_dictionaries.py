@@ -1,4 +1,4 @@
-"""The dictionaries of columns, as files store them."""
+"""The stored dictionaries of columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = pa.table(
 
 @pytest.fixture
 def orc(tmp_path: Path) -> Path:
-    """Several stripes."""
+    """A file of several stripes."""
     path = tmp_path / "a.orc"
     cf.write(ROWS, path, codec="zlib", stripe_rows=5000)
     assert len(cf.open(path).metadata["stripes"]) > 1

@@ -1,4 +1,4 @@
-"""`open` and what a File does."""
+"""`open` and the methods of a File."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ def test_arrow_schema_is_accepted(written: Path, table: pa.Table) -> None:
 
 
 def test_redfile_reports_a_guessed_dialect() -> None:
-    """Fixed-width columns alone have the same layout in every dialect but for the order of bytes."""
+    """Fixed-width columns have the same layout in every dialect except for byte order."""
     path = Path(__file__).parent.parent / "data" / "redfile" / "files" / "flat_a.redfile"
     with pytest.warns(cf.AmbiguousDialectWarning, match="dialect"):
         file = cf.open(path)

@@ -29,10 +29,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
 
 
 class Switching(io.BytesIO):
-    """A file whose `seek` lets another thread in before the `read` that belongs to it.
+    """A file whose `seek` lets other threads run before the `read` that follows it.
 
-    The first ones wait for such a thread to come: none does where threads take turns. `mixed` says how often
-    one did.
+    The first calls of `seek` wait for such a thread; none comes if threads take turns. `mixed` counts the
+    threads that came.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -63,7 +63,7 @@ class Switching(io.BytesIO):
 
 
 def many(files: list[cf.File]) -> list[pa.Table]:
-    """What several threads read of the files, each many times."""
+    """The tables that several threads read from the files, each many times."""
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(lambda at: files[at % len(files)].read(), range(READS)))
 

@@ -1,4 +1,4 @@
-"""`filesystem=`: paths of a file system of fsspec or pyarrow, as pyarrow's own functions take them."""
+"""`filesystem=`: paths within a file system of fsspec or pyarrow, as in pyarrow's functions."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def test_other_arguments_with_filesystem(tmp_path: Path) -> None:
         cf.open("x", filesystem=filesystem, storage_options={"a": "b"})
     with pytest.raises(cf.UnsupportedError, match="as a file system"):
         cf.open("x", filesystem=object())
-    # The names of URLs are those of the file system.
+    # URLs name paths of the file system.
     cf.write(TABLE, f"memory://{tmp_path.name}/a.orc", format="orc", filesystem=filesystem)
     assert cf.open(f"/{tmp_path.name}/a.orc", filesystem=filesystem).read() == TABLE

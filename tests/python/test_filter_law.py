@@ -1,7 +1,7 @@
 """A filter never changes a value or loses a row against the full read.
 
-Every fixture is read whole once. Then each kind of filter, made of the file's own values, is pushed into the
-reader, and must give exactly the rows that pyarrow finds in the full read, in their order: for any
+Every fixture is read completely once. Then filters of each kind, made of the file's values, are pushed into
+the reader. They must give exactly the rows that pyarrow selects from the full read, in order: for any
 projection, split, limit and batch size, with and without pruning.
 """
 
@@ -24,7 +24,7 @@ import coldframe as cf
 from coldframe import _coldframe
 from coldframe.filters import bind, parse
 
-# So many filters are tried of each file, and so many rows of it at most.
+# The number of filters per file, and the maximum number of its rows.
 FILTERS = int(os.environ.get("COLDFRAME_FILTERS", "12"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "1"))
 MAX_ROWS = 100_000
@@ -41,7 +41,7 @@ CORPUS = [
 
 @dataclass
 class Law:
-    """An open file, all of its rows, and what decides at random."""
+    """An open file, all of its rows, and a random generator."""
 
     file: cf.File
     full: Any  # pyarrow.Table
@@ -54,7 +54,7 @@ class Law:
         parts = [split.to_batches().read_all() for split in self.file.splits(size)]
         self._check(parts, self.full, everything, f"splits of {size} bytes")
         tree = self.file.inspect()
-        # A table whose rows are all in its log has no bytes of its own.
+        # A table with all its rows in the log has no byte ranges.
         length = max(1, tree["offset"] + tree["length"])
         cuts = sorted({0, length, *(self.dice.randrange(length + 1) for _ in range(4))})
         tiles = list(itertools.pairwise(cuts))
@@ -65,7 +65,7 @@ class Law:
         self._check(parts, self.full, everything, f"byte ranges {cuts}")
 
     def hold(self, test: Test) -> None:
-        """All ways to ask for the rows of one filter."""
+        """Checks one filter in every way to read."""
         file, passing = self.file, test.rows(self.full)
         assert file.count(test.filter) == len(passing), test
         columns = self._columns(test)
@@ -104,7 +104,7 @@ class Law:
         yield pa.Table.from_batches([], reader.schema)
 
     def _columns(self, test: Test) -> list[str] | None:
-        """One of the projections there are."""
+        """A random projection."""
         names = list(dict.fromkeys(self.full.column_names))
         some = self.dice.sample(names, self.dice.randrange(min(len(names), 6) + 1))
         nested = [column.path for column in generated_filters.columns(self.full) if len(column.steps) > 1]
@@ -120,7 +120,7 @@ class Law:
         return self.dice.choice(wanted)
 
     def _check(self, parts: list[Any], base: Any, passing: list[int], what: str) -> None:
-        """That the parts hold these rows of `base`, with its columns."""
+        """Checks that the parts have these rows of `base`, with its columns."""
         for part in parts:
             part.validate(full=True)
             assert part.schema.equals(base.schema), f"{what}: {part.schema} for {base.schema}"
@@ -132,23 +132,23 @@ class Law:
             if got.equals(base.take(passing)):
                 return
         except pa.ArrowNotImplementedError:
-            pass  # of unions
+            pass  # a union column
         rows = _rows(base)
         assert _rows(got) == [rows[at] for at in passing], what
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
-    """The rows, with NaN equal to itself."""
+    """The rows in a form in which NaN equals itself."""
     return list(zip(*(plain_values(column, column.type) for column in table.columns), strict=True))
 
 
 def hold(source: Any, options: dict[str, Any], seed: int) -> None:
-    """Holds one file against the law."""
+    """Checks the law on one file."""
     try:
         file = cf.open(source, **options)
         full = file.read()
     except cf.ColdframeError:
-        return  # what cannot be read whole is another test's
+        return  # other tests cover files that cannot be read completely
     if not 0 < full.num_rows <= MAX_ROWS:
         return
     law = Law(file, full, random.Random(seed))

@@ -1,4 +1,4 @@
-"""Filters mean what pyarrow and SQL mean, whether the reader evaluates them or pyarrow does."""
+"""Filters have the semantics of pyarrow and SQL, whether the reader or pyarrow evaluates them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TABLE = pa.table(
 
 
 def rows(filter: Any) -> list[int]:
-    """The numbers of the rows that pass."""
+    """The numbers of the passing rows."""
     test = bind(parse(filter), TABLE.schema).test
     numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows))).combine_chunks()
     return [row for batch in numbered.to_batches() for row in keep(batch, test).column("row").to_pylist()]
@@ -83,7 +83,7 @@ def rows(filter: Any) -> list[int]:
         ("s like '_'", [1, 3]),
         ("s like 'abc'", [0]),
         (r"s like 'a\%'", []),
-        ("f = 0.1", []),  # the double 0.1 is no float32
+        ("f = 0.1", []),  # no float32 equals the double 0.1
         ("f = 1.5", [0]),
         ("f > 1", [0]),
         ("d = 1.23", [0]),
@@ -223,13 +223,13 @@ SETS = [
 
 @pytest.mark.parametrize("filter", SETS, ids=str)
 def test_is_in_is_never_null(filter: Any) -> None:
-    """As in pyarrow, whoever evaluates it: a null is among the values, or it is not."""
+    """As in pyarrow, the reader's `isin` gives true or false for null, never null."""
     numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows)))
     assert rows(filter) == numbered.filter(filter).column("row").to_pylist()
 
 
 def test_sets_of_floats_are_those_of_pyarrow() -> None:
-    """NaN is equal to itself there, and zeros of different signs are not equal. SQL's zeros are."""
+    """In pyarrow's sets NaN equals itself, and 0.0 differs from -0.0. In SQL the zeros are equal."""
     table = pa.table({"f": [0.0, -0.0, float("nan"), 1.0]})
     batch = table.to_batches()[0]
     for values in ([0.0], [-0.0], [float("nan")], [1.0, 0.0, None]):
@@ -243,7 +243,7 @@ def test_sets_of_floats_are_those_of_pyarrow() -> None:
 
 
 def test_large_sets_are_looked_up(tmp_path: Path) -> None:
-    """Each kind of value, by lists and by expressions, in what a file holds and what it does not."""
+    """Each kind of value, by lists and expressions, with values inside and outside the file."""
     table = pa.table(
         {
             "i": pa.array([*range(0, 3000, 3), None], pa.int64()),
@@ -308,7 +308,7 @@ def test_names_with_dots_are_reached(format: str, tmp_path: Path) -> None:
     ids=str,
 )
 def test_pyarrow_filter_keeps_the_columns(columns: Any, tmp_path: Path) -> None:
-    """Whoever evaluates a filter, the columns are those of a read without one."""
+    """The columns are those of a read without a filter, whether the reader or pyarrow evaluates it."""
     path = tmp_path / "x.orc"
     cf.write(NESTED, path, format="orc")
     file = cf.open(path)
@@ -404,7 +404,7 @@ def test_a_zone_needs_a_column_with_one() -> None:
 
 
 def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
-    """`not in` keeps null rows away in SQL and lets them through in pyarrow's lists, from any file."""
+    """`not in` drops null rows in SQL and keeps them in pyarrow's lists, for any file."""
     path = tmp_path / "x.orc"
     cf.write(TABLE.select(["x", "s"]), path, format="orc")
     file = cf.open(path)
@@ -415,7 +415,7 @@ def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
 
 
 def test_union_column_does_not_block_filters() -> None:
-    """Unions can neither be compared nor filtered by pyarrow; a filter on another column has no need to."""
+    """Pyarrow can neither compare nor filter unions; a filter on another column needs neither."""
     union = pa.sparse_union([pa.field("f0", pa.int32()), pa.field("f1", pa.string())])
     schema = pa.schema([("x", pa.int32()), ("u", union), ("deep", pa.list_(union))])
     assert bind(Condition.compare("x", ">", 1), schema).predicate is not None

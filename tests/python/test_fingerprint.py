@@ -1,4 +1,4 @@
-"""Fingerprints are what docs/migration-state.md says, so that another program can take them."""
+"""Fingerprints follow docs/migration-state.md, so that other programs can compute them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ DAY = datetime.date(1970, 1, 1)
     ids=lambda value: str(value).partition(" at 0x")[0],
 )
 def test_fingerprints_match_the_documentation(kind: Any, values: list[Any], of: Callable[[Any], int]) -> None:
-    # More values than are looked at together, so that each loop that there is has some.
+    # More values than one batch of the loops, so that every loop runs.
     values *= 3_000
     fingerprint = RawFingerprint(pa.schema([("x", kind), ("n", pa.int64())]))
     numbers = list(range(len(values)))

@@ -1,4 +1,4 @@
-"""Every file of the manifests gives what its writer's own reader read from it."""
+"""Every file of the manifests gives the rows that its writer's reader gave."""
 
 from __future__ import annotations
 

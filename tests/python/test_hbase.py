@@ -1,4 +1,4 @@
-"""HBase's directories: tables, snapshots, what a migration makes of them."""
+"""HBase directories: tables, snapshots, and their migration."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_table_without_regions_is_damaged(tmp_path: Path) -> None:
 def test_lost_region_info_does_not_restore_replaced_rows(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
-    # A region of all rows that the two have taken the place of, with what it had then.
+    # The parent region of the two, with the rows that it had before the split.
     old = root / "data/shop/orders" / hashlib.md5(b"shop:orders,,1").hexdigest()
     source = regions(root)[0] / "f"
     shutil.copytree(source, old / "f")
@@ -102,7 +102,7 @@ def test_lost_region_info_does_not_restore_replaced_rows(tmp_path: Path) -> None
         file.read()
     assert file.read(on_error="skip").num_rows == 0
     assert any("may have replaced this one" in entry["reason"] for entry in file.damage)
-    # What is half of the other is younger, and read.
+    # A region that references half of the other is the younger one, and is read.
     (old / "f" / f"{next(source.iterdir()).name}.{source.parent.name}").write_bytes(b"")
     other = next(region for region in regions(root) if region not in (old, source.parent))
     shutil.rmtree(other)
@@ -162,7 +162,7 @@ def test_logs_that_are_not_read_are_named(tmp_path: Path, header: bytes, what: s
         cf.open(root, as_of=AS_OF).read()
     flushed = cf.open(root, as_of=AS_OF, wal=False)
     assert flushed.read().equals(latest(wal=False))
-    # Which logs there are is told; how many cells they have nobody knows.
+    # The logs are listed; their numbers of cells are unknown.
     assert (len(flushed.metadata["wal"]["logs"]), flushed.metadata["wal"]["cells"]) == (1, None)
 
 
@@ -197,7 +197,7 @@ def test_a_root_of_several_tables_has_an_entry_for_each(
     phoenix = ROOT.parents[2] / "phoenix/files/root/data/default"
     for name in ("KEYS", "small"):
         shutil.copytree(phoenix / name, tmp_path / "hbase/data/default" / name)
-    # Without a cell nothing is guessed, but the table is named.
+    # A table without cells gets a name, but no guessed columns.
     for path in (tmp_path / "hbase/data/default/small").glob("*/[!.]*/*"):
         path.unlink()
     assert main(["schema", str(tmp_path / "hbase"), "--as", "tables"]) == 0

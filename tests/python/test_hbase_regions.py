@@ -1,4 +1,4 @@
-"""What hbase:meta decides, and what of a log is lost: nothing is left out without a word."""
+"""Regions by hbase:meta, and losses in logs: coldframe reports everything that it leaves out."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def regions(root: Path) -> list[tuple[int, bytes, bytes]]:
 
 
 def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
-    """hbase:meta with these regions, as one file."""
+    """Writes hbase:meta with these regions, as one file."""
     rows = [(region_name(number, start)[0], region_info(number, start, end)) for number, start, end in listed]
     cells = pa.table(
         {
@@ -82,7 +82,7 @@ def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
 
 
 def give_up_split(root: Path) -> list[str]:
-    """Younger folders for the rows of the first region, as a split that was given up leaves them."""
+    """Adds younger folders for the rows of the first region, as an abandoned split leaves them."""
     number, start, end = regions(root)[0]
     parent = root / TABLE / region_name(number, start)[1]
     names = []
@@ -100,7 +100,7 @@ def give_up_split(root: Path) -> list[str]:
 def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
     younger = give_up_split(root)
-    # Nobody but hbase:meta tells that the younger ones have not taken the place of their parent.
+    # Only hbase:meta shows that the younger regions did not replace their parent.
     assert latest(root).num_rows < whole.num_rows
     write_meta(root, listed)
     with pytest.warns(UserWarning, match="hbase:meta does not list 2 of the region folders"):
@@ -109,7 +109,7 @@ def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     assert file.read().equals(whole)
     unknown = file.metadata["unknown_regions"]
     assert all(any(name in reason for reason in unknown) for name in younger)
-    # Both have a file of their own, which nobody reads.
+    # Each has a file that is not read.
     assert passed_over(root)["regions"] == 2
     [held] = (entry for entry in contents(root, format="hbase") if entry["kind"] == "regions")
     assert (held["visible"], held["taken"]) == (True, None)
@@ -145,7 +145,7 @@ def log_of(root: Path) -> Path:
 
 
 def edits_of(data: bytes) -> list[int]:
-    """Where the edits of a log begin."""
+    """The offsets of a log's edits."""
 
     def number(at: int) -> tuple[int, int]:
         value = shift = 0
@@ -200,7 +200,7 @@ def test_edit_cut_off_by_a_crash_is_reported(root: Path) -> None:
     [cut] = cf.open(root).metadata["wal"]["cut_off"]
     assert cut["offset"] == starts[-2]
     assert cut["log"].endswith(log.name)
-    # Nobody was told that it was written.
+    # The server never acknowledged this edit.
     assert latest(root).num_rows <= before.num_rows
 
 
@@ -227,7 +227,7 @@ def test_raw_view_limits_versions() -> None:
     for cell in every.to_pylist():
         column = (cell["row"], cell["family"], cell["qualifier"])
         puts[column] = puts.get(column, 0) + (cell["type"] == 4)
-        # Behind the last put that is asked for nothing is shown, markers neither.
+        # No cell follows the last requested put, not even a delete marker.
         if puts[column] <= 2:
             wanted.append(cell)
     assert some.to_pylist() == wanted

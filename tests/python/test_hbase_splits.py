@@ -1,4 +1,4 @@
-"""What travels with a split of an HBase root: nobody opens the whole table again, or reads logs twice."""
+"""Splits of an HBase root: tasks neither reopen the whole table nor read logs twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ as_of = 1700000000000
 
 
 class Killed(BaseException):
-    """The driver, at a point that a test chooses."""
+    """Kills the driver at a point that a test chooses."""
 
 
 def estate_of(folder: Path) -> Estate:
@@ -73,7 +73,7 @@ def test_pickled_split_reads_only_its_region(tmp_path: Path) -> None:
     splits = file.splits(1)
     assert len(splits) > 1
     sent = [pickle.dumps(split) for split in splits]
-    # Whoever looks for regions finds none now.
+    # A reader that lists regions would now find none.
     for info in root.rglob(".regioninfo"):
         info.unlink()
     batches = [batch for pickled in sent for batch in pickle.loads(pickled).to_batches()]
@@ -134,7 +134,7 @@ def test_directory_is_checked_after_its_last_part_not_per_task(
     monkeypatch.setattr(Task, "run", counting)
     assert estate.migrate(split_bytes=1, leave_behind=["snapshots"]).exit_code == 0
     assert len(done) > 4
-    # Of each table once; at the end for the safe list.
+    # Once per table, and at the end for the safe list.
     assert len(after) <= 3
     assert after[-1] == len(done)
 
@@ -160,7 +160,7 @@ def test_directory_that_changes_during_the_read_is_not_converted(
     assert len(done) == 6
     changed = {table.name for table in report.tables if [file.status for file in table.files] == ["changed"]}
     assert "shop" in changed
-    # With the last part: the other table may have been looked at by then.
+    # If the last part changes, the other table may have been checked already.
     assert when == "last" or "others" in changed
     assert report.exit_code == 1
     assert estate.safe() == []
@@ -191,7 +191,7 @@ def test_killed_run_resumes_the_parts_of_a_root(tmp_path: Path, monkeypatch: pyt
 
 
 def kill_behind_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A run that ends so. Gives the numbers of the parts that are converted from now on, those two first."""
+    """Kills a run after two parts. Returns the numbers of the parts converted so far and later, in order."""
     converted: list[int] = []
     real, keep = Task.run, Journal.keep_units
 

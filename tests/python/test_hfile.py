@@ -1,4 +1,4 @@
-"""HFile through the Python package: views, look-ups, the wide table, what others of its methods refuse."""
+"""HFile through the Python package: views, look-ups, the wide table, refusals of other formats."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_lookup_result_is_imported_once_or_released() -> None:
     assert pa.RecordBatch._import_from_c(address, schema).column(0).to_pylist() == [key]
     with pytest.raises(pa.ArrowInvalid, match="released"):
         pa.RecordBatch._import_from_c(address, schema)
-    # What is imported outlives the object, what nobody imports goes with it.
+    # Imported data outlives the object; the rest is freed with it.
     del cells
     for _ in range(100):
         assert len(_coldframe.hfile_get(file._raw, key).addresses()) == 1

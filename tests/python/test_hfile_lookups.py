@@ -1,7 +1,7 @@
-"""Look-ups, ranges and bloom filters of HFiles against what HBase and hudi-io said of the same files.
+"""Look-ups, ranges and bloom filters of HFiles, compared with HBase and hudi-io on the same files.
 
-The answers come with a corpus that is no part of this repository: the folder `shared/corpus/hfile` beside it,
-or the one that `COLDFRAME_HFILE_CORPUS` names. Without it these tests are skipped.
+The expected answers are in a corpus outside this repository: the folder `shared/corpus/hfile` beside it, or
+the folder that `COLDFRAME_HFILE_CORPUS` names. Without it these tests are skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CORPUS = pathlib.Path(
 
 
 def entries() -> list[dict[str, Any]]:
-    """The files that have both truth and oracle."""
+    """The files with expected rows and expected look-ups."""
     manifest = CORPUS / "MANIFEST.json"
     if not manifest.exists():
         return []
@@ -49,7 +49,7 @@ def load(entry: dict[str, Any]) -> tuple[Any, pa.Table, dict[str, Any]]:
     oracle = json.loads(gzip.decompress((CORPUS / entry["oracle"]).read_bytes()))
     file = cf.open(source, **entry.get("open", {}))
     truth = truth_of(entry["truth"])
-    # The truth of Hudi's files has their values decoded, too.
+    # The expected rows of Hudi's files have decoded values, too.
     return file, truth.select([name for name in truth.column_names if name in file.schema.names]), oracle
 
 

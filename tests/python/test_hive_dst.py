@@ -1,4 +1,4 @@
-"""Partitions by times that a zone has not, or has twice: no zone of the machine shifts them."""
+"""Partitions by local times that a zone skips or repeats: the machine's zone does not shift them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hive_estate import ORC, HiveEstate
 from servers import HiveMetastore
 
-# Of Berlin's zone: left out, had twice, and midnight, which is the day before in UTC.
+# Times in Berlin: skipped, repeated, and a midnight that is the previous day in UTC.
 NIGHTS = ["2014-03-30 02:30:00", "2014-10-26 02:30:00", "2014-10-26 00:00:00"]
 KEYS = pa.schema([("day", pa.date32()), ("at", pa.timestamp("us"))])
 

@@ -1,5 +1,5 @@
-"""Dumps of a metastore's database, by PostgreSQL and MariaDB: Hive's scripts made its tables, a metastore of
-Hive 3 filled them. What that said over Thrift of the same is the judge.
+"""Dumps of a metastore's database, by PostgreSQL and MariaDB. Hive's scripts made its tables, a metastore of
+Hive 3 filled them. The expected definitions are its answers over Thrift.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_compressed_dumps_inserts_and_sqlite_databases(tmp_path: Path) -> None:
     packed = tmp_path / "x.sql.gz"
     packed.write_bytes(gzip.compress((DUMPS / "postgres.sql").read_bytes()))
     assert definitions_in(packed) == expected()
-    # The rows as SQLite has them: its database, and its own dump of that.
+    # The same rows in SQLite: the database, and SQLite's dump of it.
     lines = (DUMPS / "postgres.sql").read_text().splitlines(keepends=True)
     database = sqlite3.connect(tmp_path / "x.db")
     made = set()
@@ -93,7 +93,7 @@ def test_truncated_dump_hides_no_table(name: str, tmp_path: Path) -> None:
     path = tmp_path / "cut.sql"
     for size in range(0, len(whole) - 40, 997):
         path.write_bytes(whole[:size])
-        # Before its first table it is an empty script, or no script at all.
+        # Cut before its first table, it is an empty script or no script.
         if size and b"CREATE TABLE" in whole[:size]:
             with pytest.raises(cf.SchemaError):
                 definitions_in(path)
@@ -191,7 +191,7 @@ COLUMNS = [("id", pa.int64()), ("price", pa.decimal128(10, 2)), ("channel", pa.s
 
 
 def files(root: Path) -> None:
-    """Those of `cold.sales`, as its definitions have them."""
+    """Writes the files of `cold.sales`, by its definitions."""
     rows: dict[str, list[Any]] = {"id": [1, 2], "price": [1, 2], "channel": ["x", "y"]}
 
     def write(place: str, count: int, **how: Any) -> None:
@@ -215,7 +215,7 @@ def test_a_migration_by_a_dump(name: str, tmp_path: Path) -> None:
     report = migrate(InProcess(), DUMPS / name, tmp_path / "dst", locations=moved, only=["cold.sales"])
     remarks = [remark for table in report.tables for remark in table.metastore]
     assert report.rows == 6, summary(report)
-    # The metastore was told other numbers of rows than these files have, and vouches for none of them.
+    # The metastore has other row counts than these files, but does not claim that they are accurate.
     assert [remark.kind for remark in remarks if remark.is_wrong] == []
     assert "does not claim that its number is accurate" in " ".join(str(remark) for remark in remarks)
     assert len(safe_list.read(str(tmp_path / "dst/_coldframe/safe-to-delete.txt")).lines) == 3
@@ -233,7 +233,7 @@ def test_the_command_line_lists_a_dump(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_a_migration_by_statements(tmp_path: Path) -> None:
-    """Nobody has said which partitions there are: they are what folders are called."""
+    """No statement names the partitions: they come from the names of folders."""
     root, script = tmp_path / "wh", tmp_path / "tables.hql"
     script.write_text(
         f"""CREATE EXTERNAL TABLE `sales.orders`(`id` bigint, `what` string)
@@ -286,7 +286,7 @@ print(len(found.tables[0].parts), (after - before) // 1024, time.process_time() 
 
 @pytest.mark.slow
 def test_ten_thousand_partitions_of_fifty_columns(tmp_path: Path) -> None:
-    """Each with columns of its own in the dump, as Hive writes them."""
+    """As Hive writes them: the dump repeats the columns for each partition."""
     path, orc = tmp_path / "x.sql", "org.apache.hadoop.hive.ql.io.orc.Orc"
     count = range(10_001)
     rows: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Definitions out of Hive's statements."""
+"""Definitions from Hive's statements."""
 
 from __future__ import annotations
 

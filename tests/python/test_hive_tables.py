@@ -1,4 +1,4 @@
-"""Tables as a Hive metastore defines them: listed, and read."""
+"""Listing and reading tables by their definitions in a Hive metastore."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldframe.spark.java import find_java
 
 
 def neighbours(hive_estate: HiveEstate) -> None:
-    """What is not read."""
+    """Registers tables that cannot be read."""
     hive_estate.table("notes", hive_estate.storage([("a", "int")], TEXT, "notes"))
     hive_estate.table("a_view", hive_estate.storage([("a", "int")], TEXT, None), kind="VIRTUAL_VIEW")
     hive_estate.table(
@@ -104,7 +104,7 @@ def test_definition_is_complete(hive_server: HiveMetastore, hive_estate: HiveEst
     assert partitions[2].storage.options("orc") == {}
     assert partitions[2].storage.location == f"file:{hive_estate.root}/elsewhere/x9"
     assert table.name_of(partitions[0]) == "dt=2014-01-01/region=asia/pacific"
-    # Those that have the same columns share them.
+    # Partitions with the same columns share them.
     assert partitions[0].storage.columns is partitions[1].storage.columns
 
 
@@ -126,7 +126,7 @@ def test_the_command_line_lists_them(
     assert list(tables) == [f"cold.{name}" for name in ("a_view", "in_hbase", "notes", "plain", "sales")]
     sales = tables["cold.sales"]
     assert (sales["formats"], sales["partitions"], sales["partitions_outside"]) == (["rcfile", "orc"], 4, 1)
-    # One partition states no number that means anything.
+    # One partition states no usable row count.
     assert (sales["rows"], tables["cold.plain"]["rows"]) == (None, 7)
     assert {name: table["left_out"] for name, table in tables.items()} == {
         "cold.a_view": "a view: it has no rows of its own",
@@ -142,7 +142,7 @@ def test_the_command_line_lists_them(
         ("cold.plain", "plain"),
         ("cold.sales", "sales"),
     ]
-    # Nothing is written over.
+    # An existing file is not overwritten.
     assert main(command) == 2
 
 
@@ -178,7 +178,7 @@ def test_spark_has_columns_that_hive_does_not_know() -> None:
 
 @pytest.fixture
 def sales(hive_server: HiveMetastore, hive_estate: HiveEstate) -> str:
-    """The address of a table whose partitions are of every kind."""
+    """The address of a table with every kind of partition."""
     mixed(hive_estate)
     return f"{hive_server.url}/cold.sales"
 
@@ -261,7 +261,7 @@ def test_pruned_partitions_are_not_touched(sales: str, hive_estate: HiveEstate, 
     table = cf.hive_table(sales)
     assert rows(table.read(filter=filter)) == ALL[:2]
     assert [partition.values for partition in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
-    # Hive would fail as well: the rows of a directory that is gone are not none.
+    # Hive would fail as well: a missing directory is not an empty one.
     with pytest.raises(cf.NotFoundError, match="sales/b"):
         table.read()
 
@@ -270,7 +270,7 @@ def test_scan_takes_its_address(sales: str, capsys: pytest.CaptureFixture[str]) 
     table = cf.scan(sales)
     assert rows(table.read()) == ALL
     assert isinstance(table, cf.HiveDataset)
-    # RCFile does not say.
+    # RCFile files have no row count.
     assert table.num_rows is None
     assert table.format == "rcfile"
     again = pickle.loads(pickle.dumps(cf.hive_table(sales, filter="id = 4")))
@@ -302,7 +302,7 @@ def test_files_that_were_copied_to_a_store(sales: str, hive_estate: HiveEstate, 
             location={f"file:{hive_estate.root}": "s3a://data/wh"},
             storage_options=server.options,
         )
-        # A directory without files is none in a store, and has no rows.
+        # A store has no empty directories; the partition has no rows.
         assert rows(table.read()) == ALL
         assert rows(table.read(filter="region = 'asia/pacific'")) == ALL[:2]
         assert all(path.startswith("s3a://data/wh/") for path in table.files)
@@ -330,7 +330,7 @@ def test_a_partition_in_another_format(sales: str, hive_estate: HiveEstate) -> N
 
 
 ORC_FILES = {
-    # The table has x, b, c; the partition calls its two a, b.
+    # The table has x, b, c; the partition names its two columns a, b.
     "by-name": ({"b": [1, 2], "a": [3, 4]}, [(None, 1, None), (None, 2, None)]),
     "in-any-case": ({"B": [1, 2], "X": [3, 4]}, [(3, 1, None), (4, 2, None)]),
     "by-position": ({"_col0": [1, 2], "_col1": [3, 4]}, [(1, 3, None), (2, 4, None)]),
@@ -340,7 +340,7 @@ ORC_FILES = {
 
 @pytest.mark.parametrize("which", list(ORC_FILES))
 def test_columns_of_orc(hive_server: HiveMetastore, hive_estate: HiveEstate, which: str) -> None:
-    """As Hive and Spark take them: see `test_spark_reads_the_same`."""
+    """Matched as Hive and Spark match them: see `test_spark_reads_the_same`."""
     of_file, expected = ORC_FILES[which]
     orc_table(hive_estate, "t", of_file)
     table = cf.hive_table(f"{hive_server.url}/cold.t")
@@ -385,7 +385,7 @@ def test_spark_reads_the_same(sales: str, hive_server: HiveMetastore, hive_estat
     """Spark with Hive's readers, from the same metastore."""
     names = ["cold.sales"]
     for number, (which, (of_file, _)) in enumerate(ORC_FILES.items()):
-        # Hive 2.3 tells cases apart; Hive 3 and Spark's own reader do not.
+        # Hive 2.3 distinguishes case; Hive 3 and Spark's reader do not.
         if which != "in-any-case":
             orc_table(hive_estate, f"t{number}", of_file)
             names.append(f"cold.t{number}")

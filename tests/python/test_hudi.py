@@ -1,4 +1,4 @@
-"""The metadata table of a Hudi table: what Hudi reads from it, and the answers made of that."""
+"""The metadata table of a Hudi table: its records as Hudi reads them, and queries on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def forget_last_commit(table: Path) -> None:
-    """Makes the latest completed instant of the table one that was only begun."""
+    """Turns the latest completed instant of the table into a pending one."""
     max((table / ".hoodie" / "timeline").glob("*_*.*")).unlink()
 
 
@@ -100,6 +100,6 @@ def test_truncated_log(table: Path) -> None:
     f = cf.open(str(folder))
     with pytest.raises(cf.CorruptFileError, match="log block"):
         f.read()
-    # Whatever the lost block said of any key: what the base file has of it may be older, or deleted since.
+    # The lost block may concern any key: the base file's record may be outdated or deleted.
     assert f.read(on_error="skip").num_rows == 0
     assert f.damage

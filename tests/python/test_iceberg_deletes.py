@@ -1,4 +1,4 @@
-"""Iceberg's deletes where Spark's tables do not reach: damage, evolution after a delete, other stores."""
+"""Iceberg's deletes beyond Spark's tables: damage, evolution after a delete, other stores."""
 
 import importlib.util
 import json
@@ -34,7 +34,7 @@ def newest(table):
 
 
 def changed(table, change):
-    """Changes the metadata of a table by hand."""
+    """Edits the metadata of a table."""
     path = newest(table)
     metadata = json.loads(path.read_text())
     change(metadata)
@@ -63,7 +63,7 @@ def bitmaps(*parts):
         [],
         [0],
         [1, 5, 65535, 65536, 1 << 20],
-        list(range(100, 60000)),  # a run, or bits
+        list(range(100, 60000)),  # a run or a bitmap container
         [*range(0, 200000, 3), 4000000000],
         [at << 16 for at in range(10)] + list(range(5 << 16, (5 << 16) + 5000)),
     ],
@@ -90,7 +90,7 @@ def test_damaged_deletion_vector_is_refused():
         assert 100 <= raised.value.offset < 100 + len(whole)
         with pytest.raises(cf.CorruptFileError):
             vector(whole[:at], "file.puffin", 0)
-    runs = struct.pack("<IBHHIHHH", 12347, 1, 0, 0, 0, 1, 65535, 9)  # behind the last value of a container
+    runs = struct.pack("<IBHHIHHH", 12347, 1, 0, 0, 0, 1, 65535, 9)  # beyond the last value of a container
     for body in (runs, struct.pack("<II", 12346, 1 << 30), struct.pack("<I", 7), b""):
         with pytest.raises(cf.CorruptFileError, match="Roaring"):
             vector(bitmaps((0, body)), "file.puffin", 0)
@@ -104,7 +104,7 @@ def test_positions_leave_the_other_rows():
     kept = [positions.kept(batch, batch["x"])["x"].to_pylist() for batch in batches]
     assert kept == [[1, 2], [4, 5, 6], [9, 10, 11]]
     assert Positions([]).kept(batches[0], batches[0]["x"]) is batches[0]
-    gaps = pa.record_batch({"x": [2, 3, 99, 100, 101]})  # of row groups that a filter left
+    gaps = pa.record_batch({"x": [2, 3, 99, 100, 101]})  # from row groups that pass a filter
     assert positions.kept(gaps, gaps["x"])["x"].to_pylist() == [2, 99, 101]
     none = gaps.slice(0, 0)
     assert positions.kept(none, none["x"]).num_rows == 0
@@ -231,7 +231,7 @@ def test_a_directory_of_tables_is_not_scanned_as_files(tables):
     for pattern in (str(tables), f"{tables}/mixed/*/*", f"{tables}/**"):
         with pytest.raises(cf.UnsupportedError, match="Iceberg table among the files"):
             cf.scan(pattern)
-    assert cf.scan(tables / "evolved" / "data", unify=False).count() == 4  # the files as such
+    assert cf.scan(tables / "evolved" / "data", unify=False).count() == 4  # the files themselves
 
 
 def test_damage_in_parquet_ends_that_file(tables):

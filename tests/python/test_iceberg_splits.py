@@ -1,4 +1,4 @@
-"""Splits of Iceberg tables: together they are the table, and each is read where nothing but its file is."""
+"""Splits of Iceberg tables: together they give the table, and each needs only its file."""
 
 import json
 import pickle
@@ -45,7 +45,7 @@ def test_splits_add_up_to_the_table(made, name):
         splits = dataset.splits(split_bytes)
         shares = pickle.loads(pickle.dumps(dataset.planned(split_bytes)))
         cut = [split for share in shares for split in share.expand()]
-        # Each split opens its file: the many of one byte are read in two of the four ways.
+        # Each split opens its file, so one-byte splits are read in only two of the four ways.
         ways = (pickle.loads(pickle.dumps(splits)), shares) if split_bytes == 1 else (splits, shares, cut)
         for all_of_them in ways:
             again = read(all_of_them)

@@ -1,4 +1,4 @@
-"""Iceberg tables on S3 and HDFS, and what a listing there takes for one."""
+"""Iceberg tables on S3 and HDFS, and their detection in listings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iceberg tables: what Spark and Iceberg's Java library wrote is read as they read it.
+"""Iceberg tables of Spark and Iceberg's Java library are read as these read them.
 
 `tests/reference/iceberg` makes the tables and the truth: the rows that Spark reads from each snapshot.
 """
@@ -44,7 +44,7 @@ def table(made, name, **options):
 
 
 def known(value):
-    """A value as the truth has it."""
+    """A value in the form of the expected rows."""
     if isinstance(value, dict):
         return {key: known(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -68,10 +68,10 @@ def rows(table):
 @pytest.mark.parametrize("name", [*TRUTH, "defaults_orc"])
 def test_table_matches_spark(made, name):
     dataset = table(made, name)
-    # Iceberg's Java library reads no default values from ORC: what it reads from Parquet is right.
+    # Iceberg's Java library reads no default values from ORC: the rows of Parquet are expected.
     expected = TRUTH["defaults" if name == "defaults_orc" else name]["current"]
     whole = dataset.to_table()
-    if name == "generic":  # Java's text of a uuid
+    if name == "generic":  # Java gives a uuid as text
         expected = [{**row, "uuid": uuid_bytes(row["uuid"])} for row in expected]
     assert rows(whole) == expected
     assert dataset.count() == whole.num_rows
@@ -80,7 +80,7 @@ def test_table_matches_spark(made, name):
 
 @pytest.mark.parametrize("name", ["within", "within_orc"])
 def test_nested_default_values_match_spark(tmp_path, name):
-    """Spark reads them from Parquet alone; the rows of the ORC table are the same ones."""
+    """Spark reads them only from Parquet; the ORC table has the same rows."""
     with tarfile.open(DATA / "defaults_within.tar.gz") as tar:
         tar.extractall(tmp_path, filter="data")
     dataset = table(tmp_path, name)
@@ -218,7 +218,7 @@ def test_file_and_pos_columns(made, name):
     assert "_file" not in dataset.schema.names
     places = list(zip(rows["_file"].to_pylist(), rows["_pos"].to_pylist(), strict=True))
     assert len(set(places)) == rows.num_rows
-    # Each file by itself, as it is stored: the row of that number has those values in those columns.
+    # Read each file alone: the row at each position has the same stored values.
     plain = [column for column in ("id", "v", "n") if column in dataset.schema.names]
     checked = 0
     for path in {path for path, _ in places}:
@@ -245,7 +245,7 @@ def test_file_and_pos_columns(made, name):
 
 
 def test_a_filter_leaves_out_stripes_of_files_with_deletes(made, tmp_path):
-    """A file is written again in many stripes. One that is left out may be damaged: nobody sees it."""
+    """A file is rewritten in many stripes. Damage in a pruned stripe goes unnoticed."""
     copy = tmp_path / "positions"
     shutil.copytree(made / "warehouse" / "t" / "positions", copy)
     dataset = cf.scan(copy)

@@ -1,4 +1,4 @@
-"""Kudu's data directories: tables, snapshots, keys, and what a scan of many servers gives."""
+"""Kudu's data directories: tables, snapshots, keys, and scans of several servers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_table_must_be_named_where_there_are_several() -> None:
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_snapshot_by_datetime(at: int) -> None:
     events = entry("file_blocks", "events", at)
-    # The counter of the hybrid time goes: the next microsecond is after it, and nothing happened in between.
+    # Drop the counter of the hybrid time: the next microsecond is later, and nothing happened in between.
     micros = (events["snapshot"] >> 12) + 1
     when = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=micros)
     truth = pq.read_table(FILES / events["truth"])
@@ -102,7 +102,7 @@ def test_splits_add_up_to_the_table() -> None:
 
 def test_an_encrypted_directory_with_a_key(tmp_path: Path) -> None:
     instance = (FILES / "encrypted" / "instance").read_bytes()
-    # The provider for tests: hexadecimal digits of the key's bytes XOR 42, in the field `server_key`.
+    # The test provider stores the key's bytes XOR 42 as hexadecimal digits in the field `server_key`.
     at = instance.rindex(b"\x1a\x20") + 2
     key = bytes(byte ^ 42 for byte in bytes.fromhex(instance[at : at + 32].decode()))
     for given in (key, key.hex()):
@@ -150,7 +150,7 @@ def test_the_tables_of_a_directory_are_listed() -> None:
 
 
 def migrated(root: Path, specs: list[TableSpec]) -> dict[str, tuple[str, str, int]]:
-    """For each table its folder, the path that its work goes by, and the rows of what is opened."""
+    """For each table: its folder, the path of its source, and its number of rows."""
     tables = find_tables(take_inventory(str(root), [spec.path for spec in specs]), specs)
     return {
         table.name: (
@@ -167,7 +167,7 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
     counts = {name: cf.open(FILES / "file_blocks", table=name).count() for name in ("events", "numbers")}
     alone = {name: (name, f"./{name}", rows) for name, rows in counts.items()}
     assert migrated(FILES / "file_blocks", []) == alone
-    # Replicas of several servers are one source; the servers by themselves would double their rows.
+    # The replicas of several servers are one source; as separate sources they would double the rows.
     count = cf.open(FILES / "replicas").count()
     assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", count)}
     shutil.copytree(FILES / "replicas", tmp_path / "servers")
@@ -193,7 +193,7 @@ def test_entries_name_the_tables_or_give_options_for_all(tmp_path: Path) -> None
 
 
 def test_missing_history_is_reported() -> None:
-    # Rows that were flushed have an UNDO entry until Kudu throws its file away.
+    # Flushed rows have an UNDO entry until Kudu deletes its file.
     metadata = cf.open(FILES / "file_blocks", table="events").metadata
     undated = [r for t in metadata["tablets"] for r in t["rowsets"] if not r["undo_deltas"]]
     assert metadata["rowsets_without_undo"] == len(undated)
@@ -233,7 +233,7 @@ def test_gap_in_the_log_is_reported(tmp_path: Path) -> None:
         row for row in rows(cf.open(WAL / "lz4", table="trips").read()) if row in rows(kept)
     ]
     assert file.verify()["damage"]
-    # The change of columns had flushed what was new by then.
+    # The schema change had flushed the newer rows.
     assert cf.open(hurt, table="trips", wal=False).read().num_rows == 75
 
 
@@ -263,9 +263,9 @@ def crc32c(data: bytes) -> int:
 
 
 def make_arrays_of(path: Path, column: bytes) -> bool:
-    """Gives a string column of a super block the type that arrays have; whether there is such a column."""
+    """Gives a string column of a super block the type of arrays. Returns whether the column exists."""
     data = path.read_bytes()
-    # The container's header, its record of types (length, sum, message, sum), the super block's record.
+    # The container's header, the record of types (length, checksum, message, checksum), the super block.
     start = 16 + 8 + int.from_bytes(data[16:20], "little") + 4 + 8
     named = b"\x12" + bytes([len(column)]) + column + b"\x18"
     block = data[start:-4].replace(named + b"\x08", named + b"\x15")
@@ -302,7 +302,7 @@ def test_migration_of_some_tablets_is_reported(tmp_path: Path) -> None:
     before = dry_run(estate.source, estate.target, Options())
     assert (before.exit_code, [bool(table.partial) for table in before.tables]) == (1, [False, True])
     assert "1 hash bucket of table numbers" in preview_text(before)
-    # What an earlier run has converted is no more than a part, either.
+    # The tables of an earlier run are partial, too.
     for report in (estate.migrate(), estate.migrate()):
         assert (report.exit_code, report.safe_to_delete) == (1, 0)
         assert [len(table.partial) for table in report.tables] == [0, 1]

@@ -1,4 +1,4 @@
-"""The layout of files as a page."""
+"""Layout pages of files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def broken(orc: Path) -> Path:
 
 
 class Reader(HTMLParser):
-    """Looks for what a browser would fetch, and whether tags match."""
+    """Collects the URLs that a browser would fetch, and checks that tags match."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.counts[tag] = self.counts.get(tag, 0) + 1
         links = [value or "" for name, value in attrs if name in ("src", "href")]
-        self.fetched += [link for link in links if not link.startswith("#")]  # which is the page itself
+        self.fetched += [link for link in links if not link.startswith("#")]  # a link within the page
         if tag not in ("meta", "br"):
             self.open.append(tag)
 
@@ -207,7 +207,7 @@ def test_every_kind_of_file_has_a_page(kind: str) -> None:
         try:
             file = cf.open(path)
         except cf.ColdframeError:
-            continue  # that needs a schema or a key
+            continue  # it needs a schema or a key
         read(re.sub(r"<script.*?</script>", "", page(file), flags=re.DOTALL))
 
 
@@ -228,7 +228,7 @@ def test_directories_are_tables_too(tmp_path: Path) -> None:
 
 
 def walk(node: list[Any]) -> Iterator[list[Any]]:
-    """A node of the page's data, and all below it."""
+    """A node of the page's data and all its descendants."""
     yield node
     for child in node[8]:
         yield from walk(child)
@@ -281,7 +281,7 @@ def test_a_table_of_many_files_has_one_page_with_its_bytes_and_its_damage(kind: 
         content["texts"][node[0]] for node in above
     ]
 
-    # What the page shows as a file's bytes are that file's.
+    # The bytes that the page shows are those of the file.
     [file] = [node for node in walk(content["tree"]) if f"/{content['texts'][node[0]]}".endswith(f"/{part}")]
     samples = [leaf for leaf in leaves_of(file) if leaf[7]]
     assert samples
@@ -301,7 +301,7 @@ def varint(value: int) -> bytes:
 
 
 def message(*fields: tuple[int, int | bytes]) -> bytes:
-    """A message of Protocol Buffers: numbers, and bytes."""
+    """A Protocol Buffers message of numbers and bytes."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -313,7 +313,7 @@ def message(*fields: tuple[int, int | bytes]) -> bytes:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is looked up in /proc")
 def test_a_file_of_ten_gigabytes_has_a_small_page(tmp_path: Path) -> None:
-    """Four columns of doubles that are all 0: such a file has holes, and takes no room on the disk."""
+    """Four columns of zero doubles: the file is sparse and takes no space on disk."""
     rows, columns, stripes = 5_000_000, 4, 64
     path = tmp_path / "big.orc"
     known = []
@@ -346,7 +346,7 @@ def test_a_file_of_ten_gigabytes_has_a_small_page(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(path), str(out)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 400_000  # KiB, most of them Python's and pyarrow's own
+    assert int(done.stdout) < 400_000  # KiB, mostly of Python and pyarrow
     text = out.read_text()
     assert len(text) < 4_000_000
     assert "9.5 GiB" in text
@@ -421,7 +421,7 @@ def test_a_browser_draws_it(broken: Path, tmp_path: Path) -> None:
         done = subprocess.run([*common, *arguments], capture_output=True, text=True, check=True, timeout=120)
         return done.stdout
 
-    # What the scripts made of the page: zoomed to the damaged stream, with its bytes.
+    # The rendered page: zoomed to the damaged stream, with its bytes.
     drawn = browser("--dump-dom", f"{path.as_uri()}#{lost}")
     assert re.search(r'<button type="button">file</button><button [^>]*>stripe \d+</button></nav>', drawn)
     detail = drawn[drawn.index('<div id="detail"') :]
@@ -430,6 +430,6 @@ def test_a_browser_draws_it(broken: Path, tmp_path: Path) -> None:
     shot = tmp_path / "page.png"
     browser(f"--screenshot={shot}", path.as_uri())
     seen = pixels(shot)
-    for colour in ("4477aa", "ccbb44"):  # the two columns that take most
+    for colour in ("4477aa", "ccbb44"):  # the two largest columns
         assert bytes.fromhex(colour) in seen
     assert len(seen) > 20

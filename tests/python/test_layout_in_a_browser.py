@@ -1,4 +1,4 @@
-"""The layout page as people see it, hear it and steer it."""
+"""The layout page in a browser: display, accessibility, keyboard."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_accessibility(browser: Browser, pages: dict[str, Path], name: str, dark
     browser.open(pages[name], width, dark=dark)
     assert browser.problems() == []
     assert browser.overflow() == []
-    for _ in range(2):  # as it opens, and one part further
+    for _ in range(2):  # as opened, and after moving to the next part
         assert browser.violations() == []
         assert browser.poor_contrasts("#zoom .tile span") == []
         assert browser.overlaps("#zoom .tile span") == []
@@ -83,7 +83,7 @@ def test_page_is_readable_without_scripts(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
     browser.open(pages[name], width, scripts=False)
-    browser.open(pages[name], width)  # and what it drew before its script did has no overlapping labels
+    browser.open(pages[name], width)  # the picture without scripts has no overlapping labels
     assert browser.overflow() == []
 
 
@@ -122,7 +122,7 @@ def test_arrow_keys_go_from_part_to_part(browser: Browser, pages: dict[str, Path
     assert browser.evaluate(CHOSEN)["title"] == first["title"]
     assert browser.evaluate("document.querySelectorAll('#zoom [aria-selected=true]').length") == 1
 
-    # The next tab leaves the picture.
+    # Tab leaves the picture.
     browser.press("Tab")
     assert not browser.evaluate("document.activeElement.closest('#zoom') !== null")
 

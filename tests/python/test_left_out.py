@@ -1,4 +1,4 @@
-"""Files of other kinds beside those of a table: what is left out of it and told, and what never is."""
+"""Foreign files beside those of a table: files left out with a warning, and files that are an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    """Two ORC files in partitions, and what people leave beside them."""
+    """Two ORC files in partitions, and text files beside them."""
     folder = tmp_path / "sales"
     for part in (1, 2):
         (folder / f"p={part}").mkdir(parents=True)
@@ -57,7 +57,7 @@ def test_scan_leaves_them_out_with_a_warning(warehouse: Path) -> None:
     ]
     assert dataset.files == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # it is told once
+        warnings.simplefilter("error")  # warned about only once
         assert dataset.count() == dataset.num_rows == 200
         assert pickle.loads(pickle.dumps(dataset)).to_table(["id", "p"]).num_rows == 200
         assert sum(s.to_batches().read_all().num_rows for s in dataset.splits()) == 200
@@ -105,7 +105,7 @@ def test_convert_salvage_and_sql_leave_them_out(warehouse: Path, capsys: pytest.
     "name",
     [
         "p=1/part-1.orc",  # has the extension of a format
-        "p=1/part-00001",  # one of the series
+        "p=1/part-00001",  # in a numbered series
         "p=3/rows.csv",  # the only file of its partition
     ],
 )

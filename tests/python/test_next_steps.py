@@ -1,4 +1,4 @@
-"""Messages and their next steps: the command line prints them, docs/messages.md lists them."""
+"""The next steps of messages: the command line prints them, docs/messages.md lists them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Files to fail with."""
+    """Files that cause errors."""
     (tmp_path / "t").mkdir()
     cf.write(ROWS, tmp_path / "t" / "a.orc")
     cf.write(ROWS, tmp_path / "a.rc", serde="text")
@@ -82,5 +82,5 @@ def test_steps_name_existing_commands_and_options() -> None:
 
 
 def test_page_is_generated_from_the_steps() -> None:
-    """To write it again: python -c "from coldframe.cli.next_steps import page; print(page(), end='')"."""
+    """To regenerate it: python -c "from coldframe.cli.next_steps import page; print(page(), end='')"."""
     assert (DOCS / "messages.md").read_text(encoding="utf-8") == page()

@@ -1,4 +1,4 @@
-"""Directories that are tables, in an object store: what a small server speaks of S3 is enough for it."""
+"""Table directories in an object store, behind a small S3 server."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Options as formats declare them: what their defaults and their texts mean."""
+"""Options that formats declare: their defaults and their values as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ORC by what the user says: keys from a function, writes that count, lengths of text."""
+"""ORC options: key functions, valid writes, text lengths."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_only_valid_writes_are_read() -> None:
     base = cf.open(table / "base_0000001" / "bucket_00000").read().num_rows
     assert rows(acid_valid_write_ids=f"default.t:1:{largest}::") == base
     assert rows(acid_valid_write_ids=f"default.t:0:{largest}::") == 0
-    # Without the deletes of 3 and 4 and the inserts of 4, those of 2 are added.
+    # Without writes 3 and 4, only the inserts of write 2 are added.
     second = cf.open(table / "delta_0000002_0000002_0000" / "bucket_00000").read().num_rows
     assert rows(acid_valid_write_ids="default.t:4:3:3:4") == base + second
     with pytest.raises(ValueError, match="acid_valid_write_ids"):
@@ -95,7 +95,7 @@ def test_varchar_and_char_are_truncated_and_padded(tmp_path: Path) -> None:
 
 
 def declared(path: Path) -> list[dict[str, str]]:
-    """The columns of text with their lengths, as the file's footer has them."""
+    """The text columns with their lengths, from the file's footer."""
     return [
         {"name": column["path"], "type": f"{column['kind']}({column['maximum_length']})"}
         for column in cf.open(path).metadata["types"]
@@ -104,7 +104,7 @@ def declared(path: Path) -> list[dict[str, str]]:
 
 
 def test_bloom_filters_of_tinyint_by_the_cpp_writer_lose_no_rows(tmp_path: Path) -> None:
-    # It hashes the numbers after it has written their bytes over them.
+    # The C++ writer hashes the numbers after it has overwritten them with bytes.
     path = tmp_path / "tiny.orc"
     table = pa.table({"b": pa.array([-60, 5, -3, 100] * 4, pa.int8())})
     po.write_table(table, path, bloom_filter_columns=[0])
@@ -115,7 +115,7 @@ def test_bloom_filters_of_tinyint_by_the_cpp_writer_lose_no_rows(tmp_path: Path)
 
 
 def test_values_of_null_rows_are_damage(tmp_path: Path) -> None:
-    # The C++ writer stores values of a struct that is null in one that is not: all behind are of wrong rows.
+    # The C++ writer stores values of null structs in non-null ones: all later values get wrong rows.
     path, rows = tmp_path / "left.orc", 1000
     odd = pa.array([row % 2 == 0 for row in range(rows)])
     inner = pa.StructArray.from_arrays([pa.array(range(rows))], names=["v"], mask=odd)
@@ -124,7 +124,7 @@ def test_values_of_null_rows_are_damage(tmp_path: Path) -> None:
     file = cf.open(path)
     with pytest.raises(cf.CorruptFileError, match="found others"):
         file.read()
-    # The same where the reader seeks.
+    # Also after a seek.
     with pytest.raises(cf.CorruptFileError, match="found others"):
         file.read(filter=[("id", ">=", 300), ("id", "<", 500)])
     assert file.verify()["damage"]

@@ -1,4 +1,4 @@
-"""ORC: the numbers of rows as a column, whatever is left out of a scan."""
+"""ORC: row numbers as a column, also in scans that skip rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ORC files written here, read by pyarrow's C++ reader and here; files that pyarrow wrote, read here."""
+"""ORC files of coldframe, read by pyarrow and coldframe; files of pyarrow, read by coldframe."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 SMALL = st.integers(-3, 3)
-# Runs of every kind: equal, rising, narrow, narrow with some that are wide.
+# Runs of every kind: constant, rising, narrow, narrow with wide outliers.
 INTEGERS = (
     st.integers(-(2**63), 2**63 - 1)
     | SMALL
@@ -69,7 +69,7 @@ def tables(draw: Any, types: list[tuple[pa.DataType, Strategy]] = TYPES) -> pa.T
     arrays = []
     for of, values in draw(st.lists(st.sampled_from(types), min_size=1, max_size=4)):
         some = draw(st.lists(st.none() | values if draw(st.booleans()) else values, min_size=1, max_size=20))
-        # Repeated as they are, or each by itself: long runs, and periods
+        # Repeat each value, or the whole list: long runs, or periods
         column = [some[at % len(some)] for at in range(rows)]
         if draw(st.booleans()):
             column = sorted(column, key=lambda value: some.index(value) if value == value else 0)
@@ -96,7 +96,7 @@ def test_written_here_read_by_pyarrow_and_here(
     table: pa.Table, options: dict[str, Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "file.orc"
-    # In the last second before 1970 as C++ writes it: Java could not read some of these times.
+    # Times in the last second before 1970 as C++ writes them; Java could not read some of them.
     report = cf.write(table, path, format="orc", last_second="cpp", **options)
     assert report == {"rows": table.num_rows, "bytes": path.stat().st_size}
     for got in (po.read_table(path), cf.open(path).read()):
@@ -166,7 +166,7 @@ def test_the_second_before_1970(tmp_path: Path) -> None:
     ]
     path = tmp_path / "file.orc"
     table = pa.table({"at": pa.array(nanos, pa.timestamp("ns"))})
-    # Java, and Spark with it, fails for a file that has them.
+    # Java, and thus Spark, fails on a file with such times.
     with pytest.raises(ValueError, match=r'column "at": 1969-12-31 23:59:59\..*last_second'):
         cf.write(table, path, format="orc")
     cf.write(table, path, format="orc", last_second="cpp")

@@ -1,4 +1,4 @@
-"""What README and docs show is what happens; what they link to is there."""
+"""The code of README and docs gives the output that they show, and their links work."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_differing_output_fails(tmp_path: Path) -> None:
     assert not alike("5 rows", "50 rows")
 
 
-# What a page only shows, with its reason beside it. One more is a decision.
+# The number of blocks per page that do not run; each states its reason.
 NOT_RUN = {
     "README.md": 2,
     "adding-a-format.md": 3,
@@ -63,7 +63,7 @@ NOT_RUN = {
 
 
 def test_every_block_runs_or_is_listed() -> None:
-    """A block without a language, or in one that nobody runs, would look as if it had been tested."""
+    """A block without a language, or in an unknown one, would look tested without being so."""
     shown: dict[str, int] = {}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def test_every_block_runs_or_is_listed() -> None:
 
 
 def test_most_blocks_show_output() -> None:
-    """Code alone proves that nothing raises; what stands behind `#>` and commands is compared."""
+    """Code without output only shows that nothing raises; outputs after `#>` and commands are compared."""
     silent = []
     for page in PAGES:
         ran = [b for b in blocks(page) if b.not_run is None and not b.is_setup and b.language != "toml"]
@@ -96,7 +96,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """The places of a page that links can name, as GitHub and MkDocs make them of headings."""
+    """The anchors of a page, as GitHub and MkDocs derive them from headings."""
     names = set()
     for title in re.findall(
         r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE
@@ -113,7 +113,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in _LINK.findall(text):
         if re.match(r"[a-z]+:", link):
-            continue  # of another house
+            continue  # an external link
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name}: {link}"

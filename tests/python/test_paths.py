@@ -1,4 +1,4 @@
-"""What a path may be: any bytes that the file system takes, or a `file://` URL; and what it may not be."""
+"""Valid paths: any bytes that the file system accepts, or a `file://` URL; and invalid ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = pa.table({"n": pa.array(range(10), pa.int64())})
 
 @pytest.fixture
 def odd(tmp_path: Path) -> str:
-    """A path that is not UTF-8, with a file."""
+    """The path of a file, not in UTF-8."""
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe caf\xe9.red")
     cf.write(TABLE, path, format="redfile")
     assert os.listdir(os.fsencode(tmp_path)) == [b"\xff\xfe caf\xe9.red"]

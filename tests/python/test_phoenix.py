@@ -1,4 +1,4 @@
-"""Tables of Phoenix: its client made their cells and read their columns again (`tests/reference/phoenix`)."""
+"""Phoenix tables: its client wrote the cells and read the expected columns (`tests/reference/phoenix`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def opened(table: str, **more: Any) -> cf.File:
 
 
 def json_form(value: Any, of: pa.DataType) -> Any:
-    """A value as the Java program writes it: see its `json`."""
+    """A value as the method `json` of the Java program writes it."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, bytes):
@@ -84,7 +84,7 @@ def test_columns_and_rows_are_chosen() -> None:
     some = opened("ORDERS").read(["NUMBER", "Comment"], filter=[("REGION", "=", "DE")])
     keep = [row for row in whole.to_pylist() if row["REGION"] == "DE"]
     assert some.to_pylist() == [{"NUMBER": row["NUMBER"], "Comment": row["Comment"]} for row in keep]
-    # A column that is called `row` is not the row key of HBase.
+    # A column named `row` is not HBase's row key.
     renamed = statement("ORDERS").replace("number", '"row"')
     file = cf.open(ROOT, table="ORDERS", phoenix=renamed)
     assert file.read(filter=[("row", "=", 17)])["row"].to_pylist() == [17]

@@ -1,4 +1,4 @@
-"""Partitioned writes end whole or not at all: where two meet, and where one is killed."""
+"""Partitioned writes are atomic, also if two meet or one is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER = pa.table({"id": range(1000, 1100), "dt": [f"2014-01-0{3 + i // 25}" for 
 
 @pytest.fixture(params=["rename", "by file", "empty folder"])
 def place(request: Any, tmp_path: Path) -> dict[str, Any]:
-    """Where to write: a folder that a rename shows, one that is filled file by file, one that is there."""
+    """A destination: published by one rename, file by file, or into an existing folder."""
     if request.param == "by file":
         local = pytest.importorskip("fsspec").filesystem("file")
         return {"dest": str(tmp_path / "t"), "filesystem": local}
@@ -40,7 +40,7 @@ def ids(tmp_path: Path) -> list[int]:
 def test_loser_of_a_race_deletes_nothing(place: dict[str, Any], tmp_path: Path) -> None:
     def batches() -> Iterator[Any]:
         yield from ROWS.to_batches()
-        written(place, OTHER)  # who comes first, when all rows of the other are on their way
+        written(place, OTHER)  # this write ends first, after all rows of the other were sent
 
     with pytest.raises(FileExistsError):
         written(place, pa.RecordBatchReader.from_batches(ROWS.schema, batches()))
@@ -107,7 +107,7 @@ def test_write_finishes_a_killed_publication(tmp_path: Path, published: int) -> 
 
 
 def test_write_ignores_files_staged_by_a_killed_write(tmp_path: Path) -> None:
-    """Its own staged files are nobody's, and hide from readers."""
+    """Readers ignore its leftover staged files."""
     (tmp_path / "t" / "_coldframe-0123" / "dt=x").mkdir(parents=True)
     (tmp_path / "t" / "_coldframe-0123" / "dt=x" / "part-0.orc").write_bytes(b"half")
     written({"dest": tmp_path / "t"}, ROWS)

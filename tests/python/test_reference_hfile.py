@@ -1,6 +1,6 @@
-"""What is written here, HBase and hudi-io read: the same cells, found by index and bloom filter as well.
+"""HBase and hudi-io read the HFiles of coldframe: the same cells, also by index and bloom filter.
 
-They run in a small program under `tests/reference/hfile`, which needs Java and, to be built once, Maven.
+They run in a program of `tests/reference/hfile`, which needs Java and, for the first build, Maven.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def java(command: str, reader: str, path: Path) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Text of the program is base64."""
+    """Decodes the base64 text of the program."""
     if isinstance(value, str):
         return base64.b64decode(value)
     if isinstance(value, list):
@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
 
 
 def cells(rows: int) -> pa.Table:
-    """Several columns and versions a row, all types, tags and sequence ids."""
+    """Several columns and versions per row, all types, tags and sequence ids."""
     dice = random.Random(4)
     made = []
     for i in range(rows):

@@ -1,4 +1,4 @@
-"""The migration's report as people see it, hear it and steer it; also at 100 tables and 10,000 files."""
+"""The migration report in a browser: display, accessibility, keyboard; also with 10,000 files."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_problems_come_first_and_lead_to_their_table(browser: Browser, pages: di
     assert shown(browser, 0)[:4] == [*names, "sales.table_000"]
     browser.evaluate("document.querySelector('.wrong li > a').focus()")
     browser.press("Enter")
-    for _ in range(200):  # the page is on its way
+    for _ in range(200):  # the page is still loading
         with contextlib.suppress(AssertionError):
             if browser.evaluate("document.querySelector('h1')?.textContent") == "sales.table_036":
                 break
@@ -126,7 +126,7 @@ def test_tables_are_sorted_and_filtered_by_keys_alone(browser: Browser, pages: d
     assert shown(browser, 0) == ["sales.table_036", "sales.table_038"] + [
         f"sales.table_{at:03d}" for at in (30, 31, 32, 33, 34, 35, 37, 39)
     ]
-    browser.press("Tab", "Space")  # with problems only
+    browser.press("Tab", "Space")  # show only tables with problems
     assert shown(browser, 0) == ["sales.table_036", "sales.table_038"]
     browser.press("Space")
     browser.evaluate("document.querySelectorAll('th button')[0].focus()")

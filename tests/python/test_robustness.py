@@ -1,4 +1,4 @@
-"""Whatever happens to a file's bytes, reading it gives rows or one of the package's errors."""
+"""Reading a file with any damage gives rows or one of the package's errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = [case for case in cases(RCFILES / "MANIFEST.json") if case.path.stat().s
 
 
 def outcome(data: bytes, options: dict[str, object], on_error: str = "raise") -> pa.Table | None:
-    """The rows, checked to be valid Arrow; None for an error of the package's own."""
+    """The rows, checked to be valid Arrow; None for an error of the package."""
     try:
         table = cf.open(data, **options).read(on_error=on_error)
     except cf.ColdframeError as error:
@@ -32,7 +32,7 @@ def test_cut_at_every_byte(case: object) -> None:
     assert whole is not None
     for length in range(len(data)):
         table = outcome(data[:length], options)
-        # A cut at the end of a row group leaves a shorter file that is whole.
+        # A cut at the end of a row group leaves a valid, shorter file.
         assert table is None or table.equals(whole.slice(0, table.num_rows)), length
         rescued = outcome(data[:length], options, "skip")
         assert rescued is None or rescued.equals(whole.slice(0, rescued.num_rows)), length
@@ -64,7 +64,7 @@ def test_other_calls_on_a_damaged_file(case: object) -> None:
             continue
         try:
             assert file.verify().keys() >= {"rows", "units", "damage"}
-        except cf.SchemaError as error:  # a date that damage has moved beyond what nanoseconds can say
+        except cf.SchemaError as error:  # damage moved a date out of the range of nanoseconds
             assert "timestamp_unit" in str(error)
         for look in (
             lambda f: f.metadata,

@@ -1,4 +1,4 @@
-"""The check that Python stands as the house is drawn: what it has to see, and what it must not."""
+"""The check of Python's layers: faults that it must report, and code that it must accept."""
 
 import importlib.util
 from pathlib import Path
@@ -16,7 +16,7 @@ PIPELINE = "python/coldframe/pipeline/"
 
 
 def faults(root, files):
-    """What is wrong with a tree of these files, without the exceptions that it has no need of."""
+    """The faults in a tree of these files, except reports of needless exceptions."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

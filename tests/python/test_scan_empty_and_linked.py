@@ -1,4 +1,4 @@
-"""Empty files and folders hold no rows, and folders that links lead to hold theirs."""
+"""Scans skip empty files and folders, and follow links to folders."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def test_linked_folders_are_followed(tree: Path, tmp_path: Path) -> None:
 
 
 def test_circular_links_end(tree: Path, tmp_path: Path) -> None:
-    """To the root itself, to a folder above it, and to and fro between two."""
+    """Links to the root, to a parent folder, and between two folders."""
     (tree / "dt=2020-01-01" / "back").symlink_to(tree)
     assert ids(tree) == list(range(200))
     part(tmp_path / "other" / "dt=2020-01-03" / "000000_0", 200)
     (tmp_path / "other" / "dt=2020-01-03" / "x").symlink_to(tree / "dt=2020-01-02")
     (tree / "dt=2020-01-02" / "y").symlink_to(tmp_path / "other" / "dt=2020-01-03")
-    # Both folders hold the other: from each, its rows are found once.
+    # The folders link to each other: a scan from either reads each row once.
     assert ids(tree / "dt=2020-01-02") == list(range(100, 300))
     assert ids(tmp_path / "other" / "dt=2020-01-03") == list(range(100, 300))

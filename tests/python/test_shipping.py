@@ -1,4 +1,4 @@
-"""What is shipped: the wheel, where one was built, and what its recipe rests on."""
+"""The wheel, if one was built, and the settings of its build."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHEELS = sorted((ROOT / "dist").glob("coldframe-*.whl"))
 
 
 def script(name: str) -> ModuleType:
-    """A program of packaging/, which is no package."""
+    """A script of packaging/, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -49,7 +49,7 @@ def test_python_versions_agree() -> None:
     assert cargo["workspace"]["dependencies"]["pyo3"]["features"] == ["abi3-py310"]
     tried = script("smoke").VERSIONS
     assert tried == [(3, minor) for minor in range(10, 15)]
-    # What `migrate` was tried with, not the newest alone: the data source asks for more by itself.
+    # The oldest version that `migrate` was tested with; the data source checks for a newer one itself.
     assert "pyspark>=3.3" in project["project"]["optional-dependencies"]["spark"]
     packages = {path.name for path in (ROOT / "python").iterdir() if (path / "__init__.py").exists()}
     assert set(project["tool"]["maturin"]["python-packages"]) == packages
@@ -86,7 +86,7 @@ def test_compiled_crates_have_allowed_licences() -> None:
 
 
 def test_needed_symbols_are_listed() -> None:
-    """Python itself, which is linked on this machine, is no library of an old one."""
+    """Python itself was linked on this machine, and needs symbols of its glibc."""
     pytest.importorskip("elftools")
     symbols = script("symbols")
     symbols_needed = list(symbols.needed(Path(sys.executable).resolve().read_bytes()))

@@ -1,5 +1,5 @@
-"""What stores answer when something is wrong, from a small server that says it: an error that names the URL
-and the reason, holds no secret, and comes in time.
+"""Failing stores, simulated by a small server: the error names the URL and the reason, has no secret, and
+comes in time.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_refusal_is_reported(bucket: Bucket, verb: str, code: str) -> None:
     assert time.monotonic() - started < 10
     text = str(caught.value)
     assert "s3://data/t" in text, text
-    # An answer to HEAD has a number only.
+    # An answer to HEAD has only a status.
     assert code in text or (status >= 500 and str(status) in text), text
     assert SECRET not in text
     assert "AKIAEXAMPLE" not in text
@@ -114,7 +114,7 @@ def test_server_stalls_within_a_body(bucket: Bucket) -> None:
 
 
 def test_broken_body_is_resumed(bucket: Bucket) -> None:
-    """Behind the last byte, under the same etag."""
+    """The read resumes after the last byte, with the same etag."""
     file = cf.open(URL, storage_options=bucket.options)
     broken = 0
 
@@ -165,7 +165,7 @@ def test_server_dies_within_a_body(bucket: Bucket) -> None:
 
 
 class TestListings:
-    """What changes between a listing and the reading of what it lists."""
+    """Files that change between a listing and their read."""
 
     def filled(self, bucket: Bucket) -> cf.Dataset:
         whole = bucket.objects["t/a.orc"]
@@ -204,7 +204,7 @@ class TestListings:
 
 
 def test_listing_takes_one_request_per_page(bucket: Bucket) -> None:
-    """Of 100,000 objects, all but the first without any for themselves."""
+    """100,000 objects need no other requests, except for the first object."""
     body = bucket.objects.pop("t/a.orc")
     for number in range(100_000):
         bucket.objects[f"t/dt={number // 1000:03}/{number:06}.orc"] = body
@@ -213,11 +213,11 @@ def test_listing_takes_one_request_per_page(bucket: Bucket) -> None:
     assert len(dataset.files) == 100_000
     pages = [url for url in bucket.asked if "list-type=2" in url]
     assert len(pages) <= 105
-    assert len(bucket.asked) - len(pages) <= 5, "what the first file is, and its columns"
+    assert len(bucket.asked) - len(pages) <= 5, "the format and the columns of the first file"
 
 
 class TestMixtures:
-    """A file that is replaced while it is read, where there are no etags or no conditions."""
+    """A file that is replaced during a read, in stores without etags or conditions."""
 
     OLD, NEW = bytes([1]) * 300_000, bytes([2]) * 300_000
 
@@ -277,7 +277,7 @@ class TestMixtures:
 
 
 class TestBusyServers:
-    """A server that says that it is busy is waited for."""
+    """Requests to a busy server are retried."""
 
     def busy(self, bucket: Bucket, times: int, headers: dict[str, str]) -> None:
         left = times
@@ -299,7 +299,7 @@ class TestBusyServers:
         return {**options, **more}
 
     def test_burst_of_refusals_is_retried(self, bucket: Bucket) -> None:
-        """More refusals than the client's own tries, which end within a second or two."""
+        """More refusals than the client's own retries, which last a second or two."""
         store = open_store(URL, self.options(bucket))
         file = store.open()
         self.busy(bucket, 14, {"Retry-After": "0"})

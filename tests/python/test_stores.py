@@ -1,4 +1,4 @@
-"""Every verb on real servers: what works on a local directory works there, and what fails says why."""
+"""Every function on real servers: it works as on a local directory, or the error gives the reason."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ TABLE = pa.table(
     {
         "n": range(ROWS),
         "s": [f"text {i % 1000}" for i in range(ROWS)],
-        "r": [NUMBERS.random() for _ in range(ROWS)],  # which no codec makes smaller
+        "r": [NUMBERS.random() for _ in range(ROWS)],  # incompressible
     }
 )
 SMALL = pa.table({"n": pa.array(range(10), pa.int64())})
 
 
 class Place:
-    """Somewhere to write to, and its options."""
+    """A destination and its options."""
 
     def __init__(self, url: str, options: dict[str, str], server: Any) -> None:
         self.url = url
@@ -75,7 +75,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def make(place: Place, name: str, table: pa.Table = SMALL, format: str = "orc") -> str:
-    """Writes a file below a place."""
+    """Writes a file to a destination."""
     url = f"{place.url}/{name}"
     if "://" not in url:
         Path(url).parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def test_what_is_written_is_read(place: Place) -> None:
     file = cf.open(url, storage_options=place.options)
     assert same(file.read(), TABLE)
     assert same(file.read(["n"], filter="n < 5"), TABLE.select(["n"]).slice(0, 5))
-    # Replaced, and nothing of the writing is left beside it.
+    # Overwriting leaves no temporary file.
     make(place, "a.orc", SMALL)
     assert cf.open(url, storage_options=place.options).read().num_rows == 10
     store = open_store(place.url, place.options)
@@ -97,7 +97,7 @@ def test_what_is_written_is_read(place: Place) -> None:
 
 
 def test_a_tree_is_scanned_by_its_names(place: Place) -> None:
-    """Hive escapes what a name may not have: `%2F` is in the name, and a slash in the value."""
+    """Hive escapes characters in names: `%2F` in the name is a slash in the value."""
     for region in ("asia%2Fpacific", "eu", "__HIVE_DEFAULT_PARTITION__"):
         make(place, f"t/region={region}/000000_0.orc")
     make(place, "t/_staging/x.orc")
@@ -219,7 +219,7 @@ def test_forked_process_opens_new_connections(place: Place) -> None:
 
 
 class TestS3:
-    """What an S3 refuses."""
+    """Errors of S3."""
 
     def test_names_of_options(self, s3: S3) -> None:
         open_store("s3://data/names", s3.options).put("x", b"1", mode="over")
@@ -306,7 +306,7 @@ class TestS3:
 
 
 class TestHdfs:
-    """What happens to an HDFS."""
+    """Settings and failures of HDFS."""
 
     def test_settings_of_the_environment(self, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HADOOP_CONF_DIR", hdfs.conf)
@@ -328,7 +328,7 @@ class TestHdfs:
 
     @pytest.mark.parametrize("size", [1000, 1 << 20, (1 << 20) + 1000, 3 << 20])
     def test_a_file_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path, size: int) -> None:
-        """Its last block is not counted: it would be read as if that were not there."""
+        """Listings omit its last block: a read would silently lose it."""
         (tmp_path / "bytes").write_bytes(bytes(range(256)) * (size // 256 + 1))
         hdfs.send(f"write /open/{size} {tmp_path}/bytes {size}")
         store = open_store(f"{hdfs.url}/open", hdfs.options)
@@ -344,7 +344,7 @@ class TestHdfs:
             assert file.identity[0] == size
             assert file.read(0, size) == content
             assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
-        # In another process, which knows what this one saw.
+        # Also in another process that got the listed identity.
         assert visible.open(str(size), file.identity).read(0, 10) == content[:10]
         with pytest.raises(OSError, match="was changed"):
             visible.open(str(size), (size + 1, *file.identity[1:]))
@@ -353,7 +353,7 @@ class TestHdfs:
         assert store.open(str(size)).read(0, size) == content
 
     def test_a_table_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path) -> None:
-        """What its writer has flushed is read where that is asked for; a migration takes none of it."""
+        """Flushed rows are read on request; a migration refuses the table."""
         cf.write(TABLE, tmp_path / "x.rc", format="rcfile")
         hdfs.send(f"write /growing/t/x.rc {tmp_path}/x.rc {(tmp_path / 'x.rc').stat().st_size}")
         url = f"{hdfs.url}/growing"
@@ -371,7 +371,7 @@ class TestHdfs:
         hdfs.send("close")
 
     def test_a_log_of_hbase_that_was_not_closed(self, hdfs: Hdfs) -> None:
-        """A listing has it without its last block: with no bytes at all, most often."""
+        """A listing omits its last block, so that it often looks empty."""
         root = Path(__file__).parents[1] / "data/hbase/files/orders"
         (log,) = [entry for entry in root.glob("WALs/*/*") if entry.is_file()]
         store = open_store(f"{hdfs.url}/hbase", hdfs.options)
@@ -437,7 +437,7 @@ class TestHdfs:
 
     @pytest.mark.parametrize("megabytes", [0.1, 3.5])
     def test_write_after_a_datanode_dies(self, hdfs: Hdfs, megabytes: float) -> None:
-        """The NameNode names it for new blocks until it has missed it for minutes; a block is 1 MiB here."""
+        """The NameNode offers the dead node for new blocks for some minutes; a block is 1 MiB here."""
         store = open_store(f"{hdfs.url}/beside-{megabytes}", hdfs.options)
         content = random.Random(21).randbytes(int(megabytes * (1 << 20)))
         begun = store.create("begun")
@@ -473,7 +473,7 @@ class TestHdfs:
 
 
 class Silent(http.server.BaseHTTPRequestHandler):
-    """Takes requests and says nothing."""
+    """Accepts requests and never answers."""
 
     def do_GET(self) -> None:
         time.sleep(30)
@@ -481,7 +481,7 @@ class Silent(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 def test_silent_server_times_out() -> None:

@@ -1,4 +1,4 @@
-"""What a report of `verify` rests on: no format claims checksums that its files do not have."""
+"""The evidence in reports of `verify`: no format claims checksums that its files lack."""
 
 from __future__ import annotations
 

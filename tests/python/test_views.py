@@ -1,4 +1,4 @@
-"""`strings="view"` changes how strings lie in memory, and no value, whatever the file, filter or consumer."""
+"""`strings="view"` changes the memory layout of strings, but no value, for any file, filter and consumer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coldframe import _coldframe
 
 FIXTURES = [case for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for case in cases(manifest)]
 FILTERS = 6
-# Of larger files the values are compared as Python objects too slowly.
+# Comparing larger files as Python objects is too slow.
 MAX_ROWS = 5000
 
 VALUES = [
@@ -33,7 +33,7 @@ VALUES = [
 
 
 def values(table: pa.Table) -> str:
-    """The rows as text, in which NaN equals itself."""
+    """The rows as text, so that NaN equals itself."""
     return repr([column.to_pylist() for column in table.columns])
 
 
@@ -54,7 +54,7 @@ def test_fixture(case: Case, tmp_path: Path) -> None:
             plain = cf.open(source, **case.options)
             full = plain.read()
         except cf.ColdframeError:
-            continue  # what cannot be read whole is another test's
+            continue  # other tests cover files that cannot be read completely
         if not 0 < full.num_rows <= MAX_ROWS:
             continue
         views = cf.open(source, **case.options, strings="view")
@@ -68,7 +68,7 @@ def test_fixture(case: Case, tmp_path: Path) -> None:
 
 @pytest.fixture
 def strings() -> pa.Table:
-    """Direct strings and few distinct ones, binary, and strings inside others."""
+    """Direct and dictionary strings, binary, and nested strings."""
     rows = 3000
     column = pa.array(
         [None if word is None else f"{word} {i}" for i in range(rows) for word in [VALUES[i % 7]]]
@@ -128,7 +128,7 @@ def test_filters(path: str, filter: Any) -> None:
 def test_few_rows_pin_no_blocks(path: str) -> None:
     (batch,) = cf.open(path, strings="view").to_batches(["id", "text", "bytes"], filter="id = 18")
     assert batch.num_rows == 1
-    # A bit for null, a view and the value's bytes; not those of the 3000 others.
+    # A null bit, a view and the bytes of the value, not those of the 3000 others.
     assert batch.get_total_buffer_size() < 1000
 
 

@@ -1,4 +1,4 @@
-"""What is written is read again, equal."""
+"""Written tables read back equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-# What text cells keep: delimiters and escapes are another matter, which the format's own tests treat.
+# Values that text cells keep; the format's tests cover delimiters and escapes.
 TEXT = st.text(
     st.characters(min_codepoint=32, exclude_characters="\\", exclude_categories=["Cs"]), max_size=20
 )
