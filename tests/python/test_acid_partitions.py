@@ -63,7 +63,7 @@ def test_scan_reads_live_rows_of_all_partitions(table: Path) -> None:
 @pytest.mark.parametrize(
     "entry", json.loads((DATA / "MANIFEST.json").read_text()), ids=lambda entry: entry["truth"]
 )
-def test_each_partition_is_what_hive_reads(entry: dict[str, Any], tmp_path: Path) -> None:
+def test_each_partition_matches_hive(entry: dict[str, Any], tmp_path: Path) -> None:
     for partition in ("p=1/q=a", "p=2/q=b%20c"):
         shutil.copytree(DATA / entry["file"], tmp_path / partition)
     truth = pq.read_table(DATA / entry["truth"])

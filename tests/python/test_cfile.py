@@ -69,7 +69,7 @@ def test_lookup_of_dates_outside_pythons_range(tmp_path: Path) -> None:
     assert cf.open(path).lookup(instants[1]).column("ordinal").to_pylist() == [1]
 
 
-def test_a_lookup_finds_what_the_filter_finds(tmp_path: Path) -> None:
+def test_lookup_matches_the_filter(tmp_path: Path) -> None:
     path = tmp_path / "floats.cfile"
     cf.write(pa.table({"f": [0.0, -0.0, float("nan"), 1.5]}), path, format="cfile")
     file = cf.open(path, ordinal=True)

@@ -128,7 +128,7 @@ def test_offsets_may_be_hexadecimal(warehouse: Path, capsys: pytest.CaptureFixtu
     assert "expected a number such as 4139 or 0x102b, found 'here'" in capsys.readouterr().err
 
 
-def test_columns_that_do_not_fit_are_left_out_in_the_middle() -> None:
+def test_wide_tables_leave_out_columns_in_the_middle() -> None:
     assert grid.fitting([5] * 4, 100) == [0, 1, 2, 3]
     assert grid.fitting([10] * 17, 100) == [0, 1, 2, 3, 14, 15, 16]
     assert grid.fitting([500, 5, 5], 60) == [0, 1, 2]  # a long value is folded and displaces no column

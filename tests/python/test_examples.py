@@ -48,5 +48,5 @@ def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert "the same 3078 rows" in seen
 
 
-def test_there_are_notebooks() -> None:
+def test_notebooks_exist() -> None:
     assert NOTEBOOKS

@@ -39,7 +39,7 @@ def test_a_directory_is_recognised() -> None:
         latest(snapshot="lost")
 
 
-def test_what_logs_hold_is_counted() -> None:
+def test_contents_of_logs_are_counted() -> None:
     flushed = cf.open(ROOT, as_of=AS_OF, wal=False)
     left = flushed.metadata["wal"]
     assert (left["read"], len(left["logs"])) == (False, 1)

@@ -28,7 +28,7 @@ def nights(estate: HiveEstate) -> None:
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
-def test_no_zone_shifts_them(
+def test_machine_zone_shifts_no_partition(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path, zone: str
 ) -> None:
     nights(hive_estate)

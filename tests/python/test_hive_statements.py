@@ -57,7 +57,7 @@ CREATE TABLE h (k string) STORED BY 'org.apache.hadoop.hive.hbase.HBaseStorageHa
 """
 
 
-def test_what_show_create_table_prints() -> None:
+def test_output_of_show_create_table() -> None:
     made = parse_statements(SHOWN, "x.hql")
     table = made.tables["sales", "orders"]
     storage = table.storage

@@ -310,7 +310,7 @@ def test_files_that_were_copied_to_a_store(sales: str, hive_estate: HiveEstate, 
         server.stop()
 
 
-def test_engines_read_it(sales: str) -> None:
+def test_engines_read_the_table(sales: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     connection = duckdb.connect()
     connection.register("data", cf.hive_table(sales).to_dataset())

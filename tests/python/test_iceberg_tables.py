@@ -283,7 +283,7 @@ def rows_that_pass(whole, filter):
     )
 
 
-def test_consumers_take_it(made):
+def test_consumers_read_the_table(made):
     import duckdb
     import polars as pl
 

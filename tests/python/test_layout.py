@@ -245,7 +245,7 @@ def hudi_table(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["kudu", "hbase", "hbase folder", "acid", "hudi"])
-def test_a_table_of_many_files_has_one_page_with_its_bytes_and_its_damage(kind: str, tmp_path: Path) -> None:
+def test_table_of_many_files_has_one_page(kind: str, tmp_path: Path) -> None:
     whole = tmp_path / "table"
     if kind == "hudi":
         hudi_table(tmp_path).rename(whole)

@@ -120,7 +120,7 @@ def table() -> pa.Table:
 
 
 @pytest.mark.parametrize("codec", ["none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli"])
-def test_java_reads_what_is_written_here(table: pa.Table, codec: str, tmp_path: Path) -> None:
+def test_java_reads_coldframe_files(table: pa.Table, codec: str, tmp_path: Path) -> None:
     path = tmp_path / "file.orc"
     if codec != "zlib":
         # One codec covers all rows; the others compress a quarter of them, in two stripes.
@@ -188,7 +188,7 @@ def test_files_are_about_as_large_as_javas(table: pa.Table, codec: str, tmp_path
     assert ratio < 1.02, ratio
 
 
-def test_varchar_and_char_are_stored_as_java_stores_them(tmp_path: Path) -> None:
+def test_varchar_and_char_are_stored_as_by_java(tmp_path: Path) -> None:
     ours, javas = tmp_path / "ours.orc", tmp_path / "javas.orc"
     texts = [*TEXTS, None, "Grüße, Welt", "日本語の文字列", "🦀🦀🦀🦀🦀🦀", "blanks   ", "a"] * 50
     table = pa.table({"v": texts, "c": texts, "s": [{"c": text} for text in texts]})

@@ -92,7 +92,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(table=tables(), options=OPTIONS)
-def test_written_here_read_by_pyarrow_and_here(
+def test_coldframe_files_in_pyarrow_and_coldframe(
     table: pa.Table, options: dict[str, Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "file.orc"
@@ -119,7 +119,7 @@ PYARROW = [
     version=st.sampled_from(["0.11", "0.12"]),
     threshold=st.sampled_from([0.0, 1.0]),
 )
-def test_written_by_pyarrow_read_here(
+def test_pyarrow_files_in_coldframe(
     table: pa.Table, codec: str, stride: int, version: str, threshold: float, tmp_path: Path
 ) -> None:
     path = tmp_path / "file.orc"
@@ -174,7 +174,7 @@ def test_the_second_before_1970(tmp_path: Path) -> None:
         assert got["at"].cast(pa.int64()).to_pylist() == nanos
 
 
-def test_statistics_and_filters_find_what_is_there(tmp_path: Path) -> None:
+def test_statistics_and_filters_find_stored_values(tmp_path: Path) -> None:
     rows = 30_000
     table = pa.table(
         {

@@ -190,7 +190,7 @@ def assert_hive_reads(spark: Executor, folder: Path, serde: str, want: pa.Table)
         ("lz4", "SEQ6"),
     ],
 )
-def test_hive_reads_what_we_write(
+def test_hive_reads_coldframe_files(
     spark: Executor, tmp_path: Path, serde: str, codec: str, header: str
 ) -> None:
     table = rows()
@@ -229,7 +229,7 @@ def test_hive_reads_many_large_row_groups(spark: Executor, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("serde", sorted(SERDES))
 @pytest.mark.parametrize("codec", ["none", "zlib", "gzip", "snappy", "lz4"])
-def test_we_read_what_hive_writes(spark: Executor, tmp_path: Path, serde: str, codec: str) -> None:
+def test_coldframe_reads_hive_files(spark: Executor, tmp_path: Path, serde: str, codec: str) -> None:
     table = rows()
     at = table.schema.get_field_index("at")
     instants = table.column(at).cast(pa.timestamp("us", "UTC"))

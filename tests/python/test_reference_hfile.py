@@ -100,7 +100,7 @@ def cells(rows: int) -> pa.Table:
     ],
     ids=lambda options: "-".join(str(v) for v in options.values()) or "default",
 )
-def test_hbase_reads_what_we_write(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_hbase_reads_coldframe_files(tmp_path: Path, options: dict[str, Any]) -> None:
     table = cells(2500)
     path = tmp_path / "file.hfile"
     cf.write(table, path, format="hfile", **options)
@@ -128,7 +128,7 @@ def test_hbase_reads_what_we_write(tmp_path: Path, options: dict[str, Any]) -> N
     ids=["default", "gz", "null"],
 )
 @pytest.mark.parametrize("reader", ["hudi", "hbase"])
-def test_hudi_reads_what_we_write(tmp_path: Path, options: dict[str, Any], reader: str) -> None:
+def test_hudi_reads_coldframe_files(tmp_path: Path, options: dict[str, Any], reader: str) -> None:
     keys = sorted(f"süd/{n * 7919 % 100_003:06d}" for n in range(3000))
     values = [f"{key} and its value".encode() * (i % 4) for i, key in enumerate(keys)]
     table = pa.table({"key": pa.array(keys), "value": pa.array(values, pa.binary())})

@@ -83,7 +83,7 @@ def make(place: Place, name: str, table: pa.Table = SMALL, format: str = "orc") 
     return url
 
 
-def test_what_is_written_is_read(place: Place) -> None:
+def test_written_files_are_read(place: Place) -> None:
     url = make(place, "a.orc", TABLE)
     assert cf.detect(url, storage_options=place.options) == "orc"
     file = cf.open(url, storage_options=place.options)
@@ -253,7 +253,7 @@ class TestS3:
         with pytest.raises(ValueError, match="nobody"):
             open_store("s3://data/env", {"profile": "nobody"})
 
-    def test_credentials_that_are_wrong(self, s3: S3) -> None:
+    def test_wrong_credentials(self, s3: S3) -> None:
         wrong = {**s3.options, "secret_access_key": "not-the-secret"}
         for ask in (
             lambda: cf.open("s3://data/x.orc", storage_options=wrong),
@@ -264,13 +264,13 @@ class TestS3:
                 ask()
             assert "not-the-secret" not in str(caught.value)
 
-    def test_a_bucket_that_is_not_there(self, s3: S3) -> None:
+    def test_missing_bucket(self, s3: S3) -> None:
         with pytest.raises(cf.NotFoundError, match="s3://nobodys/x"):
             cf.open("s3://nobodys/x", storage_options=s3.options)
         with pytest.raises((cf.NotFoundError, OSError), match="s3://nobodys/x"):
             cf.write(SMALL, "s3://nobodys/x.orc", format="orc", storage_options=s3.options)
 
-    def test_options_that_are_misspelt(self, s3: S3) -> None:
+    def test_misspelt_options(self, s3: S3) -> None:
         with pytest.raises(ValueError, match="acess_key_id"):
             cf.open("s3://data/x", storage_options={**s3.options, "acess_key_id": "x"})
 
@@ -282,7 +282,7 @@ class TestS3:
         texts += [repr(file._arguments), repr(open_store(url, s3.options))]
         assert all(s3.SECRET not in text for text in texts)
 
-    def test_marks_of_folders_are_no_files(self, s3: S3) -> None:
+    def test_folder_markers_are_no_files(self, s3: S3) -> None:
         store = open_store("s3://data/marked", s3.options)
         store.put("t/k=1/a.orc", b"x")
         store.put("t/k=1_$folder$", b"")

@@ -91,7 +91,7 @@ def test_text_round_trip(data: tuple[str, pa.Table], options: dict[str, Any], tm
     round_trip(*data, tmp_path, "text", **options)
 
 
-def test_what_can_be_written(tmp_path: Path) -> None:
+def test_writable_input(tmp_path: Path) -> None:
     rows = pa.table({"x": pa.array([1, 2, 3], pa.int64())})
     path = tmp_path / "x.rc"
 
