@@ -82,14 +82,14 @@ def _below(steps: tuple[str, ...], values: Any) -> Iterator[Column]:
 
 def tests(full: Any, dice: random.Random, count: int) -> Iterator[Test]:
     """Random filters on a table."""
-    there = columns(full)
-    if not there:
+    candidates = columns(full)
+    if not candidates:
         return
     # Every column is used.
-    dice.shuffle(there)
+    dice.shuffle(candidates)
     for at in range(count):
-        column = there[at % len(there)]
-        made = dice.choice(_KINDS)(column, there, dice)
+        column = candidates[at % len(candidates)]
+        made = dice.choice(_KINDS)(column, candidates, dice)
         if made is not None:
             yield made
 
@@ -149,17 +149,17 @@ def _comparison(field: Any, op: str, value: Any) -> Any:
     }[op]
 
 
-def _list(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _list(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     made = _compared(column, dice)
     return None if made is None else Test([made[0]], column.path, made[1])
 
 
-def _lists(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _lists(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     """A disjunction of conjunctions."""
     whole, meaning = [], None
     for _ in range(dice.randrange(1, 4)):
         some, both = [], None
-        for operand in (column, *dice.sample(there, min(len(there), dice.randrange(2)))):
+        for operand in (column, *dice.sample(others, min(len(others), dice.randrange(2)))):
             made = _compared(operand, dice)
             if made is not None:
                 some.append(made[0])
@@ -175,7 +175,7 @@ def _set(column: Column, dice: random.Random) -> list[Any]:
     return [value for value in literals if value is not None]
 
 
-def _among(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _among(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     values = _set(column, dice)
     if not values:
         return None
@@ -193,7 +193,7 @@ def _array(values: list[Any], column: Column) -> Any:
     return pa.concat_arrays([pa.repeat(value, 1) for value in values]).cast(column.values.type)
 
 
-def _expression_set(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _expression_set(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     values = _set(column, dice)
     if not values:
         return None
@@ -203,25 +203,25 @@ def _expression_set(column: Column, there: list[Column], dice: random.Random) ->
     return Test(within, column.path, within)
 
 
-def _null(column: Column, there: list[Column], dice: random.Random) -> Test:
+def _null(column: Column, others: list[Column], dice: random.Random) -> Test:
     if dice.random() < 0.5:
         return Test([(column.path, "is null")], column.path, column.field.is_null())
     return Test(f"{_quoted(column)} is not null", column.path, column.field.is_valid())
 
 
-def _expression(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _expression(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     """A pyarrow expression that goes to the core as Substrait."""
     made = _compared(column, dice)
     if made is None:
         return None
     meaning = made[1]
-    other = _compared(dice.choice(there), dice)
+    other = _compared(dice.choice(others), dice)
     if other is not None and dice.random() < 0.5:
         meaning = meaning & other[1] if dice.random() < 0.5 else meaning | ~other[1]
     return Test(meaning, column.path, meaning)
 
 
-def _residual(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _residual(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     """A pyarrow expression without a Substrait form: pyarrow evaluates it on the rows."""
     made = _compared(column, dice)
     if made is None:
@@ -230,7 +230,7 @@ def _residual(column: Column, there: list[Column], dice: random.Random) -> Test 
     return Test(meaning, column.path, meaning)
 
 
-def _negated(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _negated(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     """A negated condition in SQL, if SQL can write its values."""
     value = _literal(column, dice)
     text = None if value is None else _sql(value)
@@ -244,7 +244,7 @@ def _negated(column: Column, there: list[Column], dice: random.Random) -> Test |
     return Test(f"not ({_quoted(column)} {sign} {text})", column.path, ~meaning)
 
 
-def _like(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _like(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     if not pa.types.is_string(column.values.type):
         return None
     value = _literal(column, dice)

@@ -81,7 +81,7 @@ def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
     cf.write(cells, folder / ("0" * 31 + "1"), format="hfile")
 
 
-def give_up_split(root: Path) -> list[str]:
+def abandon_split(root: Path) -> list[str]:
     """Adds younger folders for the rows of the first region, as an abandoned split leaves them."""
     number, start, end = regions(root)[0]
     parent = root / TABLE / region_name(number, start)[1]
@@ -99,7 +99,7 @@ def give_up_split(root: Path) -> list[str]:
 
 def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
-    younger = give_up_split(root)
+    younger = abandon_split(root)
     # Only hbase:meta shows that the younger regions did not replace their parent.
     assert latest(root).num_rows < whole.num_rows
     write_meta(root, listed)

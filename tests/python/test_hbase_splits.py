@@ -172,7 +172,7 @@ def test_directory_that_changes_during_the_read_is_not_converted(
 
 def test_parts_of_a_changed_directory_are_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     estate = estate_of(tmp_path)
-    converted = kill_behind_two_parts(estate, monkeypatch)
+    converted = kill_after_two_parts(estate, monkeypatch)
     log = estate.source / "hbase" / OTHER_LOG
     log.write_bytes(log.read_bytes())
     report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
@@ -183,14 +183,14 @@ def test_parts_of_a_changed_directory_are_not_reused(tmp_path: Path, monkeypatch
 
 def test_killed_run_resumes_the_parts_of_a_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     estate = estate_of(tmp_path)
-    converted = kill_behind_two_parts(estate, monkeypatch)
+    converted = kill_after_two_parts(estate, monkeypatch)
     report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
     assert (report.exit_code, report.verified) == (0, True)
     assert len(converted) == 6
     assert_has_all(estate)
 
 
-def kill_behind_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def kill_after_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Kills a run after two parts. Returns the numbers of the parts converted so far and later, in order."""
     converted: list[int] = []
     real, keep = Task.run, Journal.keep_units

@@ -26,7 +26,7 @@ TAGS = pa.list_(pa.struct([("type", pa.uint8()), ("value", pa.binary())]))
 
 
 @functools.cache
-def why_not() -> str | None:
+def skip_reason() -> str | None:
     """Why the program cannot run, or None."""
     if shutil.which("java") is None:
         return "no Java"
@@ -35,7 +35,7 @@ def why_not() -> str | None:
     return None
 
 
-needs_java = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+needs_java = pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 
 
 def java(command: str, reader: str, path: Path) -> list[dict[str, Any]]:

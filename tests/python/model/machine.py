@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from model.laws import Broken
 from model.tree import TYPES
-from model.world import PLACES, World, broken
+from model.world import PLACES, World, failure_text
 
 STEPS: Counter[str] = Counter()
 
@@ -38,7 +38,7 @@ def machine(to: str) -> Any:
             try:
                 getattr(self.world, name)(*given, **named)
             except Broken as error:
-                raise AssertionError(broken(self.world, error)) from None
+                raise AssertionError(failure_text(self.world, error)) from None
 
         @initialize(places=st.lists(st.integers(0, 8), max_size=4), ran=st.booleans())
         def begin(self, places: list[int], ran: bool) -> None:

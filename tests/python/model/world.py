@@ -510,7 +510,7 @@ class World:
         self.count += 1
 
 
-def broken(world: World, error: Broken) -> str:
+def failure_text(world: World, error: Broken) -> str:
     """The text of a failure: the law, the steps that led to it, and the calls that repeat them."""
     calls = [f"with World({world.to!r}) as world:", *(f"    {call}" for call in world.calls)]
     return "\n".join([str(error), *(f"  {step}" for step in world.steps), *calls])
