@@ -21,7 +21,7 @@ LONG = (
     *("test_reference", "test_migration_stores", "test_estate", "test_connect", "test_hive_derby"),
     *("test_hive_rule", "test_migration_model", "test_migration_state", "test_metastore_kerberos"),
     *("test_metastore_versions", "test_iceberg_splits", "test_migration_report", "test_iceberg_stores"),
-    *("test_iceberg_catalogs", "test_jars", "test_demo", "test_as_users_write_it", "test_stubs"),
+    *("test_iceberg_catalogs", "test_jars", "test_demo", "test_api_usage", "test_stubs"),
     *("test_cli_shell", "test_reference_hfile", "test_filter_law", "test_store_law", "test_stores"),
 )
 """What takes long, in the order of its start. All else follows, the files of many tests first."""
@@ -41,7 +41,7 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(JAVA))
 def group(path: Path) -> str:
     """The name of a file's group: its own, if it shares nothing."""
     text = path.read_text(encoding="utf-8")
-    return next((name for name, words in SHARED.items() if re.search(words, text)), path.stem)
+    return next((name for name, pattern in SHARED.items() if re.search(pattern, text)), path.stem)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,9 +1,9 @@
-"""Looks at pages as people do: in a browser, at widths, in the dark, with the keyboard alone.
+"""Opens pages in a browser: at several widths, in dark mode, with the keyboard alone.
 
     python  ──lines of JSON──▶  node tests/browser/drive.cjs  ──▶  playwright-core  ──▶  Chromium, headless
 
-What is needed beside node, npm and Chromium is installed once, below `target/browser`. Where they are not
-there, the tests are skipped.
+The npm packages are installed once, below `target/browser`. Without node, npm or Chromium the tests are
+skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the p
 
 
 def missing() -> str | None:
-    """Why there is no browser to look with; None where there is one. Installs what npm has."""
+    """Why no browser can start, or None. Installs the npm packages."""
     absent = [name for name in ("node", "npm") if shutil.which(name) is None]
     if CHROMIUM is None:
         absent.append("chromium")
@@ -59,7 +59,7 @@ def _versions(package: str) -> list[str]:
 
 
 class Browser:
-    """A page in Chromium. It is offline: a page that needs more than itself shows that."""
+    """A page in Chromium, offline, so that a page that loads anything else fails."""
 
     def __init__(self, driver: subprocess.Popen[str]) -> None:
         self._driver = driver
@@ -76,17 +76,17 @@ class Browser:
     def open(
         self, page: Path | str, width: int, *, dark: bool = False, scripts: bool = True, at: str = ""
     ) -> float:
-        """Opens a page, with `at` behind its name; the milliseconds of processor time that it took."""
+        """Opens a page, with `at` appended to its URL. Returns the milliseconds of processor time."""
         url = (page.as_uri() if isinstance(page, Path) else page) + at
         return float(self._do("open", url=url, width=width, dark=dark, scripts=scripts)["milliseconds"])
 
     def violations(self) -> list[dict[str, Any]]:
-        """What axe-core finds against people who see, hear or move differently."""
-        found: list[dict[str, Any]] = self._do("axe")
-        return found
+        """The accessibility violations that axe-core reports."""
+        violations: list[dict[str, Any]] = self._do("axe")
+        return violations
 
     def evaluate(self, script: str) -> Any:
-        """What a JavaScript expression gives."""
+        """The value of a JavaScript expression."""
         return self._do("evaluate", script=script)
 
     def press(self, *keys: str) -> None:
@@ -100,37 +100,37 @@ class Browser:
         self._do("click", selector=selector)
 
     def screenshot(self, path: Path, *, full: bool = True) -> None:
-        """The page as a PNG; without `full`, what the window shows of it."""
+        """The page as a PNG; without `full`, only the visible part."""
         self._do("screenshot", path=str(path), full=full)
 
     def problems(self) -> list[str]:
         """Errors of the page's scripts."""
-        found: list[str] = self._do("problems")
-        return found
+        problems: list[str] = self._do("problems")
+        return problems
 
-    # What the tests of all pages ask.
+    # Checks that the tests of all pages use.
 
     def overflow(self) -> list[str]:
         """Elements that make the page wider than the window."""
         return list(self.evaluate(_OVERFLOW))
 
     def poor_contrasts(self, selector: str) -> list[str]:
-        """Texts of elements whose contrast with what is behind them is below that of WCAG AA."""
+        """Texts of elements whose contrast with their background is below WCAG AA."""
         return list(self.evaluate(_CONTRASTS.replace("SELECTOR", json.dumps(selector))))
 
     def overlaps(self, selector: str) -> list[str]:
-        """Pairs of elements that lie on each other."""
+        """Pairs of elements that overlap."""
         return list(self.evaluate(_OVERLAPS.replace("SELECTOR", json.dumps(selector))))
 
     def tab_stops(self, within: str) -> int:
-        """How many elements the tab key comes to."""
+        """The number of elements that the tab key reaches."""
         selector = json.dumps(f'{within} [tabindex="0"]')
         return int(self.evaluate(f"document.querySelectorAll({selector}).length"))
 
 
 @contextmanager
 def started() -> Iterator[Browser]:
-    """A browser; it ends with the block."""
+    """A browser, closed at the end of the block."""
     with subprocess.Popen(
         ["node", str(DRIVER / "drive.cjs"), str(TOOLS), str(CHROMIUM)],
         stdin=subprocess.PIPE,
@@ -145,8 +145,8 @@ def started() -> Iterator[Browser]:
 _OVERFLOW = """(() => {
   if (document.documentElement.scrollWidth <= document.documentElement.clientWidth) return [];
   return [...document.querySelectorAll("body *")]
-    .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
-    .map((one) => one.outerHTML.slice(0, 120)).slice(0, 10);
+    .filter((element) => element.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    .map((element) => element.outerHTML.slice(0, 120)).slice(0, 10);
 })()"""
 
 _CONTRASTS = """(() => {

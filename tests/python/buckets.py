@@ -1,4 +1,4 @@
-"""A bucket in memory: what a small server speaks of S3 is enough to count requests, and to answer badly."""
+"""A bucket in memory, behind a small S3 server that counts requests and can answer badly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET = "hush-hush/secret+key"
 
 
 class Bucket(http.server.ThreadingHTTPServer):
-    """A bucket in memory, which speaks of S3 what coldframe asks; what it does else, a test says."""
+    """A bucket in memory with the part of S3 that coldframe uses. Tests replace its answers."""
 
     daemon_threads = True
 
@@ -63,7 +63,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answered()
 
     def answered(self) -> None:
-        """The answer when nothing is wrong."""
+        """The correct answer."""
         if self.command not in ("GET", "HEAD"):
             self.write()
             return
@@ -104,22 +104,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "delimiter" in query:
             below = {key[: key.index("/", len(prefix)) + 1] for key in keys if "/" in key[len(prefix) :]}
             keys = [key for key in keys if "/" not in key[len(prefix) :]]
-            tags = (f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in sorted(below))
+            tags = (f"<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>" for folder in sorted(below))
             folders = "".join(tags)
         start = int(query.get("continuation-token", ["0"])[0])
-        found = keys[start : start + self.server.page]
+        page = keys[start : start + self.server.page]
         entries = "".join(
             f"<Contents><Key>{key}</Key><Size>{len(self.server.objects[key])}</Size>"
             f"<LastModified>2022-01-01T00:00:00Z</LastModified><ETag>{self.server.etag(key)}</ETag></Contents>"
-            for key in found
+            for key in page
         )
-        more = start + len(found) < len(keys)
-        rest = f"<NextContinuationToken>{start + len(found)}</NextContinuationToken>" if more else ""
-        found_all = f"<IsTruncated>{str(more).lower()}</IsTruncated>{entries}{folders}{rest}"
-        return f"<ListBucketResult>{found_all}</ListBucketResult>".encode()
+        more = start + len(page) < len(keys)
+        rest = f"<NextContinuationToken>{start + len(page)}</NextContinuationToken>" if more else ""
+        content = f"<IsTruncated>{str(more).lower()}</IsTruncated>{entries}{folders}{rest}"
+        return f"<ListBucketResult>{content}</ListBucketResult>".encode()
 
     def write(self) -> None:
-        """Puts, copies by parts, and deletions, with their conditions."""
+        """Puts, multipart copies and deletions, with their conditions."""
         url = urlsplit(self.path)
         query = parse_qs(url.query, keep_blank_values=True)
         key = unquote(url.path).removeprefix("/data/")
@@ -131,10 +131,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.reply(204, b"")
             elif "delete" in query:
                 gone = re.findall(rb"<Key>(.*?)</Key>", body)
-                for one in gone:
-                    self.server.objects.pop(one.decode(), None)
-                told = b"".join(b"<Deleted><Key>%s</Key></Deleted>" % one for one in gone)
-                self.reply(200, b"<DeleteResult>%s</DeleteResult>" % told)
+                for name in gone:
+                    self.server.objects.pop(name.decode(), None)
+                deleted = b"".join(b"<Deleted><Key>%s</Key></Deleted>" % name for name in gone)
+                self.reply(200, b"<DeleteResult>%s</DeleteResult>" % deleted)
             elif "uploads" in query:
                 self.reply(200, b"<R><UploadId>1</UploadId></R>")
             elif "x-amz-copy-source" in self.headers:
@@ -157,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.refuse(status, code, message)
 
     def refuse(self, status: int, code: str, message: str) -> None:
-        """The same where the body has been read."""
+        """Like `fail`, after the body was read."""
         text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
         self.reply(status, text.encode())
 
@@ -171,9 +171,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def handle(self) -> None:
-        # A client that has given up is none of the server's business.
+        # Clients may give up; the server ignores that.
         with contextlib.suppress(ConnectionError):
             super().handle()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""

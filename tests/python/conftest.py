@@ -21,13 +21,13 @@ import coldframe as cf
 
 @pytest.fixture(scope="session")
 def groups() -> Case:
-    """A file of Hive's with 600 rows in many row groups, uncompressed text."""
+    """A file that Hive wrote: 600 rows in many row groups, uncompressed text."""
     return case("text_groups.rc")
 
 
 @pytest.fixture(scope="session")
 def table() -> pa.Table:
-    """Rows of the types that filters care about, with nulls."""
+    """Rows of the types that filters treat differently, with nulls."""
     numbers = range(ROWS)
     instants = [None if i % 13 == 0 else i * 1_000_000_007 for i in numbers]
     days = [None if i % 17 == 0 else dt.date(2014, 1, 1) + dt.timedelta(days=i) for i in numbers]
@@ -62,7 +62,7 @@ def written(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hive_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
-    """An empty metastore of Hive's own."""
+    """An empty Hive metastore."""
     started = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore")
     yield started
     started.stop()
@@ -77,9 +77,9 @@ def hive_spark(hive_server: HiveMetastore) -> Iterator[Any]:
 
 @pytest.fixture
 def hive_estate(hive_server: HiveMetastore, tmp_path: Path) -> Iterator[HiveEstate]:
-    """An empty database of the metastore, gone with the test."""
+    """An empty database of the metastore, dropped after the test."""
     pytest.importorskip("thrift")
-    # pyiceberg brings Hive's generated code along.
+    # pyiceberg ships Hive's generated Thrift code.
     hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
     with hive_client(hive, hive_server.port) as client:
         made = HiveEstate(client, tmp_path / "wh")
@@ -94,8 +94,8 @@ def file(written: Path) -> cf.File:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[browsing.Browser]:
-    """Looks at pages; skips where there is nothing to look with."""
+    """A browser; skips the test where none can start."""
     if (why := browsing.missing()) is not None:
         pytest.skip(why)
-    with browsing.started() as one:
-        yield one
+    with browsing.started() as running:
+        yield running

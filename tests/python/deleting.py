@@ -1,6 +1,6 @@
-"""Rows that others delete from a Delta or Iceberg table without writing its files anew, as Spark does.
+"""Deletes rows of a Delta or Iceberg table without rewriting its files, as Spark does.
 
-The Python libraries of both rewrite the files; so what Spark writes is made here by hand.
+The Python libraries of both rewrite the files, so this module makes Spark's files by hand.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def adds(table: Path) -> list[dict[str, Any]]:
 
 
 def delete_by_vector(table: Path, path: str, rows: Sequence[int]) -> None:
-    """A version of a Delta table in which rows of a file are hidden by an inline deletion vector."""
+    """Adds a version of a Delta table that hides rows of a file by an inline deletion vector."""
     add = next(add for add in reversed(adds(table)) if add["path"] == path)
     data = _bitmap(rows)
     vector = {
@@ -57,7 +57,7 @@ def delete_by_vector(table: Path, path: str, rows: Sequence[int]) -> None:
 
 
 def append_version(table: Path, *actions: dict[str, Any]) -> None:
-    """One more version of a Delta table, as others write it."""
+    """Adds a version to a Delta table, as other writers do."""
     log = table / "_delta_log"
     number = len(list(log.glob("*.json")))
     lines = [{"commitInfo": {"timestamp": 1, "operation": "DELETE", "engineInfo": "others"}}, *actions]
@@ -84,7 +84,7 @@ def _z85(data: bytes) -> str:
 
 
 def delete_positions(table: Any, path: str, rows: Sequence[int]) -> None:
-    """A snapshot of an Iceberg table with a positional delete file."""
+    """Adds a snapshot with a positional delete file to an Iceberg table."""
     from pyiceberg.manifest import DataFileContent
 
     deleted = pa.schema(
@@ -98,7 +98,7 @@ def delete_positions(table: Any, path: str, rows: Sequence[int]) -> None:
 
 
 def delete_equal(table: Any, column: str, values: Sequence[int]) -> None:
-    """A snapshot of an Iceberg table with an equality delete file."""
+    """Adds a snapshot with an equality delete file to an Iceberg table."""
     from pyiceberg.manifest import DataFileContent
 
     number = table.schema().find_field(column).field_id

@@ -1,4 +1,4 @@
-"""Small source trees, and their migration in this process."""
+"""Small source trees and their migration in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldframe.pipeline.scheduling import InProcess
 
 
 class Estate:
-    """A source tree of ORC files, and where it goes."""
+    """A source tree of ORC files, and its target."""
 
     def __init__(self, root: Path) -> None:
         self.source, self.target = root / "src", root / "dst"
@@ -49,9 +49,9 @@ class Estate:
         return sorted((self.target / table).rglob("*.parquet"))
 
     def values(self, table: str = "t", column: str = "a") -> list[Any]:
-        """What a reader of the table finds, sorted."""
-        found: list[Any] = sorted(self.read(table)[column].to_pylist()) if self.files(table) else []
-        return found
+        """The values that a reader of the table gets, sorted."""
+        values: list[Any] = sorted(self.read(table)[column].to_pylist()) if self.files(table) else []
+        return values
 
     def safe(self) -> list[str]:
         """The sources that the last run listed as safe to delete."""
@@ -60,7 +60,7 @@ class Estate:
         return [line.path for line in listed.lines]
 
     def tree(self) -> dict[str, str]:
-        """Every visible file of the tables, and what is in it."""
+        """Every visible file of the tables, with its content."""
         return {
             str(path.relative_to(self.target)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.target.rglob("*.parquet"))
@@ -69,7 +69,7 @@ class Estate:
 
 
 class Scan:
-    """Rows for the core as a scan of its own has them: a stream, and what was lost."""
+    """Rows in the shape of a core scan: a stream, and the damage."""
 
     def __init__(self, rows: pa.RecordBatchReader, damage: Callable[[], list[dict[str, Any]]]) -> None:
         self._rows, self.damage = rows, damage
@@ -85,7 +85,7 @@ class Scan:
 
 
 def changed(rows: Any, change: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]) -> Scan:
-    """The rows of a scan as `change` makes them of its batches."""
+    """The rows of a scan, with its batches passed through `change`."""
     reader = pa.RecordBatchReader.from_stream(rows)
     return Scan(pa.RecordBatchReader.from_batches(reader.schema, iter(change(reader))), rows.damage)
 
@@ -94,7 +94,7 @@ def scanning(
     change: Callable[[Split, Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
     damage: Sequence[dict[str, Any]] = (),
 ) -> Callable[..., Scan]:
-    """A reader in the place of `raw_scan` with a fault: `change` makes other batches of a split's."""
+    """Replaces `raw_scan` by a faulty reader: `change` alters the batches of a split."""
 
     def scan(split: Split, **named: Any) -> Scan:
         rows = changed(raw_scan(split, **named), lambda batches: change(split, batches))
@@ -106,7 +106,7 @@ def scanning(
 
 
 def torn(ending: str) -> Callable[..., Scan]:
-    """A reader in the place of `raw_scan` that cannot read the files whose paths end so."""
+    """Replaces `raw_scan` by a reader that fails on paths with this ending."""
 
     def fail(split: Split, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         if split.path.endswith(ending):
@@ -117,5 +117,5 @@ def torn(ending: str) -> Callable[..., Scan]:
 
 
 def rewritten(path: str, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Puts another file in the place of one that was written."""
+    """Replaces a written file by a changed one."""
     pq.write_table(change(pq.read_table(path)), path, write_page_checksum=True)

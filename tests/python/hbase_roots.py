@@ -1,4 +1,4 @@
-"""HBase roots made out of the one that HBase wrote."""
+"""HBase roots derived from the one that HBase wrote."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OTHER_LOG = LOG[:-1] + "2"
 
 
 def add_table(root: Path) -> None:
-    """A second table, `shop:others`: the cells, and the unflushed edits, of `shop:orders`.
+    """Adds a second table, `shop:others`, with the cells and the unflushed edits of `shop:orders`.
 
-    Its names have the lengths of the first one's, so that they can be exchanged where they lie.
+    Both tables' names have the same lengths, so the names can be replaced in place.
     """
     other = root / "data/shop/others"
     names = {b"shop:orders": b"shop:others"}
@@ -37,6 +37,6 @@ def add_table(root: Path) -> None:
 
 
 def remove_table(root: Path) -> None:
-    """Undoes what `add_table` did."""
+    """Removes the table that `add_table` added."""
     shutil.rmtree(root / "data/shop/others")
     (root / OTHER_LOG).unlink()

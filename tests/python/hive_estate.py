@@ -1,4 +1,4 @@
-"""An estate that a Hive metastore defines, registered over Thrift."""
+"""Tables that a Hive metastore defines, registered over Thrift."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Columns = Sequence[tuple[str, str]]
 
 @contextlib.contextmanager
 def hive_client(hive: Any, port: int) -> Iterator[Any]:
-    """A client made of Hive's generated code."""
+    """A client from Hive's generated code."""
     protocol = importlib.import_module("thrift.protocol.TBinaryProtocol")
     socket = importlib.import_module("thrift.transport.TSocket")
     transport = importlib.import_module("thrift.transport.TTransport")
@@ -48,7 +48,7 @@ def hive_client(hive: Any, port: int) -> Iterator[Any]:
 
 
 class HiveRecords:
-    """Makes Hive's own records of the tables and partitions of a database, and registers none."""
+    """Makes Hive's records of the tables and partitions of a database, without registering them."""
 
     def __init__(self, database: str) -> None:
         self.types = importlib.import_module("hive_metastore.ttypes")
@@ -104,10 +104,10 @@ class HiveRecords:
 
 
 class HiveEstate:
-    """A database `cold`, and the directory in which its files are."""
+    """A database `cold`, and the directory of its files."""
 
     def __init__(self, client: Any, root: Path, url: str | None = None) -> None:
-        """`url`: where the metastore says that the directory is, if that is elsewhere."""
+        """`url`: the directory's location in the metastore, if it differs from `root`."""
         self.records = HiveRecords("cold")
         self.client, self.root = client, root
         self.url = f"file:{root}" if url is None else url
@@ -142,18 +142,18 @@ class HiveEstate:
         return path
 
     def registered(self, name: str) -> Any:
-        """A table as the metastore has it, by a call that Hive 4 knows as well."""
+        """A table of the metastore, by a call that Hive 4 has too."""
         return self.client.get_table_req(self.records.types.GetTableRequest("cold", name)).table
 
     def drop(self) -> None:
-        """Forgets the database."""
+        """Drops the database."""
         self.client.drop_database("cold", False, True)
         for name in self.client.get_all_tables("default"):
             self.client.drop_table("default", name, False)
 
 
 def mixed(estate: HiveEstate) -> None:
-    """`cold.sales`: four partitions of three kinds, one of them elsewhere, and one without files."""
+    """`cold.sales`: four partitions in three formats, one outside the table's directory, one empty."""
     now = [("id", "bigint"), ("price", "decimal(10,2)"), ("channel", "string")]
     before = now[:2]
     decimals = pa.schema([("id", pa.int64()), ("price", pa.decimal128(10, 2))])
@@ -186,7 +186,7 @@ def mixed(estate: HiveEstate) -> None:
 
 @contextlib.contextmanager
 def spark_over(url: str) -> Iterator[Any]:
-    """A Spark whose tables are those of a metastore."""
+    """A Spark session with the tables of a metastore."""
     sql = importlib.import_module("pyspark.sql")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = sql.SparkSession.builder.master("local[1]").appName("metastore")
@@ -196,7 +196,7 @@ def spark_over(url: str) -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # Hive's timestamps are the wall clock of Java.
+        # Hive's timestamps follow Java's default time zone.
         "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.sql.session.timeZone": "UTC",
     }

@@ -1,4 +1,4 @@
-"""An Iceberg REST catalog on the loopback, over an SQL catalog: the calls that PyIceberg makes."""
+"""An Iceberg REST catalog on the loopback, over an SQL catalog, with the calls that PyIceberg makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 
 class RestCatalog:
-    """The server, while it is entered."""
+    """The server; it runs within its `with` block."""
 
     def __init__(self, folder: Path) -> None:
         from pyiceberg.catalog.sql import SqlCatalog
@@ -37,7 +37,7 @@ class RestCatalog:
                 return json.loads(self.rfile.read(length)) if length else None
 
             def log_message(self, *_: object) -> None:
-                """Nothing is logged."""
+                """Logs nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.uri = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -52,7 +52,7 @@ class RestCatalog:
 
 
 def answer(catalog: Any, method: str, path: str, content: Any) -> tuple[int, Any]:
-    """The status and the content of an answer."""
+    """The status and the content of the answer."""
     from pyiceberg.exceptions import (
         CommitFailedException,
         NamespaceAlreadyExistsError,
@@ -63,7 +63,7 @@ def answer(catalog: Any, method: str, path: str, content: Any) -> tuple[int, Any
 
     parts = [unquote(part) for part in path.partition("?")[0].strip("/").split("/")[1:]]
     try:
-        return 200, _found(catalog, method, parts, content)
+        return 200, _respond(catalog, method, parts, content)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         return 404, _error(error, 404)
     except (CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError) as error:
@@ -74,14 +74,14 @@ def _error(error: Exception, code: int) -> Any:
     return {"error": {"message": str(error), "type": type(error).__name__, "code": code}}
 
 
-def _found(catalog: Any, method: str, parts: list[str], content: Any) -> Any:
+def _respond(catalog: Any, method: str, parts: list[str], content: Any) -> Any:
     if parts == ["config"]:
         return {"defaults": {}, "overrides": {}}
     if parts == ["namespaces"]:
         if method == "POST":
             catalog.create_namespace(tuple(content["namespace"]), content.get("properties") or {})
             return {"namespace": content["namespace"], "properties": {}}
-        return {"namespaces": [list(one) for one in catalog.list_namespaces()]}
+        return {"namespaces": [list(name) for name in catalog.list_namespaces()]}
     namespace = tuple(parts[1].split("\x1f"))
     if len(parts) == 2:
         return {
@@ -89,13 +89,13 @@ def _found(catalog: Any, method: str, parts: list[str], content: Any) -> Any:
             "properties": dict(catalog.load_namespace_properties(namespace)),
         }
     if len(parts) == 3 and method == "POST":
-        return _table(_created(catalog, namespace, content))
+        return _table(_create(catalog, namespace, content))
     if method == "POST":
-        return _table(_committed(catalog, (*namespace, parts[3]), content))
+        return _table(_commit(catalog, (*namespace, parts[3]), content))
     return _table(catalog.load_table((*namespace, parts[3])))
 
 
-def _created(catalog: Any, namespace: tuple[str, ...], content: Any) -> Any:
+def _create(catalog: Any, namespace: tuple[str, ...], content: Any) -> Any:
     from pyiceberg.catalog.rest import CreateTableRequest
 
     request = CreateTableRequest.model_validate(content)
@@ -108,7 +108,7 @@ def _created(catalog: Any, namespace: tuple[str, ...], content: Any) -> Any:
     )
 
 
-def _committed(catalog: Any, name: tuple[str, ...], content: Any) -> Any:
+def _commit(catalog: Any, name: tuple[str, ...], content: Any) -> Any:
     from pyiceberg.table import CommitTableRequest
 
     request = CommitTableRequest.model_validate({**content, "identifier": _identifier(name)})

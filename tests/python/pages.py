@@ -1,11 +1,11 @@
-"""Runs the code that pages show, and compares what they show of its output.
+"""Runs the code of pages and compares its output with the output that they show.
 
-    <!-- setup                      Python that nobody sees: files that the code is about, names that it uses
+<!-- setup                      hidden Python: the files and names that the code uses
     ...
     -->
     ```python                       statement by statement, all blocks of a page in one namespace
     f.num_rows
-    #> 550                          what the statement gives (or prints), or the error that it raises
+    #> 550                          the value or output of the statement, or the error that it raises
     ```
     ```sh                           bash, which must not fail
     ```console
@@ -14,8 +14,8 @@
     ```
     <!-- not run: why --> before a block that is shown only; `text` is no code
 
-Expected output may leave things out with `...`, over lines too; blanks count once. All of it happens in an
-empty directory, in which `tests` is the tests' own.
+Expected output may leave out text with `...`, also across lines; runs of blanks count as one. The code runs
+in an empty directory, in which `tests` links to the tests.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RUNNABLE = frozenset({"python", "sh", "console", "toml"})
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of a page."""
+    """A code block of a page."""
 
     page: Path
     line: int
@@ -59,38 +59,38 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Where it stands, for whoever mends it."""
+        """Its page and line, for messages."""
         return f"{self.page.name}:{self.line}"
 
 
 def needs_spark(page: Path) -> bool:
-    """Whether a page's code wants a session by the name `spark`."""
+    """Whether a page's code uses a session named `spark`."""
     return "<!-- needs spark -->" in page.read_text(encoding="utf-8")
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The blocks of a page, those that set the scene among them."""
+    """The blocks of a page, with its setup blocks."""
     text = page.read_text(encoding="utf-8")
-    for found in _BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("setup" if found["setup"] is not None else "language")) + 1
-        if found["setup"] is not None:
-            yield Block(page, line, "python", found["setup"], is_setup=True)
-        elif found["language"] not in NO_CODE:
-            code = re.sub(rf"^{found['indent']}", "", found["code"], flags=re.MULTILINE)
-            yield Block(page, line, found["language"], code, found["why"])
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("setup" if match["setup"] is not None else "language")) + 1
+        if match["setup"] is not None:
+            yield Block(page, line, "python", match["setup"], is_setup=True)
+        elif match["language"] not in NO_CODE:
+            code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
+            yield Block(page, line, match["language"], code, match["why"])
 
 
 def run_page(page: Path, folder: Path, **names: Any) -> int:
-    """Runs a page in `folder`; how many blocks ran."""
+    """Runs a page in `folder`. Returns the number of blocks that ran."""
     namespace: dict[str, Any] = {"__name__": "page", "ROOT": ROOT, "DATA": ROOT / "tests" / "data", **names}
     (folder / "tests").symlink_to(ROOT / "tests")
     ran = 0
     with _inside(folder):
         for block in blocks(page):
             if block.not_run is not None:
-                assert block.not_run.strip(), f"{block.place}: why is it not run?"
+                assert block.not_run.strip(), f"{block.place}: the reason why it is not run is missing"
                 continue
-            assert block.language in RUNNABLE, f"{block.place}: {block.language} is not run: say why"
+            assert block.language in RUNNABLE, f"{block.place}: {block.language} blocks need a reason"
             _RUN[block.language](block, namespace)
             ran += 1
     return ran
@@ -116,9 +116,9 @@ def _run_python(block: Block, namespace: dict[str, Any]) -> None:
         place = f"{block.place}, line {statement.lineno}: {lines[statement.lineno - 1].strip()}"
         end = statement.end_lineno or statement.lineno
         shown = _shown(lines[end:])
-        found = _outcome(statement, namespace, place, shown)
+        actual = _outcome(statement, namespace, place, shown)
         if shown is not None:
-            assert alike(shown, found), f"{place}\nshown:\n{shown}\nfound:\n{found}"
+            assert alike(shown, actual), f"{place}\nshown:\n{shown}\nactual:\n{actual}"
 
 
 def _shown(following: list[str]) -> str | None:
@@ -185,15 +185,15 @@ def _run_sh(block: Block, _: dict[str, Any]) -> None:
 
 def _run_console(block: Block, _: dict[str, Any]) -> None:
     parts = re.split(r"^\$ ", block.code, flags=re.MULTILINE)
-    assert not parts[0].strip(), f"{block.place}: output of no command"
+    assert not parts[0].strip(), f"{block.place}: output without a command"
     for part in parts[1:]:
         command, _, shown = part.partition("\n")
         while command.endswith("\\"):
             more, _, shown = shown.partition("\n")
             command = f"{command}\n{more}"
         done = _bash(command)
-        found = done.stdout + (f"[exit {done.returncode}]" if done.returncode else "")
-        assert alike(shown, found), f"{block.place}: {command}\nshown:\n{shown}\nfound:\n{found}"
+        actual = done.stdout + (f"[exit {done.returncode}]" if done.returncode else "")
+        assert alike(shown, actual), f"{block.place}: {command}\nshown:\n{shown}\nactual:\n{actual}"
 
 
 def _run_toml(block: Block, _: dict[str, Any]) -> None:
@@ -204,11 +204,11 @@ def _run_toml(block: Block, _: dict[str, Any]) -> None:
         raise AssertionError(f"{block.place}: {error}") from error
 
 
-def alike(shown: str, found: str) -> bool:
-    """Whether output is what a page shows of it."""
+def alike(shown: str, actual: str) -> bool:
+    """Whether the actual output matches the shown one."""
     parts = [re.escape(" ".join(part.split())) for part in shown.split("...")]
     pattern = r"\s*.*?\s*".join(part.replace(r"\ ", r"\s+") for part in parts)
-    return re.fullmatch(pattern, " ".join(found.split()), re.DOTALL) is not None
+    return re.fullmatch(pattern, " ".join(actual.split()), re.DOTALL) is not None
 
 
 _RUN = {"python": _run_python, "sh": _run_sh, "console": _run_console, "toml": _run_toml}

@@ -1,4 +1,4 @@
-"""A way to a server on the loopback that breaks: what is at its end dies, falls silent, or is slow."""
+"""A relay to a server on the loopback that dies, stalls or is slow."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ How = Literal["dies", "hangs", "trickles"]
 
 
 class Relay:
-    """Passes on what one client asks and what the server answers, until the answer number `at`, of which one
-    half comes through.
+    """Relays the requests of one client and the answers of the server, up to answer number `at`, of which
+    only half arrives.
 
     dies        the connection is closed
     hangs       nothing more comes

@@ -1,8 +1,8 @@
 """Real servers on the loopback: an S3 that checks signatures, an HDFS of two DataNodes, a Hive metastore, an
 Iceberg REST catalog.
 
-All but the metastore are programs of tests/reference, which need Java and, to be fetched once, Maven; the
-metastore is in PySpark. Where there is none, a test is skipped and says so.
+All but the metastore are programs of tests/reference, which need Java and, for the first build, Maven. The
+metastore is part of PySpark. Tests are skipped where these are missing.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PATIENCE = 240
 
 @contextlib.contextmanager
 def alone(program: Path) -> Iterator[None]:
-    """One process at a time: tests run side by side."""
+    """Lets one process in at a time: tests run side by side."""
     with (program / "pom.xml").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
 
 
 def built(program: Path, made: Path, *how: str, phase: str) -> None:
-    """Builds a program of tests/reference once; skips the test where that cannot be done."""
+    """Builds a program of tests/reference once; skips the test if that fails."""
     with alone(program):
         _built(program, made, *how, phase=phase)
 
@@ -59,7 +59,7 @@ def _built(program: Path, made: Path, *how: str, phase: str) -> None:
 
 
 def free_port() -> int:
-    """Not one of those that the system gives to others, as a server takes a while until it listens."""
+    """A port outside the system's ephemeral range: the server starts to listen only later."""
     chance = random.Random(f"{os.getpid()} {time.monotonic_ns()}")
     while True:
         port = chance.randrange(10_000, 32_000)
@@ -79,7 +79,7 @@ class Server:
         self._log = self._place.open("wb")
 
     def wait(self, name: str) -> None:
-        """Until it listens at its port; where it does not come to that the test is skipped."""
+        """Waits until it listens at its port; skips the test if it does not."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -155,8 +155,8 @@ class Hdfs(Server):
     def options(self) -> dict[str, str]:
         return {"hadoop_conf_dir": self.conf, "user": os.environ.get("USER", "tester")}
 
-    def tell(self, command: str) -> None:
-        """Has the cluster carry out a command."""
+    def send(self, command: str) -> None:
+        """Sends a command to the cluster, and waits for it."""
         assert self._process.stdin is not None
         self._process.stdin.write(command + "\n")
         self._process.stdin.flush()
@@ -164,7 +164,7 @@ class Hdfs(Server):
 
 
 def _answer(process: subprocess.Popen[str]) -> str:
-    """The next line that a program of ours answers with."""
+    """The next answer line of a test program."""
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith(("READY", "OK", "FAILED")):
@@ -173,7 +173,7 @@ def _answer(process: subprocess.Popen[str]) -> str:
 
 
 class Kdc(Server):
-    """A KDC that knows the service `hive` of this machine, and the user olga."""
+    """A KDC with the service `hive` of this machine and the user olga."""
 
     def __init__(self, folder: Path) -> None:
         program = REFERENCE / "kdc"
@@ -198,7 +198,7 @@ class Kdc(Server):
 
     @property
     def environment(self) -> dict[str, str]:
-        """By which the machine's Kerberos library is olga."""
+        """The environment that makes the Kerberos library act as olga."""
         return {
             "KRB5_CONFIG": self.configuration,
             "KRB5_CLIENT_KTNAME": str(self.folder / "client.keytab"),
@@ -207,8 +207,8 @@ class Kdc(Server):
 
 
 class HiveMetastore(Server):
-    """A Hive metastore on an empty Derby: that of Hive 2.3 out of PySpark's own jars. The environment may
-    name another version, COLDFRAME_HIVE_METASTORE=4.0.1, which Maven fetches.
+    """A Hive metastore on an empty Derby: Hive 2.3 from PySpark's jars. The environment may name another
+    version, as COLDFRAME_HIVE_METASTORE=4.0.1, which Maven fetches.
     """
 
     VERSION = os.environ.get("COLDFRAME_HIVE_METASTORE", "2.3")
@@ -222,9 +222,8 @@ class HiveMetastore(Server):
         kdc: Kdc | None = None,
         protection: str = "privacy",
     ) -> None:
-        """`locks`: with the tables for locks, which takes a Java that compiles; later versions have them
-        always. `kdc`: with Kerberos, and Hadoop's word for what it does to messages: authentication,
-        integrity, privacy.
+        """`locks`: with the tables for locks, which needs a JDK; later versions always have them. `kdc`: with
+        Kerberos, and Hadoop's protection level: authentication, integrity or privacy.
         """
         self.version = version
         java, jars, main = _metastore_of_hive_2(locks=locks)
@@ -234,17 +233,17 @@ class HiveMetastore(Server):
             "datanucleus.schema.autoCreateAll": "true",
             "datanucleus.connectionPoolingType": "DBCP",
             "hive.metastore.schema.verification": "false",
-            # "In a test" it makes the tables of transactions, and refuses locks without a purpose.
+            # In test mode it creates the transaction tables, but refuses locks without a purpose.
             "hive.in.test": str(not locks).lower(),
             "hive.metastore.warehouse.dir": str(folder / "warehouse"),
-            # It would want a library that Spark has not.
+            # It would need a library that Spark lacks.
             "hive.async.log.enabled": "false",
         }
         if version != "2.3":
             locks, (jars, main) = True, _standalone_metastore(version)
             settings["javax.jdo.option.ConnectionDriverName"] = "org.apache.derby.jdbc.EmbeddedDriver"
             settings["hive.in.test"] = "false"
-            # The others are classes of Hive's, which is not here.
+            # The other classes are in jars of Hive that PySpark lacks.
             own = "org.apache.hadoop.hive.metastore"
             settings["metastore.task.threads.always"] = f"{own}.events.EventCleanerTask"
             settings["metastore.expression.proxy"] = f"{own}.DefaultPartitionExpressionProxy"
@@ -269,7 +268,7 @@ class HiveMetastore(Server):
             [
                 *(str(java), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
                 *(f"-Dderby.system.home={folder}", f"-Djava.io.tmpdir={folder}", *secured, "-cp", jars),
-                # What makes the tables knows no arguments.
+                # The tool that creates the tables takes no arguments.
                 *(f"-D{name}={value}" for name, value in settings.items() if locks),
                 *(main, "-p", str(self.port), *given),
             ],
@@ -286,7 +285,7 @@ class HiveMetastore(Server):
 
 
 def _metastore_of_hive_2(*, locks: bool) -> tuple[Path, str, str]:
-    """A Java, the class path, and what to run."""
+    """The Java program, the class path and the main class."""
     spark = importlib.util.find_spec("pyspark")
     if spark is None or spark.origin is None:
         pytest.skip("no PySpark, in which Hive's metastore is")
@@ -301,7 +300,7 @@ def _metastore_of_hive_2(*, locks: bool) -> tuple[Path, str, str]:
 
 
 def _standalone_metastore(version: str) -> tuple[str, str]:
-    """The class path, and what to run, of Hive 3 and 4."""
+    """The class path and the main class of Hive 3 and 4."""
     program = REFERENCE / "metastore"
     classpath = program / "target" / f"hive-{version}" / "classpath"
     profile = "-Pold" if version.startswith("3.") else "-Pnew"
@@ -310,7 +309,7 @@ def _standalone_metastore(version: str) -> tuple[str, str]:
 
 
 class IcebergRest(Server):
-    """The REST catalog of Iceberg's own tests, over SQLite. A later one in the same folder has its tables."""
+    """The REST catalog of Iceberg's tests, over SQLite. A later server in its folder keeps the tables."""
 
     def __init__(self, folder: Path) -> None:
         program = REFERENCE / "iceberg"
@@ -324,7 +323,7 @@ class IcebergRest(Server):
             "CATALOG_REST_PORT": str(self.port),
             "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
             "CATALOG_WAREHOUSE": f"file://{folder}/warehouse",
-            # SQLite has one writer.
+            # SQLite allows one writer.
             "CATALOG_CLIENTS": "1",
         }
         self._process = subprocess.Popen(

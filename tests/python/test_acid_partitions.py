@@ -1,4 +1,4 @@
-"""Hive's transactional tables below partition folders: each partition is read as its live rows."""
+"""Hive's transactional tables in partition folders: each partition gives its live rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTITIONS = {"dt=2020-01-01": "changes", "dt=2020-01-02": "major", "dt=2020-01-
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three of Hive's own table directories as partitions of one table."""
+    """Three table directories that Hive wrote, as partitions of one table."""
     folder = tmp_path_factory.mktemp("warehouse") / "sales"
     for partition, name in PARTITIONS.items():
         shutil.copytree(DATA / name, folder / partition)
@@ -29,41 +29,41 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected(table: Path) -> list[tuple[object, ...]]:
-    """Their rows, as a scan of each directory alone gives them, with the partition."""
+    """The rows of each directory, read alone, with their partition."""
     rows: list[tuple[object, ...]] = []
     for partition in PARTITIONS:
         alone = cf.open(table / partition).read(["id"])
-        rows += [(one, partition.partition("=")[2]) for one in alone["id"].to_pylist()]
+        rows += [(value, partition.partition("=")[2]) for value in alone["id"].to_pylist()]
     return sorted(rows, key=repr)
 
 
-def found(rows: pa.Table) -> list[tuple[object, ...]]:
-    """Rows with the partition as text."""
+def sorted_rows(rows: pa.Table) -> list[tuple[object, ...]]:
+    """Sorted rows, with the partition as text."""
     pairs = zip(rows["id"].to_pylist(), map(str, rows["dt"].to_pylist()), strict=True)
     return sorted(pairs, key=repr)
 
 
-def test_a_scan_gives_the_live_rows_of_all(table: Path) -> None:
+def test_scan_reads_live_rows_of_all_partitions(table: Path) -> None:
     dataset = cf.scan(table)
     assert dataset.files == [str(table / partition) for partition in PARTITIONS]
     assert dataset.partition_columns == ["dt"]
     assert dataset.schema.names[-1] == "dt"
     assert "operation" not in dataset.schema.names
     rows = dataset.to_table()
-    assert found(rows) == expected(table)
+    assert sorted_rows(rows) == expected(table)
     assert dataset.count() == rows.num_rows
     split_rows = pa.concat_tables(s.to_batches().read_all() for s in dataset.splits(1000))
-    assert found(split_rows) == expected(table)
+    assert sorted_rows(split_rows) == expected(table)
     some = cf.scan(str(table / "dt=2020-01-0[12]"))
-    assert found(some.to_table()) == [row for row in expected(table) if row[1] != "2020-01-03"]
-    one = dataset.to_table(filter="dt = date '2020-01-02'")
-    assert found(one) == [row for row in expected(table) if row[1] == "2020-01-02"]
+    assert sorted_rows(some.to_table()) == [row for row in expected(table) if row[1] != "2020-01-03"]
+    day = dataset.to_table(filter="dt = date '2020-01-02'")
+    assert sorted_rows(day) == [row for row in expected(table) if row[1] == "2020-01-02"]
 
 
 @pytest.mark.parametrize(
-    "entry", json.loads((DATA / "MANIFEST.json").read_text()), ids=lambda one: one["truth"]
+    "entry", json.loads((DATA / "MANIFEST.json").read_text()), ids=lambda entry: entry["truth"]
 )
-def test_each_partition_is_what_hive_reads(entry: dict[str, Any], tmp_path: Path) -> None:
+def test_each_partition_matches_hive(entry: dict[str, Any], tmp_path: Path) -> None:
     for partition in ("p=1/q=a", "p=2/q=b%20c"):
         shutil.copytree(DATA / entry["file"], tmp_path / partition)
     truth = pq.read_table(DATA / entry["truth"])
@@ -101,38 +101,38 @@ def test_every_command_reads_them(table: Path, capsys: pytest.CaptureFixture[str
     )
     assert json.loads(capsys.readouterr().out) == [{"n": number, "p": 3}]
     assert main(["convert", str(table), str(table.parent / "all.parquet")]) == 0
-    assert found(pq.read_table(table.parent / "all.parquet")) == expected(table)
+    assert sorted_rows(pq.read_table(table.parent / "all.parquet")) == expected(table)
 
 
-def test_tables_lists_one(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    [one] = cf.tables(table.parent)
-    assert (one.name, one.format, one.files, one.problem) == ("sales", "orc", 3, None)
-    opened = one.open()
+def test_tables_lists_one_table(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [listed] = cf.tables(table.parent)
+    assert (listed.name, listed.format, listed.files, listed.problem) == ("sales", "orc", 3, None)
+    opened = listed.open()
     assert isinstance(opened, cf.Dataset)
-    assert found(opened.to_table()) == expected(table)
-    assert '[tables."sales"]\npath = "sales"' in one.to_toml()
+    assert sorted_rows(opened.to_table()) == expected(table)
+    assert '[tables."sales"]\npath = "sales"' in listed.to_toml()
 
 
 def test_a_table_of_one_partition_keeps_its_column(tmp_path: Path) -> None:
     shutil.copytree(DATA / "changes", tmp_path / "sales" / "dt=2020-01-01")
-    [one] = cf.tables(tmp_path)
-    opened = one.open()
+    [listed] = cf.tables(tmp_path)
+    opened = listed.open()
     assert isinstance(opened, cf.Dataset)
     assert opened.partition_columns == ["dt"]
 
 
-def test_a_migration_takes_it_as_one_table(table: Path, tmp_path: Path) -> None:
+def test_migration_treats_it_as_one_table(table: Path, tmp_path: Path) -> None:
     from coldframe.pipeline import InProcess, migrate
 
     report = migrate(InProcess(), table.parent, tmp_path / "lake", to="parquet")
     assert report.exit_code == 0
-    [one] = report.tables
-    assert (one.name, one.path) == ("sales", "sales")
+    [migrated] = report.tables
+    assert (migrated.name, migrated.path) == ("sales", "sales")
     rows = pa.concat_tables(
         cf_rows.append_column("dt", pa.array([path.parent.name.partition("=")[2]] * cf_rows.num_rows))
         for path in sorted((tmp_path / "lake").rglob("*.parquet"))
         for cf_rows in [pq.ParquetFile(path).read(["id"])]
     )
-    assert found(rows) == expected(table)
+    assert sorted_rows(rows) == expected(table)
     safe = (tmp_path / "lake" / "_coldframe" / "safe-to-delete.txt").read_text()
     assert all(str(table / partition) in safe for partition in PARTITIONS)

@@ -1,4 +1,4 @@
-"""What users of pyarrow and pandas do by habit."""
+"""Idioms of pyarrow and pandas users."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_rows_at_once(written: Path, file: cf.File, table: pa.Table) -> None:
         assert frame["id"].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_an_option_has_one_name_and_the_old_ones_still_do(orc: Path) -> None:
+def test_split_bytes_replaces_target_bytes(orc: Path) -> None:
     file = cf.open(orc)
     assert file.splits(split_bytes=1) == file.splits(1)
     for rows in (file, cf.scan(orc)):
@@ -48,7 +48,7 @@ def test_an_option_has_one_name_and_the_old_ones_still_do(orc: Path) -> None:
             assert len(rows.splits(target_bytes=1)) == len(rows.splits(1))
 
 
-def test_files_travel_and_nothing_is_read_twice(orc: Path, tmp_path: Path) -> None:
+def test_files_and_datasets_pickle(orc: Path, tmp_path: Path) -> None:
     file = cf.open(orc, threads=1)
     (tmp_path / "pickled").write_bytes(pickle.dumps([file, cf.scan([orc, orc]), file.to_dataset()]))
     program = (
@@ -66,7 +66,7 @@ def test_files_travel_and_nothing_is_read_twice(orc: Path, tmp_path: Path) -> No
         pickle.dumps(cf.open(orc.read_bytes()))
 
 
-def test_columns_of_all_files_are_those_of_the_table(tmp_path: Path) -> None:
+def test_table_has_the_columns_of_all_files(tmp_path: Path) -> None:
     parts = {
         "a": pa.table({"id": pa.array([1], pa.int32()), "name": ["x"]}),
         "b": pa.table({"ID": pa.array([1 << 40], pa.int64()), "at": pa.array([1.5])}),
@@ -96,8 +96,8 @@ def test_columns_of_all_files_are_those_of_the_table(tmp_path: Path) -> None:
         cf.scan(tmp_path).schema  # noqa: B018
 
 
-def test_columns_widen_in_depth_and_never_in_silence(tmp_path: Path) -> None:
-    """As `migrate` does it: both go by coldframe.widening."""
+def test_nested_columns_widen_or_raise(tmp_path: Path) -> None:
+    """As in `migrate`: both use coldframe.widening."""
 
     def scan(*columns: pa.Array) -> cf.Dataset:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -111,15 +111,15 @@ def test_columns_widen_in_depth_and_never_in_silence(tmp_path: Path) -> None:
     dataset = scan(
         pa.array([{"x": 1, "y": "a"}, None], point), pa.array([{"Y": "b", "x": 2, "z": 0.5}], wide)
     )
-    found = [{"x": 1, "y": "a", "z": None}, None, {"x": 2, "y": "b", "z": 0.5}]
-    assert dataset.to_table()["v"].to_pylist() == found
+    expected = [{"x": 1, "y": "a", "z": None}, None, {"x": 2, "y": "b", "z": 0.5}]
+    assert dataset.to_table()["v"].to_pylist() == expected
     lists = scan(pa.array([[1], [], None], pa.list_(pa.int8())), pa.array([[1 << 40]], pa.list_(pa.int64())))
     assert lists.to_table()["v"].to_pylist() == [[1], [], None, [1 << 40]]
     price = [pa.array([Decimal("1.50")], pa.decimal128(5, 2)), pa.array([7], pa.int32())]
     assert scan(*price).schema.field("v").type == pa.decimal128(12, 2)
     assert scan(*price).to_table()["v"].to_pylist() == [Decimal("1.50"), Decimal("7.00")]
 
-    # 2^53 + 1 is no double: an error that says where, and not a rounded number.
+    # No double equals 2^53 + 1: an error names the file instead of rounding.
     lossy = scan(pa.array([0.5]), pa.array([(1 << 53) + 1]))
     assert lossy.schema.field("v").type == pa.float64()
     with pytest.raises(cf.SchemaError, match=r"1\.orc: column 'v' is int64 in this file, and not every"):
@@ -128,7 +128,7 @@ def test_columns_widen_in_depth_and_never_in_silence(tmp_path: Path) -> None:
         scan(pa.array([0.5]), price[0]).schema  # noqa: B018
 
 
-def test_a_file_that_cannot_be_opened_says_so_when_its_rows_are_wanted(tmp_path: Path) -> None:
+def test_unreadable_file_fails_when_rows_are_read(tmp_path: Path) -> None:
     cf.write(ROWS, tmp_path / "a.orc", format="orc")
     (tmp_path / "b.orc").write_bytes((tmp_path / "a.orc").read_bytes()[:-20])
     dataset = cf.scan(tmp_path)
@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_opened_says_so_when_its_rows_are_wanted(tmp_path:
         dataset.to_table()
 
 
-def test_partitions_are_written_as_they_are_read(tmp_path: Path) -> None:
+def test_partitioned_write_round_trips(tmp_path: Path) -> None:
     rows = pa.table(
         {
             "x": range(600),
@@ -145,15 +145,15 @@ def test_partitions_are_written_as_they_are_read(tmp_path: Path) -> None:
             "day": pa.array([i % 4 for i in range(600)], pa.int32()).cast(pa.date32()),
         }
     )
-    said = cf.write(rows, tmp_path / "t", format="orc", partitioning=["day", "city"])
-    assert said["rows"] == 600
-    assert len(said["files"]) == 12
-    assert said["files"][0] == "day=1970-01-01/city=__HIVE_DEFAULT_PARTITION__/part-0.orc"
-    assert "day=1970-01-01/city=a b%2F0/part-0.orc" in said["files"]
-    assert said["bytes"] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
+    summary = cf.write(rows, tmp_path / "t", format="orc", partitioning=["day", "city"])
+    assert summary["rows"] == 600
+    assert len(summary["files"]) == 12
+    assert summary["files"][0] == "day=1970-01-01/city=__HIVE_DEFAULT_PARTITION__/part-0.orc"
+    assert "day=1970-01-01/city=a b%2F0/part-0.orc" in summary["files"]
+    assert summary["bytes"] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
     back = cf.scan(tmp_path / "t").to_table(["x", "city", "day"])
     assert back.sort_by("x").equals(rows)
-    assert cf.open(tmp_path / "t" / said["files"][0]).schema.names == ["x"]
+    assert cf.open(tmp_path / "t" / summary["files"][0]).schema.names == ["x"]
     with pytest.raises(FileExistsError, match="an empty one"):
         cf.write(rows, tmp_path / "t", format="orc", partitioning=["day"])
 
@@ -162,8 +162,8 @@ def test_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
     rows = pa.table({"x": range(4000), "p": [i % 40 for i in range(4000)]})
     batches = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=400))
     seen: list[int] = []
-    said = cf.write(batches, tmp_path / "t", format="rcfile", partitioning=["p"], progress=seen.append)
-    assert len(said["files"]) > 40
+    summary = cf.write(batches, tmp_path / "t", format="rcfile", partitioning=["p"], progress=seen.append)
+    assert len(summary["files"]) > 40
     assert seen[-1] == 4000
     back = cf.scan(tmp_path / "t", schema="x bigint", serde="binary").to_table(["x", "p"])
     assert back.sort_by("x").equals(rows)
@@ -238,7 +238,7 @@ def test_files_side_by_side_come_in_order_and_raise_in_place(tmp_path: Path) -> 
         assert seen == list(range(300))
 
 
-def test_split_and_plan_travel_as_bytes_without_secrets_in_sight(tmp_path: Path) -> None:
+def test_pickled_splits_and_plans_show_no_secrets(tmp_path: Path) -> None:
     (tmp_path / "p=1").mkdir()
     cf.write(ROWS, tmp_path / "p=1" / "a.orc", format="orc")
     dataset = cf.scan(tmp_path, keys={"k": b"hush"}, storage_options={"secret_access_key": "hush"})
@@ -270,8 +270,8 @@ def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_forked_process_has_threads_of_its_own(orc: Path) -> None:
-    """As Spark's workers are forked: the child has none of the threads that its parent reads with."""
+def test_forked_process_starts_new_threads(orc: Path) -> None:
+    """Spark's workers are forked: the child has none of the reader threads of its parent."""
     program = (
         "import os, sys, coldframe as cf; d = cf.scan([sys.argv[1]] * 20, threads=4); "
         "r = d.to_batches(batch_size=10); r.read_next_batch(); pid = os.fork(); n = d.to_table().num_rows; "
@@ -287,38 +287,38 @@ def test_a_forked_process_has_threads_of_its_own(orc: Path) -> None:
     assert (done.stdout, done.stderr) == ("0 60000\n", "")
 
 
-def test_importing_brings_no_library_that_only_some_need() -> None:
+def test_import_loads_no_optional_library() -> None:
     heavy = ("pandas", "pyarrow.compute", "pyarrow.dataset", "pyspark")
     code = (
         "import sys, coldframe, coldframe.cli; "
         f"print([name for name in {heavy} if name in sys.modules]); print(coldframe.ArrowDataset.__name__)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split("\n")[:2] == ["[]", "ArrowDataset"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["[]", "ArrowDataset"]
 
 
-def test_reading_brings_no_library_that_only_some_need(orc: Path) -> None:
+def test_read_loads_no_optional_library(orc: Path) -> None:
     heavy = ("pandas", "pyarrow.compute", "pyarrow.dataset", "rich")
     code = (
         "import sys, coldframe as cf; f = cf.open(sys.argv[1]); name = f.schema.names[0]; "
         "f.read([name], limit=5); f.count(f'{name} is not null'); f.statistics(); "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code, str(orc)], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code, str(orc)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
-def test_the_version_is_told_before_arrow_is_imported() -> None:
+def test_version_prints_before_arrow_is_imported() -> None:
     for argument in ("--version", "version"):
         code = (
             f"import sys, time; sys.argv[1:] = ['{argument}']; from coldframe.entry import main; main(); "
             "print('pyarrow' in sys.modules, time.process_time() < 0.15)"
         )
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert found.stdout.splitlines() == [f"coldframe {cf.__version__}", "False True"]
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == [f"coldframe {cf.__version__}", "False True"]
 
 
-def test_an_interrupt_while_it_is_imported_is_one_line() -> None:
+def test_interrupt_during_import_prints_one_line() -> None:
     code = (
         "import builtins, sys; sys.argv[1:] = ['detect', 'x']; real = builtins.__import__\n"
         "def interrupted(name, *rest):\n"
@@ -328,5 +328,5 @@ def test_an_interrupt_while_it_is_imported_is_one_line() -> None:
         "from coldframe.entry import main\n"
         "sys.exit(main())\n"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (130, "", "coldframe: interrupted\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "coldframe: interrupted\n")

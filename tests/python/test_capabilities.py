@@ -1,4 +1,4 @@
-"""What each format can do is data: what it says is so."""
+"""The capabilities that each format declares are true."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def options(format: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("format", WRITTEN)
-def test_what_a_written_file_can_do(format: str, tmp_path: Path) -> None:
+def test_capabilities_of_written_files(format: str, tmp_path: Path) -> None:
     can = FORMATS[format]["capabilities"]
     path = tmp_path / f"a.{can['endings'][0]}"
     cf.write(rows(format), path, format=format)
@@ -50,7 +50,7 @@ def test_what_a_written_file_can_do(format: str, tmp_path: Path) -> None:
             file.might_contain(b"a")
 
 
-def test_formats_that_are_not_written_say_so() -> None:
+def test_read_only_formats_refuse_writes() -> None:
     for name in FORMATS.keys() - set(WRITTEN):
         assert FORMATS[name]["capabilities"]["folders"]
         with pytest.raises(cf.UnsupportedError, match="writing"):

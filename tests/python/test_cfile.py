@@ -1,4 +1,4 @@
-"""What only a CFile can do: seeks by ordinal, look-ups by value, bloom filters, entries of delta files."""
+"""Features of CFiles only: seeks by ordinal, look-ups by value, bloom filters, entries of delta files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ BLOCKS = Path(__file__).parents[1] / "data" / "kudu" / "files" / "file_blocks"
 
 
 def blocks(kind: str) -> list[cf.File]:
-    """The CFiles of a kind that Kudu wrote."""
-    found = []
+    """Kudu's CFiles of one kind."""
+    files = []
     for path in sorted(p for p in BLOCKS.rglob("*") if p.is_file()):
         if path.read_bytes()[:8] == b"kuducfl2":
             file = cf.open(path)
             if file.metadata["kind"] == kind:
-                found.append(file)
-    return found
+                files.append(file)
+    return files
 
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
     """Forty thousand words in order, in small blocks, with a value index."""
-    words = pa.array([f"word {i:06}" for i in range(40_000)])
-    table = pa.table([words], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))
+    values = pa.array([f"word {i:06}" for i in range(40_000)])
+    table = pa.table([values], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))
     path = tmp_path / "keys.cfile"
     cf.write(table, path, format="cfile", encoding="prefix", block_size=1024, value_index=True)
     return path
@@ -62,14 +62,14 @@ def test_nulls_are_looked_up_without_an_index(tmp_path: Path) -> None:
     assert file.lookup(pa.scalar(None, pa.int64())).column("ordinal").to_pylist() == [1]
 
 
-def test_a_look_up_beyond_the_years_of_python(tmp_path: Path) -> None:
+def test_lookup_of_dates_outside_pythons_range(tmp_path: Path) -> None:
     path = tmp_path / "far.cfile"
     instants = pa.array([0, 2**60, None], pa.int64()).cast(pa.timestamp("us"))
     cf.write(pa.table({"t": instants}), path, format="cfile")
     assert cf.open(path).lookup(instants[1]).column("ordinal").to_pylist() == [1]
 
 
-def test_a_lookup_finds_what_the_filter_finds(tmp_path: Path) -> None:
+def test_lookup_matches_the_filter(tmp_path: Path) -> None:
     path = tmp_path / "floats.cfile"
     cf.write(pa.table({"f": [0.0, -0.0, float("nan"), 1.5]}), path, format="cfile")
     file = cf.open(path, ordinal=True)
@@ -78,7 +78,7 @@ def test_a_lookup_finds_what_the_filter_finds(tmp_path: Path) -> None:
         assert file.lookup(value).column("ordinal").to_pylist() == filtered.column("ordinal").to_pylist()
 
 
-def test_input_that_does_not_fit_is_no_corrupt_file(tmp_path: Path) -> None:
+def test_invalid_arguments_are_not_reported_as_corruption(tmp_path: Path) -> None:
     path = tmp_path / "times.cfile"
     with pytest.raises(cf.SchemaError, match="column `t`"):
         cf.write(pa.table({"t": pa.array([2**62], pa.timestamp("s"))}), path, format="cfile")
@@ -113,7 +113,7 @@ def test_other_kinds_of_files() -> None:
         assert any(all(bloom.might_contain_key(key) for key in keys) for bloom in blooms)
 
 
-def test_other_formats_say_no(tmp_path: Path) -> None:
+def test_other_formats_refuse_cfile_calls(tmp_path: Path) -> None:
     path = tmp_path / "one.rc"
     cf.write(pa.table({"a": [1]}), path, format="rcfile")
     for call in (lambda f: f.seek(0), lambda f: f.lookup(1), lambda f: f.might_contain_key(b"k")):

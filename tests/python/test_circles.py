@@ -1,4 +1,4 @@
-"""The check that no source files import each other in a circle: what it has to see, and what it must not."""
+"""The check for circular imports between source files: circles that it must find, and correct code."""
 
 import importlib.util
 from pathlib import Path
@@ -12,8 +12,8 @@ circles = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(circles)
 
 
-def found(root, files):
-    """The circles in a tree of these files."""
+def exit_code(root, files):
+    """The exit code of the check on a tree of these files."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,9 +29,9 @@ SRC = "crates/c/src/"
     [
         {"lib.rs": "", "a.rs": "use crate::b::B;", "b.rs": "fn f() -> crate::a::A { todo!() }"},
         {"lib.rs": "", "a.rs": "use super::{b::{self, B}, c};", "b.rs": "use crate::a;", "c.rs": ""},
-        # Handed on by the root, so that no path names the file.
+        # The root re-exports the name, so no path names the file.
         {"lib.rs": "mod b; pub use b::{x::Y, B as C};", "a.rs": "use crate::C;", "b.rs": "use crate::a::A;"},
-        # By a child's name; behind a lifetime, a string and a comment that only look like something else.
+        # Through a child module, after a lifetime, a string and a comment that may mislead the parser.
         {
             "lib.rs": "",
             "a.rs": "mod k; fn f<'a>(_: &'a str) { \"// \"; k::g() } /* { */",
@@ -42,7 +42,7 @@ SRC = "crates/c/src/"
     ],
 )
 def test_a_circle_is_found_in_rust(tmp_path, files, capsys):
-    assert found(tmp_path, {SRC + name: text for name, text in files.items()}) == 1
+    assert exit_code(tmp_path, {SRC + name: text for name, text in files.items()}) == 1
     assert "uses crate::" in capsys.readouterr().out
 
 
@@ -52,13 +52,13 @@ def test_a_circle_is_found_in_rust(tmp_path, files, capsys):
         {"lib.rs": "", "a.rs": "use crate::b::B;", "b.rs": "// use crate::a::A;"},
         {"lib.rs": "", "a.rs": "use crate::b::B;", "b.rs": "#[cfg(test)]\nmod tests { use crate::a::A; }"},
         {"lib.rs": "", "a.rs": "use crate::b::B;", "b.rs": 'const S: &str = "crate::a::A";'},
-        # A child uses what its parent holds.
+        # A child uses an item of its parent.
         {"lib.rs": "", "a.rs": "mod k; use k::K;", "a/k.rs": "use super::A;"},
         {"lib.rs": "", "a.rs": "use crate::b::B;", "b.rs": "fn f() -> impl Sized + use<'_> { other::a::A }"},
     ],
 )
 def test_no_circle_in_rust(tmp_path, files):
-    assert found(tmp_path, {SRC + name: text for name, text in files.items()}) == 0
+    assert exit_code(tmp_path, {SRC + name: text for name, text in files.items()}) == 0
 
 
 def test_circles_in_python(tmp_path):
@@ -69,9 +69,9 @@ def test_circles_in_python(tmp_path):
         "python/coldframe/c.py": "import typing\nif typing.TYPE_CHECKING:\n    import coldframe.d\n",
         "python/coldframe/d.py": "import coldframe.c",
     }
-    assert found(tmp_path, package) == 1
+    assert exit_code(tmp_path, package) == 1
 
 
-def test_nothing_to_look_at_is_an_error(tmp_path, capsys):
+def test_empty_tree_is_an_error(tmp_path, capsys):
     assert circles.main(tmp_path) == 1
     assert "no source files" in capsys.readouterr().err

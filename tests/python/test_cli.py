@@ -33,7 +33,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: object) -> tuple[int, str, str]:
         try:
             code = main([str(argument) for argument in arguments])
-        except SystemExit as end:  # argparse's own
+        except SystemExit as end:  # raised by argparse
             code = int(end.code or 0)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
@@ -51,7 +51,7 @@ def broken(written: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_help_teaches(run: Any) -> None:
+def test_help_lists_commands_and_examples(run: Any) -> None:
     code, out, _ = run("--help")
     assert code == 0
     assert "exit codes" in out
@@ -191,12 +191,12 @@ def test_salvage(run: Any, broken: Path, tmp_path: Path, written: Path, table: p
     code, out, _ = run("salvage", broken, dest, "--report", report, *HOW)
     assert code == 1
     assert "rows saved" in out
-    facts = json.loads(report.read_text())
+    summary = json.loads(report.read_text())
     rescued = pq.read_table(dest)
-    assert rescued.num_rows == facts["rows"]
+    assert rescued.num_rows == summary["rows"]
     assert 700 <= rescued.num_rows < ROWS
-    assert facts["damage"]
-    assert rescued.num_rows + sum(lost["rows_lost"] or 0 for lost in facts["damage"]) <= ROWS
+    assert summary["damage"]
+    assert rescued.num_rows + sum(lost["rows_lost"] or 0 for lost in summary["damage"]) <= ROWS
     assert run("salvage", written, dest, "--overwrite", *HOW)[0] == 0
     assert same(pq.read_table(dest), table)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.rc", "lost.json", "rescued.parquet"]
@@ -252,7 +252,7 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "coldframe", *map(str, arguments)]
 
 
-def test_a_reader_that_leaves_early(written: Path) -> None:
+def test_closed_pipe_ends_the_command(written: Path) -> None:
     with subprocess.Popen(
         command("cat", *[written] * 50, "--to", "jsonl", *HOW), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -266,7 +266,7 @@ def test_a_reader_that_leaves_early(written: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_an_interrupt_is_exit_code_130(written: Path) -> None:
-    one = len(subprocess.check_output(command("cat", written, "--to", "jsonl", *HOW)))
+    size = len(subprocess.check_output(command("cat", written, "--to", "jsonl", *HOW)))
     with subprocess.Popen(
         command("cat", *[written] * 2000, "--to", "jsonl", *HOW),
         stdout=subprocess.PIPE,
@@ -278,13 +278,13 @@ def test_an_interrupt_is_exit_code_130(written: Path) -> None:
         process.send_signal(signal.SIGINT)
         rest = sum(map(len, iter(lambda: process.stdout.read(1 << 20), b"")))
         assert process.wait() == 130
-        assert rest < 1000 * one, "it went on to the end"
+        assert rest < 1000 * size, "the command did not stop early"
         assert process.stderr.read() == b"coldframe: interrupted\n"
 
 
-def test_migrate_is_the_pipelines(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+def test_migrate_runs_the_pipeline(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    # Imported anew, the package would stay an attribute of its parent, beside the one that other tests have.
+    # A second import would replace the parent's attribute, which other tests use.
     monkeypatch.setattr(cf, "pipeline", importlib.import_module("coldframe.pipeline"))
     for name in [name for name in sys.modules if name.startswith("coldframe.pipeline")]:
         monkeypatch.delitem(sys.modules, name)
@@ -330,7 +330,7 @@ def test_byte_map() -> None:
 
 
 def test_pictures_on_a_terminal(written: Path) -> None:
-    """The rich forms, which tests see nothing of otherwise."""
+    """The rich forms, which other tests never show."""
     pty = pytest.importorskip("pty")
     for arguments in (["inspect", written], ["head", written], ["meta", written], ["verify", written]):
         primary, secondary = pty.openpty()

@@ -1,4 +1,4 @@
-"""Commands that write never replace what they read, and other files only when they are told to."""
+"""Commands never overwrite their source, and overwrite other files only on request."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def run(*words: Any) -> int:
-    return main([str(word) for word in words])
+def run(*arguments: Any) -> int:
+    return main([str(word) for word in arguments])
 
 
 def commands(source: Path, dest: Any) -> dict[str, list[Any]]:
@@ -54,9 +54,7 @@ def test_a_source_is_never_replaced(
 
 
 @pytest.mark.parametrize("command", ["salvage", "convert", "layout", "report"])
-def test_another_file_is_replaced_when_that_is_asked_for(
-    source: Path, tmp_path: Path, command: str, capsys: Any
-) -> None:
+def test_other_files_are_replaced_on_request(source: Path, tmp_path: Path, command: str, capsys: Any) -> None:
     dest = tmp_path / "other.orc"
     dest.write_bytes(b"something")
     assert run(*commands(source, dest)[command]) == 2
@@ -68,7 +66,7 @@ def test_another_file_is_replaced_when_that_is_asked_for(
 
 
 def test_the_last_name_of_a_pattern_is_no_destination(source: Path, tmp_path: Path) -> None:
-    """`convert *.orc`, as the shell expands it; and a folder that holds it."""
+    """`convert *.orc` as the shell expands it, and with a folder of the source."""
     other = tmp_path / "b.orc"
     cf.write(TABLE, other, format="orc")
     before = other.read_bytes()

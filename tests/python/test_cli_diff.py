@@ -1,4 +1,4 @@
-"""Two tables compared, whatever their formats."""
+"""Comparing two tables of any formats."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def files(table: pa.Table, folder: Path, name: str) -> dict[str, Path]:
 
 
 def test_the_same_rows_in_another_order_and_format(run: Any, table: pa.Table, tmp_path: Path) -> None:
-    one = files(table, tmp_path, "one")
+    first = files(table, tmp_path, "one")
     other = files(table.take(list(reversed(range(1000)))), tmp_path, "other")
-    for a in one.values():
+    for a in first.values():
         for b in other.values():
             code, out, _ = run("diff", a, b, "--schema", SCHEMA, "--serde", "binary")
             assert (code, out) == (0, "the same 1000 rows\n"), (a, b)
@@ -71,12 +71,12 @@ def test_differences_by_key(run: Any, table: pa.Table, tmp_path: Path) -> None:
     a = files(table.filter(pa.array([i != 10 for i in ids])), tmp_path, "a")["orc"]
     b = files(changed.filter(pa.array([i not in (20, 21) for i in ids])), tmp_path, "b")["parquet"]
     code, out, _ = run("diff", a, b, "--by", "id", "--json")
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 1
-    assert found["rows"] == {"a": 999, "b": 998}
-    assert found["only"] == {"a": 2, "b": 1}
-    assert found["changed"] == 1
-    shown = {(example["side"], example["row"]["id"]) for example in found["examples"]}
+    assert result["rows"] == {"a": 999, "b": 998}
+    assert result["only"] == {"a": 2, "b": 1}
+    assert result["changed"] == 1
+    shown = {(example["side"], example["row"]["id"]) for example in result["examples"]}
     assert shown == {("a", 3), ("b", 3), ("a", 20), ("a", 21), ("b", 10)}
     text = run("diff", a, b, "--by", "id")[1].splitlines()
     assert text[0] == "999 rows in A, 998 in B: 2 only in A, 1 only in B, 1 changed"
@@ -88,11 +88,11 @@ def test_differences_by_key(run: Any, table: pa.Table, tmp_path: Path) -> None:
 def test_rows_that_occur_several_times(run: Any, tmp_path: Path) -> None:
     a = files(pa.table({"id": [1, 1, 1, 2]}), tmp_path, "a")["orc"]
     b = files(pa.table({"id": [1, 2, 2, 3]}), tmp_path, "b")["parquet"]
-    found = json.loads(run("diff", a, b, "--json")[1])
-    assert found["only"] == {"a": 2, "b": 2}
-    assert found["changed"] == 0
-    assert [e["row"]["id"] for e in found["examples"] if e["side"] == "a"] == [1]
-    assert [e["row"]["id"] for e in found["examples"] if e["side"] == "b"] == [2, 3]
+    result = json.loads(run("diff", a, b, "--json")[1])
+    assert result["only"] == {"a": 2, "b": 2}
+    assert result["changed"] == 0
+    assert [e["row"]["id"] for e in result["examples"] if e["side"] == "a"] == [1]
+    assert [e["row"]["id"] for e in result["examples"] if e["side"] == "b"] == [2, 3]
 
 
 def test_columns_and_types(run: Any, tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_partitions_of_parquet(run: Any, tmp_path: Path) -> None:
     assert run("diff", tmp_path / "ours", tmp_path / "theirs", "-c", "x")[0] == 0
 
 
-def test_parquet_lies_where_our_files_may_lie(run: Any, tmp_path: Path) -> None:
-    """By URL, by a pattern, on standard input; of several files the columns of all, by name."""
+def test_parquet_from_every_kind_of_source(run: Any, tmp_path: Path) -> None:
+    """By URL, pattern and standard input; several files have the columns of all, matched by name."""
     memory = pytest.importorskip("fsspec").filesystem("memory")
     table = pa.table(
         {"id": range(1000), "s": [f"name {i}" for i in range(1000)], "dt": [i % 3 for i in range(1000)]}
@@ -132,8 +132,8 @@ def test_parquet_lies_where_our_files_may_lie(run: Any, tmp_path: Path) -> None:
     assert (
         run("diff", tmp_path / "ours", urls[0], "--where", "dt = 1 and id < 400 and s like 'name 1%'")[0] == 0
     )
-    found = json.loads(run("diff", tmp_path / "ours", urls[0], "--where", "id <> 7 or dt <> 1", "--json")[1])
-    assert (found["same"], found["rows"]["b"]) == (True, 999)
+    result = json.loads(run("diff", tmp_path / "ours", urls[0], "--where", "id <> 7 or dt <> 1", "--json")[1])
+    assert (result["same"], result["rows"]["b"]) == (True, 999)
 
     for at, part in enumerate((table.slice(0, 500).drop(["dt"]), table.slice(500).select(["s", "id"]))):
         ids = part["id"].cast(pa.int32()) if at else part["id"]
@@ -150,7 +150,7 @@ def test_parquet_lies_where_our_files_may_lie(run: Any, tmp_path: Path) -> None:
     assert "cut.parquet: " in err
 
 
-def test_many_rows_go_by_way_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_spill_to_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coldframe.comparison._HELD_BYTES", 1 << 12)
     rows = pa.table({"id": range(5000), "x": [i % 13 for i in range(5000)]})
     other = rows.slice(1).take(list(reversed(range(4999))))
@@ -161,6 +161,6 @@ def test_many_rows_go_by_way_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> Non
         )
 
     assert compare(side("a", rows), side("b", rows), key=["id"]).same
-    found = compare(side("a", rows), side("b", other))
-    assert (found.only, found.changed, found.rows) == ((1, 0), 0, (5000, 4999))
-    assert [batch.to_pydict() for _, batch in found.examples] == [{"id": [0], "x": [0]}]
+    result = compare(side("a", rows), side("b", other))
+    assert (result.only, result.changed, result.rows) == ((1, 0), 0, (5000, 4999))
+    assert [batch.to_pydict() for _, batch in result.examples] == [{"id": [0], "x": [0]}]

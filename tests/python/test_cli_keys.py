@@ -1,4 +1,4 @@
-"""Commands that go by keys: get, scan, keys, bloom; and those that say where bytes are: sizes, index."""
+"""Commands on keys: get, scan, keys, bloom; and on the layout of bytes: sizes, index."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CFile of words in order."""
+def cfile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CFile of sorted words."""
     path = tmp_path_factory.mktemp("words") / "words.cfile"
-    words = pa.array([f"word {i:06}" for i in range(5000)])
-    table = pa.table([words], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))
+    values = pa.array([f"word {i:06}" for i in range(5000)])
+    table = pa.table([values], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))
     cf.write(table, path, format="cfile", encoding="prefix", block_size=1024, value_index=True)
     return path
 
@@ -77,9 +77,9 @@ def test_get_shows_the_cells_of_rows(run: Any) -> None:
 def test_scan_takes_a_range_of_keys(run: Any) -> None:
     rows = sorted(set(cf.open(CELLS).read(["row"])["row"].to_pylist()))
     start, stop = rows[len(rows) // 3].decode(), rows[len(rows) // 2].decode()
-    found = lines(run("scan", CELLS, "--start", start, "--stop", stop, "--format", "jsonl")[1])
-    assert [line["row"] for line in found] == sorted(line["row"] for line in found)
-    assert {line["row"] for line in found} == {r.decode() for r in rows if start <= r.decode() < stop}
+    cells = lines(run("scan", CELLS, "--start", start, "--stop", stop, "--format", "jsonl")[1])
+    assert [line["row"] for line in cells] == sorted(line["row"] for line in cells)
+    assert {line["row"] for line in cells} == {r.decode() for r in rows if start <= r.decode() < stop}
     last = lines(run("scan", CELLS, "--reverse", "-n", 1, "--json")[1])
     assert [line["row"] for line in last] == [rows[-1].decode()]
     prefix = lines(run("scan", CELLS, "--prefix", start, "--json")[1])
@@ -87,22 +87,22 @@ def test_scan_takes_a_range_of_keys(run: Any) -> None:
     assert run("scan", CELLS, "--from-ordinal", 3)[0] == 2
 
 
-def test_scan_of_a_cfile_goes_by_values_and_ordinals(run: Any, words: Path) -> None:
-    found = lines(run("scan", words, "--start", "word 000100", "--stop", "word 000103", "--json")[1])
-    assert [line["value"] for line in found] == ["word 000100", "word 000101", "word 000102"]
-    found = lines(run("scan", words, "--from-ordinal", 4998, "--json")[1])
-    assert [line["value"] for line in found] == ["word 004998", "word 004999"]
-    assert lines(run("get", words, "word 000007", "--json")[1]) == [{"ordinal": 7, "value": "word 000007"}]
-    assert run("scan", words, "--reverse")[0] == 2
+def test_scan_of_a_cfile_by_values_and_ordinals(run: Any, cfile: Path) -> None:
+    rows = lines(run("scan", cfile, "--start", "word 000100", "--stop", "word 000103", "--json")[1])
+    assert [line["value"] for line in rows] == ["word 000100", "word 000101", "word 000102"]
+    rows = lines(run("scan", cfile, "--from-ordinal", 4998, "--json")[1])
+    assert [line["value"] for line in rows] == ["word 004998", "word 004999"]
+    assert lines(run("get", cfile, "word 000007", "--json")[1]) == [{"ordinal": 7, "value": "word 000007"}]
+    assert run("scan", cfile, "--reverse")[0] == 2
 
 
-def test_keys_come_once_each(run: Any, words: Path) -> None:
+def test_keys_are_distinct(run: Any, cfile: Path) -> None:
     rows = list(dict.fromkeys(row.decode() for row in cf.open(CELLS).read(["row"])["row"].to_pylist()))
     assert run("keys", CELLS)[1].splitlines() == rows
     assert run("keys", CELLS, "--count")[1] == f"{len(rows)}\n"
     assert json.loads(run("keys", CELLS, "-n", 2, "--json")[1]) == rows[:2]
-    both = run("keys", CELLS, words, "-n", 1)[1].splitlines()
-    assert both == [f"{CELLS}\t{rows[0]}", f"{words}\tword 000000"]
+    both = run("keys", CELLS, cfile, "-n", 1)[1].splitlines()
+    assert both == [f"{CELLS}\t{rows[0]}", f"{cfile}\tword 000000"]
     assert run("keys", BLOOM)[0] == 2
 
 
@@ -124,7 +124,7 @@ def test_bloom_rules_out(run: Any) -> None:
     assert run("bloom", BLOOM, "-c", name, "--test", "no number")[0] == 2
 
 
-def test_index_lists_the_units_that_a_filter_leaves(run: Any) -> None:
+def test_index_lists_the_units_that_pass_a_filter(run: Any) -> None:
     file = cf.open(BLOOM)
     name = file.schema.names[0]
     whole = json.loads(run("index", BLOOM, "--json")[1])
@@ -145,20 +145,20 @@ def test_sizes_add_up_to_the_file(run: Any, tmp_path: Path) -> None:
         path = tmp_path / f"t.{format}"
         cf.write(table, path, format=format)
         how = ["--schema", options["schema"], "--serde", "binary"] if options else []
-        found = json.loads(run("sizes", path, "--json", *how)[1])
-        assert [size["column"] for size in found[:3]] == ["id", "s", "a.b"]
-        assert all(size["stored"] > 0 and size["plain"] > 0 for size in found[:3])
-        assert sum(size["stored"] for size in found) == path.stat().st_size
-        assert found[0]["plain"] >= 80_000
+        sizes = json.loads(run("sizes", path, "--json", *how)[1])
+        assert [size["column"] for size in sizes[:3]] == ["id", "s", "a.b"]
+        assert all(size["stored"] > 0 and size["plain"] > 0 for size in sizes[:3])
+        assert sum(size["stored"] for size in sizes) == path.stat().st_size
+        assert sizes[0]["plain"] >= 80_000
         text = run("sizes", path, "--stored", *how)[1]
         assert text.startswith("column\tstored\tshare\n")
-        one = json.loads(run("sizes", path, "-c", "s", "--json", *how)[1])
-        assert [size["column"] for size in one] == ["s"]
+        size_of_s = json.loads(run("sizes", path, "-c", "s", "--json", *how)[1])
+        assert [size["column"] for size in size_of_s] == ["s"]
 
 
 @pytest.mark.parametrize("path", [CELLS, PAIRS, DATA / "redfile" / "files"], ids=lambda path: path.name)
 def test_sizes_of_other_formats_add_up(run: Any, path: Path) -> None:
     if path.is_dir():
         path = next(p for p in sorted(path.glob("*.redfile")) if cf.open(p).num_rows)
-    found = json.loads(run("sizes", path, "--json", "--stored")[1])
-    assert sum(size["stored"] for size in found) == path.stat().st_size
+    sizes = json.loads(run("sizes", path, "--json", "--stored")[1])
+    assert sum(size["stored"] for size in sizes) == path.stat().st_size

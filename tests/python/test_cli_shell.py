@@ -1,4 +1,4 @@
-"""The command line among others: patterns, standard input, completion, pager, colours."""
+"""The command line and the shell: patterns, standard input, completion, pager, colours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def coldframe(*arguments: object, cwd: Path, **options: Any) -> subprocess.Compl
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, **options)
 
 
-def test_patterns_are_expanded_by_us_too(folder: Path) -> None:
+def test_command_expands_patterns(folder: Path) -> None:
     assert json.loads(coldframe("meta", "*.orc", "--json", cwd=folder).stdout)["a.orc"]["rows"] == 100
     assert coldframe("meta", "*.orc", cwd=folder).stdout.count("format: orc") == 2
     assert coldframe("verify", "*.orc", cwd=folder).stdout.count("no damage found, 100 rows") == 2
@@ -51,7 +51,7 @@ def test_patterns_are_expanded_by_us_too(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["cat", "head", "count", "schema", "meta", "verify", "detect", "sizes"])
-def test_a_file_may_come_by_standard_input(command: str, folder: Path) -> None:
+def test_file_from_standard_input(command: str, folder: Path) -> None:
     with (folder / "a.orc").open("rb") as source:
         done = coldframe(command, "-", cwd=folder, stdin=source)
     assert done.returncode == 0, done.stderr
@@ -88,18 +88,18 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         ("get", ["get", "{hfile}", "row-999"], 1),
     ]
     seen = set()
-    for name, words, code in commands:
+    for name, arguments, code in commands:
         outputs = []
         for place in (str(tmp_path), "memory://cli"):
-            given = [word.format(orc=f"{place}/?.orc", hfile=f"{place}/*.hfile") for word in words]
+            given = [word.format(orc=f"{place}/?.orc", hfile=f"{place}/*.hfile") for word in arguments]
             outputs.append(in_process(given, code))
-        # What is said is the same, but for the names.
+        # The outputs differ only in the names.
         plain = [text.replace(str(tmp_path), "").replace("memory://cli", "") for text in outputs]
-        if name not in ("layout", "inspect", "convert", "salvage", "summarize"):  # whose floats vary
-            assert plain[0] == plain[1], words
+        if name not in ("layout", "inspect", "convert", "salvage", "summarize"):  # whose numbers vary
+            assert plain[0] == plain[1], arguments
         for kind in ("orc", "hfile"):
-            if f"{{{kind}}}" in words:
-                given = [word.format(orc="-", hfile="-") for word in words]
+            if f"{{{kind}}}" in arguments:
+                given = [word.format(orc="-", hfile="-") for word in arguments]
                 with (tmp_path / f"a.{kind}").open("rb") as source:
                     done = subprocess.run(
                         [sys.executable, "-m", "coldframe", *given],
@@ -107,33 +107,33 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
                         capture_output=True,
                         check=False,
                     )
-                assert done.returncode == code, (words, done.stderr)
+                assert done.returncode == code, (arguments, done.stderr)
         seen.add(name)
-    assert pq.read_table(tmp_path / "out.parquet").num_rows == 100  # that of standard input came last
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 100  # standard input was converted last
     assert (
         in_process(["get", str(tmp_path / "*.hfile"), "row-060", "--format", "jsonl"], 0).count("row-060")
         == 2
     )
-    found = in_process(["scan", str(tmp_path / "*.hfile"), "-n", "120", "--format", "jsonl"], 0).splitlines()
-    assert [json.loads(line)["key"] for line in (found[0], found[100], found[-1])] == [
+    cells = in_process(["scan", str(tmp_path / "*.hfile"), "-n", "120", "--format", "jsonl"], 0).splitlines()
+    assert [json.loads(line)["key"] for line in (cells[0], cells[100], cells[-1])] == [
         "row-000",
         "row-050",
         "row-069",
     ]
-    found = json.loads(in_process(["inspect", str(tmp_path / "?.orc"), "--json"], 0))
-    assert len(found) == 2
-    for words in (["layout", "{}/a.orc", "-o"], ["salvage", "{}/?.orc"], ["convert", "{}/?.orc"]):
+    summaries = json.loads(in_process(["inspect", str(tmp_path / "?.orc"), "--json"], 0))
+    assert len(summaries) == 2
+    for arguments in (["layout", "{}/a.orc", "-o"], ["salvage", "{}/?.orc"], ["convert", "{}/?.orc"]):
         target = "memory://cli/new.parquet"
-        in_process([word.format("memory://cli") for word in words] + [target], 0)
-        assert memory.exists("/cli/new.parquet"), words
+        in_process([word.format("memory://cli") for word in arguments] + [target], 0)
+        assert memory.exists("/cli/new.parquet"), arguments
         memory.rm("/cli/new.parquet")
-    # Most of these have tests of their own.
+    # Other tests cover most of these.
     others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables", "options", "unswitch"}
     assert seen | others == set(commands_of(parser_of_all()))
 
 
 def in_process(arguments: list[str], code: int) -> str:
-    """Standard output of a command that ends with this code."""
+    """The standard output of a command, which must end with this exit code."""
     out, err = io.BytesIO(), io.StringIO()
     with (
         contextlib.redirect_stdout(io.TextIOWrapper(out, "utf-8", write_through=True)),
@@ -162,10 +162,10 @@ def test_completion_knows_commands_options_and_values(tmp_path: Path) -> None:
     path = tmp_path / "completion.bash"
     path.write_text(script(parser, "bash"))
 
-    def completed(*words: str) -> set[str]:
-        typed = " ".join(f"'{word}'" for word in words)
+    def completed(*arguments: str) -> set[str]:
+        typed = " ".join(f"'{word}'" for word in arguments)
         program = (
-            f"source {path}; COMP_WORDS=(coldframe {typed}); COMP_CWORD={len(words)}; _coldframe; "
+            f"source {path}; COMP_WORDS=(coldframe {typed}); COMP_CWORD={len(arguments)}; _coldframe; "
             'printf "%s\\n" "${COMPREPLY[@]}"'
         )
         done = subprocess.run(
@@ -180,7 +180,7 @@ def test_completion_knows_commands_options_and_values(tmp_path: Path) -> None:
     assert completed("migrate", "--on-error", "") == {"raise", "skip", "quarantine"}
     assert completed("completion", "") >= set(SHELLS)
     assert completed("head", "comp") == {"completion.bash"}
-    # Options of formats: their names, and the words that they may be, also where bash cuts at the sign.
+    # Options of formats: their names and choices, also where bash splits at the equals sign.
     assert completed("head", "x", "--option", "timestamp_u") == {"timestamp_unit=ns", "timestamp_unit=us"}
     assert completed("head", "x", "--option", "timestamp_unit", "=", "u") == {"us"}
     assert completed("head", "x", "--option", "timestamp_unit", "=") == {"ns", "us"}
@@ -229,7 +229,7 @@ def test_completion_in_fish(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed: its script was not run")
 @pytest.mark.parametrize("loaded", ["autoload", "source"])
 def test_completion_in_zsh(loaded: str, tmp_path: Path) -> None:
-    """From a folder in fpath, as the command's help says, or sourced in .zshrc."""
+    """Loaded from a folder in fpath, as the help recommends, or sourced in .zshrc."""
     (tmp_path / "functions").mkdir()
     (tmp_path / "functions" / "_coldframe").write_text(script(parser_of_all(), "zsh"))
     (tmp_path / "a.orc").touch()
@@ -247,7 +247,7 @@ def test_completion_in_zsh(loaded: str, tmp_path: Path) -> None:
 
 
 def in_zsh(start: str, typed: str, folder: Path) -> str:
-    """What stands in the line after a tab, and what was listed below it."""
+    """The command line after a tab, and the list below it."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
@@ -262,8 +262,8 @@ def in_zsh(start: str, typed: str, folder: Path) -> str:
         return seen
 
     try:
-        # The marks are put together by the shell: the echo of a line has none. The second one is printed
-        # when the line, tab and all, was taken: Ctrl-X is bound to that.
+        # The shell assembles the marks, so that the echo of the input contains none. Ctrl-X prints the
+        # second mark after the line with its tab was processed.
         mark = "taken() { zle -I; print -r -- \"[$BUFFER] co\"mplete }; zle -N taken; bindkey '^X' taken"
         os.write(terminal, f"PS1=; {start}; setopt noautomenu; {mark}; print rea''dy\n".encode())
         read_until("ready")
@@ -276,7 +276,7 @@ def in_zsh(start: str, typed: str, folder: Path) -> str:
 
 
 def on_terminal(*arguments: object, cwd: Path, **environment: str) -> str:
-    """What a person sees."""
+    """The output of a command on a terminal."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", **environment}
     env.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
@@ -293,7 +293,7 @@ def on_terminal(*arguments: object, cwd: Path, **environment: str) -> str:
     while True:
         try:
             part = os.read(ours, 65536)
-        except OSError:  # the other side is closed
+        except OSError:  # the other end is closed
             break
         if not part:
             break
@@ -321,5 +321,5 @@ def test_long_output_goes_to_the_pager(folder: Path) -> None:
         "--no-pager", "head", "a.orc", "-n", 3, cwd=folder, PAGER="sed s/name/paged/"
     )
     assert "name 2" in on_terminal("head", "a.orc", cwd=folder, COLDFRAME_PAGER="no-such-pager")
-    # A pager that is left early ends the command without a complaint.
+    # Quitting the pager early ends the command without an error.
     assert "Traceback" not in on_terminal("cat", *["a.orc"] * 200, cwd=folder, COLDFRAME_PAGER="head -n 2")

@@ -1,4 +1,4 @@
-"""What the commands take: directories, tables by their folders, names from tables.toml, files of others."""
+"""Sources of the commands: directories, table folders, names from tables.toml, files of other formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = pa.table({"id": range(1000), "s": [f"name {i % 7}" for i in range(1000)]}
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    """Two ORC files in partitions, and what people leave beside them."""
+    """Two ORC files in partitions, and text files beside them."""
     folder = tmp_path / "sales"
     for part in (1, 2):
         (folder / f"p={part}").mkdir(parents=True)
@@ -31,19 +31,19 @@ def warehouse(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["verify", "meta", "stats", "sizes", "inspect", "index"])
-def test_a_directory_stands_for_its_files(
+def test_directory_is_read_as_its_files(
     command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, str(warehouse), "--json"]) == 0
-    found = capsys.readouterr()
-    told = "left out, because no format reads them: README.txt (text)"
-    assert found.err == f"coldframe: warning: {warehouse}: {told}\n"
-    answer = json.loads(found.out)
-    if command != "sizes":  # which sums up
+    output = capsys.readouterr()
+    warning = "left out, because no format reads them: README.txt (text)"
+    assert output.err == f"coldframe: warning: {warehouse}: {warning}\n"
+    answer = json.loads(output.out)
+    if command != "sizes":  # which prints a sum
         assert sorted(answer) == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
 
 
-def test_what_is_neither_text_nor_ours_is_told(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_binary_file_is_reported(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (warehouse / "p=1" / "torn.orc").write_bytes(bytes(range(200)))
     assert main(["verify", str(warehouse), "--json"]) == 1
     reports = json.loads(capsys.readouterr().out)
@@ -51,7 +51,7 @@ def test_what_is_neither_text_nor_ours_is_told(warehouse: Path, capsys: pytest.C
     assert len(reports) == 3
 
 
-def test_only_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_directory_of_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
     assert main(["verify", str(tmp_path)]) == 2
     assert "only notes.md (text)" in capsys.readouterr().err
@@ -59,7 +59,7 @@ def test_only_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "notes.md: unknown" in capsys.readouterr().out
 
 
-def test_a_transactional_table_is_just_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_transactional_table_needs_no_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "changes"
     shutil.copytree(DATA / "hive" / "files" / "changes", folder)
     merged = cf.open(folder, acid=True).read()
@@ -84,11 +84,11 @@ def test_a_file_without_names_takes_them_from_tables_toml(
     assert capsys.readouterr().out == "_c0\t_c1\n0\tname 0\n"
     toml = tmp_path / "tables.toml"
     toml.write_text('[tables.sales]\nschema = "id bigint, s string"\nserde = "text"\n')
-    for place in (path, path.parent):  # the nearest one is found
+    for place in (path, path.parent):  # the nearest tables.toml applies
         assert main(["head", str(place), "-n", "1", "--json"]) == 0
-        found = capsys.readouterr()
-        assert json.loads(found.out) == {"id": 0, "s": "name 0"}
-        assert f"with the options of [tables.sales] in {toml}" in found.err
+        output = capsys.readouterr()
+        assert json.loads(output.out) == {"id": 0, "s": "name 0"}
+        assert f"with the options of [tables.sales] in {toml}" in output.err
     other = tmp_path / "other.toml"
     other.write_text('[tables.x]\npath = "sales"\nschema = "n int, t string"\nserde = "text"\n')
     assert main(["head", str(path), "-n", "1", "--tables", str(other), "--json"]) == 0
@@ -103,11 +103,11 @@ def test_a_file_without_names_takes_them_from_tables_toml(
 def test_head_and_cat_have_the_same_forms(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(warehouse / "p=1" / "part-0.orc")
     for form in ("table", "csv", "jsonl"):
-        found = []
+        outputs = []
         for command in ("head", "cat"):
             assert main([command, path, "-n", "3", "--format", form]) == 0
-            found.append(capsys.readouterr().out)
-        assert found[0] == found[1] != ""
+            outputs.append(capsys.readouterr().out)
+        assert outputs[0] == outputs[1] != ""
     assert main(["head", path, "-n", "2", "--vertical"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines() if ":" in line] == [
         ["id:", "0"],
@@ -128,16 +128,16 @@ def test_offsets_may_be_hexadecimal(warehouse: Path, capsys: pytest.CaptureFixtu
     assert "expected a number such as 4139 or 0x102b, found 'here'" in capsys.readouterr().err
 
 
-def test_columns_that_do_not_fit_are_left_out_in_the_middle() -> None:
+def test_wide_tables_leave_out_columns_in_the_middle() -> None:
     assert grid.fitting([5] * 4, 100) == [0, 1, 2, 3]
     assert grid.fitting([10] * 17, 100) == [0, 1, 2, 3, 14, 15, 16]
-    assert grid.fitting([500, 5, 5], 60) == [0, 1, 2]  # a long value is folded, and pushes nothing out
+    assert grid.fitting([500, 5, 5], 60) == [0, 1, 2]  # a long value is folded and displaces no column
     assert grid.fitting([50, 50], 10) == [0]
 
 
 @pytest.fixture
 def cut(tmp_path: Path) -> Path:
-    """A file without its tail, beside a whole one of its table and one of another table."""
+    """A file without its tail, beside an intact file of its table and a file of another table."""
     for name, rows in {"whole": ROWS, "a_other": pa.table({"x": [1.5]})}.items():
         cf.write(rows, tmp_path / f"{name}.orc", format="orc", codec="zlib")
     data = (tmp_path / "whole.orc").read_bytes()
@@ -146,30 +146,28 @@ def cut(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_without_its_end_is_salvaged_by_one_beside_it(
+def test_truncated_file_is_salvaged_with_its_neighbours_columns(
     cut: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rescued = cut.with_name("rescued.parquet")
     assert main(["salvage", str(cut), str(rescued)]) == 1
-    found = capsys.readouterr()
-    assert "assumed the columns, codec and writer of whole.orc" in found.err
+    output = capsys.readouterr()
+    assert "assumed the columns, codec and writer of whole.orc" in output.err
     assert pq.read_table(rescued).equals(ROWS)
     assert main(["salvage", str(cut), str(rescued), "--overwrite", "--json"]) == 1
     assert "whole.orc" in json.loads(capsys.readouterr().out)["assumed"]
 
 
-def test_where_nothing_says_its_columns_the_next_step_is_named(
-    cut: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_columns_name_the_next_step(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cut.with_name("whole.orc").unlink()
     assert main(["salvage", str(cut), str(cut.with_name("rescued.parquet"))]) == 1
-    said = capsys.readouterr().err
-    assert "--schema" in said
-    assert "schema_from=NAME" in said
+    errors = capsys.readouterr().err
+    assert "--schema" in errors
+    assert "schema_from=NAME" in errors
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "arrow"])
-def test_files_of_others_are_converted_too(ending: str, tmp_path: Path) -> None:
+def test_other_formats_are_converted(ending: str, tmp_path: Path) -> None:
     cf.write(ROWS, tmp_path / "rows.orc", format="orc")
     between, back = tmp_path / f"rows.{ending}", tmp_path / "back.orc"
     assert main(["convert", str(tmp_path / "rows.orc"), str(between)]) == 0

@@ -43,14 +43,14 @@ def estate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def query(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, object]]:
     assert main(["sql", *arguments, "--format", "json"]) == 0
-    found: list[dict[str, object]] = json.loads(capsys.readouterr().out)
-    return found
+    rows: list[dict[str, object]] = json.loads(capsys.readouterr().out)
+    return rows
 
 
 def test_paths_are_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sales, file = estate / "sales", estate / "sales" / "p=1" / "part-0.orc"
-    found = query(capsys, f"select p, count(*) as n from '{sales}' where id >= 900 group by p order by p")
-    assert found == [{"p": 1, "n": 100}, {"p": 2, "n": 100}]
+    rows = query(capsys, f"select p, count(*) as n from '{sales}' where id >= 900 group by p order by p")
+    assert rows == [{"p": 1, "n": 100}, {"p": 2, "n": 100}]
     assert query(capsys, f"select max(id) as m from '{file}'") == [{"m": 999}]
     assert query(capsys, f"select count(*) as n from '{sales}/*/*.orc' a join '{file}' b using (id)") == [
         {"n": 2000}
@@ -59,7 +59,7 @@ def test_paths_are_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert query(capsys, f"select count(*) as n from '{estate}/tserver/events'") == [{"n": events}]
     changes = cf.open(estate / "changes").read().num_rows
     assert query(capsys, f"select count(*) as n from '{estate}/changes'") == [{"n": changes}]
-    # As tables.toml says; and what is Parquet is DuckDB's own.
+    # tables.toml gives the schema; DuckDB itself reads Parquet.
     assert query(capsys, f"select sum(id) as n from '{estate}/raw/000000_0'") == [{"n": 499500}]
     assert query(capsys, f"select count(*) as n from '{estate.parent}/lake_of_sql'") == [{"n": 1000}]
 
@@ -110,7 +110,7 @@ def test_statements_and_forms(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("selec", "syntax error"),
         ("from nothing", "give the tables' directory by --in"),
@@ -118,14 +118,14 @@ def test_statements_and_forms(
         ("from 'ESTATE/tserver'", "name one: 'ESTATE/tserver/events'"),
     ],
 )
-def test_an_error_says_the_next_step(
-    text: str, said: str, estate: Path, capsys: pytest.CaptureFixture[str]
+def test_error_names_the_next_step(
+    text: str, message: str, estate: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sql", text.replace("ESTATE", str(estate))]) == 2
-    assert said.replace("ESTATE", str(estate)) in capsys.readouterr().err
+    assert message.replace("ESTATE", str(estate)) in capsys.readouterr().err
 
 
-def test_several_tables_are_told_apart_by_an_option(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_selects_one_of_several_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["head", str(estate / "tserver")]) == 2
     assert "choose one by --option table=NAME: events, numbers" in capsys.readouterr().err
 
@@ -142,32 +142,32 @@ def test_names_in_statements() -> None:
 
 
 def test_the_tables_of_a_directory(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = {one.name: one for one in cf.tables(estate)}
-    assert {name: (one.format, one.rows) for name, one in found.items()} == {
+    tables = {table.name: table for table in cf.tables(estate)}
+    assert {name: (table.format, table.rows) for name, table in tables.items()} == {
         "changes": ("orc", None),
         "events": ("rcfile", None),
         "sales": ("orc", 2000),
         "tserver.events": ("kudu", 119),
         "tserver.numbers": ("kudu", 378),
     }
-    assert found["sales"].bytes == sum(path.stat().st_size for path in (estate / "sales").rglob("*.orc"))
+    assert tables["sales"].bytes == sum(path.stat().st_size for path in (estate / "sales").rglob("*.orc"))
     for name, rows in (("events", 1000), ("sales", 2000), ("tserver.events", 119)):
-        assert found[name].open().to_table().num_rows == rows
+        assert tables[name].open().to_table().num_rows == rows
     assert main(["tables", str(estate)]) == 0
     assert capsys.readouterr().out.splitlines()[0].split("\t") == [
         *("table", "format", "files", "size", "rows", "path"),
     ]
     assert main(["tables", str(estate), "--json", "--no-rows"]) == 0
-    assert {one["name"] for one in json.loads(capsys.readouterr().out)} == set(found)
+    assert {table["name"] for table in json.loads(capsys.readouterr().out)} == set(tables)
 
 
 def test_the_list_is_a_tables_toml(estate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(estate, copy)
-    before = {one.name: one.open().to_table().num_rows for one in cf.tables(copy)}
+    before = {table.name: table.open().to_table().num_rows for table in cf.tables(copy)}
     assert main(["tables", str(copy), "--as", "tables"]) == 0
     (copy / "tables.toml").write_text(capsys.readouterr().out)
-    assert {one.name: one.open().to_table().num_rows for one in cf.tables(copy)} == before
+    assert {table.name: table.open().to_table().num_rows for table in cf.tables(copy)} == before
     empty = tmp_path / "empty"
     os.mkdir(empty)
     assert main(["tables", str(empty)]) == 2
@@ -188,13 +188,13 @@ def test_tables_of_an_hbase_root_by_their_names(tmp_path: Path, capsys: pytest.C
             assert main(["sql", query, "--format", "json"]) == 0, query
             rows = len(table["row"].unique())
             assert json.loads(capsys.readouterr().out) == [{"n": table.num_rows, "rows": rows}]
-        # As the list of the tables calls it, and by HBase's own name.
+        # By its name in the list of tables, and by HBase's name.
         assert main(["sql", f"select count(*) as n from '{root}/shop.{name}'", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out) == [{"n": table.num_rows}]
-    # By name of the tables of a directory, also joined.
+    # By the table names of a directory, also in joins.
     assert main(["sql", "--in", str(root), "select 1", "--format", "json"]) == 0
     capsys.readouterr()
-    names = [one.name for one in cf.tables(root, rows=False)]
+    names = [table.name for table in cf.tables(root, rows=False)]
     assert len(names) == 2
     orders, others = sorted(names)
     query = f'select count(*) as n from "{orders}" a join "{others}" b using ("row", family, qualifier)'

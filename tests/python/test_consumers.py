@@ -1,4 +1,4 @@
-"""The libraries that take Arrow streams and datasets take ours, and their projections and filters arrive."""
+"""Libraries read our Arrow streams and datasets, and push their projections and filters down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import coldframe as cf
 
 
 class Spy:
-    """Passes scans on to a File and notes what was asked for."""
+    """Forwards scans to a File and records their arguments."""
 
     def __init__(self, rows: cf.File) -> None:
         self.rows = rows
@@ -137,7 +137,7 @@ def polars_predicates() -> list[Any]:
     ]
 
 
-def test_a_lazy_frame_gives_what_polars_gives(spy: Spy, table: pa.Table) -> None:
+def test_lazy_frame_matches_polars(spy: Spy, table: pa.Table) -> None:
     pl = pytest.importorskip("polars")
     from coldframe.polars_source import lazy_frame
 
@@ -152,7 +152,7 @@ def test_a_lazy_frame_gives_what_polars_gives(spy: Spy, table: pa.Table) -> None
     assert lazy.group_by("b").agg(pl.len()).collect().height == 3
 
 
-def test_a_lazy_frame_pushes_what_it_knows(spy: Spy) -> None:
+def test_lazy_frame_pushes_supported_predicates(spy: Spy) -> None:
     pl = pytest.importorskip("polars")
     from coldframe.polars_source import lazy_frame
 
@@ -169,7 +169,7 @@ def test_files_and_datasets_make_lazy_frames(file: cf.File) -> None:
     assert file.to_polars().filter(pl.col("id") < 3).select("id").collect()["id"].to_list() == [0, 1, 2]
 
 
-def test_the_dataset_is_one_of_pyarrow(dataset: cf.ArrowDataset, table: pa.Table) -> None:
+def test_dataset_is_a_pyarrow_dataset(dataset: cf.ArrowDataset, table: pa.Table) -> None:
     assert isinstance(dataset, pads.Dataset)
     assert dataset.schema.equals(table.schema)
     assert dataset.count_rows() == ROWS
@@ -193,7 +193,7 @@ def test_the_dataset_is_one_of_pyarrow(dataset: cf.ArrowDataset, table: pa.Table
     assert same(pa.table(dataset), table)
 
 
-def test_what_pyarrows_datasets_do_and_ours_do_not(dataset: cf.ArrowDataset) -> None:
+def test_unsupported_methods_of_pyarrow_datasets(dataset: cf.ArrowDataset) -> None:
     for call in (
         lambda: dataset.replace_schema(pa.schema([])),
         lambda: dataset.children,

@@ -1,4 +1,4 @@
-"""What a directory has beside what a request takes, before and after reading."""
+"""The contents of a directory that a request leaves out, before and after reading."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ AS_OF = 1_700_000_000_000
 def held(
     path: Path = ROOT, format: str = "hbase", **options: object
 ) -> dict[tuple[str, str], dict[str, Any]]:
-    found = contents(path, format=format, options=options)
-    keyed = {(one["kind"], one["of"]): one for one in found}
-    assert len(keyed) == len(found)
+    entries = contents(path, format=format, options=options)
+    keyed = {(entry["kind"], entry["of"]): entry for entry in entries}
+    assert len(keyed) == len(entries)
     return keyed
 
 
 def left_out(**options: object) -> set[tuple[str, bool | None]]:
-    found = [one for one in held(**options).values() if one["kind"] != "regions"]  # which reading counts
-    return {(one["kind"], one["taken"]) for one in found if one["visible"] and one["taken"] is not True}
+    # Regions are counted only by reading.
+    entries = [e for e in held(**options).values() if e["kind"] != "regions"]
+    return {(e["kind"], e["taken"]) for e in entries if e["visible"] and e["taken"] is not True}
 
 
 def passed_over(**options: object) -> tuple[int, dict[str, int]]:
@@ -37,7 +38,7 @@ def passed_over(**options: object) -> tuple[int, dict[str, int]]:
     return rows, scan.passed_over()
 
 
-def test_a_request_says_what_it_leaves_out() -> None:
+def test_contents_list_what_a_request_leaves_out() -> None:
     table, snapshot = ("table", "shop:orders"), ("snapshot", "kept")
     whole = held(view="versions")
     assert (whole[table]["taken"], whole[table]["count"]) == (True, 2)
@@ -69,9 +70,12 @@ def test_other_tables_are_named(tmp_path: Path) -> None:
     shutil.copytree(ROOT, root)
     shutil.copytree(root / "data" / "shop", root / "data" / "default")
     for given, taken in (({}, (False, False)), ({"table": "shop:orders"}, (False, True))):
-        found = held(root, **given)
-        assert (found["table", "default:orders"]["taken"], found["table", "shop:orders"]["taken"]) == taken
-        assert (found["table", "default:orders"]["name"], found["table", "shop:orders"]["name"]) == (
+        entries = held(root, **given)
+        assert (
+            entries["table", "default:orders"]["taken"],
+            entries["table", "shop:orders"]["taken"],
+        ) == taken
+        assert (entries["table", "default:orders"]["name"], entries["table", "shop:orders"]["name"]) == (
             "orders",
             "shop.orders",
         )
@@ -111,34 +115,38 @@ def test_other_times_and_columns_are_counted() -> None:
 
 def test_tables_of_a_server_of_kudu() -> None:
     table = cf.open(KUDU, table="numbers").metadata["table_id"]
-    one = held(KUDU, "kudu", table="numbers")
-    assert sorted((found["name"], found["taken"]) for (kind, _), found in one.items() if kind == "table") == [
+    entries = held(KUDU, "kudu", table="numbers")
+    assert sorted(
+        (entry["name"], entry["taken"]) for (kind, _), entry in entries.items() if kind == "table"
+    ) == [
         ("events", False),
         ("numbers", True),
     ]
-    assert all(found["taken"] is True for (_, of), found in one.items() if of == table and found["visible"])
-    assert not any(found["taken"] for found in held(KUDU, "kudu").values())
+    assert all(
+        entry["taken"] is True for (_, of), entry in entries.items() if of == table and entry["visible"]
+    )
+    assert not any(entry["taken"] for entry in held(KUDU, "kudu").values())
     tablet = cf.open(KUDU, table="numbers").metadata["tablets"][0]["tablet"]
     part = held(KUDU, "kudu", tablet=tablet, snapshot="2020-01-01T00:00:00Z")
-    assert part["tablets", table]["taken"] is (one["table", table]["count"] == 1)
+    assert part["tablets", table]["taken"] is (entries["table", table]["count"] == 1)
     assert part["times", table]["taken"] is False
 
 
-def test_a_single_file_has_no_more_than_itself(tmp_path: Path) -> None:
+def test_single_file_has_no_contents(tmp_path: Path) -> None:
     cf.write(cf.open(KUDU, table="numbers").read(), tmp_path / "a.orc", format="orc")
     assert contents(tmp_path / "a.orc", format="orc") == []
     with pytest.raises(ValueError, match="no option `tabel`"):
         contents(ROOT, format="hbase", options={"tabel": "x"})
 
 
-def test_writes_that_a_list_does_not_count() -> None:
+def test_writes_outside_the_valid_list() -> None:
     table = DATA / "hive" / "files" / "hive2_changes"
 
-    def told(valid: str) -> dict[str, int]:
-        found = held(table, "orc", acid_valid_write_ids=valid)
-        assert all(one["visible"] and one["taken"] is False for one in found.values())
-        return {kind: one["count"] for (kind, _), one in found.items()}
+    def counts(valid: str) -> dict[str, int]:
+        entries = held(table, "orc", acid_valid_write_ids=valid)
+        assert all(entry["visible"] and entry["taken"] is False for entry in entries.values())
+        return {kind: entry["count"] for (kind, _), entry in entries.items()}
 
-    assert held(table, "orc") == {} == told("t:7:9223372036854775807::")
-    assert told("t:5:9223372036854775807::") == {"later writes": 2}
-    assert told("t:7:5:5:3") == {"open writes": 1}, "aborted writes are shown to nobody"
+    assert held(table, "orc") == {} == counts("t:7:9223372036854775807::")
+    assert counts("t:5:9223372036854775807::") == {"later writes": 2}
+    assert counts("t:7:5:5:3") == {"open writes": 1}, "aborted writes are invisible"

@@ -1,4 +1,4 @@
-"""The dictionaries of columns, as files store them."""
+"""The stored dictionaries of columns."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 import coldframe as cf
 from coldframe.cli import main
 
-WORDS = ["web", "shop", "app", None]
+CHANNELS = ["web", "shop", "app", None]
 ROWS = pa.table(
     {
         "id": range(20_000),
-        "channel": [WORDS[i % 4] for i in range(20_000)],
+        "channel": [CHANNELS[i % 4] for i in range(20_000)],
         "unique": [f"value {i}" for i in range(20_000)],
         "inner": [{"kind": f"kind {i % 3}"} for i in range(20_000)],
     }
@@ -24,22 +24,25 @@ ROWS = pa.table(
 
 @pytest.fixture
 def orc(tmp_path: Path) -> Path:
-    """Several stripes."""
+    """A file of several stripes."""
     path = tmp_path / "a.orc"
     cf.write(ROWS, path, codec="zlib", stripe_rows=5000)
     assert len(cf.open(path).metadata["stripes"]) > 1
     return path
 
 
-def test_each_stripe_has_its_own(orc: Path) -> None:
-    found = cf.open(orc).dictionaries("channel")
+def test_each_stripe_has_a_dictionary(orc: Path) -> None:
+    dictionaries = cf.open(orc).dictionaries("channel")
     stripes = cf.open(orc).metadata["stripes"]
-    assert [one["part"] for one in found] == [f"stripe {number}" for number in range(len(stripes))]
-    for one in found:
-        assert one["values"].type == pa.string()
-        assert sorted(one["values"].to_pylist()) == ["app", "shop", "web"]
+    assert [dictionary["part"] for dictionary in dictionaries] == [
+        f"stripe {number}" for number in range(len(stripes))
+    ]
+    for dictionary in dictionaries:
+        assert dictionary["values"].type == pa.string()
+        assert sorted(dictionary["values"].to_pylist()) == ["app", "shop", "web"]
         inside = cf.open(orc).inspect()
-        assert inside["offset"] <= one["offset"] < one["offset"] + one["length"] <= inside["length"]
+        start = dictionary["offset"]
+        assert inside["offset"] <= start < start + dictionary["length"] <= inside["length"]
     assert cf.open(orc).dictionaries("unique") == []
     assert sorted(cf.open(orc).dictionaries("inner.kind")[0]["values"].to_pylist()) == [
         "kind 0",
@@ -57,11 +60,11 @@ def test_columns_without_text(orc: Path, tmp_path: Path) -> None:
         cf.open(tmp_path / "a.red").dictionaries("id")
 
 
-def test_a_cfile_has_one(tmp_path: Path) -> None:
+def test_cfile_has_one_dictionary(tmp_path: Path) -> None:
     path = tmp_path / "a.cfile"
     cf.write(pa.table({"value": ROWS["channel"]}), path, encoding="dict")
-    [one] = cf.open(path).dictionaries("value")
-    assert (one["part"], one["values"].to_pylist()) == ("file", ["web", "shop", "app"])
+    [dictionary] = cf.open(path).dictionaries("value")
+    assert (dictionary["part"], dictionary["values"].to_pylist()) == ("file", ["web", "shop", "app"])
     with pytest.raises(cf.SchemaError, match="a CFile has the column `value`"):
         cf.open(path).dictionaries("channel")
     cf.write(pa.table({"value": ROWS["channel"]}), tmp_path / "b.cfile", encoding="plain")
@@ -74,9 +77,9 @@ def test_the_command_prints_them(orc: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines[0].startswith("stripe 0: 3 entries, ")
     assert sorted(line.strip()[3:] for line in lines[1:4]) == ["app", "shop", "web"]
     assert main(["dictionary", str(orc), "-c", "channel", "--json", "-n", "1"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found[0]["entries"] == 3
-    assert len(found[0]["values"]) == 1
+    dictionaries = json.loads(capsys.readouterr().out)
+    assert dictionaries[0]["entries"] == 3
+    assert len(dictionaries[0]["values"]) == 1
     assert main(["dictionary", str(orc), "-c", "unique"]) == 0
     assert "unique is stored without a dictionary" in capsys.readouterr().err
     assert main(["dictionary", str(orc), "-c", "id"]) == 2
@@ -94,7 +97,7 @@ def test_files_of_orcs_own_writer() -> None:
             if not pa.types.is_string(field.type):
                 continue
             values = set(file.read([field.name])[field.name].to_pylist()) - {None}
-            stored = [set(one["values"].to_pylist()) for one in file.dictionaries(field.name)]
+            stored = [set(dictionary["values"].to_pylist()) for dictionary in file.dictionaries(field.name)]
             seen += len(stored)
             assert not stored or set.union(*stored) <= values | {""}, (path.name, field.name)
             if len(stored) == len(file.metadata["stripes"]):

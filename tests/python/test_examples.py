@@ -1,4 +1,4 @@
-"""The notebooks run, from the first cell to the last, and end where they say."""
+"""The notebooks run from the first cell to the last, and show the expected output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytest.importorskip("pandas")
 
 
 def outputs(cell: Any) -> str:
-    """What a cell shows, as text."""
+    """The output of a cell, as text."""
     shown = []
     for output in cell.get("outputs", []):
         shown.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
@@ -34,7 +34,7 @@ def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     notebook = nbformat.read(path, as_version=4)
-    assert not any(outputs(cell) for cell in notebook.cells), "notebooks are kept without outputs"
+    assert not any(outputs(cell) for cell in notebook.cells), "notebooks must be committed without outputs"
     client = nbclient.NotebookClient(
         notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}
     )
@@ -48,5 +48,5 @@ def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert "the same 3078 rows" in seen
 
 
-def test_there_are_notebooks() -> None:
+def test_notebooks_exist() -> None:
     assert NOTEBOOKS

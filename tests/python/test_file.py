@@ -1,4 +1,4 @@
-"""`open` and what a File does."""
+"""`open` and the methods of a File."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import coldframe as cf
 OPTIONS = {"schema": SCHEMA, "serde": "binary"}
 
 
-def test_what_a_file_says(file: cf.File, written: Path, table: pa.Table) -> None:
+def test_attributes_of_a_file(file: cf.File, written: Path, table: pa.Table) -> None:
     assert file.format == "rcfile"
     assert file.path == str(written)
     assert file.schema.names == table.schema.names
@@ -197,7 +197,7 @@ def test_errors(tmp_path: Path) -> None:
         cf.open(empty)
 
 
-def test_an_error_of_the_callers_own_file_comes_back_as_it_is(written: Path) -> None:
+def test_error_of_the_callers_file_propagates(written: Path) -> None:
     class Broken(io.BytesIO):
         broken = False
 
@@ -242,7 +242,7 @@ def test_byte_ranges_that_tile_the_file_give_each_row_once(groups: Case) -> None
         assert pa.concat_tables(parts).equals(file.read()), length
 
 
-def test_splits_travel(written: Path, table: pa.Table) -> None:
+def test_splits_pickle(written: Path, table: pa.Table) -> None:
     file = cf.open(written, **OPTIONS, keys={"k": "00ff"})
     splits = pickle.loads(pickle.dumps(file.splits(4000)))
     assert splits == file.splits(4000)
@@ -256,7 +256,7 @@ def test_splits_travel(written: Path, table: pa.Table) -> None:
     assert splits[0].schema.equals(file.schema)
 
 
-def test_splits_travel_to_another_process(written: Path, tmp_path: Path) -> None:
+def test_splits_pickle_to_another_process(written: Path, tmp_path: Path) -> None:
     (tmp_path / "splits").write_bytes(pickle.dumps(cf.open(written, **OPTIONS).splits(4000)))
     program = (
         "import pickle, sys\n"
@@ -285,7 +285,7 @@ def test_opening_a_split_reads_nothing_again(written: Path) -> None:
     assert source.reads == 0
 
 
-def test_a_split_of_bytes_cannot_travel(written: Path, table: pa.Table) -> None:
+def test_split_of_bytes_does_not_pickle(written: Path, table: pa.Table) -> None:
     (split,) = cf.open(written.read_bytes(), **OPTIONS).splits()
     assert same(split.to_batches().read_all(), table)
     with pytest.raises(cf.UnsupportedError, match="cannot be pickled"):
@@ -325,17 +325,17 @@ def test_verify(file: cf.File) -> None:
     assert seen[-1] == ROWS
 
 
-def test_damage_is_told_when_the_stream_ends(written: Path) -> None:
+def test_damage_is_reported_when_the_stream_ends(written: Path) -> None:
     data = bytearray(written.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 40] = bytes(40)
     file = cf.open(bytes(data), **OPTIONS)
-    told: list[Any] = []
-    reader = file.to_batches(on_error="skip", on_damage=told.append)
-    assert told == []
+    reported: list[Any] = []
+    reader = file.to_batches(on_error="skip", on_damage=reported.append)
+    assert reported == []
     rows = sum(batch.num_rows for batch in reader)
     assert 700 <= rows < ROWS
-    assert told == [file.damage]
+    assert reported == [file.damage]
     assert file.damage[0]["reason"]
     file.damage.clear()
     assert file.damage
@@ -356,12 +356,12 @@ def test_without_a_schema_cells_are_binary() -> None:
     assert file.read(["_c1"], limit=3).num_rows == 3
 
 
-def test_a_schema_as_arrow_gives_it(written: Path, table: pa.Table) -> None:
+def test_arrow_schema_is_accepted(written: Path, table: pa.Table) -> None:
     assert same(cf.open(written, schema=table.schema, serde="binary").read(), table)
 
 
-def test_a_redfile_whose_dialect_is_a_guess_says_so() -> None:
-    """Fixed-width columns alone have the same layout in every dialect but for the order of bytes."""
+def test_redfile_reports_a_guessed_dialect() -> None:
+    """Fixed-width columns have the same layout in every dialect except for byte order."""
     path = Path(__file__).parent.parent / "data" / "redfile" / "files" / "flat_a.redfile"
     with pytest.warns(cf.AmbiguousDialectWarning, match="dialect"):
         file = cf.open(path)

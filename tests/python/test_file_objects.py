@@ -29,10 +29,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
 
 
 class Switching(io.BytesIO):
-    """A file whose `seek` lets another thread in before the `read` that belongs to it.
+    """A file whose `seek` lets other threads run before the `read` that follows it.
 
-    The first ones wait for such a thread to come: none does where threads take turns. `mixed` says how often
-    one did.
+    The first calls of `seek` wait for such a thread; none comes if threads take turns. `mixed` counts the
+    threads that came.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -57,13 +57,13 @@ class Switching(io.BytesIO):
         if self._by != threading.get_ident():
             self.mixed += 1
             self._other.set()
-        found = super().read(size)
+        data = super().read(size)
         self._by = None
-        return found
+        return data
 
 
 def many(files: list[cf.File]) -> list[pa.Table]:
-    """What several threads read of the files, each many times."""
+    """The tables that several threads read from the files, each many times."""
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(lambda at: files[at % len(files)].read(), range(READS)))
 
@@ -73,8 +73,8 @@ def test_threads_take_turns(large: tuple[Path, pa.Table]) -> None:
     file = Switching(path.read_bytes())
     opened = cf.open(file)
     file._by = None
-    for found in many([opened]):
-        assert same(found, table)
+    for rows in many([opened]):
+        assert same(rows, table)
     assert file.mixed == 0
 
 
@@ -83,8 +83,8 @@ def test_an_object_opened_twice_has_one_position(large: tuple[Path, pa.Table]) -
     file = Switching(path.read_bytes())
     opened = [cf.open(file) for _ in range(2)]
     file._by = None
-    for found in many(opened):
-        assert same(found, table)
+    for rows in many(opened):
+        assert same(rows, table)
     assert file.mixed == 0
 
 
@@ -107,5 +107,5 @@ def test_fsspec_files(large: tuple[Path, pa.Table], scheme: str) -> None:
     if scheme == "memory":
         files.pipe(str(path), path.read_bytes())
     with files.open(str(path), "rb") as file:
-        for found in many([cf.open(file), cf.open(file)]):
-            assert same(found, table)
+        for rows in many([cf.open(file), cf.open(file)]):
+            assert same(rows, table)

@@ -1,4 +1,4 @@
-"""`filesystem=`: paths of a file system of fsspec or pyarrow, as pyarrow's own functions take them."""
+"""`filesystem=`: paths within a file system of fsspec or pyarrow, as in pyarrow's functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLE = pa.table({"n": pa.array(range(100), pa.int64())})
 
 
 @pytest.fixture(params=["fsspec memory", "fsspec local", "pyarrow local", "pyarrow subtree"])
-def there(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, str]:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, str]:
     """A file system, and a folder in it."""
     match request.param:
         case "fsspec memory":
@@ -30,8 +30,8 @@ def there(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, str]:
             return pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem()), "t"
 
 
-def test_every_verb(there: tuple[Any, str]) -> None:
-    filesystem, folder = there
+def test_every_verb(location: tuple[Any, str]) -> None:
+    filesystem, folder = location
     for number in range(3):
         cf.write(TABLE, f"{folder}/t/p={number}/a.orc", format="orc", filesystem=filesystem)
     path = f"{folder}/t/p=1/a.orc"
@@ -50,19 +50,19 @@ def test_every_verb(there: tuple[Any, str]) -> None:
         cf.open(f"{folder}/nothing.orc", filesystem=filesystem)
 
 
-def test_partitions(there: tuple[Any, str]) -> None:
-    filesystem, folder = there
+def test_partitions(location: tuple[Any, str]) -> None:
+    filesystem, folder = location
     table = TABLE.append_column("k", pa.array([n % 3 for n in range(100)]))
     cf.write(table, f"{folder}/out", format="orc", partitioning=["k"], filesystem=filesystem)
     assert cf.scan(f"{folder}/out", filesystem=filesystem).count() == 100
 
 
-def test_what_goes_with_it(tmp_path: Path) -> None:
+def test_other_arguments_with_filesystem(tmp_path: Path) -> None:
     filesystem = fsspec.filesystem("memory")
     with pytest.raises(ValueError, match="filesystem and storage_options"):
         cf.open("x", filesystem=filesystem, storage_options={"a": "b"})
     with pytest.raises(cf.UnsupportedError, match="as a file system"):
         cf.open("x", filesystem=object())
-    # The names of URLs are those of the file system.
+    # URLs name paths of the file system.
     cf.write(TABLE, f"memory://{tmp_path.name}/a.orc", format="orc", filesystem=filesystem)
     assert cf.open(f"/{tmp_path.name}/a.orc", filesystem=filesystem).read() == TABLE

@@ -1,7 +1,7 @@
 """A filter never changes a value or loses a row against the full read.
 
-Every fixture is read whole once. Then each kind of filter, made of the file's own values, is pushed into the
-reader, and must give exactly the rows that pyarrow finds in the full read, in their order: for any
+Every fixture is read completely once. Then filters of each kind, made of the file's values, are pushed into
+the reader. They must give exactly the rows that pyarrow selects from the full read, in order: for any
 projection, split, limit and batch size, with and without pruning.
 """
 
@@ -14,34 +14,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import filters_of
+import generated_filters
 import pyarrow as pa
 import pytest
-from filters_of import Test
+from generated_filters import Test
 from truth import DATA, Case, cases, corpus, plain_values
 
 import coldframe as cf
 from coldframe import _coldframe
 from coldframe.filters import bind, parse
 
-# So many filters are tried of each file, and so many rows of it at most.
+# The number of filters per file, and the maximum number of its rows.
 FILTERS = int(os.environ.get("COLDFRAME_FILTERS", "12"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "1"))
 MAX_ROWS = 100_000
 
-FIXTURES = [one for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for one in cases(manifest)]
+FIXTURES = [case for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for case in cases(manifest)]
 CORPUS = [
-    one
+    case
     for manifest in corpus()
     if manifest.parent.name in _coldframe.formats()
-    for one in cases(manifest)
-    if not one.entry.get("expect") and str(one.entry.get("truth")).endswith(".parquet")
+    for case in cases(manifest)
+    if not case.entry.get("expect") and str(case.entry.get("truth")).endswith(".parquet")
 ]
 
 
 @dataclass
 class Law:
-    """An open file, all of its rows, and what decides at random."""
+    """An open file, all of its rows, and a random generator."""
 
     file: cf.File
     full: Any  # pyarrow.Table
@@ -54,7 +54,7 @@ class Law:
         parts = [split.to_batches().read_all() for split in self.file.splits(size)]
         self._check(parts, self.full, everything, f"splits of {size} bytes")
         tree = self.file.inspect()
-        # A table whose rows are all in its log has no bytes of its own.
+        # A table with all its rows in the log has no byte ranges.
         length = max(1, tree["offset"] + tree["length"])
         cuts = sorted({0, length, *(self.dice.randrange(length + 1) for _ in range(4))})
         tiles = list(itertools.pairwise(cuts))
@@ -65,7 +65,7 @@ class Law:
         self._check(parts, self.full, everything, f"byte ranges {cuts}")
 
     def hold(self, test: Test) -> None:
-        """All ways to ask for the rows of one filter."""
+        """Checks one filter in every way to read."""
         file, passing = self.file, test.rows(self.full)
         assert file.count(test.filter) == len(passing), test
         columns = self._columns(test)
@@ -97,17 +97,17 @@ class Law:
         return self.dice.choice([1 if self.full.num_rows < 5000 else 100_000, 1000, 1 << 20])
 
     @staticmethod
-    def _tables(reader: Any, most: int) -> Any:
+    def _tables(reader: Any, limit: int) -> Any:
         for batch in reader:
-            assert 0 < batch.num_rows <= most
+            assert 0 < batch.num_rows <= limit
             yield pa.Table.from_batches([batch], reader.schema)
         yield pa.Table.from_batches([], reader.schema)
 
     def _columns(self, test: Test) -> list[str] | None:
-        """One of the projections there are."""
+        """A random projection."""
         names = list(dict.fromkeys(self.full.column_names))
         some = self.dice.sample(names, self.dice.randrange(min(len(names), 6) + 1))
-        nested = [column.path for column in filters_of.columns(self.full) if len(column.steps) > 1]
+        nested = [column.path for column in generated_filters.columns(self.full) if len(column.steps) > 1]
         wanted = [
             None,
             [],
@@ -120,7 +120,7 @@ class Law:
         return self.dice.choice(wanted)
 
     def _check(self, parts: list[Any], base: Any, passing: list[int], what: str) -> None:
-        """That the parts hold these rows of `base`, with its columns."""
+        """Checks that the parts have these rows of `base`, with its columns."""
         for part in parts:
             part.validate(full=True)
             assert part.schema.equals(base.schema), f"{what}: {part.schema} for {base.schema}"
@@ -132,39 +132,39 @@ class Law:
             if got.equals(base.take(passing)):
                 return
         except pa.ArrowNotImplementedError:
-            pass  # of unions
+            pass  # a union column
         rows = _rows(base)
         assert _rows(got) == [rows[at] for at in passing], what
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
-    """The rows, with NaN equal to itself."""
+    """The rows in a form in which NaN equals itself."""
     return list(zip(*(plain_values(column, column.type) for column in table.columns), strict=True))
 
 
 def hold(source: Any, options: dict[str, Any], seed: int) -> None:
-    """Holds one file against the law."""
+    """Checks the law on one file."""
     try:
         file = cf.open(source, **options)
         full = file.read()
     except cf.ColdframeError:
-        return  # what cannot be read whole is another test's
+        return  # other tests cover files that cannot be read completely
     if not 0 < full.num_rows <= MAX_ROWS:
         return
     law = Law(file, full, random.Random(seed))
     law.splits_tile()
-    for test in filters_of.tests(full, law.dice, FILTERS):
+    for test in generated_filters.tests(full, law.dice, FILTERS):
         law.hold(test)
 
 
-@pytest.mark.parametrize("one", FIXTURES, ids=lambda one: one.name)
-def test_fixture(one: Case, tmp_path: Path) -> None:
-    for source in one.sources(tmp_path):
-        hold(source, one.options, SEED)
+@pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
+def test_fixture(case: Case, tmp_path: Path) -> None:
+    for source in case.sources(tmp_path):
+        hold(source, case.options, SEED)
 
 
 @pytest.mark.skipif("COLDFRAME_FILTERS" not in os.environ, reason="asked for by COLDFRAME_FILTERS=number")
-@pytest.mark.parametrize("one", CORPUS, ids=lambda one: one.name)
-def test_corpus(one: Case, tmp_path: Path) -> None:
-    for source in one.sources(tmp_path):
-        hold(source, one.options, SEED)
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
+def test_corpus(case: Case, tmp_path: Path) -> None:
+    for source in case.sources(tmp_path):
+        hold(source, case.options, SEED)

@@ -1,4 +1,4 @@
-"""Filters mean what pyarrow and SQL mean, whether the reader evaluates them or pyarrow does."""
+"""Filters have the semantics of pyarrow and SQL, whether the reader or pyarrow evaluates them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TABLE = pa.table(
 
 
 def rows(filter: Any) -> list[int]:
-    """The numbers of the rows that pass."""
+    """The numbers of the passing rows."""
     test = bind(parse(filter), TABLE.schema).test
     numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows))).combine_chunks()
     return [row for batch in numbered.to_batches() for row in keep(batch, test).column("row").to_pylist()]
@@ -83,7 +83,7 @@ def rows(filter: Any) -> list[int]:
         ("s like '_'", [1, 3]),
         ("s like 'abc'", [0]),
         (r"s like 'a\%'", []),
-        ("f = 0.1", []),  # the double 0.1 is no float32
+        ("f = 0.1", []),  # no float32 equals the double 0.1
         ("f = 1.5", [0]),
         ("f > 1", [0]),
         ("d = 1.23", [0]),
@@ -140,7 +140,7 @@ def test_sql_mistakes_are_explained(bad: str) -> None:
 
 
 @pytest.mark.parametrize("unsupported", ["upper(s) = 'A'", "x = y", "1 = 1"])
-def test_sql_that_is_not_done(unsupported: str) -> None:
+def test_unsupported_sql(unsupported: str) -> None:
     with pytest.raises(UnsupportedError):
         parse_sql(unsupported)
 
@@ -148,7 +148,7 @@ def test_sql_that_is_not_done(unsupported: str) -> None:
 @pytest.mark.parametrize(
     "bad", ["zz = 1", "x = 'a'", "s > 5", "st = 1", "x like 'a'", "st.zz = 1", "b = 1", "ts < true"]
 )
-def test_what_does_not_fit_the_columns(bad: str) -> None:
+def test_filters_that_do_not_fit_the_columns(bad: str) -> None:
     with pytest.raises(SchemaError):
         rows(bad)
 
@@ -174,12 +174,12 @@ def test_what_does_not_fit_the_columns(bad: str) -> None:
         [("b", "=", True)],
     ],
 )
-def test_lists_mean_what_they_mean_to_pyarrow(filter: Any) -> None:
+def test_lists_match_pyarrow(filter: Any) -> None:
     numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows)))
     assert rows(filter) == numbered.filter(pq.filters_to_expression(filter)).column("row").to_pylist()
 
 
-def test_lists_know_null() -> None:
+def test_lists_with_null() -> None:
     assert rows([("x", "is null")]) == [1]
     assert rows([("x", "is not null", None), ("s", "is", None)]) == [2]
 
@@ -223,13 +223,13 @@ SETS = [
 
 @pytest.mark.parametrize("filter", SETS, ids=str)
 def test_is_in_is_never_null(filter: Any) -> None:
-    """As in pyarrow, whoever evaluates it: a null is among the values, or it is not."""
+    """As in pyarrow, the reader's `isin` gives true or false for null, never null."""
     numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows)))
     assert rows(filter) == numbered.filter(filter).column("row").to_pylist()
 
 
 def test_sets_of_floats_are_those_of_pyarrow() -> None:
-    """NaN is equal to itself there, and zeros of different signs are not equal. SQL's zeros are."""
+    """In pyarrow's sets NaN equals itself, and 0.0 differs from -0.0. In SQL the zeros are equal."""
     table = pa.table({"f": [0.0, -0.0, float("nan"), 1.0]})
     batch = table.to_batches()[0]
     for values in ([0.0], [-0.0], [float("nan")], [1.0, 0.0, None]):
@@ -243,7 +243,7 @@ def test_sets_of_floats_are_those_of_pyarrow() -> None:
 
 
 def test_large_sets_are_looked_up(tmp_path: Path) -> None:
-    """Each kind of value, by lists and by expressions, in what a file holds and what it does not."""
+    """Each kind of value, by lists and expressions, with values inside and outside the file."""
     table = pa.table(
         {
             "i": pa.array([*range(0, 3000, 3), None], pa.int64()),
@@ -307,8 +307,8 @@ def test_names_with_dots_are_reached(format: str, tmp_path: Path) -> None:
     [["s.c", "s.a"], ["id", "id"], ["s.c"], ["s"], ["id"], [], ["s.c", "id", "s.c"], None],
     ids=str,
 )
-def test_a_filter_of_pyarrows_leaves_the_columns_alone(columns: Any, tmp_path: Path) -> None:
-    """Whoever evaluates a filter, the columns are those of a read without one."""
+def test_pyarrow_filter_keeps_the_columns(columns: Any, tmp_path: Path) -> None:
+    """The columns are those of a read without a filter, whether the reader or pyarrow evaluates it."""
     path = tmp_path / "x.orc"
     cf.write(NESTED, path, format="orc")
     file = cf.open(path)
@@ -320,7 +320,7 @@ def test_a_filter_of_pyarrows_leaves_the_columns_alone(columns: Any, tmp_path: P
     assert got.num_columns == 0 or got.equals(want)
 
 
-def test_what_is_stated_is_the_cores_and_the_rest_is_pyarrows() -> None:
+def test_core_evaluates_predicates_and_pyarrow_other_expressions() -> None:
     for filter in ("x > 1 and s like '%b%'", "not s like '%b%'", "f = 0.1 or true", [("x", "in", [1, None])]):
         bound = bind(parse(filter), TABLE.schema)
         assert bound.exact
@@ -393,7 +393,7 @@ def test_values_of_pandas() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), [1], {"a": 1}, dt.timedelta(1), 1 + 2j, float])
-def test_values_that_nothing_is_compared_with(value: Any) -> None:
+def test_values_that_cannot_be_compared(value: Any) -> None:
     with pytest.raises(SchemaError, match="`x`"):
         rows([("x", "=", value)])
 
@@ -404,7 +404,7 @@ def test_a_zone_needs_a_column_with_one() -> None:
 
 
 def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
-    """`not in` keeps null rows away in SQL and lets them through in pyarrow's lists, from any file."""
+    """`not in` drops null rows in SQL and keeps them in pyarrow's lists, for any file."""
     path = tmp_path / "x.orc"
     cf.write(TABLE.select(["x", "s"]), path, format="orc")
     file = cf.open(path)
@@ -414,8 +414,8 @@ def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
     assert file.count(~pc.field("x").isin([1])) == 3
 
 
-def test_a_union_column_does_not_stand_in_the_way() -> None:
-    """Unions can neither be compared nor filtered by pyarrow; a filter on another column has no need to."""
+def test_union_column_does_not_block_filters() -> None:
+    """Pyarrow can neither compare nor filter unions; a filter on another column needs neither."""
     union = pa.sparse_union([pa.field("f0", pa.int32()), pa.field("f1", pa.string())])
     schema = pa.schema([("x", pa.int32()), ("u", union), ("deep", pa.list_(union))])
     assert bind(Condition.compare("x", ">", 1), schema).predicate is not None

@@ -1,4 +1,4 @@
-"""Fingerprints are what docs/migration-state.md says, so that another program can take them."""
+"""Fingerprints follow docs/migration-state.md, so that other programs can compute them."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def number(value: float) -> int:
 
 
 def row(hashes: list[int]) -> int:
-    found = 0xE7037ED1A0B428DB
-    for one in hashes:
-        found = (found ^ one) * 0x2545F4914F6CDD1D & WORD
-        found = (found << 29 | found >> 35) & WORD
-    return mix(found)
+    state = 0xE7037ED1A0B428DB
+    for value in hashes:
+        state = (state ^ value) * 0x2545F4914F6CDD1D & WORD
+        state = (state << 29 | state >> 35) & WORD
+    return mix(state)
 
 
 def checksum(hashes: list[int]) -> str:
-    high = sum(mix(one ^ 0xD6E8FEB86659FD93) for one in hashes) & WORD
+    high = sum(mix(value ^ 0xD6E8FEB86659FD93) for value in hashes) & WORD
     return f"{high:016x}{sum(hashes) & WORD:016x}"
 
 
 def listed(values: list[int]) -> int:
-    found = mix(len(values) ^ NESTED)
-    for one in values:
-        found = mix(found ^ whole(one))
-    return found
+    state = mix(len(values) ^ NESTED)
+    for value in values:
+        state = mix(state ^ whole(value))
+    return state
 
 
 DAY = datetime.date(1970, 1, 1)
@@ -75,17 +75,19 @@ DAY = datetime.date(1970, 1, 1)
         (pa.list_(pa.int64()), [[1, 2], [], None], listed),
         (pa.struct([("a", pa.int8())]), [{"a": 3}, None], lambda v: mix(NESTED ^ whole(v["a"]))),
     ],
-    ids=lambda one: str(one).partition(" at 0x")[0],
+    ids=lambda value: str(value).partition(" at 0x")[0],
 )
-def test_they_are_what_the_page_says(kind: Any, values: list[Any], of: Callable[[Any], int]) -> None:
-    # More values than are looked at together, so that each loop that there is has some.
+def test_fingerprints_match_the_documentation(kind: Any, values: list[Any], of: Callable[[Any], int]) -> None:
+    # More values than one batch of the loops, so that every loop runs.
     values *= 3_000
-    found = RawFingerprint(pa.schema([("x", kind), ("n", pa.int64())]))
+    fingerprint = RawFingerprint(pa.schema([("x", kind), ("n", pa.int64())]))
     numbers = list(range(len(values)))
-    found.add(pa.record_batch([pa.array(values, kind), pa.array(numbers, pa.int64())], names=["x", "n"]))
+    fingerprint.add(
+        pa.record_batch([pa.array(values, kind), pa.array(numbers, pa.int64())], names=["x", "n"])
+    )
     hashes = [NULL if value is None else of(value) for value in values]
-    told = found.to_json()
-    assert told["columns"]["x"]["checksum"] == checksum(hashes)
-    assert told["row_checksum"] == checksum(
-        [row([one, whole(n)]) for one, n in zip(hashes, numbers, strict=True)]
+    form = fingerprint.to_json()
+    assert form["columns"]["x"]["checksum"] == checksum(hashes)
+    assert form["row_checksum"] == checksum(
+        [row([hashed, whole(n)]) for hashed, n in zip(hashes, numbers, strict=True)]
     )

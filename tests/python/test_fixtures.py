@@ -1,4 +1,4 @@
-"""Every file of the manifests gives what its writer's own reader read from it."""
+"""Every file of the manifests gives the rows that its writer's reader gave."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from truth import DAMAGED, DATA, RCFILES, WAREHOUSE, Case, cases, corpus, differ
 import coldframe as cf
 from coldframe import _coldframe
 
-FIXTURES = [one for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for one in cases(manifest)]
+FIXTURES = [case for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for case in cases(manifest)]
 CORPUS = [
-    one
+    case
     for manifest in corpus()
     if manifest.parent.name in _coldframe.formats()
-    for one in cases(manifest)
-    if one.entry.get("expect") or str(one.entry.get("truth")).endswith(".parquet")
+    for case in cases(manifest)
+    if case.entry.get("expect") or str(case.entry.get("truth")).endswith(".parquet")
 ]
 
 
-def check(one: Case, scratch: Path) -> None:
-    expect = one.entry.get("expect")
+def check(case: Case, scratch: Path) -> None:
+    expect = case.entry.get("expect")
     try:
-        got = pa.concat_tables(cf.open(source, **one.options).read() for source in one.sources(scratch))
+        got = pa.concat_tables(cf.open(source, **case.options).read() for source in case.sources(scratch))
     except cf.UnsupportedError:
-        if one.entry.get("optional") or expect == "UnsupportedError":
+        if case.entry.get("optional") or expect == "UnsupportedError":
             return
         raise
     except cf.ColdframeError as error:
-        if one.entry.get("optional"):
+        if case.entry.get("optional"):
             pytest.xfail(f"nothing in the file tells how it is meant: {error}")
         assert expect in [kind.__name__ for kind in type(error).__mro__], error
         return
@@ -41,46 +41,46 @@ def check(one: Case, scratch: Path) -> None:
     got.validate(full=True)
     why = difference(
         got,
-        one.truth(),
-        by_position=one.entry.get("by_position", False),
-        unordered=one.entry.get("unordered", False),
+        case.truth(),
+        by_position=case.entry.get("by_position", False),
+        unordered=case.entry.get("unordered", False),
     )
-    if why is not None and one.entry.get("optional"):
+    if why is not None and case.entry.get("optional"):
         pytest.xfail(f"the writer lost what the truth has: {why}")
     assert why is None, why
 
 
-@pytest.mark.parametrize("one", FIXTURES, ids=lambda one: one.name)
-def test_fixture(one: Case, tmp_path: Path) -> None:
-    check(one, tmp_path)
+@pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
+def test_fixture(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
 
 
 @pytest.mark.skipif(not CORPUS, reason="no larger corpus beside the checkout")
-@pytest.mark.parametrize("one", CORPUS, ids=lambda one: one.name)
-def test_corpus(one: Case, tmp_path: Path) -> None:
-    check(one, tmp_path)
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
+def test_corpus(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "one",
-    [one for one in cases(RCFILES / "MANIFEST.json") if "splits" in one.entry],
-    ids=lambda one: one.name,
+    "case",
+    [case for case in cases(RCFILES / "MANIFEST.json") if "splits" in case.entry],
+    ids=lambda case: case.name,
 )
-def test_byte_ranges_hold_the_rows_that_hive_finds_in_them(one: Case) -> None:
-    file = cf.open(one.path, **one.options)
-    for split in one.entry["splits"]:
+def test_byte_ranges_hold_the_rows_that_hive_finds_in_them(case: Case) -> None:
+    file = cf.open(case.path, **case.options)
+    for split in case.entry["splits"]:
         start, length = split["start"], split["length"]
         rows = file.to_batches(split=(start, length)).read_all().num_rows
         assert rows == split["rows"], split
 
 
-@pytest.mark.parametrize("one", cases(DAMAGED / "MANIFEST.json"), ids=lambda one: one.name)
-def test_damaged(one: Case) -> None:
-    file = cf.open(one.path, **one.options)
-    with pytest.raises(getattr(cf, one.entry["expect"])) as raised:
+@pytest.mark.parametrize("case", cases(DAMAGED / "MANIFEST.json"), ids=lambda case: case.name)
+def test_damaged(case: Case) -> None:
+    file = cf.open(case.path, **case.options)
+    with pytest.raises(getattr(cf, case.entry["expect"])) as raised:
         file.read()
-    assert str(one.path) in str(raised.value)
-    assert raised.value.path == str(one.path)
+    assert str(case.path) in str(raised.value)
+    assert raised.value.path == str(case.path)
     assert raised.value.structure
     assert raised.value.reason
 
@@ -88,9 +88,9 @@ def test_damaged(one: Case) -> None:
     rescued.validate(full=True)
     assert file.damage
     assert all(set(lost) >= {"offset", "length", "rows_lost", "structure", "reason"} for lost in file.damage)
-    truth = one.truth_of_base()
-    survivors = pa.concat_tables(truth.slice(first, last - first) for first, last in one.entry["survive"])
-    assert rescued.num_rows >= max(survivors.num_rows, one.entry["hive_rows"])
+    truth = case.truth_of_base()
+    survivors = pa.concat_tables(truth.slice(first, last - first) for first, last in case.entry["survive"])
+    assert rescued.num_rows >= max(survivors.num_rows, case.entry["hive_rows"])
     if rescued.num_rows == survivors.num_rows:
         assert difference(rescued, survivors) is None
 
@@ -117,24 +117,24 @@ def test_a_warehouse_table_is_scanned_as_hive_sees_it(name: str) -> None:
     got = dataset.to_table()
     assert set(got.column_names) == set(expected["columns"])
     assert dataset.partition_columns == ([] if partitions is None else ["dt", "region"])
-    for column, facts in expected["columns"].items():
+    for column, statistics in expected["columns"].items():
         values = got.column(column)
-        assert values.null_count == facts["nulls"], column
-        if "sum" in facts:
+        assert values.null_count == statistics["nulls"], column
+        if "sum" in statistics:
             total = pc.sum(values).as_py()
-            assert float(total) == pytest.approx(float(facts["sum"])), column
-        if "true" in facts:
-            assert pc.sum(values).as_py() == facts["true"]
-        if "min" in facts:
+            assert float(total) == pytest.approx(float(statistics["sum"])), column
+        if "true" in statistics:
+            assert pc.sum(values).as_py() == statistics["true"]
+        if "min" in statistics:
             text = pc.min_max(
                 values.cast(pa.timestamp("us")) if pa.types.is_timestamp(values.type) else values
             )
             assert [str(text[end].cast(pa.string())) for end in ("min", "max")] == [
-                facts["min"],
-                facts["max"],
+                statistics["min"],
+                statistics["max"],
             ]
-        if "utf8_bytes" in facts:
-            assert pc.sum(pc.binary_length(values)).as_py() == facts["utf8_bytes"], column
-        if "items" in facts:
+        if "utf8_bytes" in statistics:
+            assert pc.sum(pc.binary_length(values)).as_py() == statistics["utf8_bytes"], column
+        if "items" in statistics:
             lengths = [len(value) for value in values.to_pylist() if value is not None]
-            assert sum(lengths) == facts["items"], column
+            assert sum(lengths) == statistics["items"], column

@@ -1,4 +1,4 @@
-"""HBase's directories: tables, snapshots, what a migration makes of them."""
+"""HBase directories: tables, snapshots, and their migration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_directory_is_recognised() -> None:
         latest(snapshot="lost")
 
 
-def test_what_logs_hold_is_counted() -> None:
+def test_contents_of_logs_are_counted() -> None:
     flushed = cf.open(ROOT, as_of=AS_OF, wal=False)
     left = flushed.metadata["wal"]
     assert (left["read"], len(left["logs"])) == (False, 1)
@@ -49,13 +49,13 @@ def test_what_logs_hold_is_counted() -> None:
 
 def test_families_are_chosen() -> None:
     whole = latest()
-    one = latest(families=["g"])
-    assert one.equals(whole.filter(pa.compute.equal(whole["family"], b"g")))
+    family = latest(families=["g"])
+    assert family.equals(whole.filter(pa.compute.equal(whole["family"], b"g")))
     with pytest.raises(cf.NotFoundError, match="f, g"):
         latest(families="h")
 
 
-def test_a_hole_in_the_key_space_is_told(tmp_path: Path) -> None:
+def test_hole_in_the_key_space_is_reported(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     regions = cf.open(ROOT).metadata["regions"]
     shutil.rmtree(tmp_path / "hbase" / "data" / "shop" / "orders" / regions[0]["name"])
@@ -72,7 +72,7 @@ def regions(root: Path) -> list[Path]:
     return sorted((root / "data/shop/orders").glob("[!.]*"))
 
 
-def test_a_table_without_regions_is_no_empty_table(tmp_path: Path) -> None:
+def test_table_without_regions_is_damaged(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     for region in regions(tmp_path / "hbase"):
         shutil.rmtree(region)
@@ -83,10 +83,10 @@ def test_a_table_without_regions_is_no_empty_table(tmp_path: Path) -> None:
     assert len(file.damage) == 1
 
 
-def test_a_lost_description_does_not_uncover_what_was_replaced(tmp_path: Path) -> None:
+def test_lost_region_info_does_not_restore_replaced_rows(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
-    # A region of all rows that the two have taken the place of, with what it had then.
+    # The parent region of the two, with the rows that it had before the split.
     old = root / "data/shop/orders" / hashlib.md5(b"shop:orders,,1").hexdigest()
     source = regions(root)[0] / "f"
     shutil.copytree(source, old / "f")
@@ -101,21 +101,21 @@ def test_a_lost_description_does_not_uncover_what_was_replaced(tmp_path: Path) -
     with pytest.raises(cf.CorruptFileError, match="region info"):
         file.read()
     assert file.read(on_error="skip").num_rows == 0
-    assert any("may have replaced this one" in one["reason"] for one in file.damage)
-    # What is half of the other is younger, and read.
+    assert any("may have replaced this one" in entry["reason"] for entry in file.damage)
+    # A region that references half of the other is the younger one, and is read.
     (old / "f" / f"{next(source.iterdir()).name}.{source.parent.name}").write_bytes(b"")
     other = next(region for region in regions(root) if region not in (old, source.parent))
     shutil.rmtree(other)
     assert cf.open(root, as_of=AS_OF).metadata["regions"][0]["name"] == old.name
 
 
-def test_store_files_that_logs_were_split_into_count(tmp_path: Path) -> None:
+def test_store_files_from_split_logs_are_read(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
 
     def sequence_id(path: Path) -> int:
-        found = cf.open(path).metadata["file_info"]["MAX_SEQ_ID_KEY"]
-        return int.from_bytes(found.encode("latin-1") if isinstance(found, str) else found, "big")
+        value = cf.open(path).metadata["file_info"]["MAX_SEQ_ID_KEY"]
+        return int.from_bytes(value.encode("latin-1") if isinstance(value, str) else value, "big")
 
     files = [path for path in (regions(root)[0] / "f").iterdir() if not path.name.startswith(".")]
     newest = max(files, key=sequence_id)
@@ -162,11 +162,11 @@ def test_logs_that_are_not_read_are_named(tmp_path: Path, header: bytes, what: s
         cf.open(root, as_of=AS_OF).read()
     flushed = cf.open(root, as_of=AS_OF, wal=False)
     assert flushed.read().equals(latest(wal=False))
-    # Which logs there are is told; how many cells they have nobody knows.
+    # The logs are listed; their numbers of cells are unknown.
     assert (len(flushed.metadata["wal"]["logs"]), flushed.metadata["wal"]["cells"]) == (1, None)
 
 
-def test_a_root_is_as_many_tables_as_it_holds(tmp_path: Path) -> None:
+def test_root_is_found_as_its_tables(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     [table] = find_tables(take_inventory(str(tmp_path / "hbase")), [])
     assert (table.name, table.path, table.format) == ("shop.orders", "shop.orders", "hbase")
@@ -197,7 +197,7 @@ def test_a_root_of_several_tables_has_an_entry_for_each(
     phoenix = ROOT.parents[2] / "phoenix/files/root/data/default"
     for name in ("KEYS", "small"):
         shutil.copytree(phoenix / name, tmp_path / "hbase/data/default" / name)
-    # Without a cell nothing is guessed, but the table is named.
+    # A table without cells gets a name, but no guessed columns.
     for path in (tmp_path / "hbase/data/default/small").glob("*/[!.]*/*"):
         path.unlink()
     assert main(["schema", str(tmp_path / "hbase"), "--as", "tables"]) == 0

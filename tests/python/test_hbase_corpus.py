@@ -1,7 +1,7 @@
-"""Whole tables against what HBase's own scans gave of the same directories.
+"""Whole tables, compared with HBase's scans of the same directories.
 
-The answers come with a corpus that is no part of this repository: the folder `shared/corpus/hbase` beside it,
-or the one that `COLDFRAME_HBASE_CORPUS` names. Without it these tests are skipped.
+The expected rows are in a corpus outside this repository: the folder `shared/corpus/hbase` beside it, or the
+folder that `COLDFRAME_HBASE_CORPUS` names. Without it these tests are skipped.
 """
 
 from __future__ import annotations
@@ -122,20 +122,20 @@ def test_damage_is_raised_or_recorded(entry: dict[str, Any], view: str) -> None:
         try:
             file = opened(entry, view)
         except cf.ColdframeError:
-            continue  # without a descriptor or a manifest nothing is known
+            continue  # nothing is readable without a descriptor or a manifest
         left = file.read(on_error=on_error)
         assert file.damage
         right = {tuple(row.items()) for row in truth(whole, view).to_pylist()}
-        # Nothing older or deleted comes up.
+        # No older or deleted cell appears.
         assert all(tuple(row.items()) in right for row in left.to_pylist())
         assert file.verify()["damage"]
 
 
 @pytest.mark.parametrize("entry", [e for e in WHOLE if not e["snapshot"] and e["regions"]], ids=name_of)
-def test_lost_descriptions_of_regions_uncover_nothing(entry: dict[str, Any], tmp_path: pathlib.Path) -> None:
+def test_lost_region_infos_restore_no_replaced_rows(entry: dict[str, Any], tmp_path: pathlib.Path) -> None:
     whole = root(entry["file"]) / entry["unpack"]
     if (whole / "data" / "hbase").exists():
-        return  # there hbase:meta knows
+        return  # hbase:meta has the regions
     shutil.copytree(whole, tmp_path / "root")
     right = {tuple(cell.items()) for cell in truth(entry, "latest").to_pylist()}
     table = tmp_path / "root" / "data" / entry["table"].replace(":", "/")
@@ -156,7 +156,7 @@ def test_lost_descriptions_of_regions_uncover_nothing(entry: dict[str, Any], tmp
 
 
 @pytest.mark.parametrize("entry", WHOLE, ids=name_of)
-def test_a_region_of_hbase_meta_without_a_folder_is_told(
+def test_region_in_hbase_meta_without_a_folder_is_reported(
     entry: dict[str, Any], tmp_path: pathlib.Path
 ) -> None:
     whole = root(entry["file"]) / entry["unpack"]
@@ -198,7 +198,7 @@ def test_rows_by_their_keys(entry: dict[str, Any], view: str) -> None:
     rows = whole["row"].to_pylist()
     distinct = list(dict.fromkeys(rows))
     for row in distinct[:: max(1, len(distinct) // 7)]:
-        expected = whole.filter(pa.array([one == row for one in rows], pa.bool_()))
+        expected = whole.filter(pa.array([key == row for key in rows], pa.bool_()))
         assert file.get(row).equals(expected)
     asked = distinct[::3]
     some = whole.filter(pa.array([row in set(asked) for row in rows], pa.bool_()))

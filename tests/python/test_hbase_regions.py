@@ -1,4 +1,4 @@
-"""What hbase:meta decides, and what of a log is lost: nothing is left out without a word."""
+"""Regions by hbase:meta, and losses in logs: coldframe reports everything that it leaves out."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def region_name(number: int, start: bytes) -> tuple[bytes, str]:
 
 
 def regions(root: Path) -> list[tuple[int, bytes, bytes]]:
-    found = cf.open(root).metadata["regions"]
-    return [(one["id"], one["start"].encode(), one["end"].encode()) for one in found]
+    listed = cf.open(root).metadata["regions"]
+    return [(region["id"], region["start"].encode(), region["end"].encode()) for region in listed]
 
 
 def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
-    """hbase:meta with these regions, as one file."""
+    """Writes hbase:meta with these regions, as one file."""
     rows = [(region_name(number, start)[0], region_info(number, start, end)) for number, start, end in listed]
     cells = pa.table(
         {
@@ -81,8 +81,8 @@ def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
     cf.write(cells, folder / ("0" * 31 + "1"), format="hfile")
 
 
-def give_up_split(root: Path) -> list[str]:
-    """Younger folders for the rows of the first region, as a split that was given up leaves them."""
+def abandon_split(root: Path) -> list[str]:
+    """Adds younger folders for the rows of the first region, as an abandoned split leaves them."""
     number, start, end = regions(root)[0]
     parent = root / TABLE / region_name(number, start)[1]
     names = []
@@ -97,10 +97,10 @@ def give_up_split(root: Path) -> list[str]:
     return names
 
 
-def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know(root: Path) -> None:
+def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
-    younger = give_up_split(root)
-    # Nobody but hbase:meta tells that the younger ones have not taken the place of their parent.
+    younger = abandon_split(root)
+    # Only hbase:meta shows that the younger regions did not replace their parent.
     assert latest(root).num_rows < whole.num_rows
     write_meta(root, listed)
     with pytest.warns(UserWarning, match="hbase:meta does not list 2 of the region folders"):
@@ -108,10 +108,10 @@ def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know
     assert file.metadata["regions_by"] == "hbase:meta"
     assert file.read().equals(whole)
     unknown = file.metadata["unknown_regions"]
-    assert all(any(name in said for said in unknown) for name in younger)
-    # Both have a file of their own, which nobody reads.
+    assert all(any(name in reason for reason in unknown) for name in younger)
+    # Each has a file that is not read.
     assert passed_over(root)["regions"] == 2
-    [held] = (one for one in contents(root, format="hbase") if one["kind"] == "regions")
+    [held] = (entry for entry in contents(root, format="hbase") if entry["kind"] == "regions")
     assert (held["visible"], held["taken"]) == (True, None)
     for name in younger:
         shutil.rmtree(root / TABLE / name)
@@ -121,7 +121,7 @@ def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know
     assert "regions" not in passed_over(root)
 
 
-def test_rows_that_meta_gives_to_nobody_are_read_from_the_folder_that_has_them(root: Path) -> None:
+def test_rows_without_a_region_in_meta_are_read_from_their_folder(root: Path) -> None:
     whole, listed = latest(), regions(root)
     write_meta(root, listed[:1])
     with pytest.warns(UserWarning, match="hbase:meta does not list 1 of the region folders"):
@@ -129,7 +129,7 @@ def test_rows_that_meta_gives_to_nobody_are_read_from_the_folder_that_has_them(r
     assert "regions" not in passed_over(root)
 
 
-def test_meta_is_asked_before_any_folder_of_a_region(root: Path) -> None:
+def test_meta_is_read_before_region_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
     write_meta(root, listed)
     for number, start, _ in listed:
@@ -145,7 +145,7 @@ def log_of(root: Path) -> Path:
 
 
 def edits_of(data: bytes) -> list[int]:
-    """Where the edits of a log begin."""
+    """The offsets of a log's edits."""
 
     def number(at: int) -> tuple[int, int]:
         value = shift = 0
@@ -171,7 +171,7 @@ def edits_of(data: bytes) -> list[int]:
     return [*starts, end]
 
 
-def test_a_damaged_length_in_an_unclosed_log_does_not_end_it_in_silence(root: Path) -> None:
+def test_damaged_length_in_an_unclosed_log_is_reported(root: Path) -> None:
     log = log_of(root)
     data = log.read_bytes()
     starts = edits_of(data)
@@ -189,7 +189,7 @@ def test_a_damaged_length_in_an_unclosed_log_does_not_end_it_in_silence(root: Pa
     assert any("cut short" in lost["reason"] for lost in file.damage)
 
 
-def test_the_edit_that_a_server_died_in_is_told(root: Path) -> None:
+def test_edit_cut_off_by_a_crash_is_reported(root: Path) -> None:
     log = log_of(root)
     data = log.read_bytes()
     starts = edits_of(data)
@@ -200,18 +200,18 @@ def test_the_edit_that_a_server_died_in_is_told(root: Path) -> None:
     [cut] = cf.open(root).metadata["wal"]["cut_off"]
     assert cut["offset"] == starts[-2]
     assert cut["log"].endswith(log.name)
-    # Nobody was told that it was written.
+    # The server never acknowledged this edit.
     assert latest(root).num_rows <= before.num_rows
 
 
-def test_logs_that_regions_need_and_that_are_missing_are_told(root: Path) -> None:
+def test_missing_logs_that_regions_need_are_reported(root: Path) -> None:
     assert cf.open(root).metadata["wal"]["missing"] is None
     shutil.rmtree(root / "WALs")
     with pytest.warns(UserWarning, match="no folder WALs"):
         file = cf.open(root, as_of=AS_OF)
     assert "not closed since it was opened at 1" in file.metadata["wal"]["missing"]
     assert passed_over(root)["edits"] == 2
-    [held] = (one for one in contents(root, format="hbase") if one["kind"] == "edits")
+    [held] = (entry for entry in contents(root, format="hbase") if entry["kind"] == "edits")
     assert held["taken"] is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -219,7 +219,7 @@ def test_logs_that_regions_need_and_that_are_missing_are_told(root: Path) -> Non
     assert flushed.equals(latest(ROOT, wal=False))
 
 
-def test_of_all_that_is_stored_so_many_versions_are_asked_for() -> None:
+def test_raw_view_limits_versions() -> None:
     every = latest(view="raw")
     some = latest(view="raw", versions=2)
     puts: dict[tuple[Any, ...], int] = {}
@@ -227,7 +227,7 @@ def test_of_all_that_is_stored_so_many_versions_are_asked_for() -> None:
     for cell in every.to_pylist():
         column = (cell["row"], cell["family"], cell["qualifier"])
         puts[column] = puts.get(column, 0) + (cell["type"] == 4)
-        # Behind the last put that is asked for nothing is shown, markers neither.
+        # No cell follows the last requested put, not even a delete marker.
         if puts[column] <= 2:
             wanted.append(cell)
     assert some.to_pylist() == wanted

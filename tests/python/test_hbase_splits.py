@@ -1,4 +1,4 @@
-"""What travels with a split of an HBase root: nobody opens the whole table again, or reads logs twice."""
+"""Splits of an HBase root: tasks neither reopen the whole table nor read logs twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ as_of = 1700000000000
 
 
 class Killed(BaseException):
-    """The driver, at a point that a test chooses."""
+    """Kills the driver at a point that a test chooses."""
 
 
 def estate_of(folder: Path) -> Estate:
@@ -53,12 +53,12 @@ def assert_has_all(estate: Estate) -> None:
         options: dict[str, Any] = {"table": table, "view": "versions", "as_of": AS_OF}
         expected = cf.open(estate.source / "hbase", format="hbase", **options).read(columns=list(CELL))
         written = estate.read(f"hbase/{name}").select(CELL).cast(expected.schema)
-        assert written.sort_by([(one, "ascending") for one in CELL[:4]]) == expected.sort_by(
-            [(one, "ascending") for one in CELL[:4]]
+        assert written.sort_by([(column, "ascending") for column in CELL[:4]]) == expected.sort_by(
+            [(column, "ascending") for column in CELL[:4]]
         )
 
 
-def test_splits_of_a_scan_are_read_by_whom_they_are_sent_to() -> None:
+def test_pickled_scan_splits_are_read() -> None:
     scan = cf.scan(ROOT, table="shop:orders")
     sent = [pickle.loads(pickle.dumps(split)) for split in scan.splits(1)]
     assert len(sent) > 1
@@ -66,23 +66,23 @@ def test_splits_of_a_scan_are_read_by_whom_they_are_sent_to() -> None:
     assert read == scan.to_table()
 
 
-def test_a_split_that_was_pickled_reads_its_region_alone(tmp_path: Path) -> None:
+def test_pickled_split_reads_only_its_region(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
     file = cf.open(root, table="shop:orders", as_of=AS_OF)
     splits = file.splits(1)
     assert len(splits) > 1
     sent = [pickle.dumps(split) for split in splits]
-    # Whoever looks for regions finds none now.
+    # A reader that lists regions would now find none.
     for info in root.rglob(".regioninfo"):
         info.unlink()
-    found = [batch for one in sent for batch in pickle.loads(one).to_batches()]
-    assert pa.Table.from_batches(found) == file.read()
+    batches = [batch for pickled in sent for batch in pickle.loads(pickled).to_batches()]
+    assert pa.Table.from_batches(batches) == file.read()
     with pytest.raises(cf.ColdframeError):
         cf.open(root, table="shop:orders", as_of=AS_OF).read()
 
 
-def test_what_a_split_is_of_opens_whole() -> None:
+def test_split_opens_its_whole_source() -> None:
     split = cf.open(ROOT, table="shop:orders", as_of=AS_OF).splits(1)[0]
     assert split.open().read().num_rows > sum(batch.num_rows for batch in split.to_batches())
     with pytest.raises(ValueError, match="opened for one of its splits"):
@@ -113,7 +113,7 @@ def test_a_run_reads_the_logs_once_for_all_tables(tmp_path: Path, monkeypatch: p
     assert_has_all(estate)
 
 
-def test_a_directory_is_looked_at_behind_its_last_byte_and_not_by_each_task(
+def test_directory_is_checked_after_its_last_part_not_per_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estate = estate_of(tmp_path)
@@ -134,13 +134,13 @@ def test_a_directory_is_looked_at_behind_its_last_byte_and_not_by_each_task(
     monkeypatch.setattr(Task, "run", counting)
     assert estate.migrate(split_bytes=1, leave_behind=["snapshots"]).exit_code == 0
     assert len(done) > 4
-    # Of each table once; at the end for the safe list.
+    # Once per table, and at the end for the safe list.
     assert len(after) <= 3
     assert after[-1] == len(done)
 
 
 @pytest.mark.parametrize("when", ["first", "last"])
-def test_a_directory_that_changes_while_it_is_read_is_not_converted(
+def test_directory_that_changes_during_the_read_is_not_converted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     estate = estate_of(tmp_path)
@@ -160,7 +160,7 @@ def test_a_directory_that_changes_while_it_is_read_is_not_converted(
     assert len(done) == 6
     changed = {table.name for table in report.tables if [file.status for file in table.files] == ["changed"]}
     assert "shop" in changed
-    # With the last part: the other table may have been looked at by then.
+    # If the last part changes, the other table may have been checked already.
     assert when == "last" or "others" in changed
     assert report.exit_code == 1
     assert estate.safe() == []
@@ -170,11 +170,9 @@ def test_a_directory_that_changes_while_it_is_read_is_not_converted(
     assert_has_all(estate)
 
 
-def test_parts_of_a_directory_that_has_changed_since_are_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_a_changed_directory_are_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     estate = estate_of(tmp_path)
-    converted = kill_behind_two_parts(estate, monkeypatch)
+    converted = kill_after_two_parts(estate, monkeypatch)
     log = estate.source / "hbase" / OTHER_LOG
     log.write_bytes(log.read_bytes())
     report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
@@ -183,19 +181,17 @@ def test_parts_of_a_directory_that_has_changed_since_are_not_taken(
     assert_has_all(estate)
 
 
-def test_a_run_that_was_killed_takes_up_the_parts_of_a_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_run_resumes_the_parts_of_a_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     estate = estate_of(tmp_path)
-    converted = kill_behind_two_parts(estate, monkeypatch)
+    converted = kill_after_two_parts(estate, monkeypatch)
     report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
     assert (report.exit_code, report.verified) == (0, True)
     assert len(converted) == 6
     assert_has_all(estate)
 
 
-def kill_behind_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A run that ends so. Gives the numbers of the parts that are converted from now on, those two first."""
+def kill_after_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Kills a run after two parts. Returns the numbers of the parts converted so far and later, in order."""
     converted: list[int] = []
     real, keep = Task.run, Journal.keep_units
 

@@ -1,4 +1,4 @@
-"""HFile through the Python package: views, look-ups, the wide table, what others of its methods refuse."""
+"""HFile through the Python package: views, look-ups, the wide table, refusals of other formats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAIRS = FILES / "pairs_none.hfile"
 ROW_GROUPS = pathlib.Path(__file__).resolve().parents[1] / "data" / "rcfile" / "files"
 
 
-def test_the_view_is_what_the_file_says_unless_told() -> None:
+def test_view_follows_the_file_by_default() -> None:
     assert cf.detect(CELLS) == cf.detect(PAIRS) == "hfile"
     assert cf.open(CELLS).schema.names[:3] == ["row", "family", "qualifier"]
     pairs = cf.open(PAIRS)
@@ -58,9 +58,9 @@ def test_a_filter_on_the_row_is_exact() -> None:
     whole = file.read()
     rows = sorted(set(whole.column("row").to_pylist()))
     low, high = rows[len(rows) // 3], rows[len(rows) // 2]
-    found = file.read(filter=[("row", ">=", low), ("row", "<", high)])
+    cells = file.read(filter=[("row", ">=", low), ("row", "<", high)])
     mask = [low <= row < high for row in whole.column("row").to_pylist()]
-    assert found.equals(whole.filter(pa.array(mask)))
+    assert cells.equals(whole.filter(pa.array(mask)))
     assert file.read(columns=["value"], filter=[("row", "==", low)]).num_columns == 1
 
 
@@ -75,31 +75,31 @@ def test_a_pivot_is_the_newest_version_of_each_column() -> None:
     for cell in newest:
         name = f"{cell['family'].decode()}:{cell['qualifier'].decode()}"
         expected.setdefault(cell["row"], {})[name] = cell["value"]
-    found = {
+    actual = {
         row["row"]: {name: row[name] for name in names if row[name] is not None}
         for row in wide.read().to_pylist()
     }
-    assert found == expected
+    assert actual == expected
     parts = [pickle.loads(pickle.dumps(s)).to_batches().read_all() for s in wide.splits(500)]
     assert pa.concat_tables(parts).equals(wide.read())
 
 
-def test_statistics_and_metadata_say_what_the_file_says() -> None:
+def test_statistics_and_metadata_match_the_file() -> None:
     file = cf.open(CELLS)
     truth = pq.read_table(FILES / "cells_none.truth.parquet")
-    stated = file.statistics()
+    summary = file.statistics()
     rows = [row.decode() for row in truth.column("row").to_pylist()]
-    assert stated["rows"] == file.num_rows == truth.num_rows
-    assert (stated["min_row"], stated["max_row"]) == (rows[0], rows[-1])
+    assert summary["rows"] == file.num_rows == truth.num_rows
+    assert (summary["min_row"], summary["max_row"]) == (rows[0], rows[-1])
     assert file.metadata["version"].startswith("3.")
     assert file.metadata["codec"] == "NONE"
 
 
 def test_lengths_are_those_of_all_cells(capsys: pytest.CaptureFixture[str]) -> None:
-    told: list[int] = []
-    lengths = cf.open(CELLS).lengths(told.append)
+    progress: list[int] = []
+    lengths = cf.open(CELLS).lengths(progress.append)
     truth = pq.read_table(FILES / "cells_none.truth.parquet")
-    assert told[-1] == truth.num_rows
+    assert progress[-1] == truth.num_rows
     cells = truth.select(["row", "family", "qualifier", "value"]).to_pylist()
     keys = [12 + len(c["row"]) + len(c["family"]) + len(c["qualifier"]) for c in cells]
     values = [len(c["value"]) for c in cells]
@@ -113,17 +113,17 @@ def test_lengths_are_those_of_all_cells(capsys: pytest.CaptureFixture[str]) -> N
         "row_cells": [len(sizes) for sizes in rows.values()],
     }
     for name, expected in measures.items():
-        found = lengths[name]
-        assert (found["count"], found["min"], found["max"]) == (len(expected), min(expected), max(expected))
-        assert found["mean"] == pytest.approx(statistics.mean(expected))
-        assert found["stddev"] == pytest.approx(statistics.stdev(expected), abs=1e-6)
+        stats = lengths[name]
+        assert (stats["count"], stats["min"], stats["max"]) == (len(expected), min(expected), max(expected))
+        assert stats["mean"] == pytest.approx(statistics.mean(expected))
+        assert stats["stddev"] == pytest.approx(statistics.stdev(expected), abs=1e-6)
         ranked = sorted(expected)
         for percentile, share in (("median", 0.5), ("p75", 0.75), ("p99", 0.99), ("p999", 0.999)):
             rank = ranked[math.ceil(share * len(ranked)) - 1]
-            assert rank * 0.999 - 1 <= found[percentile] <= rank, (name, percentile)
-        assert sum(bar["count"] for bar in found["histogram"]) == len(expected)
-        for bar in found["histogram"]:
-            assert bar["count"] == sum(bar["from"] <= one <= bar["to"] for one in expected)
+            assert rank * 0.999 - 1 <= stats[percentile] <= rank, (name, percentile)
+        assert sum(bar["count"] for bar in stats["histogram"]) == len(expected)
+        for bar in stats["histogram"]:
+            assert bar["count"] == sum(bar["from"] <= length <= bar["to"] for length in expected)
     assert lengths["biggest_row"] == max(rows, key=lambda row: sum(rows[row])).decode()
     assert main(["stats", "--lengths", str(CELLS)]) == 0
     shown = capsys.readouterr().out
@@ -151,18 +151,18 @@ def test_other_formats_have_no_look_ups() -> None:
             ask("key")
 
 
-def test_what_a_look_up_found_is_imported_once_and_released_without() -> None:
+def test_lookup_result_is_imported_once_or_released() -> None:
     file = cf.open(PAIRS)
     key = file.read().column("key")[0].as_py()
     schema = pa.schema([("key", pa.string()), ("value", pa.binary())])
-    found = _coldframe.hfile_get(file._raw, key)
-    assert pa.schema(found) == schema
-    (address,) = found.addresses()
+    cells = _coldframe.hfile_get(file._raw, key)
+    assert pa.schema(cells) == schema
+    (address,) = cells.addresses()
     assert pa.RecordBatch._import_from_c(address, schema).column(0).to_pylist() == [key]
     with pytest.raises(pa.ArrowInvalid, match="released"):
         pa.RecordBatch._import_from_c(address, schema)
-    # What is imported outlives the object, what nobody imports goes with it.
-    del found
+    # Imported data outlives the object; the rest is freed with it.
+    del cells
     for _ in range(100):
         assert len(_coldframe.hfile_get(file._raw, key).addresses()) == 1
     table = file.get(key)

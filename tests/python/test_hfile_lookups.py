@@ -1,7 +1,7 @@
-"""Look-ups, ranges and bloom filters of HFiles against what HBase and hudi-io said of the same files.
+"""Look-ups, ranges and bloom filters of HFiles, compared with HBase and hudi-io on the same files.
 
-The answers come with a corpus that is no part of this repository: the folder `shared/corpus/hfile` beside it,
-or the one that `COLDFRAME_HFILE_CORPUS` names. Without it these tests are skipped.
+The expected answers are in a corpus outside this repository: the folder `shared/corpus/hfile` beside it, or
+the folder that `COLDFRAME_HFILE_CORPUS` names. Without it these tests are skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CORPUS = pathlib.Path(
 
 
 def entries() -> list[dict[str, Any]]:
-    """The files that have both truth and oracle."""
+    """The files with expected rows and expected look-ups."""
     manifest = CORPUS / "MANIFEST.json"
     if not manifest.exists():
         return []
@@ -49,7 +49,7 @@ def load(entry: dict[str, Any]) -> tuple[Any, pa.Table, dict[str, Any]]:
     oracle = json.loads(gzip.decompress((CORPUS / entry["oracle"]).read_bytes()))
     file = cf.open(source, **entry.get("open", {}))
     truth = truth_of(entry["truth"])
-    # The truth of Hudi's files has their values decoded, too.
+    # The expected rows of Hudi's files have decoded values, too.
     return file, truth.select([name for name in truth.column_names if name in file.schema.names]), oracle
 
 
@@ -65,8 +65,8 @@ def rows(table: pa.Table, like: pa.Table) -> list[dict[str, Any]]:
 
 
 def key(row: dict[str, Any]) -> bytes:
-    found: bytes = row["row"] if "row" in row else row["key"]
-    return found
+    value: bytes = row["row"] if "row" in row else row["key"]
+    return value
 
 
 ENTRIES = entries()
@@ -83,15 +83,15 @@ def test_rows_are_found(entry: dict[str, Any]) -> None:
         (bytes.fromhex(e["key"]), e["first"], e["entries"]) for e in oracle.get("key_lookups_truth", [])
     ]
     expected = rows(truth, truth)
-    found: dict[bytes, list[dict[str, Any]]] = {}
+    cells_by_key: dict[bytes, list[dict[str, Any]]] = {}
     for wanted, first, count in lookups:
         cells = rows(file.get(wanted), truth)
         assert cells == (expected[first : first + count] if count else []), wanted
-        found[wanted] = cells
-    many = rows(file.get_many(list(found)), truth)
-    assert len(many) == sum(map(len, found.values()))
+        cells_by_key[wanted] = cells
+    many = rows(file.get_many(list(cells_by_key)), truth)
+    assert len(many) == sum(map(len, cells_by_key.values()))
     for cell in many:
-        assert cell in found[key(cell)]
+        assert cell in cells_by_key[key(cell)]
 
 
 @cases
@@ -120,7 +120,7 @@ def by_row_backwards(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @cases
-def test_bloom_filters_say_what_hbase_says(entry: dict[str, Any]) -> None:
+def test_bloom_filters_agree_with_hbase(entry: dict[str, Any]) -> None:
     file, _, oracle = load(entry)
     for name, of_families in (("bloom", False), ("delete_family_bloom", True)):
         for probe in (oracle.get(name) or {}).get("probes", []):
@@ -138,7 +138,7 @@ def test_splits_give_each_cell_once(entry: dict[str, Any]) -> None:
 
 
 @cases
-def test_every_byte_has_a_place_and_nothing_is_damaged(entry: dict[str, Any]) -> None:
+def test_layout_covers_every_byte_without_damage(entry: dict[str, Any]) -> None:
     file, truth, _ = load(entry)
     report = file.verify()
     assert (report["rows"], report["damage"]) == (truth.num_rows, [])

@@ -1,4 +1,4 @@
-"""A metastore in a Derby directory, made by Spark with Hive support, read by way of the docs' script."""
+"""A metastore in a Derby directory, made by Spark with Hive support, dumped by the script of the docs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ spark.stop()
 
 
 def run(script: str, folder: Path) -> None:
-    """Runs a script in a Spark of its own, whose metastore is in the folder."""
+    """Runs a script in a separate Spark whose metastore is in the folder."""
     settings = ("spark.master=local[1]", "spark.ui.enabled=false", "spark.driver.host=127.0.0.1")
     given = " ".join(f"--conf {setting}" for setting in (*settings, "spark.driver.bindAddress=127.0.0.1"))
     own = {"JAVA_HOME": find_java(), "PYSPARK_SUBMIT_ARGS": f"{given} pyspark-shell"}
-    # A disk's cache may keep what Derby writes.
+    # Derby need not sync its writes.
     own["SPARK_SUBMIT_OPTS"] = "-Dderby.system.durability=test"
     done = subprocess.run(
         [sys.executable, "-c", script],

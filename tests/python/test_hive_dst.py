@@ -1,4 +1,4 @@
-"""Partitions by times that a zone has not, or has twice: no zone of the machine shifts them."""
+"""Partitions by local times that a zone skips or repeats: the machine's zone does not shift them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hive_estate import ORC, HiveEstate
 from servers import HiveMetastore
 
-# Of Berlin's zone: left out, had twice, and midnight, which is the day before in UTC.
+# Times in Berlin: skipped, repeated, and a midnight that is the previous day in UTC.
 NIGHTS = ["2014-03-30 02:30:00", "2014-10-26 02:30:00", "2014-10-26 00:00:00"]
 KEYS = pa.schema([("day", pa.date32()), ("at", pa.timestamp("us"))])
 
@@ -28,7 +28,7 @@ def nights(estate: HiveEstate) -> None:
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
-def test_no_zone_shifts_them(
+def test_machine_zone_shifts_no_partition(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path, zone: str
 ) -> None:
     nights(hive_estate)
@@ -47,8 +47,8 @@ def test_no_zone_shifts_them(
     source = f"{hive_server.url}/cold.nights"
     lines = run("head", source, "--format", "csv").splitlines()[1:]
     assert sorted(lines) == [f"{number},{night[:10]},{night}.000000" for number, night in enumerate(NIGHTS)]
-    found = run("head", source, "-c", "id", "--where", f"at = '{NIGHTS[1]}'", "--format", "csv")
-    assert found.splitlines()[1:] == ["1"]
+    output = run("head", source, "-c", "id", "--where", f"at = '{NIGHTS[1]}'", "--format", "csv")
+    assert output.splitlines()[1:] == ["1"]
     run("migrate", source, str(tmp_path / "dst"), "--master", "in-process")
     by = pads.partitioning(KEYS, flavor="hive")
     moved = pads.dataset(tmp_path / "dst/cold/nights", format="parquet", partitioning=by).to_table()

@@ -1,5 +1,5 @@
-"""Dumps of a metastore's database, by PostgreSQL and MariaDB: Hive's scripts made its tables, a metastore of
-Hive 3 filled them. What that said over Thrift of the same is the judge.
+"""Dumps of a metastore's database, by PostgreSQL and MariaDB. Hive's scripts made its tables, a metastore of
+Hive 3 filled them. The expected definitions are its answers over Thrift.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ COUNTED = {"numFiles", "totalSize", "transient_lastDdlTime"}
 """What a metastore counts by itself."""
 
 
-def found_in(path: Path) -> Any:
+def definitions_in(path: Path) -> Any:
     made = []
     with connect(str(path)) as metastore:
-        for one in definitions(metastore, Selected.of(str(path))):
-            assert isinstance(one, Definition)
-            parts = metastore.partition_definitions(one) if one.has_partitions else ()
-            made.append({**asdict(one), "partitions": [asdict(part) for part in parts]})
+        for definition in definitions(metastore, Selected.of(str(path))):
+            assert isinstance(definition, Definition)
+            parts = metastore.partition_definitions(definition) if definition.has_partitions else ()
+            made.append({**asdict(definition), "partitions": [asdict(part) for part in parts]})
     return plain(json.loads(json.dumps(made)))
 
 
@@ -48,8 +48,8 @@ def plain(made: Any) -> Any:
     for table in made:
         table.pop("by_folders", None)
         table["partitions"].sort(key=lambda part: part["values"])
-        for one in (table, *table["partitions"]):
-            one["parameters"] = {k: v for k, v in one["parameters"].items() if k not in COUNTED}
+        for entry in (table, *table["partitions"]):
+            entry["parameters"] = {k: v for k, v in entry["parameters"].items() if k not in COUNTED}
     return made
 
 
@@ -58,15 +58,15 @@ def expected() -> Any:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_dumps_say_what_the_server_said(name: str) -> None:
-    assert found_in(DUMPS / name) == expected()
+def test_dumps_match_the_server(name: str) -> None:
+    assert definitions_in(DUMPS / name) == expected()
 
 
-def test_packed_and_as_inserts_and_as_a_database(tmp_path: Path) -> None:
+def test_compressed_dumps_inserts_and_sqlite_databases(tmp_path: Path) -> None:
     packed = tmp_path / "x.sql.gz"
     packed.write_bytes(gzip.compress((DUMPS / "postgres.sql").read_bytes()))
-    assert found_in(packed) == expected()
-    # The rows as SQLite has them: its database, and its own dump of that.
+    assert definitions_in(packed) == expected()
+    # The same rows in SQLite: the database, and SQLite's dump of it.
     lines = (DUMPS / "postgres.sql").read_text().splitlines(keepends=True)
     database = sqlite3.connect(tmp_path / "x.db")
     made = set()
@@ -81,22 +81,22 @@ def test_packed_and_as_inserts_and_as_a_database(tmp_path: Path) -> None:
         ]
         database.execute(f'insert into "{table}" values ({", ".join("?" * len(row))})', numbers)
     database.commit()
-    assert found_in(tmp_path / "x.db") == expected()
+    assert definitions_in(tmp_path / "x.db") == expected()
     (tmp_path / "x.sql").write_text("\n".join(database.iterdump()))
     database.close()
-    assert found_in(tmp_path / "x.sql") == expected()
+    assert definitions_in(tmp_path / "x.sql") == expected()
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_dump_that_was_cut_short_hides_no_table(name: str, tmp_path: Path) -> None:
+def test_truncated_dump_hides_no_table(name: str, tmp_path: Path) -> None:
     whole = (DUMPS / name).read_bytes()
     path = tmp_path / "cut.sql"
     for size in range(0, len(whole) - 40, 997):
         path.write_bytes(whole[:size])
-        # Before its first table it is an empty script, or no script at all.
+        # Cut before its first table, it is an empty script or no script.
         if size and b"CREATE TABLE" in whole[:size]:
             with pytest.raises(cf.SchemaError):
-                found_in(path)
+                definitions_in(path)
 
 
 TRANSACTIONS = """
@@ -123,7 +123,7 @@ cold	other	10
 """
 
 
-def test_which_writes_count(tmp_path: Path) -> None:
+def test_valid_write_ids(tmp_path: Path) -> None:
     text = (DUMPS / "postgres.sql").read_text()
     end = "-- PostgreSQL database dump complete"
     for extra, expected in (
@@ -142,17 +142,17 @@ def test_which_writes_count(tmp_path: Path) -> None:
     assert aborted_among([4, 7], b"") == ((4, 7), ())
 
 
-def test_what_is_no_dump(tmp_path: Path) -> None:
+def test_invalid_dumps(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"PGDMP\x01")
     with pytest.raises(cf.UnsupportedError, match="pg_restore"):
-        found_in(path)
+        definitions_in(path)
     cf.write(pa.table({"a": [1]}), path, format="orc")
     with pytest.raises(cf.SchemaError, match="neither a dump of a Hive metastore"):
-        found_in(path)
+        definitions_in(path)
     sqlite3.connect(tmp_path / "y").execute("create table t (a)").connection.close()
     with pytest.raises(cf.SchemaError, match="it has no table"):
-        found_in(tmp_path / "y")
+        definitions_in(tmp_path / "y")
     text = (DUMPS / "postgres.sql").read_text()
     path.write_text(
         text.replace('COPY public."PARTITIONS"', 'COPY public."OTHERS"').replace(
@@ -160,7 +160,7 @@ def test_what_is_no_dump(tmp_path: Path) -> None:
         )
     )
     with pytest.raises(cf.SchemaError, match="it has no table PARTITIONS"):
-        found_in(path)
+        definitions_in(path)
     for wrong, expected in (
         (text.replace("client_encoding = 'UTF8'", "client_encoding = 'LATIN1'"), "a dump in LATIN1"),
         (text.replace("all that was sold", "\udcfe"), "PARAM_VALUE is not UTF-8"),
@@ -168,10 +168,10 @@ def test_what_is_no_dump(tmp_path: Path) -> None:
     ):
         path.write_bytes(wrong.encode(errors="surrogateescape"))
         with pytest.raises(cf.SchemaError, match=expected):
-            found_in(path)
+            definitions_in(path)
     (tmp_path / "z").write_bytes(gzip.compress(text.encode())[:-200])
     with pytest.raises(cf.SchemaError):
-        found_in(tmp_path / "z")
+        definitions_in(tmp_path / "z")
 
 
 def test_addresses(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ COLUMNS = [("id", pa.int64()), ("price", pa.decimal128(10, 2)), ("channel", pa.s
 
 
 def files(root: Path) -> None:
-    """Those of `cold.sales`, as its definitions have them."""
+    """Writes the files of `cold.sales`, by its definitions."""
     rows: dict[str, list[Any]] = {"id": [1, 2], "price": [1, 2], "channel": ["x", "y"]}
 
     def write(place: str, count: int, **how: Any) -> None:
@@ -213,11 +213,11 @@ def test_a_migration_by_a_dump(name: str, tmp_path: Path) -> None:
     table = cf.hive_table(f"{DUMPS / name}/cold.sales", location=moved)
     assert table.count() == 6
     report = migrate(InProcess(), DUMPS / name, tmp_path / "dst", locations=moved, only=["cold.sales"])
-    told = [one for table in report.tables for one in table.metastore]
+    remarks = [remark for table in report.tables for remark in table.metastore]
     assert report.rows == 6, summary(report)
-    # The metastore was told other numbers of rows than these files have, and vouches for none of them.
-    assert [one.kind for one in told if one.is_wrong] == []
-    assert "does not claim that its number is accurate" in " ".join(str(one) for one in told)
+    # The metastore has other row counts than these files, but does not claim that they are accurate.
+    assert [remark.kind for remark in remarks if remark.is_wrong] == []
+    assert "does not claim that its number is accurate" in " ".join(str(remark) for remark in remarks)
     assert len(safe_list.read(str(tmp_path / "dst/_coldframe/safe-to-delete.txt")).lines) == 3
     command = ["migrate", str(DUMPS / name), str(tmp_path / "dst"), "--tables", "cold.no*"]
     assert main([*command, "--master", "in-process"]) == 2
@@ -225,15 +225,15 @@ def test_a_migration_by_a_dump(name: str, tmp_path: Path) -> None:
 
 def test_the_command_line_lists_a_dump(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["tables", str(DUMPS / "mysql.sql"), "--json"]) == 0
-    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-    assert list(found) == [f"cold.{name}" for name in ("a_view", "bucketed", "in_hbase", "notes", "sales")]
-    assert (found["cold.sales"]["partitions"], found["cold.sales"]["partitions_outside"]) == (4, 1)
+    tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)}
+    assert list(tables) == [f"cold.{name}" for name in ("a_view", "bucketed", "in_hbase", "notes", "sales")]
+    assert (tables["cold.sales"]["partitions"], tables["cold.sales"]["partitions_outside"]) == (4, 1)
     assert main(["tables", f"{DUMPS / 'mysql.sql'}/cold.s*", "--write-tables", str(tmp_path / "t.toml")]) == 0
     assert "cold.sales" in (tmp_path / "t.toml").read_text()
 
 
 def test_a_migration_by_statements(tmp_path: Path) -> None:
-    """Nobody has said which partitions there are: they are what folders are called."""
+    """No statement names the partitions: they come from the names of folders."""
     root, script = tmp_path / "wh", tmp_path / "tables.hql"
     script.write_text(
         f"""CREATE EXTERNAL TABLE `sales.orders`(`id` bigint, `what` string)
@@ -251,8 +251,8 @@ def test_a_migration_by_statements(tmp_path: Path) -> None:
     target = tmp_path / "dst"
     report = migrate(InProcess(), script, target)
     assert report.exit_code == 1
-    told = [str(one) for table in report.tables for one in table.metastore]
-    assert told == [
+    remarks = [str(remark) for table in report.tables for remark in table.metastore]
+    assert remarks == [
         f"sales.orders: 2 files in no registered partition, such as {root}/orders/dt=2014-01-03/0"
     ]
     (root / "orders/other/0").unlink()
@@ -270,8 +270,8 @@ def test_a_migration_by_statements(tmp_path: Path) -> None:
         f"{root}/orders/dt=2014-01-02/r=c/k=1/0",
     ]
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
-    found = sorted(str(path.parent.relative_to(target)) for path in (target / "sales").rglob("*.parquet"))
-    assert found == ["sales/orders/dt=2014-01-01/r=a%2Fb", "sales/orders/dt=2014-01-02/r=c"]
+    folders = sorted(str(path.parent.relative_to(target)) for path in (target / "sales").rglob("*.parquet"))
+    assert folders == ["sales/orders/dt=2014-01-01/r=a%2Fb", "sales/orders/dt=2014-01-02/r=c"]
 
 
 MEASURE = """
@@ -286,7 +286,7 @@ print(len(found.tables[0].parts), (after - before) // 1024, time.process_time() 
 
 @pytest.mark.slow
 def test_ten_thousand_partitions_of_fifty_columns(tmp_path: Path) -> None:
-    """Each with columns of its own in the dump, as Hive writes them."""
+    """As Hive writes them: the dump repeats the columns for each partition."""
     path, orc = tmp_path / "x.sql", "org.apache.hadoop.hive.ql.io.orc.Orc"
     count = range(10_001)
     rows: dict[str, Any] = {

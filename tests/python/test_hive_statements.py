@@ -1,4 +1,4 @@
-"""Definitions out of Hive's statements."""
+"""Definitions from Hive's statements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CREATE TABLE h (k string) STORED BY 'org.apache.hadoop.hive.hbase.HBaseStorageHa
 """
 
 
-def test_what_show_create_table_prints() -> None:
+def test_output_of_show_create_table() -> None:
     made = parse_statements(SHOWN, "x.hql")
     table = made.tables["sales", "orders"]
     storage = table.storage
@@ -85,7 +85,9 @@ def test_a_script() -> None:
     ]
     table = made.tables["other", "t"]
     assert table.storage.schema == "a int, b decimal(10,2)"
-    assert [(one.values, one.storage.location) for one in made.partitions["other", "t"]] == [
+    assert [
+        (partition.values, partition.storage.location) for partition in made.partitions["other", "t"]
+    ] == [
         (("1",), "/x/1"),
         (("a/b",), "/y"),
     ]
@@ -125,17 +127,19 @@ def test_a_script() -> None:
         ("CREATE TABLE t (a int) PARTITIONED BY (p int) ALTER TABLE t ADD PARTITION (q=1)", "each of p"),
     ],
 )
-def test_what_is_no_statement(text: str, expected: str) -> None:
+def test_invalid_statements(text: str, expected: str) -> None:
     with pytest.raises(cf.SchemaError, match=expected):
         parse_statements(text, "x.hql")
 
 
-def test_partitions_that_nobody_registered(tmp_path: Path) -> None:
+def test_unregistered_partitions(tmp_path: Path) -> None:
     (tmp_path / "x.hql").write_text(SHOWN + SCRIPT)
-    with read_dump(str(tmp_path / "x.hql")) as found:
-        assert found.databases() == ["db", "other", "sales"]
-        assert found.definition("sales", "orders").by_folders
-        table = found.definition("other", "t")
+    with read_dump(str(tmp_path / "x.hql")) as dump:
+        assert dump.databases() == ["db", "other", "sales"]
+        assert dump.definition("sales", "orders").by_folders
+        table = dump.definition("other", "t")
         assert not table.by_folders
-        assert found.partition_names(table) == ["p=1", "p=a%2Fb"]
-        assert [one.values for one in found.partition_definitions(table, ["p=a%2Fb"])] == [("a/b",)]
+        assert dump.partition_names(table) == ["p=1", "p=a%2Fb"]
+        assert [partition.values for partition in dump.partition_definitions(table, ["p=a%2Fb"])] == [
+            ("a/b",)
+        ]

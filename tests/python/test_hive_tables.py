@@ -1,4 +1,4 @@
-"""Tables as a Hive metastore defines them: listed, and read."""
+"""Listing and reading tables by their definitions in a Hive metastore."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldframe.spark.java import find_java
 
 
 def neighbours(hive_estate: HiveEstate) -> None:
-    """What is not read."""
+    """Registers tables that cannot be read."""
     hive_estate.table("notes", hive_estate.storage([("a", "int")], TEXT, "notes"))
     hive_estate.table("a_view", hive_estate.storage([("a", "int")], TEXT, None), kind="VIRTUAL_VIEW")
     hive_estate.table(
@@ -56,7 +56,7 @@ def test_addresses_of_tables(uri: str, selected: Selected) -> None:
 
 
 @pytest.mark.parametrize("uri", ["h:1/s", "thrift:///s", "thrift://h/a/b", "thrift://h/a.", "thrift://h/.a"])
-def test_what_is_no_address(uri: str) -> None:
+def test_invalid_addresses(uri: str) -> None:
     with pytest.raises(ValueError, match="metastore"):
         Selected.of(uri)
 
@@ -71,11 +71,11 @@ def test_what_is_no_address(uri: str) -> None:
         ([], ""),
     ],
 )
-def test_the_directory_that_holds_all(locations: list[str], root: str) -> None:
+def test_common_directory(locations: list[str], root: str) -> None:
     assert common_root(locations) == root
 
 
-def test_a_definition_is_whole(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_definition_is_complete(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     mixed(hive_estate)
     with connect(hive_server.url) as metastore:
         table = metastore.definition("cold", "sales")
@@ -86,10 +86,11 @@ def test_a_definition_is_whole(hive_server: HiveMetastore, hive_estate: HiveEsta
     assert table.location == f"file:{hive_estate.root}/sales"
     assert table.has_partitions
     assert not table.is_transactional
-    told = [
-        (one.values, table.format_of(one.storage), len(one.storage.columns), one.rows) for one in partitions
+    listed = [
+        (partition.values, table.format_of(partition.storage), len(partition.storage.columns), partition.rows)
+        for partition in partitions
     ]
-    assert told == [
+    assert listed == [
         (("2014-01-01", "asia/pacific"), "rcfile", 2, 2),
         (("2014-01-01", "eu"), "rcfile", 2, 1),
         (("2014-01-02", "eu"), "orc", 3, 3),
@@ -103,11 +104,11 @@ def test_a_definition_is_whole(hive_server: HiveMetastore, hive_estate: HiveEsta
     assert partitions[2].storage.options("orc") == {}
     assert partitions[2].storage.location == f"file:{hive_estate.root}/elsewhere/x9"
     assert table.name_of(partitions[0]) == "dt=2014-01-01/region=asia/pacific"
-    # Those that have the same columns share them.
+    # Partitions with the same columns share them.
     assert partitions[0].storage.columns is partitions[1].storage.columns
 
 
-def test_a_table_that_is_not_there(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_missing_table(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     with connect(hive_server.url) as metastore, pytest.raises(ColdframeError, match=r"cold\.nobody"):
         metastore.definition("cold", "nobody")
 
@@ -121,13 +122,13 @@ def test_the_command_line_lists_them(
     toml = tmp_path / "tables.toml"
     command = ["tables", f"{hive_server.url}/cold", "--json", "--write-tables", str(toml)]
     assert main(command) == 0
-    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-    assert list(found) == [f"cold.{name}" for name in ("a_view", "in_hbase", "notes", "plain", "sales")]
-    sales = found["cold.sales"]
+    tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)}
+    assert list(tables) == [f"cold.{name}" for name in ("a_view", "in_hbase", "notes", "plain", "sales")]
+    sales = tables["cold.sales"]
     assert (sales["formats"], sales["partitions"], sales["partitions_outside"]) == (["rcfile", "orc"], 4, 1)
-    # One partition states no number that means anything.
-    assert (sales["rows"], found["cold.plain"]["rows"]) == (None, 7)
-    assert {name: one["left_out"] for name, one in found.items()} == {
+    # One partition states no usable row count.
+    assert (sales["rows"], tables["cold.plain"]["rows"]) == (None, 7)
+    assert {name: table["left_out"] for name, table in tables.items()} == {
         "cold.a_view": "a view: it has no rows of its own",
         "cold.in_hbase": "kept by HBaseStorageHandler: open the files of that system instead",
         "cold.notes": "files of TextInputFormat are not read",
@@ -137,11 +138,11 @@ def test_the_command_line_lists_them(
     text = toml.read_text()
     assert text.startswith(f"# for SRC = file:{hive_estate.root}\n")
     assert "# cold.a_view: a view: it has no rows of its own" in text
-    assert [(one.name, one.path) for one in load_tables(str(toml))] == [
+    assert [(table.name, table.path) for table in load_tables(str(toml))] == [
         ("cold.plain", "plain"),
         ("cold.sales", "sales"),
     ]
-    # Nothing is written over.
+    # An existing file is not overwritten.
     assert main(command) == 2
 
 
@@ -167,8 +168,8 @@ def test_the_command_line_for_people(
 def test_spark_has_columns_that_hive_does_not_know() -> None:
     dummy = Storage((Column("col", "array<string>", "from deserializer"),), "file:/x")
     spark = {"spark.sql.sources.provider": "orc"}
-    told: Any = Definition("db", "t", storage=dummy, parameters=spark).left_out
-    assert told.startswith("a Spark table whose columns Hive does not know")
+    reason: Any = Definition("db", "t", storage=dummy, parameters=spark).left_out
+    assert reason.startswith("a Spark table whose columns Hive does not know")
     assert Definition("db", "t", storage=dummy).left_out is None
 
 
@@ -177,7 +178,7 @@ def test_spark_has_columns_that_hive_does_not_know() -> None:
 
 @pytest.fixture
 def sales(hive_server: HiveMetastore, hive_estate: HiveEstate) -> str:
-    """The address of a table whose partitions are of every kind."""
+    """The address of a table with every kind of partition."""
     mixed(hive_estate)
     return f"{hive_server.url}/cold.sales"
 
@@ -197,7 +198,7 @@ ALL = [
 ]
 
 
-def test_each_partition_by_its_own_definition(sales: str) -> None:
+def test_each_partition_follows_its_definition(sales: str) -> None:
     table = cf.hive_table(sales)
     assert table.schema == pa.schema(
         {
@@ -212,7 +213,7 @@ def test_each_partition_by_its_own_definition(sales: str) -> None:
     assert rows(table.read()) == ALL
     assert table.count() == 6
     assert len(table.files) == 3
-    assert [one.rows for one in table.partitions()] == [2, 1, 3, None]
+    assert [partition.rows for partition in table.partitions()] == [2, 1, 3, None]
     assert rows(table.read(["region", "id"], limit=4))[1:] == [("asia/pacific", 2), ("eu", 3), ("eu", 4)]
     assert "cold.sales: id, price" in repr(table)
     assert pa.table(table).num_rows == 6
@@ -238,7 +239,7 @@ def test_filters(sales: str, filter: str) -> None:
     assert [row[0] for row in rows(table.read(["id"], filter=filter))] == [row[0] for row in FILTERS[filter]]
 
 
-def test_filters_meet(sales: str) -> None:
+def test_filters_combine(sales: str) -> None:
     table = cf.hive_table(sales, filter="region = 'eu'")
     assert rows(table.read(filter="id > 5")) == ALL[5:]
     assert (
@@ -254,13 +255,13 @@ def test_filters_meet(sales: str) -> None:
 @pytest.mark.parametrize(
     "filter", ["region = 'asia/pacific'", pc.field("region") == "asia/pacific"], ids=["sql", "expression"]
 )
-def test_what_is_ruled_out_is_not_touched(sales: str, hive_estate: HiveEstate, filter: Any) -> None:
+def test_pruned_partitions_are_not_touched(sales: str, hive_estate: HiveEstate, filter: Any) -> None:
     shutil.rmtree(hive_estate.root / "elsewhere")
     shutil.rmtree(hive_estate.root / "sales/b")
     table = cf.hive_table(sales)
     assert rows(table.read(filter=filter)) == ALL[:2]
-    assert [one.values for one in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
-    # Hive would fail as well: the rows of a directory that is gone are not none.
+    assert [partition.values for partition in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
+    # Hive would fail as well: a missing directory is not an empty one.
     with pytest.raises(cf.NotFoundError, match="sales/b"):
         table.read()
 
@@ -269,7 +270,7 @@ def test_scan_takes_its_address(sales: str, capsys: pytest.CaptureFixture[str]) 
     table = cf.scan(sales)
     assert rows(table.read()) == ALL
     assert isinstance(table, cf.HiveDataset)
-    # RCFile does not say.
+    # RCFile files have no row count.
     assert table.num_rows is None
     assert table.format == "rcfile"
     again = pickle.loads(pickle.dumps(cf.hive_table(sales, filter="id = 4")))
@@ -301,7 +302,7 @@ def test_files_that_were_copied_to_a_store(sales: str, hive_estate: HiveEstate, 
             location={f"file:{hive_estate.root}": "s3a://data/wh"},
             storage_options=server.options,
         )
-        # A directory without files is none in a store, and has no rows.
+        # A store has no empty directories; the partition has no rows.
         assert rows(table.read()) == ALL
         assert rows(table.read(filter="region = 'asia/pacific'")) == ALL[:2]
         assert all(path.startswith("s3a://data/wh/") for path in table.files)
@@ -309,12 +310,12 @@ def test_files_that_were_copied_to_a_store(sales: str, hive_estate: HiveEstate, 
         server.stop()
 
 
-def test_engines_read_it(sales: str) -> None:
+def test_engines_read_the_table(sales: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     connection = duckdb.connect()
     connection.register("data", cf.hive_table(sales).to_dataset())
-    found = connection.sql("select region, sum(id) from data where dt < '2014-01-03' group by 1 order by 1")
-    assert found.fetchall() == [("asia/pacific", 3), ("eu", 18)]
+    result = connection.sql("select region, sum(id) from data where dt < '2014-01-03' group by 1 order by 1")
+    assert result.fetchall() == [("asia/pacific", 3), ("eu", 18)]
 
 
 def test_a_partition_in_another_format(sales: str, hive_estate: HiveEstate) -> None:
@@ -329,7 +330,7 @@ def test_a_partition_in_another_format(sales: str, hive_estate: HiveEstate) -> N
 
 
 ORC_FILES = {
-    # The table has x, b, c; the partition calls its two a, b.
+    # The table has x, b, c; the partition names its two columns a, b.
     "by-name": ({"b": [1, 2], "a": [3, 4]}, [(None, 1, None), (None, 2, None)]),
     "in-any-case": ({"B": [1, 2], "X": [3, 4]}, [(3, 1, None), (4, 2, None)]),
     "by-position": ({"_col0": [1, 2], "_col1": [3, 4]}, [(1, 3, None), (2, 4, None)]),
@@ -339,14 +340,14 @@ ORC_FILES = {
 
 @pytest.mark.parametrize("which", list(ORC_FILES))
 def test_columns_of_orc(hive_server: HiveMetastore, hive_estate: HiveEstate, which: str) -> None:
-    """As Hive and Spark take them: see `test_spark_reads_the_same`."""
-    of_file, found = ORC_FILES[which]
+    """Matched as Hive and Spark match them: see `test_spark_reads_the_same`."""
+    of_file, expected = ORC_FILES[which]
     orc_table(hive_estate, "t", of_file)
     table = cf.hive_table(f"{hive_server.url}/cold.t")
-    assert rows(table.read()) == [(*one, 1) for one in found]
-    passing = [(b,) for x, b, c in found if (x or 0) > 1 and c is None]
+    assert rows(table.read()) == [(*row, 1) for row in expected]
+    passing = [(b,) for x, b, c in expected if (x or 0) > 1 and c is None]
     assert rows(table.read(["b"], filter="x > 1 and c is null")) == passing
-    assert table.count("x = 1") == sum(one[0] == 1 for one in found)
+    assert table.count("x = 1") == sum(row[0] == 1 for row in expected)
 
 
 def orc_table(estate: HiveEstate, name: str, of_file: dict[str, Any]) -> None:
@@ -384,7 +385,7 @@ def test_spark_reads_the_same(sales: str, hive_server: HiveMetastore, hive_estat
     """Spark with Hive's readers, from the same metastore."""
     names = ["cold.sales"]
     for number, (which, (of_file, _)) in enumerate(ORC_FILES.items()):
-        # Hive 2.3 tells cases apart; Hive 3 and Spark's own reader do not.
+        # Hive 2.3 distinguishes case; Hive 3 and Spark's reader do not.
         if which != "in-any-case":
             orc_table(hive_estate, f"t{number}", of_file)
             names.append(f"cold.t{number}")
@@ -413,7 +414,7 @@ def test_types_widen_and_do_not_narrow(hive_server: HiveMetastore, hive_estate: 
         cf.hive_table(f"{hive_server.url}/cold.n").read()
 
 
-def test_damage_is_told(sales: str, hive_estate: HiveEstate) -> None:
+def test_damage_is_reported(sales: str, hive_estate: HiveEstate) -> None:
     broken = hive_estate.root / "elsewhere/x9/000000_0"
     data = bytearray(broken.read_bytes())
     data[3 : len(data) // 2] = bytes(len(data) // 2 - 3)
@@ -422,10 +423,10 @@ def test_damage_is_told(sales: str, hive_estate: HiveEstate) -> None:
     with pytest.raises(cf.CorruptFileError):
         table.read()
     assert len(table.read(on_error="skip")) == 3
-    assert {one["path"] for one in table.damage} == {str(broken)}
+    assert {entry["path"] for entry in table.damage} == {str(broken)}
 
 
-def test_what_is_no_table_to_read(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_unreadable_tables(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     neighbours(hive_estate)
     for name, reason in (("a_view", "a view"), ("in_hbase", "kept by HBaseStorageHandler")):
         with pytest.raises(cf.UnsupportedError, match=reason):
@@ -455,7 +456,7 @@ def test_locations_are_mapped(location: str, readable: str) -> None:
 
 
 @pytest.mark.parametrize("by_partition", [False, True], ids=["whole", "by-partition"])
-def test_transactional_tables_are_their_live_rows(
+def test_transactional_tables_give_their_live_rows(
     hive_server: HiveMetastore, hive_estate: HiveEstate, by_partition: bool
 ) -> None:
     source = Path(__file__).parents[1] / "data/hive/files/major"
@@ -463,7 +464,7 @@ def test_transactional_tables_are_their_live_rows(
     shutil.copytree(source, hive_estate.root / place)
     live = cf.open(source)
     kinds = {pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
-    columns = [(one.name, kinds[one.type]) for one in live.schema]
+    columns = [(field.name, kinds[field.type]) for field in live.schema]
     of_table = hive_estate.storage(columns, ORC, "t")
     of_table.numBuckets, of_table.bucketCols = 2, [columns[0][0]]
     keys = [("p", "int")] if by_partition else []

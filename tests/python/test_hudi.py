@@ -1,4 +1,4 @@
-"""The metadata table of a Hudi table: what Hudi reads from it, and the answers made of that."""
+"""The metadata table of a Hudi table: its records as Hudi reads them, and queries on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def forget_last_commit(table: Path) -> None:
-    """Makes the latest completed instant of the table one that was only begun."""
+    """Turns the latest completed instant of the table into a pending one."""
     max((table / ".hoodie" / "timeline").glob("*_*.*")).unlink()
 
 
@@ -44,8 +44,8 @@ def test_the_latest_committed_state(table: Path, pending: bool) -> None:
     bounds = {name: (low, high) for name, (low, high, _) in truth["amount"].items()}
     assert mdt.column_bounds("amount") == bounds
     keys = [f"id-{i:03}" for i in range(50)]
-    found = {row["key"]: [row["partition"], row["file_id"]] for row in mdt.locate(keys).to_pylist()}
-    assert found == {key: place[:2] for key, place in truth["record_index"].items()}
+    places = {row["key"]: [row["partition"], row["file_id"]] for row in mdt.locate(keys).to_pylist()}
+    assert places == {key: place[:2] for key, place in truth["record_index"].items()}
 
 
 def test_live_files_and_pruning(table: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_partition_is_a_file_like_any_other(table: Path) -> None:
     assert cf.open_hudi_metadata(table)["record_index"].read() == rows
 
 
-def test_what_is_no_metadata(table: Path, tmp_path: Path) -> None:
+def test_missing_metadata(table: Path, tmp_path: Path) -> None:
     with pytest.raises(cf.NotFoundError, match="expected a Hudi table"):
         cf.open_hudi_metadata(tmp_path)
     mdt = cf.open_hudi_metadata(table)
@@ -93,13 +93,13 @@ def test_what_is_no_metadata(table: Path, tmp_path: Path) -> None:
     assert cf.detect(str(table)) is None
 
 
-def test_a_log_that_was_cut_off(table: Path) -> None:
+def test_truncated_log(table: Path) -> None:
     folder = table / ".hoodie" / "metadata" / "files"
     log = max(folder.glob(".*.log.*"))
     log.write_bytes(log.read_bytes()[:-100])
     f = cf.open(str(folder))
     with pytest.raises(cf.CorruptFileError, match="log block"):
         f.read()
-    # Whatever the lost block said of any key: what the base file has of it may be older, or deleted since.
+    # The lost block may concern any key: the base file's record may be outdated or deleted.
     assert f.read(on_error="skip").num_rows == 0
     assert f.damage

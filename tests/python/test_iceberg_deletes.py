@@ -1,4 +1,4 @@
-"""Iceberg's deletes where Spark's tables do not reach: damage, evolution after a delete, other stores."""
+"""Iceberg's deletes beyond Spark's tables: damage, evolution after a delete, other stores."""
 
 import importlib.util
 import json
@@ -34,7 +34,7 @@ def newest(table):
 
 
 def changed(table, change):
-    """Changes the metadata of a table by hand."""
+    """Edits the metadata of a table."""
     path = newest(table)
     metadata = json.loads(path.read_text())
     change(metadata)
@@ -42,7 +42,9 @@ def changed(table, change):
 
 
 def current_schema(metadata):
-    return next(one for one in metadata["schemas"] if one["schema-id"] == metadata["current-schema-id"])
+    return next(
+        schema for schema in metadata["schemas"] if schema["schema-id"] == metadata["current-schema-id"]
+    )
 
 
 def framed(body):
@@ -61,7 +63,7 @@ def bitmaps(*parts):
         [],
         [0],
         [1, 5, 65535, 65536, 1 << 20],
-        list(range(100, 60000)),  # a run, or bits
+        list(range(100, 60000)),  # a run or a bitmap container
         [*range(0, 200000, 3), 4000000000],
         [at << 16 for at in range(10)] + list(range(5 << 16, (5 << 16) + 5000)),
     ],
@@ -71,12 +73,12 @@ def test_a_deletion_vector_has_all_numbers(numbers, optimized):
     bitmap = pyroaring.BitMap(numbers)
     if optimized:
         bitmap.run_optimize()
-    found = vector(bitmaps((0, bitmap.serialize()), (3, bitmap.serialize())), "dv", 0)
+    positions = vector(bitmaps((0, bitmap.serialize()), (3, bitmap.serialize())), "dv", 0)
     ordered = sorted(set(numbers))
-    assert found.to_pylist() == ordered + [(3 << 32) + one for one in ordered]
+    assert positions.to_pylist() == ordered + [(3 << 32) + number for number in ordered]
 
 
-def test_a_damaged_deletion_vector_is_no_vector():
+def test_damaged_deletion_vector_is_refused():
     pyroaring = pytest.importorskip("pyroaring")
     whole = bitmaps((0, pyroaring.BitMap([1, 2, 3]).serialize()))
     for at in range(len(whole)):
@@ -88,7 +90,7 @@ def test_a_damaged_deletion_vector_is_no_vector():
         assert 100 <= raised.value.offset < 100 + len(whole)
         with pytest.raises(cf.CorruptFileError):
             vector(whole[:at], "file.puffin", 0)
-    runs = struct.pack("<IBHHIHHH", 12347, 1, 0, 0, 0, 1, 65535, 9)  # behind the last value of a container
+    runs = struct.pack("<IBHHIHHH", 12347, 1, 0, 0, 0, 1, 65535, 9)  # beyond the last value of a container
     for body in (runs, struct.pack("<II", 12346, 1 << 30), struct.pack("<I", 7), b""):
         with pytest.raises(cf.CorruptFileError, match="Roaring"):
             vector(bitmaps((0, body)), "file.puffin", 0)
@@ -102,13 +104,13 @@ def test_positions_leave_the_other_rows():
     kept = [positions.kept(batch, batch["x"])["x"].to_pylist() for batch in batches]
     assert kept == [[1, 2], [4, 5, 6], [9, 10, 11]]
     assert Positions([]).kept(batches[0], batches[0]["x"]) is batches[0]
-    gaps = pa.record_batch({"x": [2, 3, 99, 100, 101]})  # of row groups that a filter left
+    gaps = pa.record_batch({"x": [2, 3, 99, 100, 101]})  # from row groups that pass a filter
     assert positions.kept(gaps, gaps["x"])["x"].to_pylist() == [2, 99, 101]
     none = gaps.slice(0, 0)
     assert positions.kept(none, none["x"]).num_rows == 0
 
 
-def test_values_are_equal_as_iceberg_has_it():
+def test_equality_follows_iceberg():
     floats = pa.chunked_array([[1.0, float("nan"), None]])
     texts = pa.chunked_array([["a", "b", None]])
     batch = pa.record_batch({"f": [1.0, float("nan"), None, 1.0, None], "t": ["a", "b", None, "b", "a"]})
@@ -119,7 +121,7 @@ def test_values_are_equal_as_iceberg_has_it():
     assert DeletedValues([pa.chunked_array([[0.0]])]).kept(zeros, zeros.columns).num_rows == 1
 
 
-def test_a_deleted_column_that_was_widened_or_dropped_is_compared_all_the_same(tables):
+def test_equality_deletes_on_a_widened_or_dropped_column(tables):
     """Iceberg's Java library fails on both."""
 
     def widen(metadata):
@@ -127,21 +129,21 @@ def test_a_deleted_column_that_was_widened_or_dropped_is_compared_all_the_same(t
 
     def drop(metadata):
         schema = current_schema(metadata)
-        schema["fields"] = [one for one in schema["fields"] if one["name"] != "value"]
+        schema["fields"] = [field for field in schema["fields"] if field["name"] != "value"]
         before = dict(schema, **{"schema-id": 99})
         before["fields"] = [*schema["fields"], {"id": 3, "name": "v", "required": False, "type": "double"}]
         metadata["schemas"].append(before)
 
     expected = sorted(row["id"] for row in TRUTH["equality"]["current"])
     changed(tables / "equality", widen)
-    found = cf.scan(tables / "equality")
-    assert found.schema.field("id").type == pa.int64()
-    assert sorted(found.to_table()["id"].to_pylist()) == expected
+    dataset = cf.scan(tables / "equality")
+    assert dataset.schema.field("id").type == pa.int64()
+    assert sorted(dataset.to_table()["id"].to_pylist()) == expected
     changed(tables / "equality", drop)
-    found = cf.scan(tables / "equality")
-    assert found.schema.names == ["id", "k"]
-    assert sorted(found.to_table()["id"].to_pylist()) == expected
-    assert found.count() == len(expected)
+    dataset = cf.scan(tables / "equality")
+    assert dataset.schema.names == ["id", "k"]
+    assert sorted(dataset.to_table()["id"].to_pylist()) == expected
+    assert dataset.count() == len(expected)
 
 
 def test_a_file_whose_deletes_cannot_be_read_is_lost(tables):
@@ -151,13 +153,13 @@ def test_a_file_whose_deletes_cannot_be_read_is_lost(tables):
         data = bytearray(Path(path).read_bytes())
         data[3 : len(data) // 2] = bytes(len(data) // 2 - 3)
         Path(path).write_bytes(data)
-    found = cf.scan(tables / "positions")
+    dataset = cf.scan(tables / "positions")
     with pytest.raises(cf.CorruptFileError, match="deletes"):
-        found.to_table()
-    kept = found.to_table(on_error="skip")
+        dataset.to_table()
+    kept = dataset.to_table(on_error="skip")
     assert 0 < kept.num_rows < whole.num_rows
     assert set(kept["id"].to_pylist()) <= set(whole["id"].to_pylist())
-    assert {lost["path"] for lost in found.damage} < set(found.files)
+    assert {lost["path"] for lost in dataset.damage} < set(dataset.files)
 
 
 def test_a_missing_delete_file_is_an_error(tables):
@@ -182,30 +184,32 @@ def test_tables_on_another_file_system(tables):
     memory.put(f"{tables}/", "/lake/db/", recursive=True)
     try:
         for name in ("positions", "equality", "vectors", "mixed", "evolved"):
-            found = cf.scan(f"memory://lake/db/{name}")
-            assert found.count() == cf.scan(tables / name).count()
-            assert found.files[0].startswith("memory://lake/db/")
-        found = cf.iceberg_table("/lake/db/mixed", filesystem=memory)
-        assert sorted(found.to_table()["w"].to_pylist()) == ["a", "d"]
-        assert {one.name for one in cf.tables("memory://lake/db")} == {one.name for one in cf.tables(tables)}
+            dataset = cf.scan(f"memory://lake/db/{name}")
+            assert dataset.count() == cf.scan(tables / name).count()
+            assert dataset.files[0].startswith("memory://lake/db/")
+        dataset = cf.iceberg_table("/lake/db/mixed", filesystem=memory)
+        assert sorted(dataset.to_table()["w"].to_pylist()) == ["a", "d"]
+        assert {table.name for table in cf.tables("memory://lake/db")} == {
+            table.name for table in cf.tables(tables)
+        }
     finally:
         memory.rm("/lake", recursive=True)
 
 
-def test_tables_finds_iceberg_tables_and_never_takes_their_files_for_rows(tables):
+def test_tables_lists_iceberg_tables_not_their_files(tables):
     (tables / "plain").mkdir()
     cf.write(pa.table({"x": [1, 2]}), tables / "plain" / "a.orc", format="orc")
-    found = {one.name: one for one in cf.tables(tables)}
-    assert found["plain"].rows == 2
-    assert {name for name, one in found.items() if one.format == "iceberg"} == {*TRUTH, "defaults_orc"}
-    assert found["positions"].rows == 2226
-    assert found["positions"].files == len(cf.scan(tables / "positions").files)
-    assert found["positions"].open().count() == 2226
-    assert found["positions"].to_toml().startswith("# positions: an Iceberg table")
-    (one,) = cf.tables(tables / "positions", rows=False)
-    assert (one.name, one.rows) == ("positions", None)
+    listed = {table.name: table for table in cf.tables(tables)}
+    assert listed["plain"].rows == 2
+    assert {name for name, table in listed.items() if table.format == "iceberg"} == {*TRUTH, "defaults_orc"}
+    assert listed["positions"].rows == 2226
+    assert listed["positions"].files == len(cf.scan(tables / "positions").files)
+    assert listed["positions"].open().count() == 2226
+    assert listed["positions"].to_toml().startswith("# positions: an Iceberg table")
+    (table,) = cf.tables(tables / "positions", rows=False)
+    assert (table.name, table.rows) == ("positions", None)
     newest(tables / "mixed").write_text("{}")
-    assert "not the metadata" in {one.name: one for one in cf.tables(tables)}["mixed"].problem
+    assert "not the metadata" in {table.name: table for table in cf.tables(tables)}["mixed"].problem
 
 
 def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
@@ -216,7 +220,7 @@ def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"file_path": "p"}, {"row_index": "i"}, {"partitioning": None}])
-def test_what_a_scan_of_files_has_a_table_has_not(tables, options):
+def test_tables_refuse_options_of_file_scans(tables, options):
     with pytest.raises(cf.UnsupportedError):
         cf.scan(tables / "mixed", **options)
     with pytest.raises(cf.UnsupportedError, match="fragments"):
@@ -227,16 +231,16 @@ def test_a_directory_of_tables_is_not_scanned_as_files(tables):
     for pattern in (str(tables), f"{tables}/mixed/*/*", f"{tables}/**"):
         with pytest.raises(cf.UnsupportedError, match="Iceberg table among the files"):
             cf.scan(pattern)
-    assert cf.scan(tables / "evolved" / "data", unify=False).count() == 4  # the files as such
+    assert cf.scan(tables / "evolved" / "data", unify=False).count() == 4  # the files themselves
 
 
 def test_damage_in_parquet_ends_that_file(tables):
-    found = cf.scan(tables / "mixed")
-    path = next(Path(path) for path in found.files if path.endswith(".parquet"))
+    dataset = cf.scan(tables / "mixed")
+    path = next(Path(path) for path in dataset.files if path.endswith(".parquet"))
     path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     with pytest.raises(cf.CorruptFileError, match=path.name) as raised:
         cf.scan(tables / "mixed").to_table()
     assert raised.value.path == str(path)
     damaged = cf.scan(tables / "mixed")
     assert damaged.to_table(on_error="skip")["w"].to_pylist() == ["a"]
-    assert [one["path"] for one in damaged.damage] == [str(path)]
+    assert [entry["path"] for entry in damaged.damage] == [str(path)]

@@ -1,4 +1,4 @@
-"""Splits of Iceberg tables: together they are the table, and each is read where nothing but its file is."""
+"""Splits of Iceberg tables: together they give the table, and each needs only its file."""
 
 import json
 import pickle
@@ -38,14 +38,14 @@ def read(splits, columns=None, **how):
 
 
 @pytest.mark.parametrize("name", [*TRUTH, "defaults_orc"])
-def test_together_they_are_the_table(made, name):
-    found = table(made, name)
-    whole = found.to_table()
+def test_splits_add_up_to_the_table(made, name):
+    dataset = table(made, name)
+    whole = dataset.to_table()
     for split_bytes in (1, 128 << 20):
-        splits = found.splits(split_bytes)
-        shares = pickle.loads(pickle.dumps(found.planned(split_bytes)))
-        cut = [one for share in shares for one in share.expand()]
-        # Each split opens its file: the many of one byte are read in two of the four ways.
+        splits = dataset.splits(split_bytes)
+        shares = pickle.loads(pickle.dumps(dataset.planned(split_bytes)))
+        cut = [split for share in shares for split in share.expand()]
+        # Each split opens its file, so one-byte splits are read in only two of the four ways.
         ways = (pickle.loads(pickle.dumps(splits)), shares) if split_bytes == 1 else (splits, shares, cut)
         for all_of_them in ways:
             again = read(all_of_them)
@@ -53,52 +53,54 @@ def test_together_they_are_the_table(made, name):
             for name, column in zip(whole.column_names, whole.columns, strict=True):
                 # NaN is not equal to itself.
                 assert again[name].equals(column) or repr(again[name].to_pylist()) == repr(column.to_pylist())
-    assert {split.path for split in splits} == set(found.files)
-    assert all(split.schema == found.schema and split.size for split in splits)
+    assert {split.path for split in splits} == set(dataset.files)
+    assert all(split.schema == dataset.schema and split.size for split in splits)
     assert set(splits) == set(pickle.loads(pickle.dumps(splits)))
 
 
-def test_a_share_is_cut_as_the_file_is(made):
-    first, _ = min(TRUTH["vectors"].items(), key=lambda one: one[1]["at"] if one[0] != "current" else 1 << 62)
-    found = table(made, "vectors", snapshot_id=int(first))
-    cut = found.splits(1)
-    assert sum(split.rows for split in cut) == found.num_rows == 200000
-    shares = found.planned(1)
+def test_share_expands_to_the_splits_of_its_file(made):
+    first, _ = min(
+        TRUTH["vectors"].items(), key=lambda item: item[1]["at"] if item[0] != "current" else 1 << 62
+    )
+    dataset = table(made, "vectors", snapshot_id=int(first))
+    cut = dataset.splits(1)
+    assert sum(split.rows for split in cut) == dataset.num_rows == 200000
+    shares = dataset.planned(1)
     assert len(shares) > len(cut)
-    places = [(one.start, one.stop) for share in shares for one in share.expand()]
-    assert places == [(one.start, one.stop) for one in cut]
+    places = [(split.start, split.stop) for share in shares for split in share.expand()]
+    assert places == [(split.start, split.stop) for split in cut]
 
 
 def test_filters_and_columns(made):
-    found = table(made, "positions", filter="id < 2500")
-    splits = found.splits(filter="part = 'b'")
-    assert len(splits) < len(found.splits())
+    dataset = table(made, "positions", filter="id < 2500")
+    splits = dataset.splits(filter="part = 'b'")
+    assert len(splits) < len(dataset.splits())
     rows = read(splits, ["v", "id"], filter="id > 2400 and v > 0")
-    assert rows.equals(found.to_table(["v", "id"], filter="part = 'b' and id > 2400 and v > 0"))
+    assert rows.equals(dataset.to_table(["v", "id"], filter="part = 'b' and id > 2400 and v > 0"))
     assert rows.num_rows > 0
     assert rows.column_names == ["v", "id"]
-    assert sum(split.to_batches([]).read_all().num_rows for split in found.splits()) == found.count()
+    assert sum(split.to_batches([]).read_all().num_rows for split in dataset.splits()) == dataset.count()
     again = pickle.loads(pickle.dumps(splits))
-    assert read(again).equals(found.to_table(filter="part = 'b'"))
+    assert read(again).equals(dataset.to_table(filter="part = 'b'"))
     with pytest.raises(cf.SchemaError, match="no column 'nobody'"):
         splits[0].to_batches(["nobody"])
     assert splits[0].partition == {"part": "b"}
-    assert found.splits(filter="id > 100000") == []
+    assert dataset.splits(filter="id > 100000") == []
 
 
-def test_equality_deletes_by_a_column_that_is_not_asked_for(made):
-    found = table(made, "equality")
-    splits = pickle.loads(pickle.dumps(found.splits()))
-    assert read(splits, ["k"]).equals(found.to_table(["k"]))
-    assert read(splits, filter="value = 0").equals(found.to_table(filter="value = 0"))
+def test_equality_deletes_on_an_unselected_column(made):
+    dataset = table(made, "equality")
+    splits = pickle.loads(pickle.dumps(dataset.splits()))
+    assert read(splits, ["k"]).equals(dataset.to_table(["k"]))
+    assert read(splits, filter="value = 0").equals(dataset.to_table(filter="value = 0"))
 
 
-def test_another_process_needs_no_metadata_and_no_pyiceberg(made, tmp_path):
+def test_other_processes_need_no_metadata_and_no_pyiceberg(made, tmp_path):
     copy = tmp_path / "positions"
     shutil.copytree(made / "warehouse" / "t" / "positions", copy)
-    found = cf.scan(copy)
-    expected = found.to_table().to_pylist()
-    (tmp_path / "splits").write_bytes(pickle.dumps(found.planned(1000)))
+    dataset = cf.scan(copy)
+    expected = dataset.to_table().to_pylist()
+    (tmp_path / "splits").write_bytes(pickle.dumps(dataset.planned(1000)))
     shutil.rmtree(copy / "metadata")
     code = (
         "import pickle, sys\n"
@@ -122,7 +124,7 @@ def test_a_file_of_another_size_is_an_error(made, tmp_path):
         read(shares)
 
 
-def test_damage_is_that_of_the_split(made, tmp_path):
+def test_damage_is_recorded_for_its_split(made, tmp_path):
     copy = tmp_path / "equality"
     shutil.copytree(made / "warehouse" / "t" / "equality", copy)
     splits = cf.scan(copy).planned(1 << 20)
@@ -141,7 +143,7 @@ def test_damage_is_that_of_the_split(made, tmp_path):
     assert lost == []
 
 
-def test_its_file_is_not_its_rows(made):
+def test_split_refuses_to_open_its_file(made):
     (split, *_) = table(made, "evolved").splits()
     with pytest.raises(cf.UnsupportedError, match="opening the file"):
         split.open()

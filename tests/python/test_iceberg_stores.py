@@ -1,4 +1,4 @@
-"""Iceberg tables on S3 and HDFS, and what a listing there takes for one."""
+"""Iceberg tables on S3 and HDFS, and their detection in listings."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def place(server: Any, tables: Path) -> tuple[str, dict[str, str]]:
     return base, server.options
 
 
-def test_a_table_is_read_where_it_was_copied_to(place: tuple[str, dict[str, str]], tables: Path) -> None:
+def test_copied_table_is_read_at_its_new_place(place: tuple[str, dict[str, str]], tables: Path) -> None:
     base, options = place
     for name in TABLES:
-        found = cf.scan(f"{base}/{name}", storage_options=options)
+        dataset = cf.scan(f"{base}/{name}", storage_options=options)
         local = cf.scan(tables / name)
-        assert found.to_table().equals(local.to_table())
-        assert all(path.startswith(f"{base}/{name}/data/") for path in found.files)
-        assert pickle.loads(pickle.dumps(found)).count() == local.count()
-    found = cf.iceberg_table(f"{base}/positions", storage_options=options, filter="part = 'b'")
-    assert found.count() == cf.scan(tables / "positions").count("part = 'b'")
-    assert {one.name: one.rows for one in cf.tables(base, storage_options=options)} == {
+        assert dataset.to_table().equals(local.to_table())
+        assert all(path.startswith(f"{base}/{name}/data/") for path in dataset.files)
+        assert pickle.loads(pickle.dumps(dataset)).count() == local.count()
+    dataset = cf.iceberg_table(f"{base}/positions", storage_options=options, filter="part = 'b'")
+    assert dataset.count() == cf.scan(tables / "positions").count("part = 'b'")
+    assert {table.name: table.rows for table in cf.tables(base, storage_options=options)} == {
         name: cf.scan(tables / name).count() for name in TABLES
     }
 

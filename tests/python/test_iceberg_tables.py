@@ -1,4 +1,4 @@
-"""Iceberg tables: what Spark and Iceberg's Java library wrote is read as they read it.
+"""Iceberg tables of Spark and Iceberg's Java library are read as these read them.
 
 `tests/reference/iceberg` makes the tables and the truth: the rows that Spark reads from each snapshot.
 """
@@ -26,7 +26,9 @@ DATA = Path(__file__).parents[1] / "data" / "iceberg"
 TRUTH = json.loads((DATA / "truth.json").read_text())
 WROTE = "/tmp/coldframe-iceberg"
 """Where the tables were when they were made."""
-SNAPSHOTS = [(table, number) for table, found in TRUTH.items() for number in found if number != "current"]
+SNAPSHOTS = [
+    (table, number) for table, snapshots in TRUTH.items() for number in snapshots if number != "current"
+]
 
 
 @pytest.fixture(scope="session")
@@ -42,11 +44,11 @@ def table(made, name, **options):
 
 
 def known(value):
-    """A value as the truth has it."""
+    """A value in the form of the expected rows."""
     if isinstance(value, dict):
-        return {key: known(one) for key, one in value.items()}
+        return {key: known(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [known(one) for one in value]
+        return [known(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float) and math.isnan(value):
@@ -56,41 +58,41 @@ def known(value):
     return value
 
 
-def rows(found):
-    if found.num_rows > 10000:
-        found = found.group_by("v").aggregate([("id", "sum"), ("id", "count")]).sort_by("v")
-    made = sorted((known(row) for row in found.to_pylist()), key=json.dumps)
+def rows(table):
+    if table.num_rows > 10000:
+        table = table.group_by("v").aggregate([("id", "sum"), ("id", "count")]).sort_by("v")
+    made = sorted((known(row) for row in table.to_pylist()), key=json.dumps)
     return made if len(made) < 100 else [len(made), hashlib.sha256(json.dumps(made).encode()).hexdigest()]
 
 
 @pytest.mark.parametrize("name", [*TRUTH, "defaults_orc"])
-def test_a_table_is_what_spark_reads(made, name):
-    found = table(made, name)
-    # Iceberg's Java library reads no default values from ORC: what it reads from Parquet is right.
+def test_table_matches_spark(made, name):
+    dataset = table(made, name)
+    # Iceberg's Java library reads no default values from ORC: the rows of Parquet are expected.
     expected = TRUTH["defaults" if name == "defaults_orc" else name]["current"]
-    whole = found.to_table()
-    if name == "generic":  # Java's text of a uuid
+    whole = dataset.to_table()
+    if name == "generic":  # Java gives a uuid as text
         expected = [{**row, "uuid": uuid_bytes(row["uuid"])} for row in expected]
     assert rows(whole) == expected
-    assert found.count() == whole.num_rows
-    assert whole.schema.equals(found.schema)
+    assert dataset.count() == whole.num_rows
+    assert whole.schema.equals(dataset.schema)
 
 
 @pytest.mark.parametrize("name", ["within", "within_orc"])
-def test_default_values_within_columns_are_those_of_spark(tmp_path, name):
-    """Spark reads them from Parquet alone; the rows of the ORC table are the same ones."""
+def test_nested_default_values_match_spark(tmp_path, name):
+    """Spark reads them only from Parquet; the ORC table has the same rows."""
     with tarfile.open(DATA / "defaults_within.tar.gz") as tar:
         tar.extractall(tmp_path, filter="data")
-    found = table(tmp_path, name)
+    dataset = table(tmp_path, name)
     expected = json.loads((DATA / "defaults_within.json").read_text())
-    whole = found.to_table().sort_by("id")
-    assert whole.schema.equals(found.schema)
+    whole = dataset.to_table().sort_by("id")
+    assert whole.schema.equals(dataset.schema)
     made = [{**row, "m": row["m"] if row["m"] is None else dict(row["m"])} for row in whole.to_pylist()]
     assert [known(row) for row in made] == expected
-    assert found.to_table(["id"], filter="s.b = 7")["id"].to_pylist() == [1, 3]
-    assert found.count("s.b is null") == 2
-    assert found.count("d.e.g = '2020-02-29'") == 1
-    for splits in (found.splits(), pickle.loads(pickle.dumps(found.planned(1000)))):
+    assert dataset.to_table(["id"], filter="s.b = 7")["id"].to_pylist() == [1, 3]
+    assert dataset.count("s.b is null") == 2
+    assert dataset.count("d.e.g = '2020-02-29'") == 1
+    for splits in (dataset.splits(), pickle.loads(pickle.dumps(dataset.planned(1000)))):
         parts = [row for split in splits for row in split.to_batches().read_all().to_pylist()]
         assert sorted(parts, key=lambda row: row["id"]) == whole.to_pylist()
 
@@ -100,12 +102,16 @@ def uuid_bytes(text):
 
 
 @pytest.mark.parametrize(("name", "number"), SNAPSHOTS)
-def test_a_snapshot_is_what_spark_reads_by_its_number_and_by_its_time(made, name, number):
+def test_snapshot_by_number_and_time_matches_spark(made, name, number):
     expected = TRUTH[name][number]
-    found = table(made, name, snapshot_id=int(number))
-    assert found.snapshot_id == int(number)
-    assert rows(found.to_table()) == expected["rows"]
-    later = [one["at"] for key, one in TRUTH[name].items() if key != "current" and one["at"] > expected["at"]]
+    dataset = table(made, name, snapshot_id=int(number))
+    assert dataset.snapshot_id == int(number)
+    assert rows(dataset.to_table()) == expected["rows"]
+    later = [
+        snapshot["at"]
+        for key, snapshot in TRUTH[name].items()
+        if key != "current" and snapshot["at"] > expected["at"]
+    ]
     for time in (expected["at"], min(later, default=expected["at"] + 2) - 1):
         assert table(made, name, as_of=time).snapshot_id == int(number)
     moment = dt.datetime.fromtimestamp(expected["at"] / 1000, dt.timezone.utc)
@@ -157,16 +163,16 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_a_filter_is_exact_whatever_was_pruned_by_it(made, name):
-    found = table(made, name)
-    whole = found.to_table()
+def test_filters_are_exact_after_pruning(made, name):
+    dataset = table(made, name)
+    whole = dataset.to_table()
     for filter in FILTERS[name]:
-        bound = cf.filters.bind(cf.filters.parse(filter), found.schema).test
-        expected = pa.Table.from_batches([cf.filters.keep(one, bound) for one in whole.to_batches()])
-        assert rows(found.to_table(filter=filter)) == rows(expected), filter
-        assert found.count(filter) == expected.num_rows, filter
-        narrow = found.to_table([found.schema.names[-1]], filter=filter)
-        assert narrow.column_names == [found.schema.names[-1]]
+        bound = cf.filters.bind(cf.filters.parse(filter), dataset.schema).test
+        expected = pa.Table.from_batches([cf.filters.keep(batch, bound) for batch in whole.to_batches()])
+        assert rows(dataset.to_table(filter=filter)) == rows(expected), filter
+        assert dataset.count(filter) == expected.num_rows, filter
+        narrow = dataset.to_table([dataset.schema.names[-1]], filter=filter)
+        assert narrow.column_names == [dataset.schema.names[-1]]
         assert narrow.num_rows == expected.num_rows
         own = table(made, name, filter=filter)
         assert own.count() == expected.num_rows
@@ -190,61 +196,61 @@ def test_a_filter_leaves_files_out(made, name, filter, files):
 
 
 def test_limits_heads_and_columns(made):
-    found = table(made, "positions")
-    assert found.head(3).num_rows == 3
-    assert found.head(0).num_rows == 0
-    assert found.to_table(["v"], limit=2000).shape == (2000, 1)
-    assert found.to_table([], filter="id = 8").num_rows == 1
-    assert found.count("id = 3") == 0
-    assert found.num_rows is None
+    dataset = table(made, "positions")
+    assert dataset.head(3).num_rows == 3
+    assert dataset.head(0).num_rows == 0
+    assert dataset.to_table(["v"], limit=2000).shape == (2000, 1)
+    assert dataset.to_table([], filter="id = 8").num_rows == 1
+    assert dataset.count("id = 3") == 0
+    assert dataset.num_rows is None
     assert table(made, "evolved").num_rows == 4
     assert table(made, "evolved").head(2, filter="id > 1").num_rows == 2
-    batches = list(found.to_batches(["id"], batch_size=100))
-    assert max(one.num_rows for one in batches) <= 100
+    batches = list(dataset.to_batches(["id"], batch_size=100))
+    assert max(batch.num_rows for batch in batches) <= 100
 
 
 @pytest.mark.parametrize("name", ["positions", "vectors", "mixed", "partitions", "equality"])
-def test_where_rows_are_stored(made, name):
-    found = table(made, name)
-    names = [*found.schema.names, "_file", "_pos"]
-    rows = found.to_table(names)
-    assert rows.select(found.schema.names).equals(found.to_table())
-    assert "_file" not in found.schema.names
+def test_file_and_pos_columns(made, name):
+    dataset = table(made, name)
+    names = [*dataset.schema.names, "_file", "_pos"]
+    rows = dataset.to_table(names)
+    assert rows.select(dataset.schema.names).equals(dataset.to_table())
+    assert "_file" not in dataset.schema.names
     places = list(zip(rows["_file"].to_pylist(), rows["_pos"].to_pylist(), strict=True))
     assert len(set(places)) == rows.num_rows
-    # Each file by itself, as it is stored: the row of that number has those values in those columns.
-    plain = [one for one in ("id", "v", "n") if one in found.schema.names]
+    # Read each file alone: the row at each position has the same stored values.
+    plain = [column for column in ("id", "v", "n") if column in dataset.schema.names]
     checked = 0
     for path in {path for path, _ in places}:
-        here = path.replace(WROTE, str(made)).removeprefix("file:")
-        if not here.endswith(".orc"):
+        local = path.replace(WROTE, str(made)).removeprefix("file:")
+        if not local.endswith(".orc"):
             continue
-        stored = cf.open(here, timestamp_unit="us").read()
+        stored = cf.open(local, timestamp_unit="us").read()
         own = rows.filter(pc.field("_file") == path)
         taken = stored.take(own["_pos"])
-        for one in plain:
-            if one in stored.column_names:
-                assert own[one].cast(stored[one].type).to_pylist() == taken[one].to_pylist()
+        for column in plain:
+            if column in stored.column_names:
+                assert own[column].cast(stored[column].type).to_pylist() == taken[column].to_pylist()
                 checked += 1
     assert checked
     path, number = places[-1]
-    (one,) = found.to_table(names, filter=f"_file = '{path}' and _pos = {number}").to_pylist()
-    assert one == rows.to_pylist()[-1]
-    assert found.count(f"_pos = {number} and _file = '{path}'") == 1
-    assert found.count(pc.field("_pos") < 0) == 0
-    parts = [split.to_batches(["_pos", "_file"]).read_all() for split in found.splits(1)]
+    (row,) = dataset.to_table(names, filter=f"_file = '{path}' and _pos = {number}").to_pylist()
+    assert row == rows.to_pylist()[-1]
+    assert dataset.count(f"_pos = {number} and _file = '{path}'") == 1
+    assert dataset.count(pc.field("_pos") < 0) == 0
+    parts = [split.to_batches(["_pos", "_file"]).read_all() for split in dataset.splits(1)]
     assert pa.concat_tables(parts).equals(rows.select(["_pos", "_file"]))
     with pytest.raises(cf.SchemaError, match="no column '_row_id'"):
-        found.to_table(["_row_id"])
+        dataset.to_table(["_row_id"])
 
 
 def test_a_filter_leaves_out_stripes_of_files_with_deletes(made, tmp_path):
-    """A file is written again in many stripes. One that is left out may be damaged: nobody sees it."""
+    """A file is rewritten in many stripes. Damage in a pruned stripe goes unnoticed."""
     copy = tmp_path / "positions"
     shutil.copytree(made / "warehouse" / "t" / "positions", copy)
-    found = cf.scan(copy)
-    whole = found.to_table()
-    path = next(one for one in found.files if "part=a" in one and cf.open(one).num_rows > 1000)
+    dataset = cf.scan(copy)
+    whole = dataset.to_table()
+    path = next(file for file in dataset.files if "part=a" in file and cf.open(file).num_rows > 1000)
     rows = cf.open(path).read()
     batches = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=100))
     Path(path).unlink()
@@ -261,8 +267,8 @@ def test_a_filter_leaves_out_stripes_of_files_with_deletes(made, tmp_path):
     with pytest.raises(cf.CorruptFileError):
         cf.scan(copy).to_table()
     for filter in ("id < 30", "id > 1950 and part = 'a'", "id = 400"):
-        assert cf.scan(copy).to_table(filter=filter).equals(found_in(whole, filter))
-        assert cf.scan(copy).count(filter) == found_in(whole, filter).num_rows
+        assert cf.scan(copy).to_table(filter=filter).equals(rows_that_pass(whole, filter))
+        assert cf.scan(copy).count(filter) == rows_that_pass(whole, filter).num_rows
     kept = cf.scan(copy)
     left = kept.to_table(on_error="skip")
     assert 0 < whole.num_rows - left.num_rows <= damaged["rows"]
@@ -270,36 +276,38 @@ def test_a_filter_leaves_out_stripes_of_files_with_deletes(made, tmp_path):
     assert [lost["rows_lost"] for lost in kept.damage] == [damaged["rows"]]
 
 
-def found_in(whole, filter):
+def rows_that_pass(whole, filter):
     bound = cf.filters.bind(cf.filters.parse(filter), whole.schema).test
-    return pa.Table.from_batches([cf.filters.keep(one, bound) for one in whole.to_batches()], whole.schema)
+    return pa.Table.from_batches(
+        [cf.filters.keep(batch, bound) for batch in whole.to_batches()], whole.schema
+    )
 
 
-def test_consumers_take_it(made):
+def test_consumers_read_the_table(made):
     import duckdb
     import polars as pl
 
-    found = table(made, "positions")
-    again = pickle.loads(pickle.dumps(found))
-    assert again.snapshot_id == found.snapshot_id
-    assert again.to_table().equals(found.to_table())
+    dataset = table(made, "positions")
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.snapshot_id == dataset.snapshot_id
+    assert again.to_table().equals(dataset.to_table())
     connection = duckdb.connect()
-    connection.register("data", found.to_dataset())
-    summed = pc.sum(found.to_table(["v"], filter="part = 'a'")["v"]).as_py()
+    connection.register("data", dataset.to_dataset())
+    summed = pc.sum(dataset.to_table(["v"], filter="part = 'a'")["v"]).as_py()
     answer = connection.sql("select count(*), sum(v) from data where part = 'a'").fetchall()
-    assert answer == [(found.count("part = 'a'"), summed)]
-    assert pl.DataFrame(found).height == found.count()
-    lazy = found.to_polars().filter(pl.col("id") < 10).select("id").collect()
-    assert sorted(lazy["id"]) == sorted(found.to_table(["id"], filter="id < 10")["id"].to_pylist())
-    assert "positions" in repr(found)
-    assert "snapshot" in found._repr_html_()
+    assert answer == [(dataset.count("part = 'a'"), summed)]
+    assert pl.DataFrame(dataset).height == dataset.count()
+    lazy = dataset.to_polars().filter(pl.col("id") < 10).select("id").collect()
+    assert sorted(lazy["id"]) == sorted(dataset.to_table(["id"], filter="id < 10")["id"].to_pylist())
+    assert "positions" in repr(dataset)
+    assert "snapshot" in dataset._repr_html_()
 
 
-def test_a_metadata_file_is_the_table_of_its_time(made):
+def test_metadata_file_opens_the_table_of_its_time(made):
     folder = made / "warehouse" / "t" / "evolved" / "metadata"
-    found = cf.iceberg_table(folder / "v2.metadata.json")
-    assert "name" in found.schema.names
-    assert found.count() == 2
+    dataset = cf.iceberg_table(folder / "v2.metadata.json")
+    assert "name" in dataset.schema.names
+    assert dataset.count() == 2
     assert cf.iceberg_table(folder / "v1.metadata.json").to_table().num_rows == 0
     assert cf.iceberg_table(folder / "v1.metadata.json").count() == 0
 
@@ -321,7 +329,7 @@ def test_the_newest_metadata_file_is_found(made, tmp_path):
         cf.iceberg_table(copy)
 
 
-def test_what_is_no_table_is_refused(made, tmp_path):
+def test_invalid_tables_are_refused(made, tmp_path):
     with pytest.raises(cf.NotFoundError, match="not the directory or metadata file"):
         cf.iceberg_table(tmp_path)
     with pytest.raises(cf.NotFoundError, match="no snapshot 1"):
@@ -348,8 +356,8 @@ def test_a_catalog_names_a_table(tmp_path):
     data = pa.table({"id": [1, 2, 3], "name": ["a", None, "c"]})
     created = catalog.create_table("db.t", data.schema)
     created.append(data)
-    found = cf.iceberg_table("db.t", catalog=catalog)
-    assert found.to_table().to_pylist() == data.to_pylist()
+    dataset = cf.iceberg_table("db.t", catalog=catalog)
+    assert dataset.to_table().to_pylist() == data.to_pylist()
     properties = {
         "name": "c",
         "type": "sql",
@@ -378,17 +386,17 @@ def test_tables_of_pyiceberg_in_parquet(tmp_path, version):
         schema.rename_column("id", "key")
         schema.rename_column("s.a", "aa")
     created.delete("key = 3")
-    found = cf.scan(tmp_path / "db" / "t")
+    dataset = cf.scan(tmp_path / "db" / "t")
     theirs = catalog.load_table("db.t").scan().to_arrow()
-    assert rows(found.to_table()) == rows(theirs)
-    assert found.count("p = 'x'") == found.count() == 3
-    assert found.count("s.aa = 1 and day < '1950-01-01'") == 1
-    assert found.partition_columns == ["p"]
-    before = found._table.metadata.snapshots[0].snapshot_id
+    assert rows(dataset.to_table()) == rows(theirs)
+    assert dataset.count("p = 'x'") == dataset.count() == 3
+    assert dataset.count("s.aa = 1 and day < '1950-01-01'") == 1
+    assert dataset.partition_columns == ["p"]
+    before = dataset._table.metadata.snapshots[0].snapshot_id
     assert cf.iceberg_table(tmp_path / "db" / "t", snapshot_id=before).schema.names[0] == "id"
 
 
-def test_a_table_is_not_one_of_several_sources(made):
+def test_table_is_refused_among_several_sources(made):
     several = [made / "warehouse" / "t" / name for name in ("evolved", "mixed")]
     with pytest.raises(cf.UnsupportedError, match="among other sources"):
         cf.scan(several)

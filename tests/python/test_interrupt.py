@@ -56,7 +56,7 @@ def test_ctrl_c(work: str, big: Path) -> None:
 
 
 def test_ctrl_c_in_a_stream_of_another_library(big: Path) -> None:
-    """The consumer has the last word on the exception; what counts is that it ends."""
+    """The consumer chooses the exception; the work must end."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(big), "stream"], stdout=subprocess.PIPE, text=True
     ) as process:

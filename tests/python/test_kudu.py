@@ -1,4 +1,4 @@
-"""Kudu's data directories: tables, snapshots, keys, and what a scan of many servers gives."""
+"""Kudu's data directories: tables, snapshots, keys, and scans of several servers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENTRIES: list[dict[str, Any]] = json.loads((FILES / "MANIFEST.json").read_text()
 
 def entry(file: str, table: str, at: int) -> dict[str, Any]:
     name = f"{file}.{table}.s{at}.truth.parquet"
-    return next(one for one in ENTRIES if one["truth"] == name)
+    return next(entry for entry in ENTRIES if entry["truth"] == name)
 
 
 def rows(table: pa.Table) -> list[Any]:
@@ -53,12 +53,12 @@ def test_a_table_must_be_named_where_there_are_several() -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_snapshot_by_datetime(at: int) -> None:
-    one = entry("file_blocks", "events", at)
-    # The counter of the hybrid time goes: the next microsecond is after it, and nothing happened in between.
-    micros = (one["snapshot"] >> 12) + 1
+    events = entry("file_blocks", "events", at)
+    # Drop the counter of the hybrid time: the next microsecond is later, and nothing happened in between.
+    micros = (events["snapshot"] >> 12) + 1
     when = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=micros)
-    truth = pq.read_table(FILES / one["truth"])
-    raw = one["snapshot"]
+    truth = pq.read_table(FILES / events["truth"])
+    raw = events["snapshot"]
     for snapshot in (when, when.replace(tzinfo=None), when.isoformat(), raw, str(raw)):
         got = cf.open(FILES / "file_blocks", table="events", snapshot=snapshot).read()
         assert rows(got) == rows(truth)
@@ -70,7 +70,7 @@ def test_a_snapshot_before_the_first_row_is_empty() -> None:
     assert file.num_rows is None
 
 
-def test_an_option_that_is_no_time() -> None:
+def test_invalid_time_option() -> None:
     for wrong in ("tomorrow", -4, 1.5):
         with pytest.raises(ValueError, match="snapshot"):
             cf.open(FILES / "encrypted", snapshot=wrong)
@@ -93,16 +93,16 @@ def test_filters_and_projection() -> None:
     assert file.read(filter=[("added", "=", 7)]).num_rows == sum(r["added"] == 7 for r in truth.to_pylist())
 
 
-def test_splits_together_are_the_table() -> None:
+def test_splits_add_up_to_the_table() -> None:
     file = cf.open(FILES / "file_blocks", table="events")
-    parts = [pa.Table.from_batches(file.to_batches(split=one), file.schema) for one in file.splits(2000)]
+    parts = [pa.Table.from_batches(file.to_batches(split=split), file.schema) for split in file.splits(2000)]
     assert len(parts) > 5
     assert rows(pa.concat_tables(parts)) == rows(file.read())
 
 
 def test_an_encrypted_directory_with_a_key(tmp_path: Path) -> None:
     instance = (FILES / "encrypted" / "instance").read_bytes()
-    # The provider for tests: hexadecimal digits of the key's bytes XOR 42, in the field `server_key`.
+    # The test provider stores the key's bytes XOR 42 as hexadecimal digits in the field `server_key`.
     at = instance.rindex(b"\x1a\x20") + 2
     key = bytes(byte ^ 42 for byte in bytes.fromhex(instance[at : at + 32].decode()))
     for given in (key, key.hex()):
@@ -111,7 +111,7 @@ def test_an_encrypted_directory_with_a_key(tmp_path: Path) -> None:
         cf.open(FILES / "encrypted", keys={"server": bytes(16)})
 
 
-def test_what_a_damaged_directory_loses_is_named(tmp_path: Path) -> None:
+def test_damaged_directory_names_its_losses(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(FILES / "file_blocks", copy)
     whole = cf.open(copy, table="events").read()
@@ -150,15 +150,15 @@ def test_the_tables_of_a_directory_are_listed() -> None:
 
 
 def migrated(root: Path, specs: list[TableSpec]) -> dict[str, tuple[str, str, int]]:
-    """For each table its folder, the path that its work goes by, and the rows of what is opened."""
-    found = find_tables(take_inventory(str(root), [spec.path for spec in specs]), specs)
+    """For each table: its folder, the path of its source, and its number of rows."""
+    tables = find_tables(take_inventory(str(root), [spec.path for spec in specs]), specs)
     return {
         table.name: (
             table.path,
             file.relative,
             cf.open(file.path, format=table.format, **table.options).count(),
         )
-        for table in found
+        for table in tables
         for file in table.files
     }
 
@@ -167,12 +167,12 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
     counts = {name: cf.open(FILES / "file_blocks", table=name).count() for name in ("events", "numbers")}
     alone = {name: (name, f"./{name}", rows) for name, rows in counts.items()}
     assert migrated(FILES / "file_blocks", []) == alone
-    # Replicas of several servers are one source; the servers by themselves would double their rows.
-    one = cf.open(FILES / "replicas").count()
-    assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", one)}
+    # The replicas of several servers are one source; as separate sources they would double the rows.
+    count = cf.open(FILES / "replicas").count()
+    assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", count)}
     shutil.copytree(FILES / "replicas", tmp_path / "servers")
     (tmp_path / "servers" / "tables.toml").write_text("")
-    assert migrated(tmp_path / "servers", []) == {"numbers": ("numbers", "./numbers", one)}
+    assert migrated(tmp_path / "servers", []) == {"numbers": ("numbers", "./numbers", count)}
     shutil.rmtree(tmp_path / "servers")
     shutil.copytree(FILES / "file_blocks", tmp_path / "old" / "ts")
     (tmp_path / "old" / "readme").write_text("a copy")
@@ -183,17 +183,17 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
 def test_entries_name_the_tables_or_give_options_for_all(tmp_path: Path) -> None:
     shutil.copytree(FILES / "file_blocks", tmp_path / "ts")
     count = cf.open(FILES / "file_blocks", table="events").count()
-    one = TableSpec("mine", "ts", options={"table": "events"})
-    assert migrated(tmp_path, [one]) == {"mine": ("ts", "ts", count)}
+    spec = TableSpec("mine", "ts", options={"table": "events"})
+    assert migrated(tmp_path, [spec]) == {"mine": ("ts", "ts", count)}
     at_root = TableSpec("mine", ".", options={"table": "events"})
     assert migrated(tmp_path / "ts", [at_root]) == {"mine": ("mine", "./mine", count)}
     early = TableSpec("all", "ts", options={"snapshot": "2020-01-01"})
-    found = migrated(tmp_path, [early])
-    assert {name: rows for name, (_, _, rows) in found.items()} == {"ts.events": 0, "ts.numbers": 0}
+    tables = migrated(tmp_path, [early])
+    assert {name: rows for name, (_, _, rows) in tables.items()} == {"ts.events": 0, "ts.numbers": 0}
 
 
-def test_history_that_no_file_has_is_told() -> None:
-    # Rows that were flushed have an UNDO entry until Kudu throws its file away.
+def test_missing_history_is_reported() -> None:
+    # Flushed rows have an UNDO entry until Kudu deletes its file.
     metadata = cf.open(FILES / "file_blocks", table="events").metadata
     undated = [r for t in metadata["tablets"] for r in t["rowsets"] if not r["undo_deltas"]]
     assert metadata["rowsets_without_undo"] == len(undated)
@@ -216,7 +216,7 @@ def test_rows_of_memory_come_from_the_log() -> None:
     assert flushed.metadata["wal"]["read"] is False
 
 
-def test_a_hole_in_the_log_costs_rows_and_says_so(tmp_path: Path) -> None:
+def test_gap_in_the_log_is_reported(tmp_path: Path) -> None:
     hurt = tmp_path / "server"
     shutil.copytree(WAL / "lz4", hurt)
     segments = sorted((hurt / "wals").glob("*/wal-*"), key=lambda path: path.stat().st_size)
@@ -233,11 +233,11 @@ def test_a_hole_in_the_log_costs_rows_and_says_so(tmp_path: Path) -> None:
         row for row in rows(cf.open(WAL / "lz4", table="trips").read()) if row in rows(kept)
     ]
     assert file.verify()["damage"]
-    # The change of columns had flushed what was new by then.
+    # The schema change had flushed the newer rows.
     assert cf.open(hurt, table="trips", wal=False).read().num_rows == 75
 
 
-def test_tablets_that_were_never_here_are_a_warning(tmp_path: Path) -> None:
+def test_tablets_of_other_servers_are_a_warning(tmp_path: Path) -> None:
     part = tmp_path / "server"
     shutil.copytree(FILES / "file_blocks", part)
     for path in (part / "meta" / "tablet-meta").iterdir():
@@ -263,9 +263,9 @@ def crc32c(data: bytes) -> int:
 
 
 def make_arrays_of(path: Path, column: bytes) -> bool:
-    """Gives a string column of a super block the type that arrays have; whether there is such a column."""
+    """Gives a string column of a super block the type of arrays. Returns whether the column exists."""
     data = path.read_bytes()
-    # The container's header, its record of types (length, sum, message, sum), the super block's record.
+    # The container's header, the record of types (length, checksum, message, checksum), the super block.
     start = 16 + 8 + int.from_bytes(data[16:20], "little") + 4 + 8
     named = b"\x12" + bytes([len(column)]) + column + b"\x18"
     block = data[start:-4].replace(named + b"\x08", named + b"\x15")
@@ -273,7 +273,7 @@ def make_arrays_of(path: Path, column: bytes) -> bool:
     return block != data[start:-4]
 
 
-def test_a_table_of_arrays_holds_no_other_back(tmp_path: Path) -> None:
+def test_table_with_arrays_does_not_block_others(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)
     blocks = [path for path in (estate.source / "meta" / "tablet-meta").iterdir() if "." not in path.name]
@@ -291,7 +291,7 @@ def test_a_table_of_arrays_holds_no_other_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::coldframe.PartialTableWarning")
-def test_a_migration_of_some_tablets_says_so(tmp_path: Path) -> None:
+def test_migration_of_some_tablets_is_reported(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)
     for path in (estate.source / "meta" / "tablet-meta").iterdir():
@@ -302,7 +302,7 @@ def test_a_migration_of_some_tablets_says_so(tmp_path: Path) -> None:
     before = dry_run(estate.source, estate.target, Options())
     assert (before.exit_code, [bool(table.partial) for table in before.tables]) == (1, [False, True])
     assert "1 hash bucket of table numbers" in preview_text(before)
-    # What an earlier run has converted is no more than a part, either.
+    # The tables of an earlier run are partial, too.
     for report in (estate.migrate(), estate.migrate()):
         assert (report.exit_code, report.safe_to_delete) == (1, 0)
         assert [len(table.partial) for table in report.tables] == [0, 1]

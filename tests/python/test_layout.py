@@ -1,4 +1,4 @@
-"""The layout of files as a page."""
+"""Layout pages of files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def broken(orc: Path) -> Path:
 
 
 class Reader(HTMLParser):
-    """Looks for what a browser would fetch, and whether tags match."""
+    """Collects the URLs that a browser would fetch, and checks that tags match."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.counts[tag] = self.counts.get(tag, 0) + 1
         links = [value or "" for name, value in attrs if name in ("src", "href")]
-        self.fetched += [link for link in links if not link.startswith("#")]  # which is the page itself
+        self.fetched += [link for link in links if not link.startswith("#")]  # a link within the page
         if tag not in ("meta", "br"):
             self.open.append(tag)
 
@@ -87,12 +87,12 @@ def read(text: str) -> Reader:
 
 
 def data_of(text: str) -> Any:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    return json.loads(found.group(1))
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert match is not None
+    return json.loads(match.group(1))
 
 
-def test_the_page_is_whole_without_scripts(orc: Path) -> None:
+def test_page_is_complete_without_scripts(orc: Path) -> None:
     text = page(cf.open(orc))
     reader = read(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
     assert reader.counts["svg"] == 1
@@ -105,41 +105,41 @@ def test_the_page_is_whole_without_scripts(orc: Path) -> None:
     assert len(text) < 500_000
 
 
-def test_the_data_has_every_byte_its_statistics_and_where_it_begins(orc: Path) -> None:
-    found = data_of(page(cf.open(orc)))
+def test_data_covers_every_byte_with_statistics_and_samples(orc: Path) -> None:
+    data = data_of(page(cf.open(orc)))
     raw = orc.read_bytes()
 
     def leaves(node: list[Any]) -> list[list[Any]]:
         return [leaf for child in node[8] for leaf in leaves(child)] if node[8] else [node]
 
     at = 0
-    for leaf in leaves(found["tree"]):
+    for leaf in leaves(data["tree"]):
         assert leaf[1] == at
         at += leaf[2]
         sample = base64.b64decode(leaf[7])
         assert sample == raw[leaf[1] : leaf[1] + len(sample)]
         assert len(sample) == min(512, leaf[2])
     assert at == len(raw)
-    said = [found["details"][leaf[4]] for leaf in leaves(found["tree"]) if leaf[4] >= 0]
-    amounts = [one for one in said if one.get("path") == "amount" and "encoding" in one]
+    details = [data["details"][leaf[4]] for leaf in leaves(data["tree"]) if leaf[4] >= 0]
+    amounts = [detail for detail in details if detail.get("path") == "amount" and "encoding" in detail]
     assert amounts
-    assert all({"min", "max", "has_null"} <= one.keys() for one in amounts)
+    assert all({"min", "max", "has_null"} <= detail.keys() for detail in amounts)
 
 
-def test_damage_is_marked_where_it_is(broken: Path) -> None:
+def test_damage_is_marked_at_its_place(broken: Path) -> None:
     text = page(cf.open(broken), verify=True)
     read(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
     assert "Damaged in 1 place" in text
     assert 'class="broken"' in text
     lost = cf.open(broken).verify()["damage"][0]
-    found = data_of(text)
+    data = data_of(text)
 
     def marked(node: list[Any]) -> list[list[Any]]:
-        return [node] * (node[5] >= 0) + [one for child in node[8] for one in marked(child)]
+        return [node] * (node[5] >= 0) + [leaf for child in node[8] for leaf in marked(child)]
 
-    [node] = marked(found["tree"])
+    [node] = marked(data["tree"])
     assert node[1] <= lost["offset"] < node[1] + node[2]
-    assert lost["reason"] in found["texts"][node[5]]
+    assert lost["reason"] in data["texts"][node[5]]
 
 
 def tree_of(units: int, streams: int) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def tree_of(units: int, streams: int) -> dict[str, Any]:
     return node("file", 0, units * size, {}, parts)
 
 
-def test_a_page_stays_small_whatever_the_file() -> None:
+def test_page_stays_small_for_every_file() -> None:
     tree = tree_of(20_000, 12)
     bad = tree["children"][13_337]["children"][5]
     place = Place(bad["offset"] + 10, 20, "a checksum differs")
@@ -193,7 +193,7 @@ def test_a_page_stays_small_whatever_the_file() -> None:
     assert len(icicle(root, colours)) < 1_000_000
 
 
-def test_names_tell_kinds() -> None:
+def test_names_give_kinds() -> None:
     assert kind_of("stripe 12") == "stripe"
     assert kind_of("column chunk `a.b`") == "column chunk"
     assert kind_of("meta/tablet-meta/abc123") == "meta/tablet-meta"
@@ -207,7 +207,7 @@ def test_every_kind_of_file_has_a_page(kind: str) -> None:
         try:
             file = cf.open(path)
         except cf.ColdframeError:
-            continue  # that needs a schema or a key
+            continue  # it needs a schema or a key
         read(re.sub(r"<script.*?</script>", "", page(file), flags=re.DOTALL))
 
 
@@ -221,14 +221,14 @@ def test_directories_are_tables_too(tmp_path: Path) -> None:
     assert main(["layout", str(tmp_path / "t"), "-o", str(out)]) == 0
     text = out.read_text()
     assert "Damaged in 1 place" in text
-    found = data_of(text)
-    assert len(found["tree"][8]) == 3
-    assert found["tree"][2] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
+    data = data_of(text)
+    assert len(data["tree"][8]) == 3
+    assert data["tree"][2] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
     assert "<td>x</td>" in text
 
 
 def walk(node: list[Any]) -> Iterator[list[Any]]:
-    """A node of the page's data, and all below it."""
+    """A node of the page's data and all its descendants."""
     yield node
     for child in node[8]:
         yield from walk(child)
@@ -245,7 +245,7 @@ def hudi_table(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["kudu", "hbase", "hbase folder", "acid", "hudi"])
-def test_a_table_of_many_files_has_one_page_with_its_bytes_and_its_damage(kind: str, tmp_path: Path) -> None:
+def test_table_of_many_files_has_one_page(kind: str, tmp_path: Path) -> None:
     whole = tmp_path / "table"
     if kind == "hudi":
         hudi_table(tmp_path).rename(whole)
@@ -272,24 +272,24 @@ def test_a_table_of_many_files_has_one_page_with_its_bytes_and_its_damage(kind: 
     broken.write_bytes(data)
 
     text = page(cf.open(root, **options), verify=True)
-    found = data_of(text)
+    content = data_of(text)
     assert "Damaged in 1 place" in text
-    marked = [node for node in walk(found["tree"]) if node[5] >= 0]
+    marked = [node for node in walk(content["tree"]) if node[5] >= 0]
     assert len(marked) == 1
-    above = [node for node in walk(found["tree"]) if marked[0] in walk(node)]
-    assert any(f"/{found['texts'][node[0]]}".endswith(f"/{part}") for node in above), [
-        found["texts"][node[0]] for node in above
+    above = [node for node in walk(content["tree"]) if marked[0] in walk(node)]
+    assert any(f"/{content['texts'][node[0]]}".endswith(f"/{part}") for node in above), [
+        content["texts"][node[0]] for node in above
     ]
 
-    # What the page shows as a file's bytes are that file's.
-    [file] = [node for node in walk(found["tree"]) if f"/{found['texts'][node[0]]}".endswith(f"/{part}")]
+    # The bytes that the page shows are those of the file.
+    [file] = [node for node in walk(content["tree"]) if f"/{content['texts'][node[0]]}".endswith(f"/{part}")]
     samples = [leaf for leaf in leaves_of(file) if leaf[7]]
     assert samples
     for leaf in samples:
         shown = base64.b64decode(leaf[7])
         at = leaf[1] - file[1]
         assert bytes(data[at : at + len(shown)]) == shown
-    everywhere = [bool(leaf[7]) for leaf in leaves_of(found["tree"]) if leaf[2]]
+    everywhere = [bool(leaf[7]) for leaf in leaves_of(content["tree"]) if leaf[2]]
     assert sum(everywhere) > len(everywhere) * 0.9
 
 
@@ -301,7 +301,7 @@ def varint(value: int) -> bytes:
 
 
 def message(*fields: tuple[int, int | bytes]) -> bytes:
-    """A message of Protocol Buffers: numbers, and bytes."""
+    """A Protocol Buffers message of numbers and bytes."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -313,7 +313,7 @@ def message(*fields: tuple[int, int | bytes]) -> bytes:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is looked up in /proc")
 def test_a_file_of_ten_gigabytes_has_a_small_page(tmp_path: Path) -> None:
-    """Four columns of doubles that are all 0: such a file has holes, and takes no room on the disk."""
+    """Four columns of zero doubles: the file is sparse and takes no space on disk."""
     rows, columns, stripes = 5_000_000, 4, 64
     path = tmp_path / "big.orc"
     known = []
@@ -346,7 +346,7 @@ def test_a_file_of_ten_gigabytes_has_a_small_page(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(path), str(out)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 400_000  # KiB, most of them Python's and pyarrow's own
+    assert int(done.stdout) < 400_000  # KiB, mostly of Python and pyarrow
     text = out.read_text()
     assert len(text) < 4_000_000
     assert "9.5 GiB" in text
@@ -421,7 +421,7 @@ def test_a_browser_draws_it(broken: Path, tmp_path: Path) -> None:
         done = subprocess.run([*common, *arguments], capture_output=True, text=True, check=True, timeout=120)
         return done.stdout
 
-    # What the scripts made of the page: zoomed to the damaged stream, with its bytes.
+    # The rendered page: zoomed to the damaged stream, with its bytes.
     drawn = browser("--dump-dom", f"{path.as_uri()}#{lost}")
     assert re.search(r'<button type="button">file</button><button [^>]*>stripe \d+</button></nav>', drawn)
     detail = drawn[drawn.index('<div id="detail"') :]
@@ -430,6 +430,6 @@ def test_a_browser_draws_it(broken: Path, tmp_path: Path) -> None:
     shot = tmp_path / "page.png"
     browser(f"--screenshot={shot}", path.as_uri())
     seen = pixels(shot)
-    for colour in ("4477aa", "ccbb44"):  # the two columns that take most
+    for colour in ("4477aa", "ccbb44"):  # the two largest columns
         assert bytes.fromhex(colour) in seen
     assert len(seen) > 20

@@ -1,4 +1,4 @@
-"""The layout page as people see it, hear it and steer it."""
+"""The layout page in a browser: display, accessibility, keyboard."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def damage(path: Path, part: int) -> None:
     path.write_bytes(data)
 
 
-def test_what_is_written_on_a_colour_can_be_read() -> None:
+def test_text_on_colours_has_contrast() -> None:
     rules = [rule.split("{")[1] for rule in Colours.style().replace("{.", "}.").split("}") if "--on" in rule]
     assert len(rules) == 3 * len(Colours.values())
     for rule in rules:
@@ -63,13 +63,11 @@ def test_what_is_written_on_a_colour_can_be_read() -> None:
 @pytest.mark.parametrize("name", ["file", "kudu", "many"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_everybody_can_use_it(
-    browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int
-) -> None:
+def test_accessibility(browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int) -> None:
     browser.open(pages[name], width, dark=dark)
     assert browser.problems() == []
     assert browser.overflow() == []
-    for _ in range(2):  # as it opens, and one part further
+    for _ in range(2):  # as opened, and after moving to the next part
         assert browser.violations() == []
         assert browser.poor_contrasts("#zoom .tile span") == []
         assert browser.overlaps("#zoom .tile span") == []
@@ -81,11 +79,11 @@ def test_everybody_can_use_it(
 
 @pytest.mark.parametrize("name", ["file", "kudu", "many"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_it_can_be_read_without_scripts(
+def test_page_is_readable_without_scripts(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
     browser.open(pages[name], width, scripts=False)
-    browser.open(pages[name], width)  # and what it drew before its script did has no overlapping labels
+    browser.open(pages[name], width)  # the picture without scripts has no overlapping labels
     assert browser.overflow() == []
 
 
@@ -124,7 +122,7 @@ def test_arrow_keys_go_from_part_to_part(browser: Browser, pages: dict[str, Path
     assert browser.evaluate(CHOSEN)["title"] == first["title"]
     assert browser.evaluate("document.querySelectorAll('#zoom [aria-selected=true]').length") == 1
 
-    # The next tab leaves the picture.
+    # Tab leaves the picture.
     browser.press("Tab")
     assert not browser.evaluate("document.activeElement.closest('#zoom') !== null")
 
@@ -134,12 +132,12 @@ def test_a_row_of_damage_leads_to_its_part(browser: Browser, pages: dict[str, Pa
     browser.open(pages["many"], width)
     browser.evaluate("document.querySelectorAll('section.bad tbody a')[1].focus()")
     browser.press("Enter")
-    found = browser.evaluate(CHOSEN)
-    assert found["focused"]
-    assert found["name"].endswith(", damaged")
-    said = browser.evaluate("document.querySelector('#detail dd.broken').textContent")
+    chosen = browser.evaluate(CHOSEN)
+    assert chosen["focused"]
+    assert chosen["name"].endswith(", damaged")
+    reason = browser.evaluate("document.querySelector('#detail dd.broken').textContent")
     row = browser.evaluate("document.querySelectorAll('section.bad tbody tr')[1].textContent")
-    assert said in row
+    assert reason in row
     shown = browser.evaluate("document.querySelector('#zoom').getBoundingClientRect()['top'] < innerHeight")
     assert shown
 
@@ -149,10 +147,10 @@ def test_a_link_names_a_file_and_an_offset_in_it(browser: Browser, pages: dict[s
     name = f"year=2003/month=7/{path.name}"
     [lost] = cf.open(path).verify()["damage"]
     browser.open(pages["many"], 1400, at=f"#{name}:{lost['offset']}")
-    facts = browser.evaluate("document.querySelector('#detail').textContent")
-    assert name in facts
-    said = browser.evaluate("document.querySelector('#detail dd:nth-of-type(2)').textContent")
-    assert int(said.split()[0].replace(",", "")) <= lost["offset"] < path.stat().st_size
+    detail = browser.evaluate("document.querySelector('#detail').textContent")
+    assert name in detail
+    offset = browser.evaluate("document.querySelector('#detail dd:nth-of-type(2)').textContent")
+    assert int(offset.split()[0].replace(",", "")) <= lost["offset"] < path.stat().st_size
 
 
 def test_every_kind_in_the_legend_has_a_name(browser: Browser, pages: dict[str, Path]) -> None:

@@ -1,4 +1,4 @@
-"""Files of other kinds beside those of a table: what is left out of it and told, and what never is."""
+"""Foreign files beside those of a table: files left out with a warning, and files that are an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    """Two ORC files in partitions, and what people leave beside them."""
+    """Two ORC files in partitions, and text files beside them."""
     folder = tmp_path / "sales"
     for part in (1, 2):
         (folder / f"p={part}").mkdir(parents=True)
@@ -45,25 +45,25 @@ LEFT_OUT = {
 }
 
 
-def test_a_scan_leaves_them_out_and_says_so(warehouse: Path) -> None:
+def test_scan_leaves_them_out_with_a_warning(warehouse: Path) -> None:
     with pytest.warns(
         cf.LeftOutWarning, match=r"README.md \(text\), job.log \(text\), .* and 3 more"
-    ) as told:
+    ) as warned:
         dataset = cf.scan(warehouse)
-    assert len(told) == 1
-    assert str(warehouse) in str(told[0].message)
+    assert len(warned) == 1
+    assert str(warehouse) in str(warned[0].message)
     assert dataset.left_out == [
         {"path": str(warehouse / path), "kind": kind} for path, kind in sorted(LEFT_OUT.items())
     ]
     assert dataset.files == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # it is told once
+        warnings.simplefilter("error")  # warned about only once
         assert dataset.count() == dataset.num_rows == 200
         assert pickle.loads(pickle.dumps(dataset)).to_table(["id", "p"]).num_rows == 200
         assert sum(s.to_batches().read_all().num_rows for s in dataset.splits()) == 200
 
 
-def test_nothing_is_looked_at_where_all_names_are_alike(tmp_path: Path) -> None:
+def test_similar_names_are_not_probed(tmp_path: Path) -> None:
     for part in range(3):
         cf.write(ROWS, tmp_path / f"00000{part}_0", format="orc")
     with warnings.catch_warnings():
@@ -74,26 +74,30 @@ def test_nothing_is_looked_at_where_all_names_are_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", ["count", "head", "cat", "verify", "meta", "stats", "sizes", "inspect", "index"]
 )
-def test_every_command_does(command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_leaves_them_out(
+    command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([command, str(warehouse), *(["-c", "s"] if command == "dictionary" else [])]) == 0
-    told = capsys.readouterr()
-    assert told.err.count("left out, because no format reads them: README.md (text), job.log (text)") == 1
+    output = capsys.readouterr()
+    assert (
+        output.err.count("left out, because no format reads them: README.md (text), job.log (text)") == 1
+    )
     if command == "count":
-        assert told.out == "200\n"
+        assert output.out == "200\n"
 
 
-def test_convert_salvage_and_sql_do(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_salvage_and_sql_leave_them_out(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("convert", "salvage"):
         assert main([command, str(warehouse), str(warehouse.parent / f"{command}.parquet")]) == 0
         assert pq.read_table(warehouse.parent / f"{command}.parquet").num_rows == 200
     assert "left out" in capsys.readouterr().err
     (warehouse / "p=1" / "a.parquet").write_bytes((warehouse / "p=2" / "export.parquet").read_bytes())
     assert main(["sql", f"select count(*) as n from '{warehouse}'", "--format", "json"]) == 0
-    found = capsys.readouterr()
-    assert json.loads(found.out) == [{"n": 200}]
-    assert found.err.count("left out") == 1
+    output = capsys.readouterr()
+    assert json.loads(output.out) == [{"n": 200}]
+    assert output.err.count("left out") == 1
     assert main(["tables", str(warehouse.parent), "--json", "--no-rows"]) == 0
-    [table] = [one for one in json.loads(capsys.readouterr().out) if one["name"] == "sales"]
+    [table] = [entry for entry in json.loads(capsys.readouterr().out) if entry["name"] == "sales"]
     assert (table["format"], table["files"]) == ("orc", 2)
 
 
@@ -101,11 +105,11 @@ def test_convert_salvage_and_sql_do(warehouse: Path, capsys: pytest.CaptureFixtu
     "name",
     [
         "p=1/part-1.orc",  # has the extension of a format
-        "p=1/part-00001",  # one of the series
+        "p=1/part-00001",  # in a numbered series
         "p=3/rows.csv",  # the only file of its partition
     ],
 )
-def test_what_may_hold_rows_of_the_table_is_an_error(name: str, tmp_path: Path) -> None:
+def test_possible_rows_of_the_table_are_an_error(name: str, tmp_path: Path) -> None:
     for part in (1, 2):
         (tmp_path / f"p={part}").mkdir()
         cf.write(ROWS, tmp_path / f"p={part}" / "part-00000", format="orc")
@@ -117,10 +121,10 @@ def test_what_may_hold_rows_of_the_table_is_an_error(name: str, tmp_path: Path) 
         dataset.to_table()
     lost = []
     assert dataset.to_batches(on_error="skip", on_damage=lost.extend).read_all().num_rows == 200
-    assert [one["path"] for one in lost] == [str(tmp_path / name)]
+    assert [entry["path"] for entry in lost] == [str(tmp_path / name)]
 
 
-def test_what_is_cut_or_named_explicitly_is_an_error(warehouse: Path) -> None:
+def test_truncated_or_named_files_are_an_error(warehouse: Path) -> None:
     whole = (warehouse / "p=1" / "part-0.orc").read_bytes()
     with pytest.raises(cf.CorruptFileError):
         cf.scan([warehouse / "p=1" / "part-0.orc", warehouse / "README.md"]).to_table()
@@ -129,22 +133,22 @@ def test_what_is_cut_or_named_explicitly_is_an_error(warehouse: Path) -> None:
         cf.scan(warehouse).to_table()
 
 
-def test_a_directory_of_nothing_else_is_no_table(tmp_path: Path) -> None:
+def test_directory_of_other_files_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     (tmp_path / "b.txt").write_text("notes\n")
     with pytest.raises(cf.CorruptFileError, match=r"a\.csv.*magic of a known format"):
         cf.scan(tmp_path).to_table()
 
 
-def test_a_migration_leaves_them_alone(warehouse: Path, tmp_path: Path) -> None:
+def test_migration_leaves_them_out(warehouse: Path, tmp_path: Path) -> None:
     from coldframe.pipeline import InProcess, migrate
 
     lake = tmp_path.parent / f"{tmp_path.name}-lake"
     (warehouse / "p=2" / "part-1.orc").write_bytes(b"torn off")
     report = migrate(InProcess(), warehouse.parent, lake / "first", to="parquet")
     assert report.exit_code == 1
-    told = json.loads((lake / "first" / "_coldframe" / "report.json").read_text())
-    [table] = told["tables"]
+    summary = json.loads((lake / "first" / "_coldframe" / "report.json").read_text())
+    [table] = summary["tables"]
     assert table["reasons"][0]["kind"] == "failed"
     assert [problem["source"] for problem in table["problems"]] == ["sales/p=2/part-1.orc"]
     (warehouse / "p=2" / "part-1.orc").unlink()
@@ -153,5 +157,5 @@ def test_a_migration_leaves_them_alone(warehouse: Path, tmp_path: Path) -> None:
     assert report.exit_code == 0
     safe = (lake / "again" / "_coldframe" / "safe-to-delete.txt").read_text()
     assert not any(path in safe for path in LEFT_OUT)
-    told = json.loads((lake / "again" / "_coldframe" / "report.json").read_text())
-    assert sorted(told["unknown"]) == sorted(f"sales/{path}" for path in LEFT_OUT)
+    summary = json.loads((lake / "again" / "_coldframe" / "report.json").read_text())
+    assert sorted(summary["unknown"]) == sorted(f"sales/{path}" for path in LEFT_OUT)

@@ -1,4 +1,4 @@
-"""Messages and their next steps: the command line prints them, docs/messages.md lists them."""
+"""The next steps of messages: the command line prints them, docs/messages.md lists them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Files to fail with."""
+    """Files that cause errors."""
     (tmp_path / "t").mkdir()
     cf.write(ROWS, tmp_path / "t" / "a.orc")
     cf.write(ROWS, tmp_path / "a.rc", serde="text")
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "step"),
+    ("arguments", "step"),
     [
         ("head {}/rows.csv", "`--input-format NAME`"),
         ("head {}/rows.parquet", "`convert` also Arrow"),
@@ -54,21 +54,21 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_the_command_line_prints_it(
-    words: str, step: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    arguments: str, step: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [word.replace("{}", str(folder)) for word in shlex.split(words)]
+    given = [word.replace("{}", str(folder)) for word in shlex.split(arguments)]
     assert main(given) in (1, 2)
-    said = capsys.readouterr().err
-    assert step in said.partition("\n  next: ")[2], said
+    errors = capsys.readouterr().err
+    assert step in errors.partition("\n  next: ")[2], errors
 
 
-def test_what_a_message_says_itself_is_not_said_twice() -> None:
+def test_step_in_the_message_is_not_repeated() -> None:
     assert next_step("x.parquet exists; --overwrite replaces it") is None
     assert next_step("get: orc files have no keys; see head --where") is None
     assert "coldframe salvage" in str(next_step("a.rc: byte 1: row group 0: zlib: it broke", is_damage=True))
 
 
-def test_steps_name_what_there_is() -> None:
+def test_steps_name_existing_commands_and_options() -> None:
     commands = set(commands_of(parser_of_all()))
     options = {*declared(), *declared(write=True)}
     for step in STEPS:
@@ -81,6 +81,6 @@ def test_steps_name_what_there_is() -> None:
     assert len({step.message for step in STEPS}) == len(STEPS)
 
 
-def test_the_page_is_made_of_them() -> None:
-    """To write it again: python -c "from coldframe.cli.next_steps import page; print(page(), end='')"."""
+def test_page_is_generated_from_the_steps() -> None:
+    """To regenerate it: python -c "from coldframe.cli.next_steps import page; print(page(), end='')"."""
     assert (DOCS / "messages.md").read_text(encoding="utf-8") == page()

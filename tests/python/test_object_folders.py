@@ -1,4 +1,4 @@
-"""Directories that are tables, in an object store: what a small server speaks of S3 is enough for it."""
+"""Table directories in an object store, behind a small S3 server."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """ListObjectsV2, with the delimiter `/` or without."""
         folder = self.server.root / prefix
         if delimited:
-            found = sorted(folder.iterdir()) if folder.is_dir() else []
+            paths = sorted(folder.iterdir()) if folder.is_dir() else []
         else:
-            found = sorted(one for one in folder.rglob("*") if one.is_file())
+            paths = sorted(path for path in folder.rglob("*") if path.is_file())
         parts = [
-            f"<CommonPrefixes><Prefix>{escape(prefix + one.name)}/</Prefix></CommonPrefixes>"
-            if one.is_dir()
-            else f"<Contents><Key>{escape(prefix + one.relative_to(folder).as_posix())}</Key>"
-            f"<Size>{one.stat().st_size}</Size>"
+            f"<CommonPrefixes><Prefix>{escape(prefix + path.name)}/</Prefix></CommonPrefixes>"
+            if path.is_dir()
+            else f"<Contents><Key>{escape(prefix + path.relative_to(folder).as_posix())}</Key>"
+            f"<Size>{path.stat().st_size}</Size>"
             '<LastModified>2022-01-01T00:00:00Z</LastModified><ETag>"1"</ETag></Contents>'
-            for one in found
+            for path in paths
         ]
         head = f"<Name>data</Name><Prefix>{escape(prefix)}</Prefix><IsTruncated>false</IsTruncated>"
         return f"<ListBucketResult>{head}{''.join(parts)}</ListBucketResult>".encode()
@@ -97,7 +97,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture
@@ -166,6 +166,6 @@ def test_hudi_metadata(bucket: Bucket) -> None:
     assert file.read().equals(cf.open(metadata).read())
 
 
-def test_what_is_neither_object_nor_folder(bucket: Bucket) -> None:
+def test_missing_object_or_folder(bucket: Bucket) -> None:
     with pytest.raises(cf.NotFoundError, match="s3://data/nothing"):
         cf.open("s3://data/nothing", storage_options=bucket.storage_options)

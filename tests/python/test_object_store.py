@@ -1,4 +1,4 @@
-"""Files by URL, through the object store that is built in: few requests, only for what is wanted."""
+"""Files by URL, through the built-in object store: few requests, only for needed bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIXTURE = Path(__file__).parent.parent / "data" / "rcfile" / "files" / "binary_l
 
 
 class RangeServer(http.server.ThreadingHTTPServer):
-    """One file under any path, by ranges; notes what it was asked for."""
+    """Serves one file under any path, by ranges; records the requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -60,7 +60,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture
@@ -91,14 +91,14 @@ def test_a_split_of_a_url_opens_without_a_request(server: RangeServer) -> None:
     assert sum(batch.num_rows for batch in file.to_batches(split=split)) == 200
 
 
-def test_what_is_not_there_is_not_found(server: RangeServer) -> None:
+def test_missing_object(server: RangeServer) -> None:
     with pytest.raises(cf.NotFoundError, match="missing"):
         cf.open(server.url + "/missing")
 
 
 ROWS = 60_000
 NUMBERS = random.Random(5)
-# What no codec makes smaller, so that the ends are not all of a file.
+# Incompressible, so that a file is larger than its two ends.
 DOUBLES = pa.table({"a": [NUMBERS.random() for _ in range(ROWS)]})
 PAIRS = pa.table(
     {
@@ -121,7 +121,7 @@ PAIRS = pa.table(
 def test_opening_takes_two_requests(
     tmp_path: Path, format: str, options: dict[str, str], requests: int
 ) -> None:
-    """One for each end, side by side; where a listing has told of the file too."""
+    """One per end, in parallel; also for files from a listing."""
     cf.write(PAIRS if format == "hfile" else DOUBLES, tmp_path / "a", format=format)
     body = (tmp_path / "a").read_bytes()
     assert len(body) > 300_000

@@ -1,4 +1,4 @@
-"""Options as formats declare them: what their defaults and their texts mean."""
+"""Options that formats declare: their defaults and their values as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def defaults(options: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("format", WRITTEN)
-def test_what_is_declared_as_the_default_is_what_is_done(format: str, tmp_path: Path) -> None:
+def test_declared_defaults_match_behaviour(format: str, tmp_path: Path) -> None:
     rows = ROWS.get(format, pa.table({"n": pa.array([1, 2], pa.int64()), "s": ["a", None]}))
     known = FORMATS[format]["write"]
     fixed = {name: 7 for name in ("sync_seed", "create_time") if name in known}
@@ -36,7 +36,7 @@ def test_what_is_declared_as_the_default_is_what_is_done(format: str, tmp_path: 
     assert same(cf.open(tmp_path / "a", **{**defaults(FORMATS[format]["open"]), **needed}).read(), plain)
 
 
-def test_every_word_of_an_option_is_taken(tmp_path: Path) -> None:
+def test_every_choice_of_an_option_is_accepted(tmp_path: Path) -> None:
     rows = pa.table({"s": ["a", None]})
     for codec in FORMATS["orc"]["write"]["codec"]["choices"]:
         cf.write(rows, tmp_path / codec, format="orc", compression=codec.upper())
@@ -47,7 +47,7 @@ def test_every_word_of_an_option_is_taken(tmp_path: Path) -> None:
         cf.write(rows, tmp_path / "two", format="orc", codec="none", compression="none")
 
 
-def test_text_means_what_the_format_declares() -> None:
+def test_text_is_parsed_as_the_format_declares() -> None:
     assert parse_option("recover", "true", format="orc") is True
     assert parse_option("timezone", "1", format="rcfile") == "1"
     assert parse_option("max_block_bytes", "64m") == 64 << 20

@@ -1,4 +1,4 @@
-"""ORC by what the user says: keys from a function, writes that count, lengths of text."""
+"""ORC options: key functions, valid writes, text lengths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = "000102030405060708090a0b0c0d0e0f"
 
 
 @pytest.mark.parametrize("given", [KEY, bytes.fromhex(KEY)])
-def test_a_function_is_asked_for_keys(given: str | bytes) -> None:
+def test_key_function(given: str | bytes) -> None:
     asked: list[str] = []
 
     def keys(name: str) -> str | bytes | None:
@@ -30,7 +30,7 @@ def test_a_function_is_asked_for_keys(given: str | bytes) -> None:
     assert cf.scan(file, keys=keys).to_table().equals(expected)
 
 
-def test_a_function_without_the_key_or_that_fails() -> None:
+def test_key_function_without_the_key_or_failing() -> None:
     file = FILES / "encrypted.orc"
     with pytest.warns(cf.EncryptedColumnWarning):
         masked = cf.open(file)
@@ -48,26 +48,26 @@ def test_a_function_without_the_key_or_that_fails() -> None:
         cf.open(file, keys=broken)
 
 
-def test_only_writes_that_count_are_read() -> None:
+def test_only_valid_writes_are_read() -> None:
     table = FILES / "acid_table"
 
     def rows(**options: str) -> int:
         return cf.open(table, acid=True, **options).read().num_rows
 
     everything = cf.open(table, acid=True).read()
-    most = 2**63 - 1
-    assert rows(acid_valid_write_ids=f"default.t:4:{most}::") == everything.num_rows
+    largest = 2**63 - 1
+    assert rows(acid_valid_write_ids=f"default.t:4:{largest}::") == everything.num_rows
     base = cf.open(table / "base_0000001" / "bucket_00000").read().num_rows
-    assert rows(acid_valid_write_ids=f"default.t:1:{most}::") == base
-    assert rows(acid_valid_write_ids=f"default.t:0:{most}::") == 0
-    # Without the deletes of 3 and 4 and the inserts of 4, those of 2 are added.
+    assert rows(acid_valid_write_ids=f"default.t:1:{largest}::") == base
+    assert rows(acid_valid_write_ids=f"default.t:0:{largest}::") == 0
+    # Without writes 3 and 4, only the inserts of write 2 are added.
     second = cf.open(table / "delta_0000002_0000002_0000" / "bucket_00000").read().num_rows
     assert rows(acid_valid_write_ids="default.t:4:3:3:4") == base + second
     with pytest.raises(ValueError, match="acid_valid_write_ids"):
         rows(acid_valid_write_ids="4")
 
 
-def test_varchar_and_char_are_cut_and_filled_up(tmp_path: Path) -> None:
+def test_varchar_and_char_are_truncated_and_padded(tmp_path: Path) -> None:
     texts = [None, "", "ab", "Grüße, Welt", "日本語の文字列", "🦀🦀🦀", "x  "]
     table = pa.table(
         {
@@ -82,29 +82,29 @@ def test_varchar_and_char_are_cut_and_filled_up(tmp_path: Path) -> None:
     expected = {
         "v": [None, "", "ab", "Gr", "日本", "🦀🦀", "x "],
         "c": [None, "   ", "ab ", "Grü", "日本語", "🦀🦀🦀", "x  "],
-        "s": [{"c": one} for one in [None, " ", "a", "G", "日", "🦀", "x"]],
+        "s": [{"c": text} for text in [None, " ", "a", "G", "日", "🦀", "x"]],
     }
     assert cf.open(path).read().to_pydict() == expected
     assert cf.open(path).read(filter=[("c", "=", "ab ")]).num_rows == 1
     assert po.ORCFile(path).read().to_pydict() == expected
-    found = {one["name"]: one["type"] for one in declared(path)}
-    assert found == {"v": "varchar(2)", "c": "char(3)", "s.c": "char(1)"}
+    stored = {column["name"]: column["type"] for column in declared(path)}
+    assert stored == {"v": "varchar(2)", "c": "char(3)", "s.c": "char(1)"}
     for wrong in ({"w": "char(3)"}, {"s": "char(3)"}, {"v": "char(256)"}):
         with pytest.raises((ValueError, cf.NotFoundError), match="types"):
             cf.write(table, path, format="orc", types=wrong)
 
 
 def declared(path: Path) -> list[dict[str, str]]:
-    """The columns of text with their lengths, as the file's footer has them."""
+    """The text columns with their lengths, from the file's footer."""
     return [
-        {"name": one["path"], "type": f"{one['kind']}({one['maximum_length']})"}
-        for one in cf.open(path).metadata["types"]
-        if one.get("maximum_length") is not None
+        {"name": column["path"], "type": f"{column['kind']}({column['maximum_length']})"}
+        for column in cf.open(path).metadata["types"]
+        if column.get("maximum_length") is not None
     ]
 
 
 def test_bloom_filters_of_tinyint_by_the_cpp_writer_lose_no_rows(tmp_path: Path) -> None:
-    # It hashes the numbers after it has written their bytes over them.
+    # The C++ writer hashes the numbers after it has overwritten them with bytes.
     path = tmp_path / "tiny.orc"
     table = pa.table({"b": pa.array([-60, 5, -3, 100] * 4, pa.int8())})
     po.write_table(table, path, bloom_filter_columns=[0])
@@ -114,8 +114,8 @@ def test_bloom_filters_of_tinyint_by_the_cpp_writer_lose_no_rows(tmp_path: Path)
         assert file.read(filter=[("b", "in", [value])]).num_rows == 4
 
 
-def test_values_of_rows_that_are_not_there_are_damage(tmp_path: Path) -> None:
-    # The C++ writer stores values of a struct that is null in one that is not: all behind are of wrong rows.
+def test_values_of_null_rows_are_damage(tmp_path: Path) -> None:
+    # The C++ writer stores values of null structs in non-null ones: all later values get wrong rows.
     path, rows = tmp_path / "left.orc", 1000
     odd = pa.array([row % 2 == 0 for row in range(rows)])
     inner = pa.StructArray.from_arrays([pa.array(range(rows))], names=["v"], mask=odd)
@@ -124,7 +124,7 @@ def test_values_of_rows_that_are_not_there_are_damage(tmp_path: Path) -> None:
     file = cf.open(path)
     with pytest.raises(cf.CorruptFileError, match="found another position"):
         file.read()
-    # The same where the reader seeks.
+    # Also after a seek.
     with pytest.raises(cf.CorruptFileError, match="found another position"):
         file.read(filter=[("id", ">=", 300), ("id", "<", 500)])
     assert file.verify()["damage"]

@@ -1,6 +1,6 @@
-"""What is written here, ORC's Java reader reads, by its indexes too, in files as large as its own writer's.
+"""ORC's Java reader reads the files that coldframe writes, also by index. Their size is that of Java's files.
 
-The Java program is in tests/reference/orc. Its first run needs Maven, and a registry or a filled cache.
+The Java program is in tests/reference/orc. Its first build needs Maven, with a registry or a filled cache.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def run(*arguments: str | Path) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def program() -> None:
-    """Builds it, where that can be done."""
+    """Builds the program, if possible."""
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             pytest.skip(f"the reference program needs {tool}")
@@ -56,7 +56,7 @@ def program() -> None:
 
 
 def rows_in(path: Path, schema: pa.Schema, *arguments: str) -> pa.Table:
-    """What Java reads."""
+    """The rows that Java reads."""
     spec = importlib.util.spec_from_file_location("orc_truth", PROGRAM / "truth.py")
     assert spec is not None
     assert spec.loader is not None
@@ -120,15 +120,15 @@ def table() -> pa.Table:
 
 
 @pytest.mark.parametrize("codec", ["none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli"])
-def test_java_reads_what_is_written_here(table: pa.Table, codec: str, tmp_path: Path) -> None:
+def test_java_reads_coldframe_files(table: pa.Table, codec: str, tmp_path: Path) -> None:
     path = tmp_path / "file.orc"
     if codec != "zlib":
-        # Types and values are those of one codec; the others compress a quarter of them, in two stripes.
+        # One codec covers all rows; the others compress a quarter of them, in two stripes.
         table = table.slice(0, ROWS // 4)
     options: dict[str, Any] = {"codec": codec, "row_index_stride": STRIDE}
     options["stripe_rows"] = table.num_rows * 7 // 12
     cf.write(table, path, format="orc", bloom_filter_columns=["id", "many"], **options)
-    # Java's floats are printed as doubles.
+    # Java prints floats as doubles.
     got = rows_in(path, table.schema)
     why = difference(got, table)
     assert why is None, why
@@ -178,8 +178,8 @@ def test_unions_empty_tables_and_structs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "zlib", "snappy", "lz4", "zstd"])
-def test_files_are_as_large_as_javas(table: pa.Table, codec: str, tmp_path: Path) -> None:
-    """Within 2 % of what Java writes of the same rows with the same settings; smaller is allowed."""
+def test_files_are_about_as_large_as_javas(table: pa.Table, codec: str, tmp_path: Path) -> None:
+    """At most 2 % larger than Java's files of the same rows and settings."""
     ours, javas = tmp_path / "ours.orc", tmp_path / "javas.orc"
     cf.write(table, ours, format="orc", codec=codec)
     run("copy", ours, javas, f"orc.compress={codec.upper()}")
@@ -188,13 +188,13 @@ def test_files_are_as_large_as_javas(table: pa.Table, codec: str, tmp_path: Path
     assert ratio < 1.02, ratio
 
 
-def test_varchar_and_char_are_stored_as_java_stores_them(tmp_path: Path) -> None:
+def test_varchar_and_char_are_stored_as_by_java(tmp_path: Path) -> None:
     ours, javas = tmp_path / "ours.orc", tmp_path / "javas.orc"
     texts = [*TEXTS, None, "Grüße, Welt", "日本語の文字列", "🦀🦀🦀🦀🦀🦀", "blanks   ", "a"] * 50
     table = pa.table({"v": texts, "c": texts, "s": [{"c": text} for text in texts]})
     types = {"v": "varchar(5)", "c": "char(7)", "s.c": "char(2)"}
     cf.write(table, ours, format="orc", codec="none", types=types)
-    # Java reads char without the blanks, and fills it up again when it writes.
+    # Java strips the blanks of char when it reads, and pads again when it writes.
     run("copy", ours, javas)
     stored = cf.open(ours).read()
     assert stored.equals(cf.open(javas).read())

@@ -1,4 +1,4 @@
-"""ORC: the numbers of rows as a column, whatever is left out of a scan."""
+"""ORC: row numbers as a column, also in scans that skip rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_each_row_has_its_number(path: Path) -> None:
         "{row} > 100 and text = 'row 1'",
     ],
 )
-def test_what_a_filter_leaves_keeps_its_number(many: Path, filter: str) -> None:
+def test_filtered_rows_keep_their_numbers(many: Path, filter: str) -> None:
     file = cf.open(many, row_numbers="row")
     expected = cf.open(many).read(["id"], filter=filter.format(row="id"))["id"].to_pylist()
     for batch_size in (65536, 777):
@@ -93,7 +93,7 @@ def test_damage_shifts_no_numbers(many: Path, tmp_path: Path, on_error: str) -> 
     assert rows["row"].null_count == 0
 
 
-def test_what_is_refused(many: Path) -> None:
+def test_refused_options(many: Path) -> None:
     with pytest.raises(cf.SchemaError, match="the file has a column `id`"):
         cf.open(many, row_numbers="id")
     with pytest.raises(cf.UnsupportedError, match="transactional"):

@@ -1,4 +1,4 @@
-"""ORC files written here, read by pyarrow's C++ reader and here; files that pyarrow wrote, read here."""
+"""ORC files of coldframe, read by pyarrow and coldframe; files of pyarrow, read by coldframe."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 SMALL = st.integers(-3, 3)
-# Runs of every kind: equal, rising, narrow, narrow with some that are wide.
+# Runs of every kind: constant, rising, narrow, narrow with wide outliers.
 INTEGERS = (
     st.integers(-(2**63), 2**63 - 1)
     | SMALL
@@ -69,7 +69,7 @@ def tables(draw: Any, types: list[tuple[pa.DataType, Strategy]] = TYPES) -> pa.T
     arrays = []
     for of, values in draw(st.lists(st.sampled_from(types), min_size=1, max_size=4)):
         some = draw(st.lists(st.none() | values if draw(st.booleans()) else values, min_size=1, max_size=20))
-        # Repeated as they are, or each by itself: long runs, and periods
+        # Repeat each value, or the whole list: long runs, or periods
         column = [some[at % len(some)] for at in range(rows)]
         if draw(st.booleans()):
             column = sorted(column, key=lambda value: some.index(value) if value == value else 0)
@@ -92,11 +92,11 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(table=tables(), options=OPTIONS)
-def test_written_here_read_by_pyarrow_and_here(
+def test_coldframe_files_in_pyarrow_and_coldframe(
     table: pa.Table, options: dict[str, Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "file.orc"
-    # In the last second before 1970 as C++ writes it: Java could not read some of these times.
+    # Times in the last second before 1970 as C++ writes them; Java could not read some of them.
     report = cf.write(table, path, format="orc", last_second="cpp", **options)
     assert report == {"rows": table.num_rows, "bytes": path.stat().st_size}
     for got in (po.read_table(path), cf.open(path).read()):
@@ -106,7 +106,9 @@ def test_written_here_read_by_pyarrow_and_here(
     assert not cf.open(path).verify()["damage"]
 
 
-PYARROW = [one for one in TYPES if one[0] not in (pa.string_view(), pa.binary(3), pa.large_list(pa.string()))]
+PYARROW = [
+    entry for entry in TYPES if entry[0] not in (pa.string_view(), pa.binary(3), pa.large_list(pa.string()))
+]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -117,7 +119,7 @@ PYARROW = [one for one in TYPES if one[0] not in (pa.string_view(), pa.binary(3)
     version=st.sampled_from(["0.11", "0.12"]),
     threshold=st.sampled_from([0.0, 1.0]),
 )
-def test_written_by_pyarrow_read_here(
+def test_pyarrow_files_in_coldframe(
     table: pa.Table, codec: str, stride: int, version: str, threshold: float, tmp_path: Path
 ) -> None:
     path = tmp_path / "file.orc"
@@ -140,8 +142,8 @@ def test_unions_and_dictionaries(tmp_path: Path) -> None:
     tags = pa.array([0, 1, 1, 0], pa.int8())
     sparse = pa.UnionArray.from_sparse(tags, [numbers, texts])
     dense = pa.UnionArray.from_dense(tags, pa.array([0, 1, 2, 3], pa.int32()), [numbers, texts])
-    words = pa.array(["x", None, "y", "x"]).dictionary_encode()
-    table = pa.table({"sparse": sparse, "dense": dense, "words": words})
+    encoded = pa.array(["x", None, "y", "x"]).dictionary_encode()
+    table = pa.table({"sparse": sparse, "dense": dense, "words": encoded})
     path = tmp_path / "file.orc"
     cf.write(table, path, format="orc")
     for got in (po.read_table(path), cf.open(path).read()):
@@ -164,7 +166,7 @@ def test_the_second_before_1970(tmp_path: Path) -> None:
     ]
     path = tmp_path / "file.orc"
     table = pa.table({"at": pa.array(nanos, pa.timestamp("ns"))})
-    # Java, and Spark with it, fails for a file that has them.
+    # Java, and thus Spark, fails on a file with such times.
     with pytest.raises(ValueError, match=r'column "at": 1969-12-31 23:59:59\..*last_second'):
         cf.write(table, path, format="orc")
     cf.write(table, path, format="orc", last_second="cpp")
@@ -172,7 +174,7 @@ def test_the_second_before_1970(tmp_path: Path) -> None:
         assert got["at"].cast(pa.int64()).to_pylist() == nanos
 
 
-def test_statistics_and_filters_find_what_is_there(tmp_path: Path) -> None:
+def test_statistics_and_filters_find_stored_values(tmp_path: Path) -> None:
     rows = 30_000
     table = pa.table(
         {
@@ -197,7 +199,7 @@ def test_statistics_and_filters_find_what_is_there(tmp_path: Path) -> None:
     assert file.read(filter=[("f", ">", 14_990.0)]).num_rows == 19
 
 
-def test_what_orc_has_not_is_refused(tmp_path: Path) -> None:
+def test_unsupported_types_are_refused(tmp_path: Path) -> None:
     with pytest.raises(cf.SchemaError, match="no unsigned integers"):
         cf.write(pa.table({"a": pa.array([1], pa.uint8())}), tmp_path / "a.orc", format="orc")
     with pytest.raises(ValueError, match="no option `codex`"):

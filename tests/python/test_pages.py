@@ -1,4 +1,4 @@
-"""What README and docs show is what happens; what they link to is there."""
+"""The code of README and docs gives the output that they show, and their links work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_code_of_a_page(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
-def test_output_that_differs_is_seen(tmp_path: Path) -> None:
+def test_differing_output_fails(tmp_path: Path) -> None:
     for number, (text, right) in enumerate(
         [
             ("```python\n1 + 1\n#> 2\n```\n", True),
@@ -47,7 +47,7 @@ def test_output_that_differs_is_seen(tmp_path: Path) -> None:
     assert not alike("5 rows", "50 rows")
 
 
-# What a page only shows, with its reason beside it. One more is a decision.
+# The number of blocks per page that do not run; each states its reason.
 NOT_RUN = {
     "README.md": 2,
     "adding-a-format.md": 3,
@@ -62,8 +62,8 @@ NOT_RUN = {
 }
 
 
-def test_no_block_is_left_out_in_silence() -> None:
-    """A block without a language, or in one that nobody runs, would look as if it had been tested."""
+def test_every_block_runs_or_is_listed() -> None:
+    """A block without a language, or in an unknown one, would look tested without being so."""
     shown: dict[str, int] = {}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
@@ -72,16 +72,18 @@ def test_no_block_is_left_out_in_silence() -> None:
         assert not any(ends), f"{page.name}: a block is not closed: {opened}"
         assert len(languages) == len(ends), f"{page.name}: a block is not closed"
         assert set(languages) <= RUNNABLE | NO_CODE | {"rust", "sql"}, page.name
-        found = [block for block in blocks(page) if not block.is_setup]
-        assert [block.language for block in found] == [one for one in languages if one not in NO_CODE]
-        if left := sum(1 for block in found if block.not_run is not None):
+        runnable = [block for block in blocks(page) if not block.is_setup]
+        assert [block.language for block in runnable] == [
+            language for language in languages if language not in NO_CODE
+        ]
+        if left := sum(1 for block in runnable if block.not_run is not None):
             shown[page.name] = left
     assert shown == NOT_RUN
     assert len(PAGES) > 15
 
 
-def test_output_is_shown_of_most_that_is_run() -> None:
-    """Code alone proves that nothing raises; what stands behind `#>` and commands is compared."""
+def test_most_blocks_show_output() -> None:
+    """Code without output only shows that nothing raises; outputs after `#>` and commands are compared."""
     silent = []
     for page in PAGES:
         ran = [b for b in blocks(page) if b.not_run is None and not b.is_setup and b.language != "toml"]
@@ -94,14 +96,14 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """The places of a page that links can name, as GitHub and MkDocs make them of headings."""
-    found = set()
+    """The anchors of a page, as GitHub and MkDocs derive them from headings."""
+    names = set()
     for title in re.findall(
         r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE
     ):
         plain = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", title)
-        found.add(re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-"))
-    return found
+        names.add(re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-"))
+    return names
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in _LINK.findall(text):
         if re.match(r"[a-z]+:", link):
-            continue  # of another house
+            continue  # an external link
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name}: {link}"

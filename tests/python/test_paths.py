@@ -1,4 +1,4 @@
-"""What a path may be: any bytes that the file system takes, or a `file://` URL; and what it may not be."""
+"""Valid paths: any bytes that the file system accepts, or a `file://` URL; and invalid ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = pa.table({"n": pa.array(range(10), pa.int64())})
 
 @pytest.fixture
 def odd(tmp_path: Path) -> str:
-    """A path that is not UTF-8, with a file."""
+    """The path of a file, not in UTF-8."""
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe caf\xe9.red")
     cf.write(TABLE, path, format="redfile")
     assert os.listdir(os.fsencode(tmp_path)) == [b"\xff\xfe caf\xe9.red"]
@@ -37,7 +37,7 @@ def test_a_path_need_not_be_text(odd: str) -> None:
     assert same(pa.concat_tables(split.to_batches().read_all() for split in again), TABLE)
 
 
-def test_such_a_file_is_scanned_among_others(odd: str, tmp_path: Path) -> None:
+def test_non_utf8_path_is_scanned_among_others(odd: str, tmp_path: Path) -> None:
     cf.write(TABLE, tmp_path / "other.red", format="redfile")
     for sources in (tmp_path, str(tmp_path / "*.red"), [odd, tmp_path / "other.red"]):
         dataset = cf.scan(sources)
@@ -45,7 +45,7 @@ def test_such_a_file_is_scanned_among_others(odd: str, tmp_path: Path) -> None:
         assert set(dataset.files) == {odd, str(tmp_path / "other.red")}
 
 
-def test_errors_name_it_as_far_as_it_is_text(odd: str) -> None:
+def test_errors_show_a_non_utf8_path(odd: str) -> None:
     Path(odd).write_bytes(b"RED1 and nothing else")
     with pytest.raises(cf.CorruptFileError) as caught:
         cf.open(odd)
@@ -82,7 +82,7 @@ def test_file_urls_are_paths(tmp_path: Path) -> None:
     assert os.fsencode(tmp_path) + b"/\xff.red" in {os.fsencode(path) for path in tmp_path.iterdir()}
 
 
-def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_invalid_destinations(tmp_path: Path) -> None:
     cf.write(TABLE, os.fsencode(tmp_path / "bytes.red"), format="redfile")
     assert same(cf.open(tmp_path / "bytes.red").read(), TABLE)
     for contents in (bytearray(b"path"), memoryview(b"path"), 3):
@@ -107,7 +107,7 @@ def test_bytes_are_a_path_unless_a_format_recognises_them(tmp_path: Path) -> Non
         cf.open(b"nothing.red")
 
 
-def test_such_contents_are_read_as_before(tmp_path: Path) -> None:
+def test_contents_are_read_as_files(tmp_path: Path) -> None:
     path = tmp_path / "a.red"
     cf.write(TABLE, path, format="redfile")
     content = path.read_bytes()

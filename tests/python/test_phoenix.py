@@ -1,4 +1,4 @@
-"""Tables of Phoenix: its client made their cells and read their columns again (`tests/reference/phoenix`)."""
+"""Phoenix tables: its client wrote the cells and read the expected columns (`tests/reference/phoenix`)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def opened(table: str, **more: Any) -> cf.File:
     return cf.open(ROOT, table=table, view="pivot", phoenix=statement(table), **more)
 
 
-def as_phoenix_says(value: Any, of: pa.DataType) -> Any:
-    """A value as the Java program writes it: see its `json`."""
+def json_form(value: Any, of: pa.DataType) -> Any:
+    """A value as the method `json` of the Java program writes it."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, bytes):
@@ -42,7 +42,7 @@ def as_phoenix_says(value: Any, of: pa.DataType) -> Any:
 
 
 def agrees(ours: Any, theirs: Any, of: pa.DataType) -> bool:
-    ours = as_phoenix_says(ours, of)
+    ours = json_form(ours, of)
     if ours is None or theirs is None:
         return ours is theirs is None
     if isinstance(ours, Decimal):
@@ -70,7 +70,7 @@ def test_rows_are_those_of_phoenix(table: str) -> None:
     assert all(any(row[n] is not None for row in rows) for n in types)
 
 
-def test_types_are_those_of_the_statement() -> None:
+def test_types_come_from_the_statement() -> None:
     schema = opened("ORDERS").schema
     assert schema.field("TOTAL").type == pa.decimal128(10, 2)
     assert schema.field("ORDERED").type == pa.timestamp("ms")
@@ -84,7 +84,7 @@ def test_columns_and_rows_are_chosen() -> None:
     some = opened("ORDERS").read(["NUMBER", "Comment"], filter=[("REGION", "=", "DE")])
     keep = [row for row in whole.to_pylist() if row["REGION"] == "DE"]
     assert some.to_pylist() == [{"NUMBER": row["NUMBER"], "Comment": row["Comment"]} for row in keep]
-    # A column that is called `row` is not the row key of HBase.
+    # A column named `row` is not HBase's row key.
     renamed = statement("ORDERS").replace("number", '"row"')
     file = cf.open(ROOT, table="ORDERS", phoenix=renamed)
     assert file.read(filter=[("row", "=", 17)])["row"].to_pylist() == [17]
@@ -97,7 +97,7 @@ def test_row_keys_are_looked_up_as_they_are_stored() -> None:
     assert backward.to_pylist() == opened("ORDERS").read().to_pylist()[::-1]
 
 
-def test_the_rest_has_what_the_statement_does_not_name() -> None:
+def test_rest_has_the_columns_outside_the_statement() -> None:
     shorter = statement("ORDERS").replace(", d.sent TIMESTAMP", "")
     rest = cf.open(ROOT, table="ORDERS", phoenix=shorter, rest=True).read()
     sent = [row for row in opened("ORDERS").read().to_pylist() if row["SENT"] is not None]
@@ -105,7 +105,7 @@ def test_the_rest_has_what_the_statement_does_not_name() -> None:
     assert [[key for key, _ in pairs] for pairs in with_rest] == [[b"D:\x80\x0f"]] * len(sent)
 
 
-def test_the_statement_of_another_table_is_told() -> None:
+def test_statement_of_another_table_is_reported() -> None:
     with pytest.raises(cf.SchemaError, match="COLUMN_ENCODED_BYTES"):
         cf.open(ROOT, table="KEYS", phoenix=statement("KEYS").replace("COLUMN_ENCODED_BYTES = 0,", "")).read()
     other = statement("NUMBERS").rstrip().rstrip(";") + " COLUMN_ENCODED_BYTES = 0"
@@ -120,7 +120,7 @@ def test_the_statement_of_another_table_is_told() -> None:
     assert len(file.damage) > 0
 
 
-def test_what_is_not_read_is_said() -> None:
+def test_unsupported_statements() -> None:
     table = "CREATE TABLE t (k VARCHAR PRIMARY KEY, v {})"
     for statement in [
         table.format("INTEGER ARRAY"),
@@ -138,7 +138,7 @@ def test_what_is_not_read_is_said() -> None:
         cf.open(ROOT, table="small", phoenix=table.format("INTEGER"), columns={"0:a": "int"})
 
 
-def test_a_damaged_store_file_costs_rows_and_makes_none_up(tmp_path: Path) -> None:
+def test_damaged_store_file_loses_rows_and_adds_none(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "root")
     whole = opened("NUMBERS").read().to_pylist()
     [store] = [p for p in (tmp_path / "root/data/default/NUMBERS").glob("*/0/*") if len(p.name) == 32]

@@ -1,4 +1,4 @@
-"""Partitioned writes end whole or not at all: where two meet, and where one is killed."""
+"""Partitioned writes are atomic, also if two meet or one is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER = pa.table({"id": range(1000, 1100), "dt": [f"2014-01-0{3 + i // 25}" for 
 
 @pytest.fixture(params=["rename", "by file", "empty folder"])
 def place(request: Any, tmp_path: Path) -> dict[str, Any]:
-    """Where to write: a folder that a rename shows, one that is filled file by file, one that is there."""
+    """A destination: published by one rename, file by file, or into an existing folder."""
     if request.param == "by file":
         local = pytest.importorskip("fsspec").filesystem("file")
         return {"dest": str(tmp_path / "t"), "filesystem": local}
@@ -33,14 +33,14 @@ def written(place: dict[str, Any], table: Any) -> Any:
 
 
 def ids(tmp_path: Path) -> list[int]:
-    found: list[int] = sorted(cf.scan(tmp_path / "t").to_table()["id"].to_pylist())
-    return found
+    numbers: list[int] = sorted(cf.scan(tmp_path / "t").to_table()["id"].to_pylist())
+    return numbers
 
 
-def test_whoever_loses_a_race_deletes_nothing(place: dict[str, Any], tmp_path: Path) -> None:
+def test_loser_of_a_race_deletes_nothing(place: dict[str, Any], tmp_path: Path) -> None:
     def batches() -> Iterator[Any]:
         yield from ROWS.to_batches()
-        written(place, OTHER)  # who comes first, when all rows of the other are on their way
+        written(place, OTHER)  # this write ends first, after all rows of the other were sent
 
     with pytest.raises(FileExistsError):
         written(place, pa.RecordBatchReader.from_batches(ROWS.schema, batches()))
@@ -61,7 +61,7 @@ def test_a_failed_write_leaves_nothing(place: dict[str, Any], tmp_path: Path) ->
     assert ids(tmp_path) == list(range(100))
 
 
-def test_the_rights_of_a_folder_that_was_there_stay(tmp_path: Path) -> None:
+def test_existing_folder_keeps_its_permissions(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir(mode=0o750)
     (tmp_path / "t").chmod(0o750)
     written({"dest": tmp_path / "t"}, ROWS)
@@ -89,9 +89,7 @@ cf.write(rows, sys.argv[1], format="orc", partitioning=["dt"], filesystem=fsspec
 
 
 @pytest.mark.parametrize("published", [0, 2])
-def test_what_was_killed_while_it_was_published_is_finished_by_the_next(
-    tmp_path: Path, published: int
-) -> None:
+def test_write_finishes_a_killed_publication(tmp_path: Path, published: int) -> None:
     pytest.importorskip("fsspec")
     dest = tmp_path / "t"
     done = subprocess.run([sys.executable, "-c", KILLED, str(dest), str(published)], check=False)
@@ -108,8 +106,8 @@ def test_what_was_killed_while_it_was_published_is_finished_by_the_next(
         written({"dest": str(dest), "filesystem": local}, OTHER)
 
 
-def test_what_was_killed_before_is_written_by_the_next(tmp_path: Path) -> None:
-    """Its own staged files are nobody's, and hide from readers."""
+def test_write_ignores_files_staged_by_a_killed_write(tmp_path: Path) -> None:
+    """Readers ignore its leftover staged files."""
     (tmp_path / "t" / "_coldframe-0123" / "dt=x").mkdir(parents=True)
     (tmp_path / "t" / "_coldframe-0123" / "dt=x" / "part-0.orc").write_bytes(b"half")
     written({"dest": tmp_path / "t"}, ROWS)

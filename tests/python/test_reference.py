@@ -1,6 +1,6 @@
-"""What is written here, Hive reads; what Hive writes is read here. The Hive is the one in Spark.
+"""Hive reads the files of coldframe, and coldframe those of Hive. The Hive is the one in Spark.
 
-Spark runs in a process of its own: it can have Hive's catalog, an in-memory Derby, or not, but once.
+Spark runs in a separate process, since a process can choose only once whether it uses Hive's catalog.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ROWS = 500
 
 
 def rows() -> pa.Table:
-    """Values of each type that Spark's Hive has, with nulls and edges."""
+    """Values of each type of Spark's Hive, with nulls and extremes."""
     numbers = range(ROWS)
 
     def some(every: int, value: Any) -> list[Any]:
@@ -143,14 +143,14 @@ def create_table(spark: Any, folder: str, schema: str, serde: str) -> None:
 
 
 def hive_reads(folder: str, schema: str, serde: str) -> pa.Table:
-    """What Spark's Hive makes of the files of a folder."""
+    """The rows that Spark's Hive reads from a folder."""
     spark = session()
     create_table(spark, folder, schema, serde)
     return spark.table("t").toArrow()
 
 
 def hive_writes(parquet: str, folder: str, schema: str, serde: str, codec: str) -> None:
-    """The rows of a Parquet file as RCFiles."""
+    """Writes the rows of a Parquet file as RCFiles."""
     spark = session()
     spark.read.parquet(parquet).createOrReplaceTempView("given")
     create_table(spark, folder, schema, serde)
@@ -190,7 +190,7 @@ def assert_hive_reads(spark: Executor, folder: Path, serde: str, want: pa.Table)
         ("lz4", "SEQ6"),
     ],
 )
-def test_hive_reads_what_we_write(
+def test_hive_reads_coldframe_files(
     spark: Executor, tmp_path: Path, serde: str, codec: str, header: str
 ) -> None:
     table = rows()
@@ -211,7 +211,7 @@ def test_hive_reads_what_we_write(
 
 
 def test_hive_reads_many_large_row_groups(spark: Executor, tmp_path: Path) -> None:
-    """More than one block of a framed codec, and sync markers that splits start at."""
+    """Several blocks of a framed codec, and sync markers at which splits start."""
     table = pa.concat_tables([rows()] * 40)
     table = table.set_column(0, "id", pa.array(range(table.num_rows), pa.int64()))
     cf.write(
@@ -229,7 +229,7 @@ def test_hive_reads_many_large_row_groups(spark: Executor, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("serde", sorted(SERDES))
 @pytest.mark.parametrize("codec", ["none", "zlib", "gzip", "snappy", "lz4"])
-def test_we_read_what_hive_writes(spark: Executor, tmp_path: Path, serde: str, codec: str) -> None:
+def test_coldframe_reads_hive_files(spark: Executor, tmp_path: Path, serde: str, codec: str) -> None:
     table = rows()
     at = table.schema.get_field_index("at")
     instants = table.column(at).cast(pa.timestamp("us", "UTC"))

@@ -1,6 +1,6 @@
-"""What is written here, HBase and hudi-io read: the same cells, found by index and bloom filter as well.
+"""HBase and hudi-io read the HFiles of coldframe: the same cells, also by index and bloom filter.
 
-They run in a small program under `tests/reference/hfile`, which needs Java and, to be built once, Maven.
+They run in a program of `tests/reference/hfile`, which needs Java and, for the first build, Maven.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TAGS = pa.list_(pa.struct([("type", pa.uint8()), ("value", pa.binary())]))
 
 
 @functools.cache
-def why_not() -> str | None:
+def skip_reason() -> str | None:
     """Why the program cannot run, or None."""
     if shutil.which("java") is None:
         return "no Java"
@@ -35,7 +35,7 @@ def why_not() -> str | None:
     return None
 
 
-needs_java = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+needs_java = pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 
 
 def java(command: str, reader: str, path: Path) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def java(command: str, reader: str, path: Path) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Text of the program is base64."""
+    """Decodes the base64 text of the program."""
     if isinstance(value, str):
         return base64.b64decode(value)
     if isinstance(value, list):
@@ -54,25 +54,25 @@ def plain(value: Any) -> Any:
 
 
 def cells(rows: int) -> pa.Table:
-    """Several columns and versions a row, all types, tags and sequence ids."""
+    """Several columns and versions per row, all types, tags and sequence ids."""
     dice = random.Random(4)
-    found = []
+    made = []
     for i in range(rows):
         kind = dice.choice([4, 4, 4, 4, 8, 12, 10, 14])
         qualifier = b"" if kind in (10, 14) else b"q%d" % dice.randrange(5)
         value = dice.randbytes(dice.choice([0, 3, 40, 200])) if kind == 4 else b""
         timestamp = 1_700_000_000_000 - dice.randrange(10 ** dice.randrange(1, 12))
-        found.append((b"row/%06d" % (i // 2 * 7), qualifier, timestamp, kind, value))
-    found.sort(key=lambda cell: (cell[0], cell[1], -cell[2], -cell[3]))
+        made.append((b"row/%06d" % (i // 2 * 7), qualifier, timestamp, kind, value))
+    made.sort(key=lambda cell: (cell[0], cell[1], -cell[2], -cell[3]))
     tags = [[{"type": 60 + n, "value": b"tag %d" % (i % 5)} for n in range(i % 3)] for i in range(rows)]
     return pa.table(
         {
-            "row": pa.array([c[0] for c in found], pa.binary()),
+            "row": pa.array([c[0] for c in made], pa.binary()),
             "family": pa.array([b"cf"] * rows, pa.binary()),
-            "qualifier": pa.array([c[1] for c in found], pa.binary()),
-            "timestamp": pa.array([c[2] for c in found], pa.int64()),
-            "type": pa.array([c[3] for c in found], pa.uint8()),
-            "value": pa.array([c[4] for c in found], pa.binary()),
+            "qualifier": pa.array([c[1] for c in made], pa.binary()),
+            "timestamp": pa.array([c[2] for c in made], pa.int64()),
+            "type": pa.array([c[3] for c in made], pa.uint8()),
+            "value": pa.array([c[4] for c in made], pa.binary()),
             "tags": pa.array(tags, TAGS),
             "sequence_id": pa.array([i % 90 for i in range(rows)], pa.int64()),
         }
@@ -100,21 +100,21 @@ def cells(rows: int) -> pa.Table:
     ],
     ids=lambda options: "-".join(str(v) for v in options.values()) or "default",
 )
-def test_hbase_reads_what_we_write(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_hbase_reads_coldframe_files(tmp_path: Path, options: dict[str, Any]) -> None:
     table = cells(2500)
     path = tmp_path / "file.hfile"
     cf.write(table, path, format="hfile", **options)
     got = [{name: plain(value) for name, value in row.items()} for row in java("read", "hbase", path)]
     assert got == table.to_pylist()
-    [facts] = java("find", "hbase", path)
-    assert facts["cells"] == 2500
-    assert facts["found"] == 358
-    assert facts["bulk"]
-    assert facts["bloom"] == options.get("bloom", "row").upper()
-    if facts["bloom"] != "NONE":
-        assert facts["refused"] > 0.9 * facts["found"]
+    [summary] = java("find", "hbase", path)
+    assert summary["cells"] == 2500
+    assert summary["found"] == 358
+    assert summary["bulk"]
+    assert summary["bloom"] == options.get("bloom", "row").upper()
+    if summary["bloom"] != "NONE":
+        assert summary["refused"] > 0.9 * summary["found"]
     kinds = table["type"].to_pylist()
-    assert facts["deletes"] == kinds.count(10) + kinds.count(14)
+    assert summary["deletes"] == kinds.count(10) + kinds.count(14)
 
 
 @needs_java
@@ -128,7 +128,7 @@ def test_hbase_reads_what_we_write(tmp_path: Path, options: dict[str, Any]) -> N
     ids=["default", "gz", "null"],
 )
 @pytest.mark.parametrize("reader", ["hudi", "hbase"])
-def test_hudi_reads_what_we_write(tmp_path: Path, options: dict[str, Any], reader: str) -> None:
+def test_hudi_reads_coldframe_files(tmp_path: Path, options: dict[str, Any], reader: str) -> None:
     keys = sorted(f"süd/{n * 7919 % 100_003:06d}" for n in range(3000))
     values = [f"{key} and its value".encode() * (i % 4) for i, key in enumerate(keys)]
     table = pa.table({"key": pa.array(keys), "value": pa.array(values, pa.binary())})
@@ -138,11 +138,11 @@ def test_hudi_reads_what_we_write(tmp_path: Path, options: dict[str, Any], reade
     key = "key" if reader == "hudi" else "row"
     got = [(plain(row[key]).decode(), plain(row["value"])) for row in java("read", reader, path)]
     assert got == list(zip(keys, values, strict=True))
-    [facts] = java("find", reader, path)
-    assert (facts["cells"], facts["found"]) == (3000, 429)
+    [summary] = java("find", reader, path)
+    assert (summary["cells"], summary["found"]) == (3000, 429)
 
 
-def test_what_hudi_could_not_read_is_refused(tmp_path: Path) -> None:
+def test_files_unreadable_to_hudi_are_refused(tmp_path: Path) -> None:
     table = pa.table({"key": ["a"], "value": [b"1"]})
     for options in ({"codec": "zstd"}, {"encoding": "fast_diff"}, {"bytes_per_checksum": 100}):
         with pytest.raises(cf.UnsupportedError):
@@ -150,7 +150,7 @@ def test_what_hudi_could_not_read_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_first_disorder_is_named(tmp_path: Path) -> None:
+def test_first_unordered_row_is_named(tmp_path: Path) -> None:
     table = pa.table({"row": ["a", "c", "b"], "family": ["f"] * 3, "timestamp": [1, 2, 3]})
     with pytest.raises(ValueError, match="row 2 is out of order: b/f:/3/Put sorts before row 1, c/f:/2/Put"):
         cf.write(table, tmp_path / "file.hfile", format="hfile")

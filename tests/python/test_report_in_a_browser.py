@@ -1,4 +1,4 @@
-"""The migration's report as people see it, hear it and steer it; also at 100 tables and 10,000 files."""
+"""The migration report in a browser: display, accessibility, keyboard; also with 10,000 files."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ DAMAGE = {"length": 900, "rows_lost": 50, "reason": "zlib: invalid data, or its 
 
 
 def table(number: int, files: int, bad: int) -> TableReport:
-    found = [
+    reports = [
         FileReport(f"{FOLDER}/{at:06d}_0", "converted", (at + 1) << 12, 1000 + at, 1 << 10, ["x"], True)
         for at in range(files)
     ]
-    for one in found[:bad]:
-        one.status = "salvaged"
-        one.damage = [
+    for report in reports[:bad]:
+        report.status = "salvaged"
+        report.damage = [
             {**DAMAGE, "offset": at * 1000, "structure": f"row group {at}: column 1"} for at in range(50)
         ]
     if bad > 2:
-        found[1].status, found[1].error, found[1].damage = "failed", "disk: no space left on device", []
-        found[2].status, found[2].rows = "quarantined", 0
-    return TableReport(f"sales.table_{number:03d}", f"t{number}", "rcfile", found)
+        reports[1].status, reports[1].error, reports[1].damage = "failed", "disk: no space left on device", []
+        reports[2].status, reports[2].rows = "quarantined", 0
+    return TableReport(f"sales.table_{number:03d}", f"t{number}", "rcfile", reports)
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +77,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("name", ["first", "damaged"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_everybody_can_use_it(
-    browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int
-) -> None:
+def test_accessibility(browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int) -> None:
     browser.open(pages[name], width, dark=dark)
     assert browser.problems() == []
     assert browser.overflow() == []
     assert browser.violations() == []
     sizes = browser.evaluate(
-        "[...document.querySelectorAll('main *')].filter((one) => one.children.length === 0 && "
-        "one.textContent.trim()).map((one) => parseFloat(getComputedStyle(one).fontSize))"
+        "[...document.querySelectorAll('main *')].filter((element) => element.children.length === 0 && "
+        "element.textContent.trim()).map((element) => parseFloat(getComputedStyle(element).fontSize))"
     )
     assert 11 <= min(sizes) <= max(sizes) <= 26  # at both widths
 
 
-def test_ten_thousand_files_are_there_within_a_second(browser: Browser, pages: dict[str, Path]) -> None:
+def test_ten_thousand_files_load_within_a_second(browser: Browser, pages: dict[str, Path]) -> None:
     assert pages["large"].stat().st_size < 3_000_000
     assert min(browser.open(pages["large"], 1400) for _ in range(5)) < 1000
     assert browser.evaluate("document.querySelector('.filter [role=status]').textContent") == (
@@ -102,8 +100,8 @@ def test_ten_thousand_files_are_there_within_a_second(browser: Browser, pages: d
 def shown(browser: Browser, column: int) -> list[str]:
     cells = f"(row) => row.cells[{column}].textContent"
     rows = "[...document.querySelector('table.sorted').tBodies[0].rows]"
-    found: list[str] = browser.evaluate(f"{rows}.map({cells})")
-    return found
+    texts: list[str] = browser.evaluate(f"{rows}.map({cells})")
+    return texts
 
 
 def test_problems_come_first_and_lead_to_their_table(browser: Browser, pages: dict[str, Path]) -> None:
@@ -113,7 +111,7 @@ def test_problems_come_first_and_lead_to_their_table(browser: Browser, pages: di
     assert shown(browser, 0)[:4] == [*names, "sales.table_000"]
     browser.evaluate("document.querySelector('.wrong li > a').focus()")
     browser.press("Enter")
-    for _ in range(200):  # the page is on its way
+    for _ in range(200):  # the page is still loading
         with contextlib.suppress(AssertionError):
             if browser.evaluate("document.querySelector('h1')?.textContent") == "sales.table_036":
                 break
@@ -128,7 +126,7 @@ def test_tables_are_sorted_and_filtered_by_keys_alone(browser: Browser, pages: d
     assert shown(browser, 0) == ["sales.table_036", "sales.table_038"] + [
         f"sales.table_{at:03d}" for at in (30, 31, 32, 33, 34, 35, 37, 39)
     ]
-    browser.press("Tab", "Space")  # with problems only
+    browser.press("Tab", "Space")  # show only tables with problems
     assert shown(browser, 0) == ["sales.table_036", "sales.table_038"]
     browser.press("Space")
     browser.evaluate("document.querySelectorAll('th button')[0].focus()")
@@ -147,14 +145,14 @@ def test_files_are_sorted_by_numbers(browser: Browser, pages: dict[str, Path]) -
     assert shown(browser, 0)[0].endswith("009999_0")
 
 
-def test_damage_that_is_alike_is_together(browser: Browser, pages: dict[str, Path]) -> None:
+def test_similar_damage_is_grouped(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["damaged"], 400)
     rows = browser.evaluate("document.querySelectorAll('[aria-label=\"Kinds of damage\"] tbody tr').length")
     assert rows == 1
     assert len(browser.evaluate("document.body.innerText")) < 8000
 
 
-def test_it_is_whole_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
+def test_report_is_complete_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["first"], 400, scripts=False)
     text = pages["first"].read_text()
     assert text.count("<tr") > 100

@@ -1,4 +1,4 @@
-"""Whatever happens to a file's bytes, reading it gives rows or one of the package's errors."""
+"""Reading a file with any damage gives rows or one of the package's errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from truth import RCFILES, cases
 
 import coldframe as cf
 
-SMALL = [one for one in cases(RCFILES / "MANIFEST.json") if one.path.stat().st_size <= 6000]
+SMALL = [case for case in cases(RCFILES / "MANIFEST.json") if case.path.stat().st_size <= 6000]
 
 
 def outcome(data: bytes, options: dict[str, object], on_error: str = "raise") -> pa.Table | None:
-    """The rows, checked to be valid Arrow; None for an error of the package's own."""
+    """The rows, checked to be valid Arrow; None for an error of the package."""
     try:
         table = cf.open(data, **options).read(on_error=on_error)
     except cf.ColdframeError as error:
@@ -25,22 +25,22 @@ def outcome(data: bytes, options: dict[str, object], on_error: str = "raise") ->
     return table
 
 
-@pytest.mark.parametrize("one", SMALL, ids=lambda one: one.name)
-def test_cut_at_every_byte(one: object) -> None:
-    data, options = one.path.read_bytes(), one.options
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_cut_at_every_byte(case: object) -> None:
+    data, options = case.path.read_bytes(), case.options
     whole = outcome(data, options)
     assert whole is not None
     for length in range(len(data)):
         table = outcome(data[:length], options)
-        # A cut at the end of a row group leaves a shorter file that is whole.
+        # A cut at the end of a row group leaves a valid, shorter file.
         assert table is None or table.equals(whole.slice(0, table.num_rows)), length
         rescued = outcome(data[:length], options, "skip")
         assert rescued is None or rescued.equals(whole.slice(0, rescued.num_rows)), length
 
 
-@pytest.mark.parametrize("one", SMALL, ids=lambda one: one.name)
-def test_flipped_bytes(one: object) -> None:
-    data, options = one.path.read_bytes(), one.options
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_flipped_bytes(case: object) -> None:
+    data, options = case.path.read_bytes(), case.options
     dice = random.Random(1)
     for _ in range(400):
         mutant = bytearray(data)
@@ -49,10 +49,10 @@ def test_flipped_bytes(one: object) -> None:
         outcome(bytes(mutant), options, "skip")
 
 
-@pytest.mark.parametrize("one", SMALL[:3], ids=lambda one: one.name)
-def test_the_other_ways_into_a_damaged_file(one: object) -> None:
+@pytest.mark.parametrize("case", SMALL[:3], ids=lambda case: case.name)
+def test_other_calls_on_a_damaged_file(case: object) -> None:
     """Metadata, layout, splits, verification."""
-    data, options = one.path.read_bytes(), one.options
+    data, options = case.path.read_bytes(), case.options
     dice = random.Random(2)
     for _ in range(150):
         mutant = bytearray(data)
@@ -64,7 +64,7 @@ def test_the_other_ways_into_a_damaged_file(one: object) -> None:
             continue
         try:
             assert file.verify().keys() >= {"rows", "units", "damage"}
-        except cf.SchemaError as error:  # a date that damage has moved beyond what nanoseconds can say
+        except cf.SchemaError as error:  # damage moved a date out of the range of nanoseconds
             assert "timestamp_unit" in str(error)
         for look in (
             lambda f: f.metadata,
@@ -94,12 +94,12 @@ def test_random_bytes() -> None:
                 assert str(error)
 
 
-def test_errors_say_where(tmp_path: Path) -> None:
-    one = next(c for c in cases(RCFILES / "MANIFEST.json") if c.entry["file"] == "binary_groups_zlib.rc")
+def test_errors_name_the_place(tmp_path: Path) -> None:
+    case = next(c for c in cases(RCFILES / "MANIFEST.json") if c.entry["file"] == "binary_groups_zlib.rc")
     path = tmp_path / "cut.rc"
-    path.write_bytes(one.path.read_bytes()[:-10])
+    path.write_bytes(case.path.read_bytes()[:-10])
     with pytest.raises(cf.CorruptFileError) as raised:
-        cf.open(path, **one.options).read()
+        cf.open(path, **case.options).read()
     error = raised.value
     assert error.path == str(path)
     assert isinstance(error.offset, int)

@@ -1,4 +1,4 @@
-"""The check that Python stands as the house is drawn: what it has to see, and what it must not."""
+"""The check of Python's layers: faults that it must report, and code that it must accept."""
 
 import importlib.util
 from pathlib import Path
@@ -15,18 +15,18 @@ spec.loader.exec_module(rooms)
 PIPELINE = "python/coldframe/pipeline/"
 
 
-def found(root, files):
-    """What is wrong with a tree of these files, without the exceptions that it has no need of."""
+def faults(root, files):
+    """The faults in a tree of these files, except reports of needless exceptions."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    said = [*rooms.upward(root), *rooms.dictionaries(root), *rooms.formats(root), *rooms.sizes(root)]
-    return [one for one in said if "take it off" not in one]
+    reports = [*rooms.upward(root), *rooms.dictionaries(root), *rooms.formats(root), *rooms.sizes(root)]
+    return [report for report in reports if "take it off" not in report]
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "expected"),
     [
         (
             {"source/a.py": "from coldframe.pipeline.work.b import B", "work/b.py": "B = 1"},
@@ -43,9 +43,9 @@ def found(root, files):
         ({"plan/a.py": "x = 1\n" * 601}, "plan/a.py: 601 lines"),
     ],
 )
-def test_what_it_has_to_see(tmp_path, files, said):
-    (one,) = found(tmp_path, {PIPELINE + name: text for name, text in files.items()})
-    assert said in one
+def test_faults_are_reported(tmp_path, files, expected):
+    (fault,) = faults(tmp_path, {PIPELINE + name: text for name, text in files.items()})
+    assert expected in fault
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_what_it_has_to_see(tmp_path, files, said):
         {"plan/a.py": '''"""Of `"orc"` files."""'''},
     ],
 )
-def test_what_it_must_not(tmp_path, files):
-    assert not found(tmp_path, {PIPELINE + name: text for name, text in files.items()})
+def test_correct_code_is_accepted(tmp_path, files):
+    assert not faults(tmp_path, {PIPELINE + name: text for name, text in files.items()})
 
 
-def test_an_exception_that_nothing_needs_is_told(tmp_path):
+def test_needless_exception_is_reported(tmp_path):
     (tmp_path / "python").mkdir()
-    assert any("source/tables.py has no dict" in one for one in rooms.dictionaries(tmp_path))
+    assert any("source/tables.py has no dict" in report for report in rooms.dictionaries(tmp_path))
 
 
 def test_this_tree(capsys):

@@ -1,9 +1,9 @@
-"""The law of salvage: whatever is broken, what is saved are rows that the file had, none of them twice and
-none of another file, and whatever is missing is on record, or an error.
+"""The law of salvage: for any damage, salvaged rows are rows of the file, none twice and none from another
+file, and missing rows are on record or raise an error.
 
-A row carries its number, and all its other columns follow from that: a row made of two is found. Where a
-format has checksums, that holds for any damage. Where it has none, a changed byte may be another value, and
-no reader can tell: there the law is held for what was cut off, and for others the number of rows.
+A row carries its number, from which all other columns follow, so that a row mixed of two is detected. The law
+holds for any damage if the format has checksums. Without them a changed byte may be another valid value, so
+the law is checked for truncated files, and for other damage only the number of rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def texts(first: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class Kind:
-    """A format, how it is written and read, and what it notices."""
+    """A format, its writer and reader, and the damage that it detects."""
 
     format: str
     table: Callable[[int], pa.Table]
@@ -87,20 +87,20 @@ def flips(content: Bytes, dice: random.Random) -> None:
 
 
 def hole(content: Bytes, dice: random.Random) -> None:
-    """As a sector that a disk lost."""
+    """A lost sector of a disk."""
     start = dice.randrange(len(content))
     stop = min(len(content), start + dice.choice([16, 512, 4096]))
     content[start:stop] = bytes(stop - start)
 
 
 def shift(content: Bytes, dice: random.Random) -> None:
-    """Some bytes are missing: all behind them stands too early."""
+    """Removes some bytes, which shifts all later ones."""
     start = dice.randrange(len(content))
     del content[start : start + dice.randrange(1, 600)]
 
 
 def repeat(content: Bytes, dice: random.Random) -> None:
-    """A block that was written twice."""
+    """Duplicates a block."""
     start = dice.randrange(len(content))
     content[start:start] = content[start : start + dice.choice([512, 4096])]
 
@@ -115,7 +115,7 @@ def key_of(row: dict[str, Any]) -> Any:
 
 
 def written(kind: Kind, path: Path, first: int) -> set[Any]:
-    """Writes a file, and returns its rows as they are read."""
+    """Writes a file and returns the keys of its rows."""
     cf.write(kind.table(first), path, format=kind.format, **kind.write)
     whole = cf.open(path, format=kind.format, **kind.read).read()
     assert whole.num_rows == ROWS
@@ -127,7 +127,7 @@ def written(kind: Kind, path: Path, first: int) -> set[Any]:
 def saved(
     path: Path, kind: Kind, on_error: str, **options: Any
 ) -> tuple[pa.Table, list[dict[str, Any]]] | None:
-    """The rows with what is on record; None where the file cannot be opened, or is refused."""
+    """The rows and the recorded damage; None if the file cannot be opened or is refused."""
     try:
         file = cf.open(path, format=kind.format, **kind.read, **options)
         table = file.read(on_error=on_error)
@@ -139,11 +139,11 @@ def saved(
 
 def law(kind: Kind, is_exact: bool, there: set[Any], table: pa.Table, damage: list[dict[str, Any]]) -> None:
     if is_exact:
-        found = [key_of(row) for row in table.to_pylist()]
-        assert set(found) <= there, f"rows that the file never had: {sorted(set(found) - there)[:3]}"
-        assert len(found) == len(set(found)), "a row is there twice"
+        keys = [key_of(row) for row in table.to_pylist()]
+        assert set(keys) <= there, f"rows that were never in the file: {sorted(set(keys) - there)[:3]}"
+        assert len(keys) == len(set(keys)), "a row is duplicated"
     if kind.format == "rcfile" and is_exact:
-        # Nothing in the file says how many row groups there were.
+        # The file does not store its number of row groups.
         return
     missing = ROWS - table.num_rows
     lost = [entry["rows_lost"] for entry in damage]
@@ -155,11 +155,11 @@ def law(kind: Kind, is_exact: bool, there: set[Any], table: pa.Table, damage: li
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("how", DAMAGES)
-def test_what_is_saved_was_there(name: str, how: str, tmp_path: Path) -> None:
+def test_saved_rows_were_in_the_file(name: str, how: str, tmp_path: Path) -> None:
     kind = KINDS[name]
     path = tmp_path / "a.file"
     there = written(kind, path, 0)
-    # A file of the same table, and one of another, lie beside it.
+    # Beside it are a file of the same table and one of another.
     written(kind, tmp_path / "same.file", 100_000)
     cf.write(pa.table({"other": [1, 2, 3]}), tmp_path / "another.orc", format="orc")
     recover = {"recover": True, "schema_from": "same.file"}
@@ -181,6 +181,6 @@ def test_what_is_saved_was_there(name: str, how: str, tmp_path: Path) -> None:
             if options:
                 plain = saved(path, kind, "raise", **options)
                 assert plain is None or not is_exact or {key_of(row) for row in plain[0].to_pylist()} == there
-    # Without the footer's places these formats say nothing of what stands before it.
+    # Without the footer's offsets, these formats give no clue to the data before it.
     lost = {"redfile": ("cut",), "hfile": ("cut",), "cfile": ("cut", "shift", "repeat")}
-    assert some or how in lost.get(kind.format, ()), "nothing was ever saved"
+    assert some or how in lost.get(kind.format, ()), "nothing was ever salvaged"

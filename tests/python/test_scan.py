@@ -17,7 +17,7 @@ OPTIONS = {"format": "rcfile", "schema": "x bigint, s string", "serde": "binary"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Three partitions: one to be unescaped, one null."""
+    """Three partitions: one with an escaped value, one null."""
     for at, (day, city) in enumerate(
         [("2014-01-01", "a%20b"), ("2014-01-02", "__HIVE_DEFAULT_PARTITION__"), ("2014-02-01", "z")]
     ):
@@ -165,8 +165,8 @@ def test_partitions_must_agree(tree: Path) -> None:
         cf.scan(tree, **OPTIONS)
 
 
-def test_schemas_are_brought_to_the_first(tmp_path: Path) -> None:
-    """Files that name their columns: here opened one by one with schemas of their own."""
+def test_schemas_are_cast_to_the_first(tmp_path: Path) -> None:
+    """Files that name their columns, each opened with another schema."""
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path in paths:
         cf.write(pa.table({"x": [1, 2], "y": [3, 4]}), path, format="rcfile", serde="binary")
@@ -211,7 +211,7 @@ def test_damage_names_its_file(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [0, 1])
-def test_a_file_that_cannot_be_opened_costs_its_own_rows(tmp_path: Path, broken: int) -> None:
+def test_unreadable_file_loses_only_its_rows(tmp_path: Path, broken: int) -> None:
     for number in range(3):
         cf.write(pa.table({"x": [number, number]}), tmp_path / f"{number}.orc", format="orc")
     path = tmp_path / f"{broken}.orc"

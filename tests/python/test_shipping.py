@@ -1,4 +1,4 @@
-"""What is shipped: the wheel, where one was built, and what its recipe rests on."""
+"""The wheel, if one was built, and the settings of its build."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHEELS = sorted((ROOT / "dist").glob("coldframe-*.whl"))
 
 
 def script(name: str) -> ModuleType:
-    """A program of packaging/, which is no package."""
+    """A script of packaging/, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -42,25 +42,25 @@ def test_the_recipe_is_for_the_nodes_of_old_clusters() -> None:
     assert "NOT RUN YET" in workflow
 
 
-def test_python_is_the_same_everywhere() -> None:
+def test_python_versions_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
     assert project["project"]["requires-python"] == ">=3.10"
     assert cargo["workspace"]["dependencies"]["pyo3"]["features"] == ["abi3-py310"]
     tried = script("smoke").VERSIONS
     assert tried == [(3, minor) for minor in range(10, 15)]
-    # What `migrate` was tried with, not the newest alone: the data source asks for more by itself.
+    # The oldest version that `migrate` was tested with; the data source checks for a newer one itself.
     assert "pyspark>=3.3" in project["project"]["optional-dependencies"]["spark"]
     packages = {path.name for path in (ROOT / "python").iterdir() if (path / "__init__.py").exists()}
     assert set(project["tool"]["maturin"]["python-packages"]) == packages
 
 
-def test_both_looks_at_licences_allow_the_same() -> None:
+def test_both_licence_checks_agree() -> None:
     deny = tomllib.loads((ROOT / "deny.toml").read_text())
     licences = script("licences")
     assert set(deny["licenses"]["allow"]) == licences.ALLOWED
     assert deny["bans"]["multiple-versions"] == "deny"
-    assert all(one["reason"] for one in deny["bans"]["skip"])
+    assert all(entry["reason"] for entry in deny["bans"]["skip"])
     for expression, allowed in {
         "MIT OR Apache-2.0": True,
         "MIT/Apache-2.0": True,
@@ -72,7 +72,7 @@ def test_both_looks_at_licences_allow_the_same() -> None:
         assert licences.is_allowed(expression) is allowed, expression
 
 
-def test_what_is_compiled_in_is_under_licences_that_are_allowed() -> None:
+def test_compiled_crates_have_allowed_licences() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "packaging" / "licences.py"), "--check"],
         capture_output=True,
@@ -85,17 +85,17 @@ def test_what_is_compiled_in_is_under_licences_that_are_allowed() -> None:
     assert "all with allowed licences" in done.stdout
 
 
-def test_symbols_are_looked_at() -> None:
-    """Python itself, which is linked on this machine, is no library of an old one."""
+def test_needed_symbols_are_listed() -> None:
+    """Python itself was linked on this machine, and needs symbols of its glibc."""
     pytest.importorskip("elftools")
     symbols = script("symbols")
-    found = list(symbols.needed(Path(sys.executable).resolve().read_bytes()))
-    assert any(version.startswith("GLIBC_2") for _, version in found)
+    symbols_needed = list(symbols.needed(Path(sys.executable).resolve().read_bytes()))
+    assert any(version.startswith("GLIBC_2") for _, version in symbols_needed)
 
 
 @pytest.mark.skipif(not WHEELS, reason="no wheel was built: make wheel")
 @pytest.mark.parametrize("wheel", WHEELS, ids=lambda wheel: wheel.name)
-def test_a_wheel_is_what_its_name_says(wheel: Path) -> None:
+def test_wheel_matches_its_name(wheel: Path) -> None:
     pytest.importorskip("elftools")
     platform = r"(?:manylinux_2_17_x86_64|manylinux2014_x86_64|\.){3}"
     assert re.fullmatch(rf"coldframe-[\d.]+-cp310-abi3-{platform}\.whl", wheel.name)

@@ -1,4 +1,4 @@
-"""The documentation as a site: it builds without a warning, and its links lead somewhere."""
+"""The documentation site builds without a warning, and its links work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("material")
 pytest.importorskip("mkdocstrings_handlers")
 
 
-def test_the_page_of_options_is_that_of_the_code() -> None:
+def test_options_page_matches_the_code() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "site" / "options.py"), "--check"],
         capture_output=True,
@@ -33,10 +33,10 @@ def test_a_format_has_a_page_with_bytes_options_damage_and_limits() -> None:
 
     for name in formats():
         text = (ROOT / "docs" / "formats" / f"{name}.md").read_text(encoding="utf-8")
-        assert re.search(r"^(    |```text)", text, re.MULTILINE), f"{name}: no picture of its bytes"
+        assert re.search(r"^(    |```text)", text, re.MULTILINE), f"{name}: no byte diagram"
         for title in ("Damage", "Limits"):
-            assert re.search(rf"^## {title}$", text, re.MULTILINE), f"{name}: nothing on {title}"
-        assert f"options.md#{name}" in text, f"{name}: where are its options?"
+            assert re.search(rf"^## {title}$", text, re.MULTILINE), f"{name}: no section {title}"
+        assert f"options.md#{name}" in text, f"{name}: no link to its options"
         assert f"formats/{name}.md" in (ROOT / "mkdocs.yml").read_text()
 
 

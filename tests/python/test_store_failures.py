@@ -1,5 +1,5 @@
-"""What stores answer when something is wrong, from a small server that says it: an error that names the URL
-and the reason, holds no secret, and comes in time.
+"""Failing stores, simulated by a small server: the error names the URL and the reason, has no secret, and
+comes in time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("code", REFUSALS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_refusal_is_told(bucket: Bucket, verb: str, code: str) -> None:
+def test_refusal_is_reported(bucket: Bucket, verb: str, code: str) -> None:
     status, message, kind = REFUSALS[code]
 
     def refuse(request: Handler) -> bool:
@@ -77,15 +77,15 @@ def test_a_refusal_is_told(bucket: Bucket, verb: str, code: str) -> None:
     with pytest.raises(kind) as caught:
         VERBS[verb](bucket.options)
     assert time.monotonic() - started < 10
-    told = str(caught.value)
-    assert "s3://data/t" in told, told
-    # An answer to HEAD has a number only.
-    assert code in told or (status >= 500 and str(status) in told), told
-    assert SECRET not in told
-    assert "AKIAEXAMPLE" not in told
+    text = str(caught.value)
+    assert "s3://data/t" in text, text
+    # An answer to HEAD has only a status.
+    assert code in text or (status >= 500 and str(status) in text), text
+    assert SECRET not in text
+    assert "AKIAEXAMPLE" not in text
 
 
-def test_a_server_that_falls_silent_in_a_body(bucket: Bucket) -> None:
+def test_server_stalls_within_a_body(bucket: Bucket) -> None:
     silent = threading.Event()
 
     def stall(request: Handler) -> bool:
@@ -113,8 +113,8 @@ def test_a_server_that_falls_silent_in_a_body(bucket: Bucket) -> None:
     silent.set()
 
 
-def test_a_body_that_breaks_off_goes_on(bucket: Bucket) -> None:
-    """Behind the last byte, under the same etag."""
+def test_broken_body_is_resumed(bucket: Bucket) -> None:
+    """The read resumes after the last byte, with the same etag."""
     file = cf.open(URL, storage_options=bucket.options)
     broken = 0
 
@@ -144,7 +144,7 @@ def test_a_body_that_breaks_off_goes_on(bucket: Bucket) -> None:
     assert file.read() == TABLE
 
 
-def test_a_server_that_dies_in_a_body(bucket: Bucket) -> None:
+def test_server_dies_within_a_body(bucket: Bucket) -> None:
     bucket.objects["t/a.orc"] = bytes(300_000)
     opened = open_store("s3://data/t", bucket.options).open("a.orc")
 
@@ -165,7 +165,7 @@ def test_a_server_that_dies_in_a_body(bucket: Bucket) -> None:
 
 
 class TestListings:
-    """What changes between a listing and the reading of what it lists."""
+    """Files that change between a listing and their read."""
 
     def filled(self, bucket: Bucket) -> cf.Dataset:
         whole = bucket.objects["t/a.orc"]
@@ -203,21 +203,21 @@ class TestListings:
             cf.scan("s3://data/t", storage_options=bucket.options)
 
 
-def test_a_listing_costs_a_request_a_page(bucket: Bucket) -> None:
-    """Of 100,000 objects, all but the first without any for themselves."""
+def test_listing_takes_one_request_per_page(bucket: Bucket) -> None:
+    """100,000 objects need no other requests, except for the first object."""
     body = bucket.objects.pop("t/a.orc")
     for number in range(100_000):
         bucket.objects[f"t/dt={number // 1000:03}/{number:06}.orc"] = body
     bucket.asked.clear()
     dataset = cf.scan("s3://data/t", storage_options={**bucket.options, "timeout": "60"})
     assert len(dataset.files) == 100_000
-    pages = [one for one in bucket.asked if "list-type=2" in one]
+    pages = [url for url in bucket.asked if "list-type=2" in url]
     assert len(pages) <= 105
-    assert len(bucket.asked) - len(pages) <= 5, "what the first file is, and its columns"
+    assert len(bucket.asked) - len(pages) <= 5, "the format and the columns of the first file"
 
 
 class TestMixtures:
-    """A file that is replaced while it is read, where there are no etags or no conditions."""
+    """A file that is replaced during a read, in stores without etags or conditions."""
 
     OLD, NEW = bytes([1]) * 300_000, bytes([2]) * 300_000
 
@@ -253,7 +253,7 @@ class TestMixtures:
         with pytest.raises(OSError, match=r"t/a\.orc.*was changed"):
             file.read(150_000, 150_010)
 
-    def test_a_shorter_file_is_told_as_changed(self, bucket: Bucket) -> None:
+    def test_shorter_file_is_reported_as_changed(self, bucket: Bucket) -> None:
         file = self.opened(bucket, "http://127.0.0.1:PORT/data/t/a.orc")
         bucket.objects["t/a.orc"] = self.NEW[:150_005]
         with pytest.raises(OSError, match=r"t/a\.orc.*was changed"):
@@ -277,7 +277,7 @@ class TestMixtures:
 
 
 class TestBusyServers:
-    """A server that says that it is busy is waited for."""
+    """Requests to a busy server are retried."""
 
     def busy(self, bucket: Bucket, times: int, headers: dict[str, str]) -> None:
         left = times
@@ -298,21 +298,21 @@ class TestBusyServers:
         }
         return {**options, **more}
 
-    def test_a_burst_is_outlived(self, bucket: Bucket) -> None:
-        """More refusals than the client's own tries, which end within a second or two."""
+    def test_burst_of_refusals_is_retried(self, bucket: Bucket) -> None:
+        """More refusals than the client's own retries, which last a second or two."""
         store = open_store(URL, self.options(bucket))
         file = store.open()
         self.busy(bucket, 14, {"Retry-After": "0"})
         assert len(file.read(0, 10)) == 10
         assert file.read(0, 10) == bucket.objects["t/a.orc"][:10]
 
-    def test_retry_after_is_waited_for(self, bucket: Bucket) -> None:
+    def test_retry_after_is_respected(self, bucket: Bucket) -> None:
         self.busy(bucket, 1, {"Retry-After": "1"})
         started = time.monotonic()
         assert open_store(URL, self.options(bucket, max_retries="1")).stat() is not None
         assert time.monotonic() - started >= 1
 
-    def test_no_longer_than_retry_timeout(self, bucket: Bucket) -> None:
+    def test_retry_timeout_is_respected(self, bucket: Bucket) -> None:
         self.busy(bucket, 1_000_000, {"Retry-After": "100"})
         started = time.monotonic()
         with pytest.raises(OSError, match=r"503|SlowDown"):
@@ -322,7 +322,7 @@ class TestBusyServers:
 
 @pytest.mark.parametrize(("status", "kind"), [(405, OSError), (403, PermissionError), (401, PermissionError)])
 @pytest.mark.parametrize("is_web", [True, False])
-def test_numbers_without_a_reason(bucket: Bucket, status: int, kind: type[Exception], is_web: bool) -> None:
+def test_status_without_a_reason(bucket: Bucket, status: int, kind: type[Exception], is_web: bool) -> None:
     def answer(request: Handler) -> bool:
         request.reply(status, b"")
         return True

@@ -1,5 +1,5 @@
-"""The law of stores: with any faults of the network and of servers, and with files that are replaced between
-two requests, a read gives the rows of one content or an error, and a write ends whole or not at all.
+"""The law of stores: with any faults of network and servers, and with files replaced between two requests, a
+read gives the rows of one version or an error, and a write is atomic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARTED = [pa.table({"n": range(k * 100, k * 100 + 40), "p": [i // 10 for i in ra
 
 
 class Faults:
-    """Answers a part of all requests badly, and may replace files between two of them."""
+    """Answers some requests badly, and may replace files between two requests."""
 
     def __init__(self, seed: int, bucket: Bucket, contents: list[bytes], key: str | None) -> None:
         self.random = random.Random(seed)
@@ -52,14 +52,14 @@ class Faults:
         if fault in ("503", "500"):
             request.fail(int(fault), "SlowDown", "Please reduce your request rate.")
         elif fault == "after":
-            self.answered(request)  # carried out, and nobody hears of it
+            self.answered(request)  # carried out, but the answer is lost
         elif fault == "half":
             whole = self.answered(request)
             request.wfile.write(whole[: len(whole) * 2 // 3])
         return True
 
     def answered(self, request: Handler) -> bytes:
-        """What the server does and would say."""
+        """Carries out a request. Returns the answer without sending it."""
         out, request.wfile = request.wfile, io.BytesIO()  # type: ignore[assignment]
         try:
             request.answered()
@@ -90,7 +90,7 @@ def test_a_read_gives_one_content_or_an_error(bucket: Bucket, tmp_path: Path, ki
         cf.write(table, tmp_path / f"{at}.orc", format="orc", codec="none", stripe_rows=5_000)
         contents.append((tmp_path / f"{at}.orc").read_bytes())
     assert len({len(content) for content in contents}) == 1, (
-        "the same length, so that only times and etags tell"
+        "the same length, so that only times and etags differ"
     )
     bucket.etags = kind != "http without"
     bucket.dated = True
@@ -101,25 +101,25 @@ def test_a_read_gives_one_content_or_an_error(bucket: Bucket, tmp_path: Path, ki
         bucket.answer = served = Faults(seed, bucket, contents, "t/a.orc")
         try:
             if kind == "s3":
-                found = cf.scan("s3://data/t", storage_options=quick(bucket)).to_table()
+                rows = cf.scan("s3://data/t", storage_options=quick(bucket)).to_table()
             else:
                 options = {"max_retries": "2", "retry_timeout": "1", "timeout": "1"}
                 url = f"http://127.0.0.1:{bucket.server_port}/data/t/a.orc"
-                found = cf.read_table(url, storage_options=options)
+                rows = cf.read_table(url, storage_options=options)
         except ERRORS as error:
             assert not isinstance(error, cf.CorruptFileError), f"{seed}: {error}"
             continue
         finally:
             faults += served.served
-        assert any(found.equals(content) for content in CONTENTS), f"seed {seed}: a mixture"
+        assert any(rows.equals(content) for content in CONTENTS), f"seed {seed}: a mixture"
         whole += 1
-    # How many reads end whole depends on how often a request is tried again, and on the machine: some do.
+    # The number of complete reads depends on retries and on the machine: there are some.
     assert whole > 5
     assert faults > ROUNDS // 2
 
 
 def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
-    """Of several that write to one folder, with faults; what was cut off, the next one finishes."""
+    """Several writers to one folder, with faults; the next write completes an interrupted one."""
     whole = 0
     for seed in range(ROUNDS // 4):
         dest = f"s3://data/w{seed}"
@@ -144,17 +144,17 @@ def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
         assert len(ended) <= 1, f"seed {seed}"
         if not ended:
             settle(bucket, dest)
-        found = sorted(rows_of(bucket, dest))
+        rows = sorted(rows_of(bucket, dest))
         expected = [sorted(table["n"].to_pylist()) for table in PARTED]
-        assert found in ([expected[ended[0]]] if ended else [[], *expected]), (
-            f"seed {seed}: a part, or a mixture"
+        assert rows in ([expected[ended[0]]] if ended else [[], *expected]), (
+            f"seed {seed}: a partial or mixed write"
         )
         whole += bool(ended)
     assert whole
 
 
 def settle(bucket: Bucket, dest: str) -> None:
-    """What a failed write has recorded is finished by the next one; else nothing is seen of it."""
+    """The next write completes a failed one that was recorded; any other failed write stays invisible."""
     key = dest.removeprefix("s3://data/") + "/_coldframe-written.json"
     if key in bucket.objects:
         with pytest.raises(FileExistsError):

@@ -1,4 +1,4 @@
-"""Every verb on real servers: what works on a local directory works there, and what fails says why."""
+"""Every function on real servers: it works as on a local directory, or the error gives the reason."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ TABLE = pa.table(
     {
         "n": range(ROWS),
         "s": [f"text {i % 1000}" for i in range(ROWS)],
-        "r": [NUMBERS.random() for _ in range(ROWS)],  # which no codec makes smaller
+        "r": [NUMBERS.random() for _ in range(ROWS)],  # incompressible
     }
 )
 SMALL = pa.table({"n": pa.array(range(10), pa.int64())})
 
 
 class Place:
-    """Somewhere to write to, and its options."""
+    """A destination and its options."""
 
     def __init__(self, url: str, options: dict[str, str], server: Any) -> None:
         self.url = url
@@ -75,7 +75,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def make(place: Place, name: str, table: pa.Table = SMALL, format: str = "orc") -> str:
-    """Writes a file below a place."""
+    """Writes a file to a destination."""
     url = f"{place.url}/{name}"
     if "://" not in url:
         Path(url).parent.mkdir(parents=True, exist_ok=True)
@@ -83,21 +83,21 @@ def make(place: Place, name: str, table: pa.Table = SMALL, format: str = "orc") 
     return url
 
 
-def test_what_is_written_is_read(place: Place) -> None:
+def test_written_files_are_read(place: Place) -> None:
     url = make(place, "a.orc", TABLE)
     assert cf.detect(url, storage_options=place.options) == "orc"
     file = cf.open(url, storage_options=place.options)
     assert same(file.read(), TABLE)
     assert same(file.read(["n"], filter="n < 5"), TABLE.select(["n"]).slice(0, 5))
-    # Replaced, and nothing of the writing is left beside it.
+    # Overwriting leaves no temporary file.
     make(place, "a.orc", SMALL)
     assert cf.open(url, storage_options=place.options).read().num_rows == 10
     store = open_store(place.url, place.options)
-    assert [one.path for some in store.list() for one in some] == ["a.orc"]
+    assert [entry.path for page in store.list() for entry in page] == ["a.orc"]
 
 
 def test_a_tree_is_scanned_by_its_names(place: Place) -> None:
-    """Hive escapes what a name may not have: `%2F` is in the name, and a slash in the value."""
+    """Hive escapes characters in names: `%2F` in the name is a slash in the value."""
     for region in ("asia%2Fpacific", "eu", "__HIVE_DEFAULT_PARTITION__"):
         make(place, f"t/region={region}/000000_0.orc")
     make(place, "t/_staging/x.orc")
@@ -126,7 +126,7 @@ def test_a_file_that_was_changed_since_it_was_planned(place: Place) -> None:
             read()
 
 
-def test_of_many_that_create_a_file_one_wins(place: Place) -> None:
+def test_one_of_many_creators_wins(place: Place) -> None:
     if place.url.startswith("memory"):
         pytest.skip("fsspec has no such promise")
     store = open_store(place.url, place.options)
@@ -161,10 +161,10 @@ def test_of_many_that_create_a_file_one_wins(place: Place) -> None:
     with pytest.raises(cf.NotFoundError):
         store.delete("lock") if not place.url.startswith("s3") else store.read("lock")
     store.delete("done", recursive=True)
-    assert [one.path for some in store.list(recursive=True) for one in some] == []
+    assert [entry.path for page in store.list(recursive=True) for entry in page] == []
 
 
-def test_a_large_file_goes_in_parts(place: Place) -> None:
+def test_large_file_is_uploaded_in_parts(place: Place) -> None:
     """40 MB: several parts of an upload, several blocks of HDFS."""
     store = open_store(place.url, place.options)
     data = os.urandom(1 << 20) * 40
@@ -177,7 +177,7 @@ def test_a_large_file_goes_in_parts(place: Place) -> None:
     dropped = store.create("dropped.bin", mode="new")
     dropped.write(data[: 20 << 20])
     dropped.abandon()
-    assert [one.path for some in store.list() for one in some] == ["large.bin"]
+    assert [entry.path for page in store.list() for entry in page] == ["large.bin"]
 
 
 def test_the_command_line(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +200,7 @@ def test_the_command_line(place: Place, capfd: pytest.CaptureFixture[str]) -> No
     assert pq.read_table(io.BytesIO(store.read("b.parquet"))).num_rows == 10
 
 
-def test_a_forked_process_has_connections_of_its_own(place: Place) -> None:
+def test_forked_process_opens_new_connections(place: Place) -> None:
     if not hasattr(os, "fork") or place.url.startswith("memory"):
         pytest.skip("no fork, or nothing to share")
     url = make(place, "a.orc", TABLE)
@@ -219,7 +219,7 @@ def test_a_forked_process_has_connections_of_its_own(place: Place) -> None:
 
 
 class TestS3:
-    """What an S3 refuses."""
+    """Errors of S3."""
 
     def test_names_of_options(self, s3: S3) -> None:
         open_store("s3://data/names", s3.options).put("x", b"1", mode="over")
@@ -253,7 +253,7 @@ class TestS3:
         with pytest.raises(ValueError, match="nobody"):
             open_store("s3://data/env", {"profile": "nobody"})
 
-    def test_credentials_that_are_wrong(self, s3: S3) -> None:
+    def test_wrong_credentials(self, s3: S3) -> None:
         wrong = {**s3.options, "secret_access_key": "not-the-secret"}
         for ask in (
             lambda: cf.open("s3://data/x.orc", storage_options=wrong),
@@ -264,34 +264,34 @@ class TestS3:
                 ask()
             assert "not-the-secret" not in str(caught.value)
 
-    def test_a_bucket_that_is_not_there(self, s3: S3) -> None:
+    def test_missing_bucket(self, s3: S3) -> None:
         with pytest.raises(cf.NotFoundError, match="s3://nobodys/x"):
             cf.open("s3://nobodys/x", storage_options=s3.options)
         with pytest.raises((cf.NotFoundError, OSError), match="s3://nobodys/x"):
             cf.write(SMALL, "s3://nobodys/x.orc", format="orc", storage_options=s3.options)
 
-    def test_options_that_are_misspelt(self, s3: S3) -> None:
+    def test_misspelt_options(self, s3: S3) -> None:
         with pytest.raises(ValueError, match="acess_key_id"):
             cf.open("s3://data/x", storage_options={**s3.options, "acess_key_id": "x"})
 
-    def test_secrets_are_not_told(self, s3: S3) -> None:
+    def test_secrets_are_not_shown(self, s3: S3) -> None:
         url = "s3://data/secret.orc"
         cf.write(SMALL, url, format="orc", storage_options=s3.options)
         file = cf.open(url, storage_options=s3.options)
-        told = [repr(file), repr(file.splits()), repr(cf.scan(url, storage_options=s3.options))]
-        told += [repr(file._arguments), repr(open_store(url, s3.options))]
-        assert all(s3.SECRET not in text for text in told)
+        texts = [repr(file), repr(file.splits()), repr(cf.scan(url, storage_options=s3.options))]
+        texts += [repr(file._arguments), repr(open_store(url, s3.options))]
+        assert all(s3.SECRET not in text for text in texts)
 
-    def test_marks_of_folders_are_no_files(self, s3: S3) -> None:
+    def test_folder_markers_are_no_files(self, s3: S3) -> None:
         store = open_store("s3://data/marked", s3.options)
         store.put("t/k=1/a.orc", b"x")
         store.put("t/k=1_$folder$", b"")
         store.put("empty", b"")
-        assert sorted(one.path for some in store.list(recursive=True) for one in some) == [
+        assert sorted(entry.path for page in store.list(recursive=True) for entry in page) == [
             "empty",
             "t/k=1/a.orc",
         ]
-        assert sorted(one.path for some in store.list("t") for one in some) == ["t/k=1"]
+        assert sorted(entry.path for page in store.list("t") for entry in page) == ["t/k=1"]
 
     def test_the_server_dies_in_the_middle(self, tmp_path: Path) -> None:
         server = S3(tmp_path)
@@ -306,7 +306,7 @@ class TestS3:
 
 
 class TestHdfs:
-    """What happens to an HDFS."""
+    """Settings and failures of HDFS."""
 
     def test_settings_of_the_environment(self, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HADOOP_CONF_DIR", hdfs.conf)
@@ -315,10 +315,10 @@ class TestHdfs:
         assert open_store(hdfs.url + "/settings").read("x") == b"1"
         assert store.url == "hdfs:///settings"
 
-    def test_who_may_not_read(self, hdfs: Hdfs) -> None:
+    def test_missing_permission(self, hdfs: Hdfs) -> None:
         store = open_store(hdfs.url + "/closed", hdfs.options)
         store.put("x.orc", b"1")
-        hdfs.tell("forbid /closed")
+        hdfs.send("forbid /closed")
         other = {**hdfs.options, "user": "stranger"}
         with pytest.raises(PermissionError, match=r"closed/x\.orc.*AccessControlException|denied"):
             cf.open(f"{hdfs.url}/closed/x.orc", storage_options=other)
@@ -328,34 +328,34 @@ class TestHdfs:
 
     @pytest.mark.parametrize("size", [1000, 1 << 20, (1 << 20) + 1000, 3 << 20])
     def test_a_file_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path, size: int) -> None:
-        """Its last block is not counted: it would be read as if that were not there."""
+        """Listings omit its last block: a read would silently lose it."""
         (tmp_path / "bytes").write_bytes(bytes(range(256)) * (size // 256 + 1))
-        hdfs.tell(f"write /open/{size} {tmp_path}/bytes {size}")
+        hdfs.send(f"write /open/{size} {tmp_path}/bytes {size}")
         store = open_store(f"{hdfs.url}/open", hdfs.options)
         with pytest.raises(cf.UnsupportedError, match=rf"{hdfs.url}/open/{size}.*is being written"):
             store.open(str(size))
         visible = open_store(
             f"{hdfs.url}/open", {**hdfs.options, "webhdfs": f"http://127.0.0.1:9,{hdfs.web}"}
         )
-        (listed,) = [one for some in visible.list() for one in some if one.path == str(size)]
+        (listed,) = [entry for page in visible.list() for entry in page if entry.path == str(size)]
         for known in (None, listed.identity):
             content = (tmp_path / "bytes").read_bytes()[:size]
             file = visible.open(str(size), known)
             assert file.identity[0] == size
             assert file.read(0, size) == content
             assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
-        # In another process, which knows what this one saw.
+        # Also in another process that got the listed identity.
         assert visible.open(str(size), file.identity).read(0, 10) == content[:10]
         with pytest.raises(OSError, match="was changed"):
             visible.open(str(size), (size + 1, *file.identity[1:]))
-        hdfs.tell("close")
+        hdfs.send("close")
         assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
         assert store.open(str(size)).read(0, size) == content
 
     def test_a_table_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path) -> None:
-        """What its writer has flushed is read where that is asked for; a migration takes none of it."""
+        """Flushed rows are read on request; a migration refuses the table."""
         cf.write(TABLE, tmp_path / "x.rc", format="rcfile")
-        hdfs.tell(f"write /growing/t/x.rc {tmp_path}/x.rc {(tmp_path / 'x.rc').stat().st_size}")
+        hdfs.send(f"write /growing/t/x.rc {tmp_path}/x.rc {(tmp_path / 'x.rc').stat().st_size}")
         url = f"{hdfs.url}/growing"
         with pytest.raises(cf.UnsupportedError, match="being written"):
             cf.scan(f"{url}/t", storage_options=hdfs.options).count()
@@ -363,33 +363,33 @@ class TestHdfs:
         assert cf.scan(f"{url}/t", storage_options=options).count() == TABLE.num_rows
         assert cf.open(f"{url}/t/x.rc", storage_options=options).count() == TABLE.num_rows
         stranger = {**options, "user": "stranger"}
-        hdfs.tell("forbid /growing")
+        hdfs.send("forbid /growing")
         with pytest.raises(PermissionError, match="growing"):
             cf.open(f"{url}/t/x.rc", storage_options=stranger)
         with pytest.raises(ValueError, match="webhdfs"):
             migrate(InProcess(), url, tmp_path / "to", source_storage_options=options)
-        hdfs.tell("close")
+        hdfs.send("close")
 
     def test_a_log_of_hbase_that_was_not_closed(self, hdfs: Hdfs) -> None:
-        """A listing has it without its last block: with no bytes at all, most often."""
+        """A listing omits its last block, so that it often looks empty."""
         root = Path(__file__).parents[1] / "data/hbase/files/orders"
-        (log,) = [one for one in root.glob("WALs/*/*") if one.is_file()]
+        (log,) = [entry for entry in root.glob("WALs/*/*") if entry.is_file()]
         store = open_store(f"{hdfs.url}/hbase", hdfs.options)
-        for path in (one for one in root.rglob("*") if one.is_file() and one != log):
+        for path in (entry for entry in root.rglob("*") if entry.is_file() and entry != log):
             store.put(str(path.relative_to(root)), path.read_bytes())
-        hdfs.tell(f"write /hbase/{log.relative_to(root)} {log} {log.stat().st_size}")
+        hdfs.send(f"write /hbase/{log.relative_to(root)} {log} {log.stat().st_size}")
         with pytest.raises(cf.UnsupportedError, match="being written"):
             cf.scan(f"{hdfs.url}/hbase", storage_options=hdfs.options).to_table()
         options = {**hdfs.options, "webhdfs": hdfs.web}
-        found = cf.scan(f"{hdfs.url}/hbase", storage_options=options).to_table()
-        assert found.num_rows > cf.scan(root, wal=False).count()
-        assert found.equals(cf.scan(root).to_table())
-        hdfs.tell("close")
+        rows = cf.scan(f"{hdfs.url}/hbase", storage_options=options).to_table()
+        assert rows.num_rows > cf.scan(root, wal=False).count()
+        assert rows.equals(cf.scan(root).to_table())
+        hdfs.send("close")
 
     def test_a_file_of_the_same_length_and_another_time(self, hdfs: Hdfs) -> None:
         store = open_store(f"{hdfs.url}/replaced", hdfs.options)
         store.put("x", b"a" * 300_000)
-        (listed,) = [one for some in store.list() for one in some]
+        (listed,) = [entry for page in store.list() for entry in page]
         assert store.open("x", listed.identity).identity == listed.identity
         time.sleep(0.01)
         store.put("x", b"b" * 300_000, mode="over")
@@ -402,7 +402,7 @@ class TestHdfs:
         assert cf.scan("hdfs:///patt*/*.orc").count() == TABLE.num_rows
         assert cf.scan(f"{hdfs.url}/patt*/*.orc", storage_options=hdfs.options).count() == TABLE.num_rows
 
-    def test_whoever_loses_a_race_deletes_nothing(self, hdfs: Hdfs) -> None:
+    def test_loser_of_a_race_deletes_nothing(self, hdfs: Hdfs) -> None:
         place: Any = {"dest": f"{hdfs.url}/race", "storage_options": hdfs.options}
         rows = pa.table({"n": range(4), "k": [1, 1, 2, 2]})
 
@@ -415,7 +415,7 @@ class TestHdfs:
             cf.write(late, **place, format="orc", partitioning=["k"])
         assert cf.scan(place["dest"], storage_options=hdfs.options).count() == 4
         above = open_store(f"{hdfs.url}/", hdfs.options)
-        assert not [one.path for some in above.list() for one in some if ".coldframe-" in one.path]
+        assert not [entry.path for page in above.list() for entry in page if ".coldframe-" in entry.path]
 
     def test_a_datanode_that_stops_in_the_middle(self, hdfs: Hdfs) -> None:
         place = Place(f"{hdfs.url}/stopping", hdfs.options, hdfs)
@@ -423,36 +423,36 @@ class TestHdfs:
         file = cf.open(url, storage_options=hdfs.options)
         reader = file.to_batches(batch_size=1000)
         first = reader.read_next_batch()
-        hdfs.tell("stop")
+        hdfs.send("stop")
         try:
             assert first.num_rows + reader.read_all().num_rows == ROWS
             assert same(file.read(), TABLE)
-            hdfs.tell("stop")
+            hdfs.send("stop")
             with pytest.raises(OSError, match=r"a\.orc"):
                 cf.open(url, storage_options={**hdfs.options, "timeout": "10"}).read()
         finally:
-            hdfs.tell("start")
-            hdfs.tell("start")
+            hdfs.send("start")
+            hdfs.send("start")
         assert same(file.read(), TABLE)
 
     @pytest.mark.parametrize("megabytes", [0.1, 3.5])
-    def test_writing_beside_a_datanode_that_is_freshly_dead(self, hdfs: Hdfs, megabytes: float) -> None:
-        """The NameNode names it for new blocks until it has missed it for minutes; a block is 1 MiB here."""
+    def test_write_after_a_datanode_dies(self, hdfs: Hdfs, megabytes: float) -> None:
+        """The NameNode offers the dead node for new blocks for some minutes; a block is 1 MiB here."""
         store = open_store(f"{hdfs.url}/beside-{megabytes}", hdfs.options)
         content = random.Random(21).randbytes(int(megabytes * (1 << 20)))
         begun = store.create("begun")
         begun.write(content)
-        hdfs.tell("stop")
+        hdfs.send("stop")
         try:
             begun.write(content)
             begun.finish()
             store.put("x", content)
             assert [store.read(name) for name in ("begun", "x")] == [2 * content, content]
         finally:
-            hdfs.tell("start")
-        assert sorted(one.path for some in store.list() for one in some) == ["begun", "x"]
+            hdfs.send("start")
+        assert sorted(entry.path for page in store.list() for entry in page) == ["begun", "x"]
 
-    def test_nobody_there(self) -> None:
+    def test_no_server(self) -> None:
         started = time.monotonic()
         with pytest.raises(OSError, match=r"hdfs://127\.0\.0\.1:9/x"):
             cf.open("hdfs://127.0.0.1:9/x", storage_options={"timeout": "10"})
@@ -465,7 +465,7 @@ class TestHdfs:
             url = make(place, "a.orc", TABLE)
             assert url.startswith("hdfs://cold/")
             file = cf.open(url, storage_options=cluster.options)
-            cluster.tell("failover")
+            cluster.send("failover")
             assert same(file.read(), TABLE)
             assert cf.scan(f"{cluster.url}/ha", storage_options=cluster.options).count() == ROWS
         finally:
@@ -473,7 +473,7 @@ class TestHdfs:
 
 
 class Silent(http.server.BaseHTTPRequestHandler):
-    """Takes requests and says nothing."""
+    """Accepts requests and never answers."""
 
     def do_GET(self) -> None:
         time.sleep(30)
@@ -481,10 +481,10 @@ class Silent(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
-def test_a_server_that_says_nothing_is_given_up() -> None:
+def test_silent_server_times_out() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""The stub of the compiled part says what is there."""
+"""The stub of the compiled module matches it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from coldframe import _coldframe
 
 STUB = Path(coldframe.__file__).with_name("_coldframe.pyi")
 
-# Protocols exist for the type checker only.
+# Protocols exist only for the type checker.
 TYPING_ONLY = {"ArrowStreamExportable", "ArrowArrayExportable", "ArrowSchemaExportable"}
 
 
 def declared() -> dict[str, set[str] | None]:
-    """Names of the stub: of a class with those of its members."""
+    """The names of the stub; a class with the names of its members."""
     names: dict[str, set[str] | None] = {}
     for node in ast.parse(STUB.read_text()).body:
         if isinstance(node, ast.ClassDef):
@@ -49,7 +49,7 @@ def test_members(name: str) -> None:
     assert members is not None
     kind = getattr(_coldframe, name)
     if issubclass(kind, Exception):
-        return  # their attributes are set on each error: see the tests of those
+        return  # attributes are set on each error: see the tests of errors
     assert {member for member in members if not hasattr(kind, member)} == set()
     ours = {
         member for member, value in vars(kind).items() if not member.startswith("__") and value is not None
@@ -64,7 +64,7 @@ def test_members(name: str) -> None:
 def test_stubtest(tmp_path: Path) -> None:
     allowed = tmp_path / "allowed"
     allowed.write_text("".join(f"coldframe\\._coldframe\\.{name}.*\n" for name in sorted(TYPING_ONLY)))
-    # The stub alone: with the package and all that it imports, PySpark too, it takes ten times as long.
+    # Only the stub: the package with its imports, such as PySpark, takes ten times as long.
     config = tmp_path / "mypy.ini"
     config.write_text("[mypy]\nfollow_imports = skip\n")
     done = subprocess.run(
@@ -87,13 +87,13 @@ def test_stubtest(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_types_of_keywords_are_those_of_the_code() -> None:
+def test_keyword_types_match_the_code() -> None:
     script = Path(__file__).resolve().parents[2] / "packaging" / "keywords.py"
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_package_exports_what_it_says() -> None:
+def test_package_exports_every_name_of_all() -> None:
     for name in coldframe.__all__:
         assert getattr(coldframe, name) is not None
     errors = ["CorruptFileError", "UnsupportedError", "SchemaError", "KeyUnavailableError", "NotFoundError"]

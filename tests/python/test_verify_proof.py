@@ -1,4 +1,4 @@
-"""What a report of `verify` rests on: no format claims checksums that its files do not have."""
+"""The evidence in reports of `verify`: no format claims checksums that its files lack."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMBERS = pa.table({"value": pa.array([1, 2], pa.int64())})
         ("cfile", NUMBERS, "all"),
     ],
 )
-def test_a_report_says_what_was_compared(tmp_path: Path, format: str, rows: pa.Table, checksums: str) -> None:
+def test_report_names_what_was_compared(tmp_path: Path, format: str, rows: pa.Table, checksums: str) -> None:
     path = tmp_path / "file"
     cf.write(rows, path, format=format)
     report = cf.open(path).verify()

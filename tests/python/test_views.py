@@ -1,4 +1,4 @@
-"""`strings="view"` changes how strings lie in memory, and no value, whatever the file, filter or consumer."""
+"""`strings="view"` changes the memory layout of strings, but no value, for any file, filter and consumer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-import filters_of
+import generated_filters
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -16,12 +16,12 @@ from truth import DATA, Case, cases
 import coldframe as cf
 from coldframe import _coldframe
 
-FIXTURES = [one for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for one in cases(manifest)]
+FIXTURES = [case for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for case in cases(manifest)]
 FILTERS = 6
-# Of larger files the values are compared as Python objects too slowly.
+# Comparing larger files as Python objects is too slow.
 MAX_ROWS = 5000
 
-WORDS = [
+VALUES = [
     "",
     "short",
     "twelve bytes",
@@ -33,7 +33,7 @@ WORDS = [
 
 
 def values(table: pa.Table) -> str:
-    """The rows as text, in which NaN equals itself."""
+    """The rows as text, so that NaN equals itself."""
     return repr([column.to_pylist() for column in table.columns])
 
 
@@ -47,33 +47,33 @@ def assert_same(got: pa.Table, plain: pa.Table, what: str) -> None:
     assert values(got) == values(plain), what
 
 
-@pytest.mark.parametrize("one", FIXTURES, ids=lambda one: one.name)
-def test_fixture(one: Case, tmp_path: Path) -> None:
-    for source in one.sources(tmp_path):
+@pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
+def test_fixture(case: Case, tmp_path: Path) -> None:
+    for source in case.sources(tmp_path):
         try:
-            plain = cf.open(source, **one.options)
+            plain = cf.open(source, **case.options)
             full = plain.read()
         except cf.ColdframeError:
-            continue  # what cannot be read whole is another test's
+            continue  # other tests cover files that cannot be read completely
         if not 0 < full.num_rows <= MAX_ROWS:
             continue
-        views = cf.open(source, **one.options, strings="view")
+        views = cf.open(source, **case.options, strings="view")
         got = views.read()
         assert got.schema.equals(views.schema, check_metadata=True)
         assert_same(got, full, "whole")
-        for test in filters_of.tests(full, random.Random(1), FILTERS):
+        for test in generated_filters.tests(full, random.Random(1), FILTERS):
             want = plain.read(filter=test.filter)
             assert_same(views.read(filter=test.filter), want, f"{test}")
 
 
 @pytest.fixture
-def words() -> pa.Table:
-    """Direct strings and few distinct ones, binary, and strings inside others."""
+def strings() -> pa.Table:
+    """Direct and dictionary strings, binary, and nested strings."""
     rows = 3000
     column = pa.array(
-        [None if word is None else f"{word} {i}" for i in range(rows) for word in [WORDS[i % 7]]]
+        [None if word is None else f"{word} {i}" for i in range(rows) for word in [VALUES[i % 7]]]
     )
-    few = pa.array([WORDS[i * i % 7] for i in range(rows)])
+    few = pa.array([VALUES[i * i % 7] for i in range(rows)])
     return pa.table(
         {
             "id": pa.array(range(rows)),
@@ -87,19 +87,19 @@ def words() -> pa.Table:
 
 
 @pytest.fixture(params=["none", "zstd"])
-def path(request: pytest.FixtureRequest, words: pa.Table, tmp_path: Path) -> str:
+def path(request: pytest.FixtureRequest, strings: pa.Table, tmp_path: Path) -> str:
     target = str(tmp_path / "words.orc")
-    cf.write(words, target, codec=request.param, stripe_rows=1000, row_index_stride=1000)
+    cf.write(strings, target, codec=request.param, stripe_rows=1000, row_index_stride=1000)
     return target
 
 
-def test_views_are_of_the_types_that_they_say(path: str, words: pa.Table) -> None:
+def test_view_types(path: str, strings: pa.Table) -> None:
     schema = cf.open(path, strings="view").schema
     assert schema.field("text").type == schema.field("few").type == pa.string_view()
     assert schema.field("bytes").type == pa.binary_view()
     assert schema.field("tags").type.value_type == schema.field("in").type.field(0).type == pa.string_view()
     assert schema.field("id").type == pa.int64()
-    assert_same(cf.read_table(path, strings="view"), words, "whole")
+    assert_same(cf.read_table(path, strings="view"), strings, "whole")
     with pytest.raises(ValueError, match="option `strings`"):
         cf.open(path, strings="large")
 
@@ -125,18 +125,18 @@ def test_filters(path: str, filter: Any) -> None:
     assert_same(located.to_table(filter=filter).drop_columns("row"), want, "with numbers of rows")
 
 
-def test_few_rows_keep_no_blocks(path: str) -> None:
+def test_few_rows_pin_no_blocks(path: str) -> None:
     (batch,) = cf.open(path, strings="view").to_batches(["id", "text", "bytes"], filter="id = 18")
     assert batch.num_rows == 1
-    # A bit for null, a view and the value's bytes; not those of the 3000 others.
+    # A null bit, a view and the bytes of the value, not those of the 3000 others.
     assert batch.get_total_buffer_size() < 1000
 
 
-def test_many_files_are_one_table(path: str, words: pa.Table, tmp_path: Path) -> None:
-    for part, rows in [("a", words.slice(0, 100)), ("b", words.slice(100, 100))]:
+def test_many_files_are_one_table(path: str, strings: pa.Table, tmp_path: Path) -> None:
+    for part, rows in [("a", strings.slice(0, 100)), ("b", strings.slice(100, 100))]:
         (tmp_path / f"t/p={part}").mkdir(parents=True)
         cf.write(rows, str(tmp_path / f"t/p={part}/x.orc"))
-    binary = words.set_column(1, "text", words["text"].cast(pa.binary())).slice(200, 100)
+    binary = strings.set_column(1, "text", strings["text"].cast(pa.binary())).slice(200, 100)
     (tmp_path / "t/p=c").mkdir()
     cf.write(binary, str(tmp_path / "t/p=c/x.orc"))
     folder = str(tmp_path / "t")
@@ -154,30 +154,30 @@ def test_many_files_are_one_table(path: str, words: pa.Table, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("open_it", [cf.open, cf.scan], ids=["file", "dataset"])
-def test_consumers_ask_for_views(path: str, words: pa.Table, open_it: Any) -> None:
+def test_consumers_ask_for_views(path: str, strings: pa.Table, open_it: Any) -> None:
     views = cf.open(path, strings="view").schema
     for given in ["plain", "view"]:
         rows = open_it(path, strings=given)
         assert pa.RecordBatchReader.from_stream(rows).schema.equals(rows.schema)
         asked = pa.RecordBatchReader.from_stream(rows, schema=views)
         assert asked.schema.equals(views)
-        assert_same(asked.read_all(), words, "asked for views")
-        asked = pa.RecordBatchReader.from_stream(rows, schema=words.schema)
-        assert asked.schema.equals(words.schema)
-        assert asked.read_all().equals(words)
+        assert_same(asked.read_all(), strings, "asked for views")
+        asked = pa.RecordBatchReader.from_stream(rows, schema=strings.schema)
+        assert asked.schema.equals(strings.schema)
+        assert asked.read_all().equals(strings)
 
 
 @pytest.mark.parametrize("ending", ["orc", "red"])
-def test_views_are_written(path: str, words: pa.Table, ending: str, tmp_path: Path) -> None:
+def test_views_are_written(path: str, strings: pa.Table, ending: str, tmp_path: Path) -> None:
     names = ["id", "text", "few", "bytes"]
     again = str(tmp_path / f"again.{ending}")
     cf.write(cf.open(path, strings="view").read(names), again)
-    assert_same(cf.read_table(again, strings="view"), words.select(names), "written")
+    assert_same(cf.read_table(again, strings="view"), strings.select(names), "written")
 
 
-def test_tolerant_reads(words: pa.Table, tmp_path: Path) -> None:
+def test_tolerant_reads(strings: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "words.orc"
-    cf.write(words, str(path), codec="zstd", stripe_rows=1000, row_index_stride=1000)
+    cf.write(strings, str(path), codec="zstd", stripe_rows=1000, row_index_stride=1000)
     stripe = next(node for node in cf.open(str(path)).inspect()["children"] if node["name"] == "stripe 1")
     damaged = bytearray(path.read_bytes())
     middle = stripe["offset"] + stripe["length"] // 2
@@ -191,9 +191,9 @@ def test_tolerant_reads(words: pa.Table, tmp_path: Path) -> None:
     assert views.verify() == plain.verify()
 
 
-def test_polars(path: str, words: pa.Table) -> None:
+def test_polars(path: str, strings: pa.Table) -> None:
     polars = pytest.importorskip("polars")
-    want = polars.DataFrame(words)
+    want = polars.DataFrame(strings)
     assert polars.DataFrame(cf.open(path, strings="view")).equals(want)
     lazy = cf.open(path, strings="view").to_polars()
     assert (
@@ -201,12 +201,12 @@ def test_polars(path: str, words: pa.Table) -> None:
     )
 
 
-def test_duckdb(path: str, words: pa.Table) -> None:
+def test_duckdb(path: str, strings: pa.Table) -> None:
     duckdb = pytest.importorskip("duckdb")
     file = cf.open(path, strings="view")
     views = duckdb.connect()
     query = "select few, count(*), max(text) from {} where few <> 'short' group by 1 order by 1"
-    want = views.from_arrow(words).query("plain", query.format("plain")).fetchall()
+    want = views.from_arrow(strings).query("plain", query.format("plain")).fetchall()
     for source in [file, file.to_dataset()]:
         views.register("source", source)
         assert views.sql(query.format("source")).fetchall() == want

@@ -1,4 +1,4 @@
-"""What is written is read again, equal."""
+"""Written tables read back equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-# What text cells keep: delimiters and escapes are another matter, which the format's own tests treat.
+# Values that text cells keep; the format's tests cover delimiters and escapes.
 TEXT = st.text(
     st.characters(min_codepoint=32, exclude_characters="\\", exclude_categories=["Cs"]), max_size=20
 )
@@ -91,7 +91,7 @@ def test_text_round_trip(data: tuple[str, pa.Table], options: dict[str, Any], tm
     round_trip(*data, tmp_path, "text", **options)
 
 
-def test_what_can_be_written(tmp_path: Path) -> None:
+def test_writable_input(tmp_path: Path) -> None:
     rows = pa.table({"x": pa.array([1, 2, 3], pa.int64())})
     path = tmp_path / "x.rc"
 

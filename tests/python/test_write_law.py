@@ -1,7 +1,7 @@
-"""The law of the writers: what they write reads back equal, or they refuse it with a word of ours.
+"""The law of the writers: a written table reads back equal, or the writer refuses it with our error.
 
-Every type and shape of Arrow's that a user has, with every writer. Nothing raises CorruptFileError, since
-there is no corrupt file, and nothing lets an error of pyarrow's out.
+It covers every Arrow type and shape that users have, with every writer. Nothing raises CorruptFileError,
+since no file is corrupt, and no error of pyarrow gets out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _unions() -> Iterator[tuple[str, Any]]:
 
 
 def columns() -> Iterator[tuple[str, Any]]:
-    """Four rows of each type, mostly with a null."""
+    """Four rows of each type, most with a null."""
     texts = ["", None, "Grüße 🦀", "a longer text, with a comma"]
     raw = [b"", None, b"\x00\xff", b"bytes that are more than twelve"]
     lists = [[1, 2], None, [], [3, None]]
@@ -59,7 +59,7 @@ def columns() -> Iterator[tuple[str, Any]]:
     yield "decimal128(10, -2)", pa.array([D("100"), None, D("-500"), D("1200")], pa.decimal128(10, -2))
     for type in (pa.string(), pa.large_string(), pa.string_view()):
         yield str(type), pa.array(texts, type)
-    # What text formats take for something else.
+    # Values with a special meaning in text formats.
     yield "awkward text", pa.array(["\\N", None, "", "\x01\x02\x03\n"])
     for n, value in enumerate(([None], [""], ["a\x02b"], [[]])):
         yield f"awkward list {n}", pa.array([value, None, [], value])
@@ -139,7 +139,7 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Writer:
-    """A format with what it takes to write a table and to read it back."""
+    """A format, with the options to write a table and to read it back."""
 
     format: str
     write: dict[str, Any]
@@ -167,7 +167,7 @@ def _hive(serde: str) -> Callable[[pa.Schema], dict[str, Any]]:
 
 
 def _kudu(schema: pa.Schema) -> dict[str, Any]:
-    """A CFile knows no scale of decimals: Kudu keeps it elsewhere."""
+    """A CFile has no decimal scale: Kudu stores it elsewhere."""
     type = plain_type(schema.field(0).type)
     return {"value_type": str(type)} if pa.types.is_decimal(type) else {}
 
@@ -200,7 +200,7 @@ def plain_type(type: Any) -> Any:
 
 
 def values(column: Any) -> list[Any]:
-    """What a column means, whatever its layout."""
+    """The values of a column, independent of its layout."""
     if isinstance(column.type, pa.BaseExtensionType):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         return [value for chunk in chunks for value in values(chunk.storage)]
@@ -217,7 +217,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return "NaN" if value != value else value
     if isinstance(value, dict) and list(value) == ["key", "value"]:
-        return [_plain(item) for item in value.values()]  # an entry of a map, where a format has no maps
+        return [_plain(item) for item in value.values()]  # a map entry, in formats without maps
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -228,7 +228,7 @@ def _plain(value: Any) -> Any:
 
 
 def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
-    """The word with which the writer refuses; None where what it wrote reads back equal."""
+    """The message of the writer's refusal; None if the file reads back equal."""
     table = writer.table(name, column)
     try:
         with warnings.catch_warnings():
@@ -242,14 +242,14 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
     try:
         got = file.read()
     except cf.SchemaError as word:
-        assert "timestamp_unit" in str(word)  # beyond 2262: the reader says how
+        assert "timestamp_unit" in str(word)  # beyond 2262: the message names the option
         file = cf.open(path, format=writer.format, **writer.read(table.schema), timestamp_unit="us")
         got = file.read()
     got.validate(full=True)
     assert got.num_rows == table.num_rows
     at = -1 if writer.value is None else got.schema.get_field_index(writer.value)
     expected = values(column)
-    if writer.format == "hfile":  # cells are bytes, and nothing is no bytes
+    if writer.format == "hfile":  # cells are bytes, and null is no bytes
         expected = [v.encode() if isinstance(v, str) else v or b"" for v in expected]
     assert values(got.column(at)) == expected
     assert file.count() == table.num_rows
@@ -260,15 +260,15 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
 @pytest.mark.parametrize("name", [name for name, _ in columns()])
 def test_every_type_in_every_shape(how: str, name: str, tmp_path: Path) -> None:
     column = dict(columns())[name]
-    words = {}
+    refusals = {}
     for shape, make in SHAPES.items():
         try:
             made = make(column)
         except pa.ArrowNotImplementedError:
             continue  # pyarrow cannot make it
-        words[shape] = law(WRITERS[how], "x", made, tmp_path / f"{shape}.file")
-    for word in filter(None, words.values()):
-        assert "x" in word or "value" in word, "the word names the column"
+        refusals[shape] = law(WRITERS[how], "x", made, tmp_path / f"{shape}.file")
+    for refusal in filter(None, refusals.values()):
+        assert "x" in refusal or "value" in refusal, "the message names the column"
 
 
 NAMES = ["a.b", "ü", "Ü-🦀", "select", "with space", 'quo"te', "tick`", "new\nline", "_", "a,b", "a:b", ""]
@@ -286,7 +286,7 @@ def test_names(how: str, name: str, tmp_path: Path) -> None:
 def test_duplicate_names(format: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     table = pa.table([pa.array([1, 2]), pa.array(["a", "b"])], names=["x", "x"])
-    if format == "rcfile":  # a file without names: they come with the schema on opening
+    if format == "rcfile":  # the file has no names: they come from the schema on opening
         cf.write(table, path, format=format, serde="binary")
         got = cf.open(path, schema="a bigint, b string", serde="binary").read()
         assert got.columns == table.columns
@@ -324,7 +324,7 @@ def test_batches_without_rows(how: str, tmp_path: Path) -> None:
     assert values(got.column(writer.value or "x")) == [b"1", b"2"]
 
 
-# ---- input that no file can hold
+# ---- input that no file can store
 
 
 def _deep(levels: int) -> Any:
@@ -351,7 +351,7 @@ UNSUITABLE = {
 
 @pytest.mark.parametrize("how", [how for how in WRITERS if how != "hfile"])
 @pytest.mark.parametrize("name", UNSUITABLE)
-def test_unsuitable_input_is_no_corrupt_file(how: str, name: str, tmp_path: Path) -> None:
+def test_unsuitable_input_is_not_reported_as_corruption(how: str, name: str, tmp_path: Path) -> None:
     schema, arrays = UNSUITABLE[name]
     table = pa.Table.from_arrays(arrays, schema=schema)
     writer = WRITERS[how]
@@ -360,7 +360,7 @@ def test_unsuitable_input_is_no_corrupt_file(how: str, name: str, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_source_raises_comes_out_as_it_is(tmp_path: Path) -> None:
+def test_error_of_the_source_propagates(tmp_path: Path) -> None:
     schema = pa.schema([("x", pa.int64())])
 
     def batches() -> Iterator[Any]:
@@ -377,7 +377,7 @@ def test_what_the_source_raises_comes_out_as_it_is(tmp_path: Path) -> None:
         cf.write(cf.open(bytes(bad)), tmp_path / "copy", format="orc")
 
 
-def test_an_extension_type_is_written_with_a_word(tmp_path: Path) -> None:
+def test_extension_type_is_written_with_a_warning(tmp_path: Path) -> None:
     column = dict(columns())["uuid"]
     with pytest.warns(
         cf.ExtensionTypeWarning, match=r"'u' is written as fixed_size_binary\[16\].*arrow\.uuid"

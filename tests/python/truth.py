@@ -1,4 +1,4 @@
-"""What a file should give, from the manifests beside the test data, and the comparison with what it gives."""
+"""The expected rows of files, from the manifests beside the test data, and the comparison with them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Case:
     def options(self) -> dict[str, Any]:
         if "as_of_ms" not in self.entry:
             return dict(self.entry.get("open", {}))
-        # A table of HBase at the time when it was asked.
+        # An HBase table as of the time of its expected rows.
         asked = {
             "table": self.entry["table"],
             "as_of": self.entry["as_of_ms"],
@@ -56,11 +56,11 @@ class Case:
         return pq.read_table(self.folder / self.entry["truth"]).drop_columns(self.entry.get("ignore", []))
 
     def truth_of_base(self) -> pa.Table:
-        """For a damaged file: what the undamaged one held."""
+        """For a damaged file: the rows of the undamaged one."""
         return pq.read_table(self.folder / self.entry["base_truth"])
 
     def sources(self, scratch: Path) -> Iterator[Any]:
-        """What to open, one after the other."""
+        """The sources to open, in order."""
         files = self.entry["file"]
         for name in files if isinstance(files, list) else [files]:
             path = self.folder / name
@@ -81,11 +81,11 @@ def cases(manifest: Path) -> list[Case]:
 
 def case(name: str) -> Case:
     """The entry of one of the RCFile fixtures."""
-    return next(one for one in cases(RCFILES / "MANIFEST.json") if one.entry["file"] == name)
+    return next(entry for entry in cases(RCFILES / "MANIFEST.json") if entry.entry["file"] == name)
 
 
 def corpus() -> list[Path]:
-    """Manifests of a larger corpus beside the checkout, where there is one."""
+    """The manifests of a larger corpus beside the checkout, if it exists."""
     given = os.environ.get("COLDFRAME_CORPUS")
     if given:
         return sorted(Path(given).rglob("MANIFEST.json"))
@@ -95,9 +95,9 @@ def corpus() -> list[Path]:
 def difference(
     got: pa.Table, want: pa.Table, *, by_position: bool = False, unordered: bool = False
 ) -> str | None:
-    """The first thing that differs; None where the tables hold equal values.
+    """The first difference; None if the tables have equal values.
 
-    Dictionaries count as their values, large and small strings as the same, blanks that pad a char as absent.
+    Ignores dictionary encoding, the difference between large and small strings, and the padding of chars.
     """
     if got.num_rows != want.num_rows:
         return f"{got.num_rows} rows, expected {want.num_rows}"
@@ -108,21 +108,21 @@ def difference(
         if not by_position and name not in got.column_names:
             return f"no column {name!r} among {got.column_names[:8]}"
         expected = want.column(at) if by_position else want.column(name)
-        found = got.column(at) if by_position else got.column(name)
-        pairs.append((name, plain_values(found, expected.type), plain_values(expected, expected.type)))
+        actual = got.column(at) if by_position else got.column(name)
+        pairs.append((name, plain_values(actual, expected.type), plain_values(expected, expected.type)))
     if unordered:
-        found_rows = sorted(map(repr, zip(*(found for _, found, _ in pairs), strict=True)))
+        actual_rows = sorted(map(repr, zip(*(actual for _, actual, _ in pairs), strict=True)))
         expected_rows = sorted(map(repr, zip(*(expected for _, _, expected in pairs), strict=True)))
-        pairs = [("rows", found_rows, expected_rows)]
-    for name, found, expected in pairs:
-        for row, (a, b) in enumerate(zip(found, expected, strict=True)):
+        pairs = [("rows", actual_rows, expected_rows)]
+    for name, actual, expected in pairs:
+        for row, (a, b) in enumerate(zip(actual, expected, strict=True)):
             if a != b and trimmed(a) != trimmed(b):
                 return f"column {name!r} row {row}: {a!r:.100} expected {b!r:.100}"
     return None
 
 
 def plain_values(column: pa.ChunkedArray, expected: pa.DataType) -> list[Any]:
-    """Values that compare with `==`; instants as numbers in the expected unit."""
+    """Values comparable with `==`; instants as numbers in the expected unit."""
     type = column.type
     if pa.types.is_dictionary(type):
         column = column.cast(type.value_type)
@@ -171,7 +171,7 @@ def _is_binary(type: pa.DataType) -> bool:
 
 
 def same(got: pa.Table, want: pa.Table) -> bool:
-    """Equal, NaN being equal to itself."""
+    """Whether the tables are equal, where NaN equals itself."""
     return bool(_without_nan(got).equals(_without_nan(want)))
 
 

@@ -1,4 +1,4 @@
-"""What each engine reads of a target: rows by tables, as plain values."""
+"""Reads a target with each engine: rows by table, as plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOME = "_coldframe"
 
 @dataclass(frozen=True)
 class Seen:
-    """A row as an engine gives it."""
+    """A row as an engine reads it."""
 
     id: int
     tag: str
@@ -34,7 +34,7 @@ class Read:
 
     tables: dict[str, list[Seen]] = field(default_factory=dict)
     odd: dict[str, str] = field(default_factory=dict)
-    """Plain directories that Spark or Hive would not read whole, or read otherwise: why."""
+    """Plain directories that Spark or Hive would not read completely or correctly, with the reason."""
     broken: dict[str, str] = field(default_factory=dict)
     """Tables that their engine cannot open."""
 
@@ -44,27 +44,27 @@ class Read:
 
 
 def read(root: Path, to: str) -> Read:
-    """Reads every table there is."""
-    found = Read()
+    """Reads every table."""
+    result = Read()
     if not root.is_dir():
-        return found
+        return result
     if to == "delta":
         for path in sorted(log.parent for log in root.rglob("_delta_log") if log.is_dir()):
-            _try(found, str(path.relative_to(root)), lambda path=path: _delta(path))
+            _read_table(result, str(path.relative_to(root)), lambda path=path: _delta(path))
     elif to == "iceberg":
         for path, table in iceberg_tables(root).items():
-            _try(found, path, lambda table=table: _rows(table.scan().to_arrow(), ()))
+            _read_table(result, path, lambda table=table: _rows(table.scan().to_arrow(), ()))
     else:
-        _plain(root, to, found)
-    return found
+        _plain(root, to, result)
+    return result
 
 
-def _try(found: Read, path: str, read: Any) -> None:
+def _read_table(result: Read, path: str, read: Any) -> None:
     try:
-        found.tables[path] = read()
+        result.tables[path] = read()
     except Exception as error:
-        found.tables[path] = []
-        found.broken[path] = f"{type(error).__name__}: {error}"
+        result.tables[path] = []
+        result.broken[path] = f"{type(error).__name__}: {error}"
 
 
 def delta_table(path: Path) -> Any:
@@ -79,7 +79,7 @@ def _delta(path: Path) -> list[Seen]:
 
 
 def iceberg_tables(root: Path) -> dict[str, Any]:
-    """The tables of the catalog, by the directories that they were made of."""
+    """The tables of the catalog, by their source directories."""
     from coldframe.pipeline.sink.iceberg import open_catalog
 
     if not (root / HOME / "iceberg.db").exists():
@@ -100,9 +100,9 @@ def visible(root: Path, to: str) -> list[Path]:
     ]
 
 
-def _plain(root: Path, to: str, found: Read) -> None:
-    """By the rules of Hive and Spark: the directories below the first `key=value` are the partition, and one
-    file's columns and partition columns are those of all.
+def _plain(root: Path, to: str, result: Read) -> None:
+    """Reads plain directories by the rules of Hive and Spark: the partition begins at the first `key=value`
+    directory, and all files have the same columns and partition columns.
     """
     shapes: dict[str, set[str]] = defaultdict(set)
     tables: dict[str, list[Seen]] = defaultdict(list)
@@ -115,22 +115,22 @@ def _plain(root: Path, to: str, found: Read) -> None:
             rows = pq.ParquetFile(path).read() if to == "parquet" else pyarrow.orc.ORCFile(str(path)).read()
         except Exception as error:
             tables[table] += []
-            found.broken[table] = f"{type(error).__name__}: {error}"
+            result.broken[table] = f"{type(error).__name__}: {error}"
             continue
         tables[table] += _rows(rows, keys)
         columns = ", ".join(f"{column.name} {column.type}" for column in rows.schema)
         shapes[table].add(f"({columns}) by ({', '.join(key for key, _ in keys)})")
         if len(keys) < len(below):
-            found.odd[table] = f"{path}: a directory below a partition that is none"
+            result.odd[table] = f"{path}: a directory below a partition without `key=value`"
     for table, several in shapes.items():
         if len(several) > 1:
-            found.odd[table] = f"files of different shapes: {sorted(several)}"
+            result.odd[table] = f"files of different shapes: {sorted(several)}"
     for table in shapes:
         if any(other != table and other.startswith(f"{table}/") for other in shapes) and any(
             not shape.endswith("by ()") for shape in shapes[table]
         ):
-            found.odd[table] = "another table lies below one with partitions"
-    found.tables = dict(tables)
+            result.odd[table] = "another table lies below one with partitions"
+    result.tables = dict(tables)
 
 
 def _rows(table: pa.Table, keys: Keys, partitions: Iterable[str] = ()) -> list[Seen]:
@@ -139,10 +139,10 @@ def _rows(table: pa.Table, keys: Keys, partitions: Iterable[str] = ()) -> list[S
         names = {"id": "_c0", "tag": "_c1", "v": "_c2", **({"w": "_c3"} if "_c3" in names else {})}
     own = {"id", "tag", "v", "w"}
     inside = [name for name in names if name not in own and not name.startswith("_c")]
-    found = []
+    rows = []
     for row in table.to_pylist():
         where = keys or tuple((key, _text(row[names[key]])) for key in inside if row[names[key]] is not None)
-        found.append(
+        rows.append(
             Seen(
                 int(_plain_value(row[names["id"]]) or 0),
                 str(_plain_value(row[names["tag"]])),
@@ -151,7 +151,7 @@ def _rows(table: pa.Table, keys: Keys, partitions: Iterable[str] = ()) -> list[S
                 tuple(sorted((key.lower(), value) for key, value in where)),
             )
         )
-    return found
+    return rows
 
 
 def _plain_value(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Something happens in the middle of a run: a kill, or a change by others, at its n-th operation."""
+"""Interrupts a run at its n-th operation: by a kill, or by a change that others make."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ OPERATIONS = frozenset(
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """Simulates a kill."""
 
 
 class Clock:
-    """Counts the operations of a driver and its tasks. At the given one `strike` is called."""
+    """Counts the operations of a driver and its tasks. Calls `strike` at the given operation."""
 
     def __init__(self, at: int, strike: Callable[[], None]) -> None:
         self.left, self._strike, self.dead = at, strike, False
 
     def tick(self) -> None:
         if self.dead:
-            # Whoever cleans up after a kill is dead, too.
+            # A killed process does not clean up.
             raise Killed
         self.left -= 1
         if self.left == 0:
@@ -63,7 +63,7 @@ class Clock:
 
 
 def ticking(destination: Any, clock: Clock) -> Any:
-    """The same destination; its operations are counted."""
+    """The destination, with its operations counted."""
     for name in OPERATIONS:
         setattr(destination, name, clock.around(getattr(destination, name)))
     return destination
@@ -71,7 +71,7 @@ def ticking(destination: Any, clock: Clock) -> Any:
 
 @contextlib.contextmanager
 def striking(at: int, strike: Callable[[], None]) -> Iterator[Clock]:
-    """Runs that begin in here are struck at their operation of this number."""
+    """Calls `strike` at operation `at` of each run that begins in the block."""
     clock = Clock(at, strike)
     with contextlib.ExitStack() as stack:
 

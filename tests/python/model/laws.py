@@ -1,9 +1,9 @@
-"""What has to hold after each step. Each law is one function; `Broken` says which one does not.
+"""The laws that hold after each step. Each law is a function; `Broken` names the law that does not hold.
 
-claims      no verified, no safe, no exit code 0 where a row is missing, there twice, or another one: always
-state       each row is one that a version of a source had, no source has rows of two versions, what others
-wrote is left as it is: unless somebody has damaged the target
-progress    where nothing is wrong, a run says so and has converted everything
+claims      never "verified", "safe" or exit code 0 where a row is missing, duplicated or changed
+state       unless the target was damaged: each row comes from a version of a source, no source has rows of
+            two versions, and rows of others are untouched
+progress    where nothing is wrong, a run reports success and has converted everything
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class Broken(AssertionError):
         self.law = law
 
 
-def demand(law: str, holds: bool, what: str) -> None:
+def check(law: str, holds: bool, what: str) -> None:
     if not holds:
         raise Broken(law, f"[{law}] {what}")
 
 
 @dataclass
 class Claims:
-    """A run: what it was asked, what it saw, what it says."""
+    """A run: its options, the state before it, its report."""
 
     before: Read
     sources: dict[str, Version]
-    """When it began."""
+    """The sources at its start."""
     done: frozenset[str]
-    """Sources that earlier runs have converted,"""
+    """Sources that earlier runs converted,"""
     maybe: frozenset[str]
-    """and those of runs that were killed."""
+    """and those of killed runs."""
     given: dict[str, Any]
     include: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -55,25 +55,25 @@ class Claims:
     raced: bool
     fine: bool = False
 
-    def meant(self, path: str) -> bool:
-        from model.world import is_meant
+    def selects(self, path: str) -> bool:
+        from model.world import is_selected
 
-        return is_meant(path, self.include, self.exclude)
+        return is_selected(path, self.include, self.exclude)
 
 
 def listed_paths(text: str, source: Path) -> list[str]:
     """The sources of safe-to-delete.txt, relative to the source's root."""
-    found = []
+    paths = []
     for line in text.splitlines():
         if line.startswith("#") or not line:
             continue
         place = next(part for part in line.split("\t") if part.startswith("/"))
-        found.append(str(Path(place).relative_to(source)))
-    return found
+        paths.append(str(Path(place).relative_to(source)))
+    return paths
 
 
 def after_run(world: World, claims: Claims, died: bool) -> None:
-    """All of them."""
+    """Checks all laws."""
     _opens(world, claims)
     _rows_are_ours(world, claims, died)
     _safe(world, claims)
@@ -93,11 +93,11 @@ def after_run(world: World, claims: Claims, died: bool) -> None:
 
 def _opens(world: World, claims: Claims) -> None:
     if not world.messy:
-        demand("opens", not world.seen.broken, f"{world.seen.broken}")
+        check("opens", not world.seen.broken, f"{world.seen.broken}")
 
 
 def expected(version: Version, row_keys: bool = True) -> Counter[Seen]:
-    """The rows of a version as an engine has to give them."""
+    """The rows of a version, as an engine must read them."""
     keys = tuple(sorted(version.keys))
     return Counter(Seen(row.id, version.tag, row.v, row.w, keys) for row in version.rows)
 
@@ -107,7 +107,7 @@ def tables_of(world: World) -> Iterable[tuple[str, list[Seen]]]:
 
 
 def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
-    """State: each row is one that a version of a source had; of each source there is one version, whole."""
+    """State: each row comes from a version of a source; each source has one version, complete."""
     if world.messy:
         return
     versions = world.tree.versions
@@ -118,35 +118,35 @@ def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
             if row in world.foreign:
                 continue
             version = versions.get(row.tag)
-            demand("rows", version is not None, f"{table}: {row} is nobody's")
+            check("rows", version is not None, f"{table}: {row} has an unknown tag")
             assert version is not None
-            demand("rows", row in expected(version), f"{table}: {row} is not of {version}")
+            check("rows", row in expected(version), f"{table}: {row} is not a row of {version}")
             of_source[version.path][row.tag][row] += 1
             homes[version.path].add(table)
     plain = world.to in ("parquet", "orc")
     for path, by_tag in of_source.items():
-        demand("one table", len(homes[path]) == 1 or (died and plain), f"{path} is in tables {homes[path]}")
+        check("one table", len(homes[path]) == 1 or (died and plain), f"{path} is in tables {homes[path]}")
         if died and plain:
-            # Readers of plain directories may see the old and the new file for a moment.
+            # Readers of plain directories may briefly see the old and the new file.
             continue
-        demand("one version", len(by_tag) == 1, f"{path}: rows of {sorted(by_tag)} side by side")
+        check("one version", len(by_tag) == 1, f"{path}: rows of {sorted(by_tag)} side by side")
         for tag, rows in by_tag.items():
-            demand("twice", max(rows.values()) == 1, f"{path}: {rows.most_common(1)} is there twice")
+            check("twice", max(rows.values()) == 1, f"{path}: {rows.most_common(1)} is duplicated")
             missing = _missing(world, versions[tag], rows)
-            demand("whole", not missing, f"{path}: of {tag} these rows are missing: {missing[:3]}")
+            check("whole", not missing, f"{path}: rows of {tag} are missing: {missing[:3]}")
     if died and plain:
         _never_less(world, claims, of_source)
 
 
-def _missing(world: World, version: Version, there: Counter[Seen]) -> list[Seen]:
-    """Rows that should be there: not of what was damaged, nor what others took out."""
+def _missing(world: World, version: Version, in_target: Counter[Seen]) -> list[Seen]:
+    """Expected rows that are not in the target, except damaged ones and those that others deleted."""
     if version.tag in world.tree.damaged:
         return []
-    return [row for row in expected(version) if not there[row] and not world.deleted[row.id, row.tag]]
+    return [row for row in expected(version) if not in_target[row] and not world.deleted[row.id, row.tag]]
 
 
 def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[Seen]]]) -> None:
-    """Kills: of each source that had rows, the earlier or the later ones are there."""
+    """Kills: each source that had rows still has its old rows or its new ones."""
     had: dict[str, dict[str, Counter[Seen]]] = defaultdict(lambda: defaultdict(Counter))
     for row in claims.before.rows:
         version = world.tree.versions.get(row.tag)
@@ -159,29 +159,25 @@ def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[S
             tag for tag, rows in now[path].items() if not _missing(world, world.tree.versions[tag], rows)
         ]
         empty = not world.tree.now[path].rows
-        demand(
-            "kill", bool(whole) or empty, f"{path}: neither its earlier rows nor its new ones are there whole"
-        )
+        check("kill", bool(whole) or empty, f"{path}: neither its old rows nor its new ones are complete")
 
 
 def _safe(world: World, claims: Claims) -> None:
-    """Claims: each line of safe-to-delete.txt is a source whose every row is in the target."""
-    there = Counter(world.seen.rows)
+    """Claims: every row of a source in safe-to-delete.txt is in the target."""
+    in_target = Counter(world.seen.rows)
     for path, version in world.listed.items():
-        # Of damage that changed no row there is nothing to be seen.
+        # Damage that changes no row is invisible.
         whole = version.health in ("good", "damaged")
-        demand("safe", whole, f"{path} is listed as safe, and it is {version.health}")
-        lost = expected(version) - there
-        demand("safe", not lost, f"{path} is listed as safe, not in the target: {list(lost)[:3]}")
+        check("safe", whole, f"{path} is listed as safe, but it is {version.health}")
+        lost = expected(version) - in_target
+        check("safe", not lost, f"{path} is listed as safe, but not in the target: {list(lost)[:3]}")
     for path, version in world.relied.items():
-        lost = expected(version) - there
-        demand(
-            "relied", not lost, f"{path} was deleted as listed, and is not in the target: {list(lost)[:3]}"
-        )
+        lost = expected(version) - in_target
+        check("relied", not lost, f"{path} was deleted as listed, but is not in the target: {list(lost)[:3]}")
     if not claims.given["verify"] and claims.report is not None:
-        # What an earlier run has read back need not be read back again.
-        unread = sorted(path for path, one in world.listed.items() if one.tag not in world.read_back)
-        demand("safe", not unread, f"listed as safe without verification: {unread[:3]}")
+        # Sources that an earlier run read back need no second check.
+        unread = sorted(path for path, version in world.listed.items() if version.tag not in world.read_back)
+        check("safe", not unread, f"listed as safe without verification: {unread[:3]}")
 
 
 def _reports(claims: Claims) -> Iterable[tuple[Any, Any]]:
@@ -191,24 +187,24 @@ def _reports(claims: Claims) -> Iterable[tuple[Any, Any]]:
 
 
 def _verified(world: World, claims: Claims) -> None:
-    """Claims: what a report calls verified is in the target, as its engine reads it now."""
+    """Claims: sources that a report calls verified are in the target, as its engine reads it now."""
     if claims.report.verified:
         for table in claims.report.tables:
             if table.totals.written:
-                demand("verified", table.verified, f"all is verified, {table.name} is not")
-    there = Counter(world.seen.rows)
+                check("verified", table.verified, f"the report is verified, but {table.name} is not")
+    in_target = Counter(world.seen.rows)
     for table in claims.report.tables:
         if not table.verified:
             continue
-        demand("verified", claims.given["verify"] or _earlier(table), f"{table.name} was not read back")
+        check("verified", claims.given["verify"] or _earlier(table), f"{table.name} was not read back")
         path = table.path
-        demand("verified", path not in world.seen.broken, f"{path}: {world.seen.broken.get(path)}")
-        demand("shape", path not in world.seen.odd, f"{path} is verified, and {world.seen.odd.get(path)}")
+        check("verified", path not in world.seen.broken, f"{path}: {world.seen.broken.get(path)}")
+        check("shape", path not in world.seen.odd, f"{path} is verified, but: {world.seen.odd.get(path)}")
         for file in table.files:
             version = world.tree.now.get(file.source)
             if file.status == "converted" and version is not None and not claims.raced:
-                lost = expected(version) - there
-                demand("verified", not lost, f"{file.source}: verified, and not there: {list(lost)[:3]}")
+                lost = expected(version) - in_target
+                check("verified", not lost, f"{file.source}: verified, but missing: {list(lost)[:3]}")
 
 
 def _earlier(table: Any) -> bool:
@@ -216,40 +212,40 @@ def _earlier(table: Any) -> bool:
 
 
 def _exit_code(world: World, claims: Claims) -> None:
-    """Claims: 0 only if nothing that was asked for is missing, wrong or unexplained."""
+    """Claims: exit code 0 only if no requested source is missing, wrong or unexplained."""
     if claims.report.exit_code:
         return
-    there = Counter(world.seen.rows)
+    in_target = Counter(world.seen.rows)
     statuses = {file.source: file.status for _, file in _reports(claims)}
     for path, version in claims.sources.items():
-        if not claims.meant(path) or (claims.raced and world.tree.now.get(path) != version):
+        if not claims.selects(path) or (claims.raced and world.tree.now.get(path) != version):
             continue
         status = statuses.get(path)
         if status is None and version.health == "empty":
             continue
         if status is None and version.health == "lost" and path not in claims.done:
-            # Of a format that nobody knows, outside of every table: told, and left alone.
+            # A file of an unknown format outside every table is reported and left alone.
             status = "failed" if path in claims.report.unknown else None
-        demand("exit code", status is not None, f"exit code 0, and {path} is not in the report")
+        check("exit code", status is not None, f"exit code 0, but {path} is not in the report")
         if version.health == "empty":
             continue
         if version.health != "good" and not (version.health == "damaged" and status == "converted"):
-            told = status in ("salvaged", "quarantined", "failed")
-            demand("exit code", told, f"exit code 0, {path} is {version.health} and called {status}")
+            reported = status in ("salvaged", "quarantined", "failed")
+            check("exit code", reported, f"exit code 0, but {path} is {version.health}, reported {status}")
             continue
-        lost = expected(version) - there
+        lost = expected(version) - in_target
         if claims.given["on_foreign_changes"] == "append":
-            # What others deleted stays as they made it: that was asked for, and makes the verdict PARTIAL.
+            # Rows that others deleted stay deleted with this option; the verdict is then PARTIAL.
             lost = Counter(row for row in lost if not world.deleted[row.id, row.tag])
-        demand("exit code", not lost, f"exit code 0, {path} ({status}) is not there: {list(lost)[:3]}")
-    # A table of which nothing was asked for is not looked at.
+        check("exit code", not lost, f"exit code 0, but {path} ({status}) is missing: {list(lost)[:3]}")
+    # Tables without requested sources are not checked.
     for table in claims.report.tables:
         for wrong in (world.seen.broken, world.seen.odd):
-            demand("shape", table.path not in wrong, f"exit code 0, {table.path}: {wrong.get(table.path)}")
+            check("shape", table.path not in wrong, f"exit code 0, but {table.path}: {wrong.get(table.path)}")
 
 
 def _nothing_twice(world: World, claims: Claims) -> None:
-    """State: no row is there twice, not by two files of the source either."""
+    """State: no row is duplicated, not even by two source files."""
     if world.messy:
         return
     for table, rows in tables_of(world):
@@ -257,41 +253,41 @@ def _nothing_twice(world: World, claims: Claims) -> None:
             continue
         ids = Counter(row.id for row in rows)
         twice = [row for row in rows if ids[row.id] > 1]
-        demand("doubled", not twice, f"{table}: {twice[:4]}")
+        check("doubled", not twice, f"{table}: {twice[:4]}")
 
 
 def _others_stay(world: World, claims: Claims) -> None:
-    """State: what others wrote is there as they left it."""
+    """State: rows that others wrote are unchanged."""
     if world.messy:
         return
-    there = Counter(world.seen.rows)
-    lost = world.foreign - there
-    demand("others", not lost, f"rows of others are gone: {list(lost)[:3]}")
+    in_target = Counter(world.seen.rows)
+    lost = world.foreign - in_target
+    check("others", not lost, f"rows of others are gone: {list(lost)[:3]}")
     back = [row for row in world.seen.rows if world.deleted[row.id, row.tag] and not claims.given["fresh"]]
     before = {(row.id, row.tag) for row in claims.before.rows}
     back = [row for row in back if (row.id, row.tag) not in before]
-    demand("others", not back, f"rows that others deleted are back: {back[:3]}")
+    check("others", not back, f"rows that others deleted are back: {back[:3]}")
 
 
 def _same(world: World, claims: Claims) -> None:
-    """A run that was refused has changed no table."""
+    """A refused run changed no table."""
     same = Counter(world.seen.rows) == Counter(claims.before.rows)
-    demand(
+    check(
         "refused",
         same or world.died or claims.raced,
-        f"refused ({claims.refused}), and the tables are others",
+        f"refused ({claims.refused}), but the tables changed",
     )
 
 
 def _refusals(world: World, claims: Claims) -> None:
-    """Progress: what is refused as a whole has a reason that is known here."""
+    """Progress: a run is refused only for a reason that the model knows."""
     if world.messy or claims.raced:
         return
-    demand("refused", bool(world.odd), f"refused: {claims.refused}")
+    check("refused", bool(world.odd), f"refused: {claims.refused}")
 
 
 def _statuses(world: World, claims: Claims) -> None:
-    """A file that is whole is nobody's damage."""
+    """An intact file is not reported as damaged."""
     for _, file in _reports(claims):
         version = claims.sources.get(file.source)
         if version is None or version.health != "good" or claims.raced:
@@ -299,19 +295,19 @@ def _statuses(world: World, claims: Claims) -> None:
         fine = file.status not in ("quarantined", "salvaged") and not (
             version.rows and file.status == "empty"
         )
-        demand("status", fine, f"{file.source} is whole and called {file.status}: {file.error} {file.damage}")
+        check("status", fine, f"{file.source} is intact, reported {file.status}: {file.error} {file.damage}")
 
 
 def _is_a_portion(claims: Claims) -> bool:
-    """Whether sources are left out whose rows may share a file with those of others, which then stay."""
-    return any(path in claims.sources and not claims.meant(path) for path in claims.done | claims.maybe)
+    """Whether the run leaves out a source whose rows may share a target file with other sources."""
+    return any(path in claims.sources and not claims.selects(path) for path in claims.done | claims.maybe)
 
 
 def _progress(world: World, claims: Claims) -> None:
-    """Where nothing is wrong, a run says so, and the target is the source."""
+    """Where nothing is wrong, a run reports success, and the target equals the source."""
     if world.messy or claims.raced or world.touched or world.kept:
         return
-    meant = {path: version for path, version in claims.sources.items() if claims.meant(path)}
+    meant = {path: version for path, version in claims.sources.items() if claims.selects(path)}
     if any(version.health != "good" for version in meant.values()):
         return
     if any(version.path.split("/")[0] in world.odd for version in meant.values()):
@@ -332,53 +328,53 @@ def _progress(world: World, claims: Claims) -> None:
     about = [
         (table.name, table.missing, table.foreign, table.vanished, table.partial) for table in report.tables
     ]
-    demand("progress", report.exit_code == 0, f"nothing is wrong, {report.verdict.text}: {why} {about}")
+    check("progress", report.exit_code == 0, f"nothing is wrong, but {report.verdict.text}: {why} {about}")
     if claims.given["verify"] and any(version.rows for version in meant.values()):
-        demand("progress", report.verified or world.unverified, f"not verified: {about}")
+        check("progress", report.verified or world.unverified, f"not verified: {about}")
         lacking = sorted(path for path in meant if path not in world.listed)
-        demand("progress", not lacking or world.unverified, f"not listed as safe: {lacking[:3]}")
+        check("progress", not lacking or world.unverified, f"not listed as safe: {lacking[:3]}")
     if not (claims.include or claims.exclude):
         wanted: Counter[Seen] = Counter()
         for version in meant.values():
             wanted += expected(version)
-        # Zero rows are zero rows, whoever is asked.
+        # A table without rows equals a missing table.
         now = Counter(world.seen.rows)
-        demand("progress", now == wanted, f"lacks {list(wanted - now)[:3]}, has {list(now - wanted)[:3]}")
+        check("progress", now == wanted, f"lacks {list(wanted - now)[:3]}, has {list(now - wanted)[:3]}")
         claims.fine = claims.given["verify"]
 
 
-def after_audit(world: World, found: Any) -> None:
-    """0 only if the target has what a run left of ours in it; and 0 if nobody has touched it."""
-    if found.exit_code == 0 and world.after_run is not None:
-        # Each row once: others may have put a copy of our file into a plain directory and removed it again.
+def after_audit(world: World, result: Any) -> None:
+    """Exit code 0 if nobody touched the target, and only if all rows that the last run left are in it."""
+    if result.exit_code == 0 and world.after_run is not None:
+        # A set: others may have copied our file within a plain directory and removed the copy again.
         ours = {row for row in world.after_run.rows if not _is_given_up(world, row)}
         gone = ours - set(world.seen.rows)
-        demand("audit", not gone, f"nothing is wrong, and these rows are gone: {list(gone)[:3]}")
-        demand("audit", not world.seen.broken, f"nothing is wrong, and {world.seen.broken}")
+        check("audit", not gone, f"exit code 0, but these rows are gone: {list(gone)[:3]}")
+        check("audit", not world.seen.broken, f"exit code 0, but {world.seen.broken}")
     if world.fine:
-        demand("audit", found.exit_code == 0, f"faults where nobody touched anything: {found.faults}")
+        check("audit", result.exit_code == 0, f"faults in an untouched target: {result.faults}")
 
 
 def _is_given_up(world: World, row: Seen) -> bool:
-    """Rows of others, and those that were to go with their source: the run may have left that undone."""
+    """Rows of others, and rows of vanished sources that a run was asked to remove, even if it did not."""
     version = world.tree.versions.get(row.tag)
     asked = world.last is not None and world.last["on_vanished"] == "remove"
     return version is None or (asked and version.path not in world.tree.now)
 
 
-def after_check(world: World, found: Any, paths: list[str]) -> None:
-    """Claims: what an audit confirms of safe-to-delete.txt may be deleted now. Progress: of a run that nobody
-    disturbed it confirms everything.
+def after_check(world: World, result: Any, paths: list[str]) -> None:
+    """Claims: sources of safe-to-delete.txt that an audit confirms may be deleted now. Progress: after an
+    undisturbed run it confirms every line.
     """
-    if found.exit_code:
-        faults = [fault for fault in found.faults if fault.kind == "line"]
-        demand("list", not (world.fine and faults), f"nobody touched anything: {faults[:3]}")
+    if result.exit_code:
+        faults = [fault for fault in result.faults if fault.kind == "line"]
+        check("list", not (world.fine and faults), f"faults in an untouched list: {faults[:3]}")
         return
-    there = Counter(world.seen.rows)
+    in_target = Counter(world.seen.rows)
     for path in paths:
-        lost = expected(world.tree.now[path]) - there
-        demand("list", not lost, f"{path} is confirmed, and not in the target: {list(lost)[:3]}")
+        lost = expected(world.tree.now[path]) - in_target
+        check("list", not lost, f"{path} is confirmed, but not in the target: {list(lost)[:3]}")
 
 
 def after_refused_audit(world: World, error: Exception) -> None:
-    demand("audit", world.messy or world.died, f"refused: {error}")
+    check("audit", world.messy or world.died, f"refused: {error}")

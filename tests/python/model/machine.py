@@ -1,4 +1,4 @@
-"""The steps of the world as rules of hypothesis."""
+"""The steps of `World` as rules of hypothesis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from model.laws import Broken
 from model.tree import TYPES
-from model.world import PLACES, World, broken
+from model.world import PLACES, World, failure_text
 
 STEPS: Counter[str] = Counter()
 
@@ -33,12 +33,12 @@ def machine(to: str) -> Any:
 
         def do(self, name: str, *given: Any, **named: Any) -> None:
             STEPS[name] += 1
-            told = [*map(repr, given), *(f"{key}={value!r}" for key, value in named.items())]
-            self.world.calls.append(f"world.{name}({', '.join(told)})")
+            arguments = [*map(repr, given), *(f"{key}={value!r}" for key, value in named.items())]
+            self.world.calls.append(f"world.{name}({', '.join(arguments)})")
             try:
                 getattr(self.world, name)(*given, **named)
             except Broken as error:
-                raise AssertionError(broken(self.world, error)) from None
+                raise AssertionError(failure_text(self.world, error)) from None
 
         @initialize(places=st.lists(st.integers(0, 8), max_size=4), ran=st.booleans())
         def begin(self, places: list[int], ran: bool) -> None:

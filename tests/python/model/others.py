@@ -1,4 +1,4 @@
-"""What others do to a target: by their own engines, or by hand."""
+"""Changes that others make to a target: by its engine, or by hand."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from model.world import World
 
 _FOREIGN = 10_000_000
-"""Ids of rows that never were in a source."""
+"""The first id of rows that no source ever had."""
 
 
 def append(world: World, which: int) -> None:
-    """Two rows more in a table."""
+    """Appends two rows to a table."""
     table = world.pick_table(which)
     if table is None:
         return
@@ -30,20 +30,20 @@ def append(world: World, which: int) -> None:
         _put_beside(world, table)
         return
     made = _rows_like(world, table, like)
-    world._say(f"others append to {table}")
+    world._log(f"others append to {table}")
     if world.to == "delta":
         from deltalake import write_deltalake
 
         write_deltalake(str(world.target / table), made, mode="append")
     else:
         engines.iceberg_tables(world.target)[table].append(made)
-    _look(world, table)
+    _mark_touched(world, table)
     new = Counter(world.seen.tables[table]) - world.foreign
     world.foreign.update(row for row in new.elements() if row.id >= _FOREIGN)
 
 
 def _rows_like(world: World, table: str, like: Seen) -> pa.Table:
-    """As the table has its columns."""
+    """Rows with the columns of the table."""
     if world.to == "delta":
         schema = pa.schema(engines.delta_table(world.target / table).schema().to_arrow())
     else:
@@ -54,26 +54,26 @@ def _rows_like(world: World, table: str, like: Seen) -> pa.Table:
     columns = []
     for field in schema:
         given = values.get(field.name, [keys.get(field.name)] * 2)
-        columns.append(pa.array([None if one is None else str(one) for one in given]).cast(field.type))
+        columns.append(pa.array([None if value is None else str(value) for value in given]).cast(field.type))
     return pa.table(columns, schema=schema)
 
 
 def _put_beside(world: World, table: str) -> None:
-    """In a plain directory, a file of somebody else."""
+    """Puts a foreign file into a plain directory."""
     visible = engines.visible(world.target, world.to)
     some = next(
         (path for path in visible if str(path.relative_to(world.target)).startswith(f"{table}/")), None
     )
     if some is None:
         return
-    world._say(f"others copy {some.relative_to(world.target)} beside it")
+    world._log(f"others copy {some.relative_to(world.target)} beside it")
     shutil.copy(some, some.with_name(f"copy{len(world.steps)}{some.suffix}"))
     world.messy = True
-    _look(world, table)
+    _mark_touched(world, table)
 
 
 def delete(world: World, which: int, all_of_it: bool) -> None:
-    """Some rows, or all, by the table's own engine."""
+    """Deletes some rows, or all, by the table's engine."""
     table = world.pick_table(which)
     if table is None or world.to not in ("delta", "iceberg"):
         return
@@ -81,7 +81,7 @@ def delete(world: World, which: int, all_of_it: bool) -> None:
     some = rows if all_of_it else [row for row in rows if row.id % 3 == which % 3]
     if not some:
         return
-    world._say(f"others delete {len(some)} of {len(rows)} rows of {table}")
+    world._log(f"others delete {len(some)} of {len(rows)} rows of {table}")
     ids = sorted({row.id for row in some})
     before = Counter(rows)
     if world.to == "delta":
@@ -90,9 +90,9 @@ def delete(world: World, which: int, all_of_it: bool) -> None:
     else:
         from pyiceberg.expressions import AlwaysTrue, In
 
-        found = engines.iceberg_tables(world.target)[table]
-        found.delete(AlwaysTrue() if all_of_it else In("id", ids))
-    _look(world, table)
+        loaded = engines.iceberg_tables(world.target)[table]
+        loaded.delete(AlwaysTrue() if all_of_it else In("id", ids))
+    _mark_touched(world, table)
     world.rewrote.add(table)
     gone = before - Counter(world.seen.tables.get(table, []))
     for row in gone.elements():
@@ -104,32 +104,32 @@ def delete(world: World, which: int, all_of_it: bool) -> None:
 
 
 def compact(world: World, which: int) -> None:
-    """OPTIMIZE: the same rows in fewer files."""
+    """OPTIMIZE: rewrites the rows into fewer files."""
     table = world.pick_table(which)
     if table is None or world.to != "delta":
         return
-    world._say(f"others compact {table}")
+    world._log(f"others compact {table}")
     before = Counter(world.seen.tables[table])
     done = engines.delta_table(world.target / table).optimize.compact()
     if not done["numFilesRemoved"]:
         return
-    _look(world, table)
+    _mark_touched(world, table)
     world.rewrote.add(table)
-    laws.demand("others", Counter(world.seen.tables[table]) == before, f"{table}: compaction changed rows")
+    laws.check("others", Counter(world.seen.tables[table]) == before, f"{table}: compaction changed rows")
 
 
 def vacuum(world: World, which: int) -> None:
-    """Files that no version lists any more are deleted: those of all older versions."""
+    """VACUUM: deletes the files that only older versions list."""
     table = world.pick_table(which)
     if table is None or world.to != "delta":
         return
-    world._say(f"others vacuum {table}")
+    world._log(f"others vacuum {table}")
     before = {path: Counter(rows) for path, rows in world.seen.tables.items()}
-    found = engines.delta_table(world.target / table)
-    found.vacuum(0, enforce_retention_duration=False, dry_run=False)
-    _look(world, table)
+    loaded = engines.delta_table(world.target / table)
+    loaded.vacuum(0, enforce_retention_duration=False, dry_run=False)
+    _mark_touched(world, table)
     for path, rows in before.items():
-        laws.demand(
+        laws.check(
             "vacuum",
             Counter(world.seen.tables.get(path, [])) == rows,
             f"{path}: a vacuum of {table} took rows",
@@ -137,7 +137,7 @@ def vacuum(world: World, which: int) -> None:
 
 
 def damage(world: World, which: int, how: str) -> None:
-    """A file of the target, or what the migration knows, goes or changes."""
+    """Deletes or damages a file of the target or of the migration's state."""
     world_files = [
         path for path in engines.visible(world.target, world.to) if path.suffix in (".parquet", ".orc")
     ]
@@ -156,7 +156,7 @@ def damage(world: World, which: int, how: str) -> None:
         place = world.target / HOME / "state"
     else:
         return
-    world._say(f"target {place.relative_to(world.target)}: {how}")
+    world._log(f"target {place.relative_to(world.target)}: {how}")
     if place.is_dir():
         shutil.rmtree(place)
     elif how in ("delete", "catalog"):
@@ -165,11 +165,11 @@ def damage(world: World, which: int, how: str) -> None:
         content = place.read_bytes()
         place.write_bytes(content[: len(content) // 2])
     world.messy = True
-    _stale(world)
+    _mark_stale(world)
 
 
 def _flip(world: World, which: int) -> None:
-    """A bit of a file is another one: only whoever reads it can know. Afterwards it is as it was."""
+    """Flips a bit of a file, which only a read can notice, audits, and restores the file."""
     files = engines.visible(world.target, world.to)
     if world.messy or world.died or world.to not in ("parquet", "orc") or not files:
         return
@@ -177,19 +177,19 @@ def _flip(world: World, which: int) -> None:
     content = place.read_bytes()
     at = len(content) // 3
     place.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
-    found = audit(world.target)
+    result = audit(world.target)
     place.write_bytes(content)
-    world._say(f"target {place.relative_to(world.target)}: a bit flipped, audited, and back")
-    laws.demand("audit", found.exit_code == 1, f"{place}: a bit is another one, and nothing is wrong")
+    world._log(f"target {place.relative_to(world.target)}: a bit flipped, audited, and back")
+    laws.check("audit", result.exit_code == 1, f"{place}: a bit was flipped, but the audit found nothing")
 
 
-def _look(world: World, table: str) -> None:
+def _mark_touched(world: World, table: str) -> None:
     world.touched.add(table)
-    _stale(world)
+    _mark_stale(world)
 
 
-def _stale(world: World) -> None:
-    """What the last run said was said before this."""
+def _mark_stale(world: World) -> None:
+    """Invalidates the report of the last run."""
     world.fine = False
     world.listed, world.relied = {}, {}
-    world.look()
+    world.read_target()

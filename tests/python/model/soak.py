@@ -1,7 +1,6 @@
-"""Goes on after failures: `python tests/python/model/soak.py MINUTES [FOLDER [KINDS]]`.
+"""Runs the model and goes on after failures: `python tests/python/model/soak.py MINUTES [FOLDER [KINDS]]`.
 
-Each distinct failure is written down in FOLDER, with the steps that led to it; steps and seconds are counted
-there.
+It writes each distinct failure to FOLDER with the steps that led to it, and counts steps and seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The source as the model has it: which rows each file holds, and how they came there.
+"""The source in the model: the rows of each file, and their origin.
 
-A row is `id` (who it is: it stays the same when files are compacted or rewritten), `tag` (which version of
-which file it was read from) and the values `v` and, in some files, `w`. By its tag each row of a target says
-where it comes from, by its id whether it is there twice.
+A row has an `id` (which stays the same when files are compacted or rewritten), a `tag` (the version of the
+file that it was read from), and the values `v` and, in some files, `w`. The tag of a row in a target
+gives its origin; the id shows duplicates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STRIPE = 4
 
 @dataclass(frozen=True)
 class Row:
-    """A row as it is written, and as every engine has to give it back."""
+    """A row as it is written, and as every engine must read it."""
 
     id: int
     v: int
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Version:
-    """What a source file held at one time."""
+    """The content of a source file at one time."""
 
     tag: str
     path: str
@@ -46,31 +46,31 @@ class Version:
     wide: bool = False
     """Whether it has the column `w`."""
     health: str = "good"
-    """damaged: some rows can be saved; lost: none can, or nobody knows what it is; empty: no bytes."""
+    """damaged: some rows can be salvaged; lost: none can, or the format is unknown; empty: no bytes."""
 
     @property
     def keys(self) -> Keys:
-        """The partition that its directories say; engines take names of columns in any case."""
+        """The partition that its directories name; engines ignore the case of column names."""
         parts = (name.partition("=") for name in self.path.split("/")[:-1])
         return tuple((key.lower(), value) for key, equals, value in parts if equals)
 
     @property
     def table(self) -> str:
-        """Where its table lies: the directories above the first partition."""
+        """The directory of its table: the directories above the first partition."""
         plain = itertools.takewhile(lambda name: "=" not in name, self.path.split("/")[:-1])
         return "/".join(plain)
 
 
 @dataclass
 class Tree:
-    """The files below a source's root. Each change is made on the disk and here."""
+    """The files below a source's root. Each change is made on disk and in this object."""
 
     root: Path
     now: dict[str, Version] = field(default_factory=dict)
     versions: dict[str, Version] = field(default_factory=dict)
-    """All there ever were, by tag."""
+    """All versions ever written, by tag."""
     damaged: set[str] = field(default_factory=set)
-    """Tags of those that were spoilt: some of their rows may be there, or none."""
+    """Tags of damaged versions: the target may have any of their rows."""
     _ids: Callable[[], int] = field(default_factory=lambda: itertools.count(1).__next__)
     _tags: Callable[[], int] = field(default_factory=lambda: itertools.count(1).__next__)
 
@@ -80,16 +80,16 @@ class Tree:
 
     @staticmethod
     def _value(id: int, type: str) -> int:
-        # The first one needs the whole width of its type.
+        # The first value needs the full width of its type.
         return LARGEST[type] if id % 3 == 1 else id % 50
 
     def put(self, path: str, rows: tuple[Row, ...], kind: str, type: str, wide: bool) -> Version:
-        """Writes a file, in place of what there was."""
+        """Writes or replaces a file."""
         tag = f"tag-{self._tags():05d}"
         version = Version(tag, path, rows, kind, type, wide)
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        # As Hive does: written beside, renamed over.
+        # As Hive does: write beside it, then rename over it.
         beside = place.with_name(f".{place.name}.new")
         write(version, beside)
         os.replace(beside, place)
@@ -97,7 +97,7 @@ class Tree:
         return version
 
     def same_size(self, path: str) -> bool:
-        """Other rows in a file of the same length and time; whether that could be done."""
+        """Replaces a file, keeping its time. Returns whether the size stayed the same."""
         before = self.now[path]
         about = (self.root / path).stat()
         self.put(path, before.rows, before.kind, before.type, before.wide)
@@ -109,7 +109,7 @@ class Tree:
         del self.now[path]
 
     def spoil(self, path: str, how: str) -> None:
-        """Damages a file. Its version is another one then, of which no row needs to be there."""
+        """Damages a file. Its new version requires no row in the target."""
         before = self.now[path]
         place = self.root / path
         content = bytearray(place.read_bytes())
@@ -121,17 +121,17 @@ class Tree:
         elif how == "empty":
             content, health = bytearray(), "empty"
         else:
-            # The first stripe: where there is another one, that can be saved.
+            # Damage the first stripe; others can still be salvaged.
             content[3:40] = b"\xff" * len(content[3:40])
             health = "damaged"
         place.write_bytes(bytes(content))
         self.damaged.add(before.tag)
-        # The tag is that of the rows that were written: what is saved of them still says so.
+        # The tag stays, since salvaged rows still carry it.
         self.now[path] = Version(before.tag, path, before.rows, before.kind, before.type, before.wide, health)
 
 
 def write(version: Version, place: Path) -> None:
-    """The file of a version."""
+    """Writes the file of a version."""
     schema = pa.schema([("id", pa.int64()), ("tag", pa.string()), ("v", getattr(pa, version.type)())])
     columns: dict[str, list[Any]] = {
         "id": [row.id for row in version.rows],

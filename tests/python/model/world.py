@@ -1,11 +1,11 @@
-"""A source, a target, and what may be done with them, one step after the other. A failure is replayed so:
+"""A source, a target, and the steps that change them. To replay a failure:
 
     with World("delta") as world:
         world.add("t", 3)
         world.run(on_vanished="remove")
 
-Steps take plain numbers and words; which file a number means follows from the steps before. Each step ends
-with the laws (`laws.py`).
+Steps take numbers and strings; the file that a number means depends on the earlier steps. Each step ends by
+checking the laws (`laws.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PLACES = (
     "text/p=0",
     "text/p=1",
     "binary",
-    # From here on such that the target of a plain directory could not be read by Spark.
+    # From here on, Spark could not read the plain directories of the target.
     "t/p=0",
     "t/below",
     "u",
@@ -53,7 +53,7 @@ PLAIN_PLACES = PLACES.index("t/p=0")
 NAMES = ("f0", "f1", "f2", "f3")
 KINDS = {"red": "redfile", "text": "rctext", "binary": "rcbinary"}
 FIXED = frozenset(("text", "binary"))
-"""Tables of formats without types: tables.toml has their columns."""
+"""Tables of formats without types: tables.toml gives their columns."""
 ENTRY = """
 [tables.{name}]
 schema = "id bigint, tag string, v int"
@@ -64,71 +64,71 @@ EXCLUDES: tuple[tuple[str, ...], ...] = ((), ("f1",), ("u/p=1",), ("p=0", "b=1")
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Of the patterns above, as the manual says."""
+    """Whether a path matches one of the patterns above, by the rules of the manual."""
     if "/" in pattern:
         return path == pattern or path.startswith(f"{pattern}/")
     return pattern in path.split("/")
 
 
-def is_meant(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
-    meant = not include or any(matches(one, path) for one in include)
-    return meant and not any(matches(one, path) for one in exclude)
+def is_selected(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    selected = not include or any(matches(pattern, path) for pattern in include)
+    return selected and not any(matches(pattern, path) for pattern in exclude)
 
 
 class World:
-    """See above."""
+    """The source, the target and the steps: see the module."""
 
     def __init__(self, to: str = "parquet") -> None:
-        # In memory, where there is such a place: a step waits for the disk some ten times.
+        # In memory if possible: a step waits for the disk about ten times.
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self._room = tempfile.TemporaryDirectory(prefix="model-", dir=memory)
-        root = Path(self._room.name)
+        self._folder = tempfile.TemporaryDirectory(prefix="model-", dir=memory)
+        root = Path(self._folder.name)
         self.to = to
         self.source, self.target = root / "src", root / "dst"
         self.source.mkdir()
         self.tree = Tree(self.source)
         self.steps: list[str] = []
-        """What was done, in words;"""
+        """The steps taken, as text,"""
         self.calls: list[str] = []
-        """and as the calls that do it again."""
+        """and as calls that repeat them."""
         self.count = 0
         self.seen = Read()
-        """What the last look at the target gave."""
+        """The tables of the target at the last read."""
         self.after_run: Read | None = None
-        """What the last run that came to its end left; None where nothing is known of it."""
+        """The tables after the last complete run; None if it was killed or refused."""
         self.foreign: Counter[Seen] = Counter()
-        """Rows that others have put into the target."""
+        """Rows that others added to the target."""
         self.deleted: Counter[tuple[int, str]] = Counter()
-        """Rows that others have taken out."""
+        """Rows that others deleted."""
         self.touched: set[str] = set()
-        """Tables that others have written to."""
+        """Tables that others changed."""
         self.rewrote: set[str] = set()
-        """Of these, those whose older files were rewritten: what replaces one of them cannot be done."""
+        """Those of them whose older files others rewrote: a run cannot replace these files."""
         self.messy = False
-        """Files of the target, or what the migration knows, were damaged: it may say so, nothing else."""
+        """Files of the target or the migration's state were damaged: runs may report that, nothing else."""
         self.strings: set[str] = set()
         self.odd: set[str] = set()
-        """Tables that have had columns of two kinds, or files in odd places: they may be refused."""
+        """Tables with conflicting column types or misplaced files: runs may refuse them."""
         self.loose: set[str] = set()
-        """Tables whose rows may be there twice, since somebody has asked for that."""
+        """Tables whose rows may be duplicated, because the options allowed it."""
         self.kept = False
         self.died = False
         self.done: set[str] = set()
-        """Sources that runs have converted, and that were not taken out since;"""
+        """Sources that runs converted and did not remove since,"""
         self.maybe: set[str] = set()
         """and those of runs that were killed."""
         self.unverified = False
         self.relied: dict[str, Version] = {}
-        """Sources that were deleted since they were listed: their rows are in the target alone."""
+        """Sources deleted after they were listed: only the target has their rows."""
         self.read_back: set[str] = set()
-        """Tags of what runs had before their eyes that were to read back what they wrote."""
+        """Tags of the versions that verifying runs could read."""
         self.confirmed = False
-        """Whether the last audit found each line of the list as it was."""
+        """Whether the last audit confirmed each line of the list."""
         self.last: dict[str, Any] | None = None
         self.fine = False
-        """Whether the last run had nothing to complain of, and nothing has happened since."""
+        """Whether the last run succeeded completely and nothing changed since."""
         self.listed: dict[str, Version] = {}
-        """What safe-to-delete.txt lists, as it was then."""
+        """The sources of safe-to-delete.txt, in the versions listed."""
 
     def __enter__(self) -> World:
         return self
@@ -137,14 +137,14 @@ class World:
         self.close()
 
     def close(self) -> None:
-        self._room.cleanup()
+        self._folder.cleanup()
 
     # The source.
 
     def add(
         self, place: int | str, rows: int = 3, name: int = 0, type: str = "int32", wide: bool = False
     ) -> None:
-        """A new file, or other rows in the one of this name."""
+        """Adds a file, or replaces the one of this name."""
         where = place if isinstance(place, str) else PLACES[place % len(PLACES)]
         table = where.split("/")[0]
         if PLACES.index(where) >= PLAIN_PLACES:
@@ -161,12 +161,12 @@ class World:
             self.odd.add(table)
             self.strings.add(table)
         rows = self.tree.new_rows(count, type, wide)
-        self._say(f"source {path}: {count} rows, {type}{', w' if wide else ''}")
+        self._log(f"source {path}: {count} rows, {type}{', w' if wide else ''}")
         self.tree.put(path, rows, KINDS.get(table, "orc"), type, wide)
-        self._stirred()
+        self._source_changed()
 
     def change(self, which: int, how: str = "values", type: str = "int32") -> None:
-        """Another version of a file."""
+        """Writes another version of a file."""
         before = self._pick(which)
         if before is None:
             return
@@ -179,30 +179,30 @@ class World:
             if before.health != "good":
                 return
             same = self.tree.same_size(before.path)
-            self._say(f"source {before.path}: other rows, same time{', same size' if same else ''}")
-            self._stirred()
+            self._log(f"source {before.path}: other rows, same time{', same size' if same else ''}")
+            self._source_changed()
             return
         if how == "type":
             self._put(before.path, len(rows), type, before.wide)
             return
-        self._say(f"source {before.path}: {how}, {len(rows)} rows")
+        self._log(f"source {before.path}: {how}, {len(rows)} rows")
         self.tree.put(before.path, rows, before.kind, before.type, before.wide)
-        self._stirred()
+        self._source_changed()
 
     def compact(self, which: int, how: str = "new") -> None:
-        """What Hive does with the files of a partition: `new`: CONCATENATE into a new file; `first`: into one
-        that was there; `overwrite`: INSERT OVERWRITE of the same rows by files of new names; `refill`: by
-        files some of which have old names.
+        """Rewrites the files of a partition as Hive does. `new`: CONCATENATE into a new file; `first`: into
+        an existing one; `overwrite`: INSERT OVERWRITE of the same rows with new file names; `refill`: with
+        some old file names.
         """
-        one = self._pick(which)
-        if one is None:
+        picked = self._pick(which)
+        if picked is None:
             return
-        folder = one.path.rpartition("/")[0]
+        folder = picked.path.rpartition("/")[0]
         mates = sorted(path for path in self.tree.now if path.rpartition("/")[0] == folder)
         versions = [self.tree.now[path] for path in mates]
         if any(version.health != "good" for version in versions):
             return
-        # They may have rows of the same ids, where one was rewritten.
+        # Rewritten files may share ids.
         rows = tuple({row.id: row for version in versions for row in version.rows}.values())
         type = max((version.type for version in versions), key=TYPES.index)
         wide = any(version.wide for version in versions)
@@ -210,7 +210,7 @@ class World:
             return
         if type == "string":
             type = "string"
-        self._say(f"source {folder}: {', '.join(mates)} rewritten ({how}), {len(rows)} rows")
+        self._log(f"source {folder}: {', '.join(mates)} rewritten ({how}), {len(rows)} rows")
         free = [f"{folder}/g{number}" for number in range(100) if f"{folder}/g{number}" not in self.tree.now]
         half = len(rows) // 2
         pieces = {
@@ -223,52 +223,52 @@ class World:
             if path not in pieces:
                 self.tree.remove(path)
         for path, some in pieces.items():
-            self.tree.put(path, some, one.kind, type, wide)
-        self._stirred()
+            self.tree.put(path, some, picked.kind, type, wide)
+        self._source_changed()
 
     def remove(self, which: int) -> None:
-        one = self._pick(which)
-        if one is not None:
-            self._say(f"source {one.path}: removed")
-            self.tree.remove(one.path)
-            self._stirred()
+        picked = self._pick(which)
+        if picked is not None:
+            self._log(f"source {picked.path}: removed")
+            self.tree.remove(picked.path)
+            self._source_changed()
 
     def move(self, which: int, place: int) -> None:
-        """A file goes to another partition of its table, as a re-partitioning does."""
-        one = self._pick(which)
-        if one is None or one.health != "good":
+        """Moves a file to another partition of its table, as re-partitioning does."""
+        picked = self._pick(which)
+        if picked is None or picked.health != "good":
             return
-        top = one.path.split("/")[0]
+        top = picked.path.split("/")[0]
         there = [where for where in PLACES if where.split("/")[0] == top]
         where = there[place % len(there)]
-        path = f"{where}/{one.path.rpartition('/')[2]}"
+        path = f"{where}/{picked.path.rpartition('/')[2]}"
         if path in self.tree.now:
             return
         if PLACES.index(where) >= PLAIN_PLACES:
             self.odd.add(top)
-        self._say(f"source {one.path}: moved to {path}")
-        self.tree.remove(one.path)
-        self.tree.put(path, one.rows, one.kind, one.type, one.wide)
-        self._stirred()
+        self._log(f"source {picked.path}: moved to {path}")
+        self.tree.remove(picked.path)
+        self.tree.put(path, picked.rows, picked.kind, picked.type, picked.wide)
+        self._source_changed()
 
     def spoil(self, which: int, how: str = "cut") -> None:
-        one = self._pick(which)
-        if one is not None and one.health == "good":
-            self._say(f"source {one.path}: spoilt ({how})")
-            self.tree.spoil(one.path, how)
-            self._stirred()
+        picked = self._pick(which)
+        if picked is not None and picked.health == "good":
+            self._log(f"source {picked.path}: spoilt ({how})")
+            self.tree.spoil(picked.path, how)
+            self._source_changed()
 
     def delete_what_is_listed(self) -> None:
-        """What the list is for: it is checked, and then its sources are deleted."""
+        """Audits the list of safe sources, then deletes them."""
         self.audit(listed=True)
         if not self.confirmed:
             return
         for path, version in self.listed.items():
             if self.tree.now.get(path) == version:
-                self._say(f"source {path}: deleted, as listed")
+                self._log(f"source {path}: deleted, as listed")
                 self.tree.remove(path)
                 self.relied[path] = version
-        self._stirred()
+        self._source_changed()
 
     # Runs.
 
@@ -291,12 +291,12 @@ class World:
         self._run(given)
 
     def again(self) -> None:
-        """The last run once more."""
+        """Repeats the last run."""
         if self.last is not None:
             self._run({**self.last, "fresh": False})
 
     def killed_run(self, at: int, **given: Any) -> None:
-        """A run that is killed at an operation, if it has so many."""
+        """A run that is killed at operation `at`, if it gets there."""
 
         def strike() -> None:
             raise Killed
@@ -305,7 +305,7 @@ class World:
         self._run(given, at=at, strike=strike)
 
     def raced_run(self, at: int, which: int, how: str = "values", **given: Any) -> None:
-        """A run beside which a source changes, or others write to the target."""
+        """A run during which a source changes or others write to the target."""
         listed = self._list_written()
 
         def strike() -> None:
@@ -326,8 +326,8 @@ class World:
 
     def _run(self, given: dict[str, Any], at: int | None = None, strike: Any = None) -> None:
         include, exclude = INCLUDES[given["include"]], EXCLUDES[given["exclude"]]
-        told = {name: value for name, value in given.items() if value != self._defaults({})[name]}
-        self._say(f"run {told}" + (f" struck at {at}" if at is not None else ""))
+        changed = {name: value for name, value in given.items() if value != self._defaults({})[name]}
+        self._log(f"run {changed}" + (f" struck at {at}" if at is not None else ""))
         before = self.seen
         self.struck_late = False
         sources = dict(self.tree.now)
@@ -382,7 +382,7 @@ class World:
             self.loose = set()
 
     def _declare(self) -> None:
-        """Entries of tables.toml; of one that matches nothing a run complains."""
+        """Writes the entries of tables.toml that match files: a run refuses others."""
         place = self.source / "tables.toml"
         tables = sorted(FIXED & {path.split("/")[0] for path in self.tree.now})
         place.unlink(missing_ok=True)
@@ -392,23 +392,23 @@ class World:
     def _remember(self, claims: Claims, died: bool) -> None:
         if claims.given["on_vanished"] == "remove":
             self.relied = {}
-        self.relied = {path: one for path, one in self.relied.items() if path not in claims.sources}
+        self.relied = {path: version for path, version in self.relied.items() if path not in claims.sources}
         if died:
             self.maybe |= claims.sources.keys()
         elif claims.report is not None:
             if claims.given["on_vanished"] == "remove" and not claims.report.exit_code:
                 gone = {path for path in self.done | self.maybe if path not in claims.sources}
-                gone = {path for path in gone if claims.meant(path)}
+                gone = {path for path in gone if claims.selects(path)}
                 self.done, self.maybe = self.done - gone, self.maybe - gone
             for table in claims.report.tables:
                 if any(reason.kind == "removed" for reason in table.verdict.reasons):
-                    # Also where the run fails by something else.
+                    # Even if the run fails for another reason.
                     self.done -= set(table.vanished)
                 for file in table.files:
                     if file.status in ("converted", "salvaged", "held"):
                         self.done.add(file.source)
                     elif claims.given["on_vanished"] == "keep":
-                        # What it has lost may stand in what is new.
+                        # Its lost rows may be in a new file.
                         self.loose.add(file.source.split("/")[0])
         if claims.given["verify"]:
             self.read_back |= {version.tag for version in self.tree.now.values()}
@@ -416,22 +416,22 @@ class World:
         self._loosen(claims)
 
     def _loosen(self, claims: Claims) -> None:
-        """Whose rows may be there twice from now on: vanished sources stay, where that is asked for, or where
-        nobody has looked.
+        """Notes the tables whose rows may be duplicated from now on, because vanished sources stay: by
+        `on_vanished="keep"`, or outside the selection of the run.
         """
         gone = {
             self.tree.versions[row.tag].table
             for row in claims.before.rows
             if row.tag in self.tree.versions and self.tree.versions[row.tag].path not in self.tree.now
         }
-        # Some of it no version of its table has shown yet.
+        # The target may not have shown some of these yet.
         gone |= {path for path in self.done | self.maybe if path not in self.tree.now}
         if claims.given["on_vanished"] == "keep":
             self.kept = True
         if claims.given["on_vanished"] == "keep" or claims.include or claims.exclude:
             self.loose |= {table.split("/")[0] for table in gone}
             if claims.include or claims.exclude:
-                # What was rewritten, and is seen in part only.
+                # The run sees only a part of rewritten files.
                 self.loose |= {version.table.split("/")[0] for version in self.tree.now.values()}
 
     def _list_written(self) -> int:
@@ -446,11 +446,11 @@ class World:
         if self.struck_late:
             now = {path: version for path, version in now.items() if sources.get(path) == version}
         if died:
-            # It may be the earlier one, that of this run, or gone.
+            # The list may be the old one, that of this run, or missing.
             now = {path: version for path, version in now.items() if self.listed.get(path) == version}
         self.listed = now
 
-    # Others in the target.
+    # Changes by others in the target.
 
     def others_append(self, which: int) -> None:
         others.append(self, which)
@@ -468,49 +468,49 @@ class World:
         others.damage(self, which, how)
 
     def audit(self, deep: bool = False, listed: bool = False) -> None:
-        """Of the target alone, or of the list, too."""
+        """Audits the target, and with `listed` the list of safe sources."""
         self.confirmed = False
         if not (self.target / HOME).exists():
             return
         place = self.target / HOME / "safe-to-delete.txt"
         if listed and not place.exists():
             return
-        self._say(f"audit{' --deep' if deep else ''}{' --before-delete' if listed else ''}")
+        self._log(f"audit{' --deep' if deep else ''}{' --before-delete' if listed else ''}")
         try:
-            found = audit(self.target, deep=deep, before_delete=place if listed else None)
+            result = audit(self.target, deep=deep, before_delete=place if listed else None)
         except ColdframeError as error:
             laws.after_refused_audit(self, error)
             return
-        laws.after_audit(self, found)
+        laws.after_audit(self, result)
         if listed:
-            self.confirmed = found.exit_code == 0
+            self.confirmed = result.exit_code == 0
             paths = laws.listed_paths(place.read_text(), self.source)
-            laws.after_check(self, found, [path for path in paths if path in self.tree.now])
+            laws.after_check(self, result, [path for path in paths if path in self.tree.now])
 
-    # Small things.
+    # Helpers.
 
     def pick_table(self, which: int) -> str | None:
-        """A table of the target that has rows."""
+        """A table of the target with rows."""
         tables = sorted(path for path, rows in self.seen.tables.items() if rows)
         return tables[which % len(tables)] if tables else None
 
-    def look(self) -> None:
-        """Reads the target after somebody else has done something."""
+    def read_target(self) -> None:
+        """Reads the target after others changed it."""
         self.seen = engines.read(self.target, self.to)
 
     def _pick(self, which: int) -> Version | None:
         there = sorted(self.tree.now)
         return self.tree.now[there[which % len(there)]] if there else None
 
-    def _stirred(self) -> None:
+    def _source_changed(self) -> None:
         self.fine = False
 
-    def _say(self, what: str) -> None:
+    def _log(self, what: str) -> None:
         self.steps.append(what)
         self.count += 1
 
 
-def broken(world: World, error: Broken) -> str:
-    """A failure in words: the law, the steps that led there, and how to take them again."""
+def failure_text(world: World, error: Broken) -> str:
+    """The text of a failure: the law, the steps that led to it, and the calls that repeat them."""
     calls = [f"with World({world.to!r}) as world:", *(f"    {call}" for call in world.calls)]
     return "\n".join([str(error), *(f"  {step}" for step in world.steps), *calls])

@@ -1,4 +1,4 @@
-"""Empty files and folders hold no rows, and folders that links lead to hold theirs."""
+"""Scans skip empty files and folders, and follow links to folders."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_empty_buckets_and_markers_hold_no_rows(tree: Path) -> None:
     assert cf.scan(tree).count_rows() == 200
 
 
-def test_nothing_but_empty_files_is_said(tmp_path: Path) -> None:
+def test_only_empty_files_is_reported(tmp_path: Path) -> None:
     (tmp_path / "000000_0").touch()
     with pytest.raises(cf.NotFoundError, match="empty"):
         cf.scan(tmp_path)
@@ -57,13 +57,13 @@ def test_linked_folders_are_followed(tree: Path, tmp_path: Path) -> None:
     assert cf.scan(tree).to_table(filter="dt = date '2020-01-03'").num_rows == 100
 
 
-def test_links_that_lead_back_end(tree: Path, tmp_path: Path) -> None:
-    """To the root itself, to a folder above it, and to and fro between two."""
+def test_circular_links_end(tree: Path, tmp_path: Path) -> None:
+    """Links to the root, to a parent folder, and between two folders."""
     (tree / "dt=2020-01-01" / "back").symlink_to(tree)
     assert ids(tree) == list(range(200))
     part(tmp_path / "other" / "dt=2020-01-03" / "000000_0", 200)
     (tmp_path / "other" / "dt=2020-01-03" / "x").symlink_to(tree / "dt=2020-01-02")
     (tree / "dt=2020-01-02" / "y").symlink_to(tmp_path / "other" / "dt=2020-01-03")
-    # Both folders hold the other: from each, its rows are found once.
+    # The folders link to each other: a scan from either reads each row once.
     assert ids(tree / "dt=2020-01-02") == list(range(100, 300))
     assert ids(tmp_path / "other" / "dt=2020-01-03") == list(range(100, 300))

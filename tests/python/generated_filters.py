@@ -1,4 +1,4 @@
-"""Filters made of a table's own values, each with what pyarrow makes of it."""
+"""Filters made of a table's values, each with the pyarrow expression of the same meaning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Test:
-    """A filter, the column that it began with, and an expression of pyarrow's with the same meaning."""
+    """A filter, its first column, and a pyarrow expression with the same meaning."""
 
     __test__ = False
     filter: Any
@@ -42,13 +42,13 @@ class Test:
     meaning: Any
 
     def rows(self, full: Any) -> list[int]:
-        """Which rows of the full read pass, by pyarrow alone."""
+        """The numbers of the rows of the full read that pass, evaluated by pyarrow alone."""
         own = [name for name in full.column_names if not _holds_union(full.schema.field(name).type)]
         numbered = full.select(own).append_column("row number", pa.array(range(full.num_rows), pa.int64()))
         return list(numbered.filter(self.meaning).column("row number").to_pylist())
 
     def __str__(self) -> str:
-        # Not every date of a file is one of Python's.
+        # Python cannot represent every date of a file.
         try:
             return f"{type(self.filter).__name__} {self.filter}"
         except (OverflowError, ValueError):
@@ -56,16 +56,16 @@ class Test:
 
 
 def columns(full: Any) -> list[Column]:
-    """What of a table can be compared."""
-    found: list[Column] = []
+    """The columns of a table that can be compared."""
+    comparable: list[Column] = []
     for name in full.column_names:
         if full.column_names.count(name) == 1 and not _holds_union(full.schema.field(name).type):
             column = full.column(name).combine_chunks()
-            found += _below(
+            comparable += _below(
                 (name,), column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             )
-    paths = [column.path for column in found]
-    return [column for column in found if paths.count(column.path) == 1]
+    paths = [column.path for column in comparable]
+    return [column for column in comparable if paths.count(column.path) == 1]
 
 
 def _below(steps: tuple[str, ...], values: Any) -> Iterator[Column]:
@@ -81,21 +81,21 @@ def _below(steps: tuple[str, ...], values: Any) -> Iterator[Column]:
 
 
 def tests(full: Any, dice: random.Random, count: int) -> Iterator[Test]:
-    """Some filters of a table."""
-    there = columns(full)
-    if not there:
+    """Random filters on a table."""
+    candidates = columns(full)
+    if not candidates:
         return
-    # Each column has its turn.
-    dice.shuffle(there)
+    # Every column is used.
+    dice.shuffle(candidates)
     for at in range(count):
-        column = there[at % len(there)]
-        made = dice.choice(_KINDS)(column, there, dice)
+        column = candidates[at % len(candidates)]
+        made = dice.choice(_KINDS)(column, candidates, dice)
         if made is not None:
             yield made
 
 
 def _literal(column: Column, dice: random.Random) -> Any:
-    """A value of the column, or one near such."""
+    """A value of the column, or a value near one."""
     values = column.values.drop_null()
     if len(values) == 0 or dice.random() < 0.1:
         stranger = _stranger(column, dice)
@@ -110,7 +110,7 @@ def _literal(column: Column, dice: random.Random) -> Any:
 
 
 def _stranger(column: Column, dice: random.Random) -> Any:
-    """A value that may stand in no row."""
+    """A value that possibly no row has."""
     type = column.values.type
     if pa.types.is_integer(type):
         return pa.scalar(dice.choice([0, 1, 100]), type)
@@ -149,18 +149,18 @@ def _comparison(field: Any, op: str, value: Any) -> Any:
     }[op]
 
 
-def _list(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _list(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     made = _compared(column, dice)
     return None if made is None else Test([made[0]], column.path, made[1])
 
 
-def _lists(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """Or over and."""
+def _lists(column: Column, others: list[Column], dice: random.Random) -> Test | None:
+    """A disjunction of conjunctions."""
     whole, meaning = [], None
     for _ in range(dice.randrange(1, 4)):
         some, both = [], None
-        for one in (column, *dice.sample(there, min(len(there), dice.randrange(2)))):
-            made = _compared(one, dice)
+        for operand in (column, *dice.sample(others, min(len(others), dice.randrange(2)))):
+            made = _compared(operand, dice)
             if made is not None:
                 some.append(made[0])
                 both = made[1] if both is None else both & made[1]
@@ -171,11 +171,11 @@ def _lists(column: Column, there: list[Column], dice: random.Random) -> Test | N
 
 
 def _set(column: Column, dice: random.Random) -> list[Any]:
-    found = [_literal(column, dice) for _ in range(dice.randrange(1, 6))]
-    return [value for value in found if value is not None]
+    literals = [_literal(column, dice) for _ in range(dice.randrange(1, 6))]
+    return [value for value in literals if value is not None]
 
 
-def _among(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _among(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     values = _set(column, dice)
     if not values:
         return None
@@ -193,7 +193,7 @@ def _array(values: list[Any], column: Column) -> Any:
     return pa.concat_arrays([pa.repeat(value, 1) for value in values]).cast(column.values.type)
 
 
-def _expression_set(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _expression_set(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     values = _set(column, dice)
     if not values:
         return None
@@ -203,26 +203,26 @@ def _expression_set(column: Column, there: list[Column], dice: random.Random) ->
     return Test(within, column.path, within)
 
 
-def _null(column: Column, there: list[Column], dice: random.Random) -> Test:
+def _null(column: Column, others: list[Column], dice: random.Random) -> Test:
     if dice.random() < 0.5:
         return Test([(column.path, "is null")], column.path, column.field.is_null())
     return Test(f"{_quoted(column)} is not null", column.path, column.field.is_valid())
 
 
-def _expression(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """Which goes to the core as Substrait."""
+def _expression(column: Column, others: list[Column], dice: random.Random) -> Test | None:
+    """A pyarrow expression that goes to the core as Substrait."""
     made = _compared(column, dice)
     if made is None:
         return None
     meaning = made[1]
-    other = _compared(dice.choice(there), dice)
+    other = _compared(dice.choice(others), dice)
     if other is not None and dice.random() < 0.5:
         meaning = meaning & other[1] if dice.random() < 0.5 else meaning | ~other[1]
     return Test(meaning, column.path, meaning)
 
 
-def _residual(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """Which has no name in Substrait: pyarrow evaluates it on what is read."""
+def _residual(column: Column, others: list[Column], dice: random.Random) -> Test | None:
+    """A pyarrow expression without a Substrait form: pyarrow evaluates it on the rows."""
     made = _compared(column, dice)
     if made is None:
         return None
@@ -230,8 +230,8 @@ def _residual(column: Column, there: list[Column], dice: random.Random) -> Test 
     return Test(meaning, column.path, meaning)
 
 
-def _negated(column: Column, there: list[Column], dice: random.Random) -> Test | None:
-    """In SQL; only of values that SQL can write."""
+def _negated(column: Column, others: list[Column], dice: random.Random) -> Test | None:
+    """A negated condition in SQL, if SQL can write its values."""
     value = _literal(column, dice)
     text = None if value is None else _sql(value)
     if text is None:
@@ -244,7 +244,7 @@ def _negated(column: Column, there: list[Column], dice: random.Random) -> Test |
     return Test(f"not ({_quoted(column)} {sign} {text})", column.path, ~meaning)
 
 
-def _like(column: Column, there: list[Column], dice: random.Random) -> Test | None:
+def _like(column: Column, others: list[Column], dice: random.Random) -> Test | None:
     if not pa.types.is_string(column.values.type):
         return None
     value = _literal(column, dice)

@@ -1,4 +1,4 @@
-"""What Python's users write: types for checkers, where rows are from, notebooks, file objects."""
+"""Usage from Python: type checkers, origin columns, notebooks, file objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def test_the_words_of_arguments_are_those_of_the_formats() -> None:
+def test_argument_literals_match_the_formats() -> None:
     known = formats()
     assert set(get_args(FormatName)) == set(known)
     assert set(get_args(WrittenFormat)) == {
@@ -68,16 +68,16 @@ REVEALED = [
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
-def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
+def test_type_checker_infers_return_types(tmp_path: Path) -> None:
     stubs = tmp_path / "stubs" / "pyarrow"
-    stubs.mkdir(parents=True)  # pyarrow has no types of its own; those of its stubs have these names
+    stubs.mkdir(parents=True)  # pyarrow is untyped; its stubs use these names
     names = ("Table", "Schema", "RecordBatchReader", "RecordBatch")
     classes = "".join(f"class {name}: ...\n" for name in names)
     (stubs / "__init__.pyi").write_text(
         f"from typing import Any\n{classes}def __getattr__(name: str) -> Any: ...\n"
     )
     (tmp_path / "snippet.py").write_text(SNIPPET)
-    # None of the types is of another package, and PySpark alone takes half the time.
+    # The types need no other package, and PySpark alone would take half the time.
     others = ",".join(f"{name}.*" for name in ("pyspark", "pyiceberg", "numpy", "pandas", "polars", "rich"))
     config = f"[mypy]\nmypy_path = {stubs.parent}\nfollow_imports = silent\n"
     (tmp_path / "mypy.ini").write_text(f"{config}[mypy-{others}]\nfollow_imports = skip\n")
@@ -89,9 +89,9 @@ def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
         check=False,
     )
     lines = done.stdout.splitlines()
-    found = [line.split('"')[1] for line in lines if "Revealed type" in line]
+    types = [line.split('"')[1] for line in lines if "Revealed type" in line]
     assert [
-        one.replace("builtins.", "").replace("Union[int, None]", "int | None") for one in found
+        name.replace("builtins.", "").replace("Union[int, None]", "int | None") for name in types
     ] == REVEALED
     errors = [line for line in lines if ": error:" in line]
     assert len(errors) == 2, errors
@@ -99,26 +99,26 @@ def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
     assert "ignore" in errors[1]
 
 
-def test_columns_of_where_rows_are_from(table: Path) -> None:
-    found = cf.scan(table, file_path="path", row_index="n")
-    assert found.schema.names == ["id", "s", "p", "path", "n"]
-    rows = found.to_table()
+def test_file_path_and_row_index_columns(table: Path) -> None:
+    dataset = cf.scan(table, file_path="path", row_index="n")
+    assert dataset.schema.names == ["id", "s", "p", "path", "n"]
+    rows = dataset.to_table()
     assert rows["n"].to_pylist() == list(range(60))
     paths = [str(table / f"p={part}" / "part-0.orc") for part in (1, 2)]
     assert rows["path"].to_pylist() == [paths[0]] * 30 + [paths[1]] * 30
     assert rows.drop_columns(["path", "n"]).equals(cf.scan(table).to_table())
-    # Rows are numbered before a filter leaves any out.
-    kept = found.to_table(["n", "id"], filter="id >= 35 and n < 35", limit=7)
+    # Filters do not change row numbers.
+    kept = dataset.to_table(["n", "id"], filter="id >= 35 and n < 35", limit=7)
     assert kept.to_pydict() == {"n": [25, 26, 27, 28, 29], "id": [35, 36, 37, 38, 39]}
-    assert found.to_table(["id"], filter=[("path", "=", paths[1])], limit=2)["id"].to_pylist() == [20, 21]
-    assert found.count("p = 2") == 30
-    assert found.count() == 60
-    assert pickle.loads(pickle.dumps(found)).to_table().equals(rows)
-    assert found.to_dataset().to_table(["n"], filter=pc.field("n") >= 58)["n"].to_pylist() == [58, 59]
+    assert dataset.to_table(["id"], filter=[("path", "=", paths[1])], limit=2)["id"].to_pylist() == [20, 21]
+    assert dataset.count("p = 2") == 30
+    assert dataset.count() == 60
+    assert pickle.loads(pickle.dumps(dataset)).to_table().equals(rows)
+    assert dataset.to_dataset().to_table(["n"], filter=pc.field("n") >= 58)["n"].to_pylist() == [58, 59]
     with pytest.raises(cf.SchemaError, match="need another name"):
         _ = cf.scan(table, file_path="id").schema
     with pytest.raises(cf.UnsupportedError, match=r"Split\.path"):
-        found.splits()
+        dataset.splits()
 
 
 def test_fragments_are_files(table: Path) -> None:
@@ -127,7 +127,7 @@ def test_fragments_are_files(table: Path) -> None:
     assert [fragment.path for fragment in fragments] == [
         str(table / f"p={part}/part-0.orc") for part in (1, 2)
     ]
-    assert pa.concat_tables([one.to_table() for one in fragments]).equals(dataset.to_table())
+    assert pa.concat_tables([fragment.to_table() for fragment in fragments]).equals(dataset.to_table())
     [second] = dataset.get_fragments(filter=pc.field("p") == 2)
     assert second.count_rows() == 30
     assert second.partition_expression.equals((pc.field("p") == 2) & pc.scalar(True)) or "p" in str(
@@ -138,7 +138,7 @@ def test_fragments_are_files(table: Path) -> None:
     assert whole.physical_schema.names == ["id", "s"]
 
 
-def test_a_notebook_shows_it_at_a_glance(table: Path) -> None:
+def test_notebook_representation(table: Path) -> None:
     file = cf.open(table / "p=1" / "part-0.orc")
     text = file._repr_html_()
     assert "rows <b>30</b>" in text
@@ -164,7 +164,7 @@ def test_a_file_can_be_closed(table: Path) -> None:
         file.read()
 
 
-def test_a_name_says_the_format_and_objects_are_written_to(tmp_path: Path) -> None:
+def test_extension_sets_the_format_and_file_objects_are_written(tmp_path: Path) -> None:
     for ending, format in {"orc": "orc", "rc": "rcfile", "redelm": "redfile"}.items():
         cf.write(ROWS, tmp_path / f"a.{ending}")
         assert cf.detect(tmp_path / f"a.{ending}") == format
