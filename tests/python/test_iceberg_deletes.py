@@ -211,7 +211,7 @@ def test_tables_finds_iceberg_tables_and_never_takes_their_files_for_rows(tables
 def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyiceberg" else find(name))
-    with pytest.raises(cf.UnsupportedError, match=r"pip install 'coldframe\[iceberg\]'"):
+    with pytest.raises(cf.UnsupportedError, match="the extra `iceberg` of coldframe"):
         cf.scan(tables / "mixed")
 
 
