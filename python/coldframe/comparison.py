@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import hash_rows
-from coldframe.errors import SchemaError, unsupported
+from coldframe.errors import SchemaError, install_hint, unsupported
 from coldframe.widening import unified
 
 __all__ = ["Comparison", "Side", "compare"]
@@ -115,7 +115,7 @@ def _hashes(batch: Any, target: Any, key: Sequence[str]) -> Any:
     try:
         import numpy as np
     except ImportError as missing:
-        raise unsupported("comparing tables without numpy; pip install 'coldframe[diff]'") from missing
+        raise unsupported(f"comparing tables without numpy; {install_hint('diff')}") from missing
 
     def hashes(names: Sequence[str]) -> Any:
         columns = pa.schema([target.field(name) for name in names])

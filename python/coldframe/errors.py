@@ -26,6 +26,7 @@ __all__ = [
     "PartialTableWarning",
     "SchemaError",
     "UnsupportedError",
+    "install_hint",
     "unsupported",
     "warn",
 ]
@@ -69,6 +70,14 @@ def corrupt(path: str, offset: int, structure: str, reason: str) -> CorruptFileE
     error = CorruptFileError(f"{path}: byte {offset}: {structure}: {reason}")
     error.path, error.offset, error.structure, error.reason = path, offset, structure, reason
     return error
+
+
+def install_hint(extra: str) -> str:
+    """How to install an extra of this package; for error messages."""
+    return (
+        f"install the extra `{extra}` of coldframe: pip install '.[{extra}]' in its checkout, "
+        f"or 'WHEEL[{extra}]' with the path of its wheel"
+    )
 
 
 def unsupported(what: str) -> UnsupportedError:

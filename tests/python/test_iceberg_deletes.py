@@ -215,7 +215,7 @@ def test_tables_lists_iceberg_tables_not_their_files(tables):
 def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyiceberg" else find(name))
-    with pytest.raises(cf.UnsupportedError, match=r"pip install 'coldframe\[iceberg\]'"):
+    with pytest.raises(cf.UnsupportedError, match="the extra `iceberg` of coldframe"):
         cf.scan(tables / "mixed")
 
 

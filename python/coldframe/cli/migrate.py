@@ -306,9 +306,9 @@ def _migrate(arguments: argparse.Namespace) -> Report:
     try:
         from coldframe.pipeline import migrate_with
     except ImportError as missing:
-        from coldframe.errors import unsupported
+        from coldframe.errors import install_hint, unsupported
 
-        raise unsupported(f"migrating without {missing.name}; pip install 'coldframe[spark]'") from missing
+        raise unsupported(f"migrating without {missing.name}; {install_hint('spark')}") from missing
     from coldframe.pipeline.report.progress import progress_for
     from coldframe.pipeline.scheduling import InProcess
     from coldframe.pipeline.session import in_process, start_session, stop, with_hive

@@ -36,7 +36,7 @@ from coldframe.cli.options import (
 from coldframe.cli.parquet_side import is_parquet
 from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
-from coldframe.errors import NotFoundError, unsupported
+from coldframe.errors import NotFoundError, install_hint, unsupported
 from coldframe.hive.addresses import is_metastore
 from coldframe.sources import open_store, scheme_of
 from coldframe.table_listing import FoundTable, tables
@@ -196,7 +196,7 @@ class Session:
         try:
             import duckdb
         except ImportError as missing:
-            raise unsupported("sql: DuckDB is not installed: pip install 'coldframe[duckdb]'") from missing
+            raise unsupported(f"sql: DuckDB is not installed; {install_hint('duckdb')}") from missing
         self._duckdb = duckdb
         self._connection = duckdb.connect()
         self._args = args

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from coldframe._coldframe import formats
-from coldframe.errors import unsupported
+from coldframe.errors import install_hint, unsupported
 from coldframe.hive.addresses import Selected, dump_file
 from coldframe.hive.definition import Definition
 from coldframe.hive.dumps import read_dump
@@ -49,7 +49,7 @@ def connect(uris: str) -> DefinitionReader:
     if dump_file(uris) is not None:
         return read_dump(uris)
     if importlib.util.find_spec("thrift") is None:
-        raise unsupported("a Hive metastore without the package thrift; pip install 'coldframe[hive]'")
+        raise unsupported(f"a Hive metastore without the package thrift; {install_hint('hive')}")
     from coldframe.hive.metastore import Metastore
 
     return Metastore(uris)

@@ -18,7 +18,7 @@ from typing import Any
 
 from thrift.transport.TTransport import TTransportBase
 
-from coldframe.errors import unsupported
+from coldframe.errors import install_hint, unsupported
 
 __all__ = ["KerberosRefusal", "SaslTransport"]
 
@@ -164,8 +164,7 @@ def _library() -> Any:
         return importlib.import_module("gssapi")
     except (ImportError, OSError) as missing:
         raise unsupported(
-            f"a metastore with Kerberos without the package gssapi ({missing}); "
-            "pip install 'coldframe[kerberos]'"
+            f"a metastore with Kerberos without the package gssapi ({missing}); " + install_hint("kerberos")
         ) from missing
 
 

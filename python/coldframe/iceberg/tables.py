@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from coldframe.arguments import Keys
-from coldframe.errors import NotFoundError, unsupported
+from coldframe.errors import NotFoundError, install_hint, unsupported
 from coldframe.filters import Filter
 from coldframe.iceberg.places import metadata_file
 from coldframe.logs import step
@@ -55,7 +55,7 @@ def iceberg_table(
     dropped and added columns are read as Iceberg reads them.
     """
     if importlib.util.find_spec("pyiceberg") is None:
-        raise unsupported("an Iceberg table without the package pyiceberg; pip install 'coldframe[iceberg]'")
+        raise unsupported(f"an Iceberg table without the package pyiceberg; {install_hint('iceberg')}")
     from coldframe.iceberg.dataset import IcebergDataset
     from coldframe.iceberg.table import Address
 

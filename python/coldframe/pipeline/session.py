@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from coldframe._coldframe import UnsupportedError
+from coldframe.errors import install_hint
 from coldframe.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError as missing:
-        raise UnsupportedError("migrating without PySpark; pip install 'coldframe[spark]'") from missing
+        raise UnsupportedError(f"migrating without PySpark; {install_hint('spark')}") from missing
     running = SparkSession.getActiveSession()
     if running is not None and master is None:
         return running

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from coldframe._coldframe import UnsupportedError, formats
+from coldframe.errors import install_hint
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.sink.committed import CommittedTable
 from coldframe.pipeline.sink.destination import Destination
@@ -135,6 +136,4 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
 
 def _need(target: str, package: str, extra: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise UnsupportedError(
-            f"target {target} without the package {package}; pip install 'coldframe[{extra}]'"
-        )
+        raise UnsupportedError(f"target {target} without the package {package}; {install_hint(extra)}")

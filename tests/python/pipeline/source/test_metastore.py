@@ -336,7 +336,7 @@ def test_addresses() -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defined.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
-        UnsupportedError, match=r"without the package thrift; pip install 'coldframe\[hive\]'"
+        UnsupportedError, match="without the package thrift; install the extra `hive` of coldframe"
     ):
         registered.read_registered("thrift://h:1", "/wh", Selection())
 
