@@ -37,11 +37,23 @@ pub(crate) struct Ahead {
 }
 
 /// A planned unit.
-struct Coming {
-    unit: Unit,
-    bytes: u64,
+pub(crate) struct Coming {
+    pub(crate) unit: Unit,
+    /// The length of its ranges.
+    pub(crate) bytes: u64,
     /// The requests in flight for it.
     parts: Option<Vec<Part>>,
+}
+
+impl Coming {
+    /// The unit and its bytes, which are waited for.
+    pub(crate) fn fetch(self) -> (Unit, Result<Vec<Bytes>>) {
+        let bytes = match self.parts {
+            Some(parts) => wait(self.unit.fetch.len(), parts),
+            None => fetch(&self.unit.fetch),
+        };
+        (self.unit, bytes)
+    }
 }
 
 /// The answers from one source, and their indexes among the unit's ranges.
@@ -53,18 +65,14 @@ impl Ahead {
         Self { plan, early, ended: false, coming: VecDeque::new() }
     }
 
-    /// The next unit and its bytes.
-    pub(crate) fn next_unit(&mut self) -> Result<Option<(Unit, Result<Vec<Bytes>>)>> {
+    /// The next unit.
+    pub(crate) fn next_unit(&mut self) -> Result<Option<Coming>> {
         if self.coming.is_empty() {
             self.enqueue();
         }
         let Some(next) = self.coming.pop_front().transpose()? else { return Ok(None) };
         self.top_up();
-        let bytes = match next.parts {
-            Some(parts) => wait(next.unit.fetch.len(), parts),
-            None => fetch(&next.unit.fetch),
-        };
-        Ok(Some((next.unit, bytes)))
+        Ok(Some(next))
     }
 
     /// Whether units are in flight.
