@@ -37,6 +37,9 @@ def detect(
 ) -> str | None:
     """The name of the format, detected from the bytes; None for other formats."""
 
+def set_trace(on: bool) -> bool:
+    """Turns the trace of the core on standard error on or off. Returns whether it was on."""
+
 def formats() -> dict[str, dict[str, Any]]:
     """{format: {"open": {option: {..}}, "write": {option: {..}}, "capabilities": {name: value}}}
 

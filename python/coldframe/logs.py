@@ -2,6 +2,8 @@
 
 The loggers have the names of the modules, below `coldframe`. Lines name paths and hosts, but no credentials:
 each text in a line passes through `safe`. Of an error a line has the class only; its text may have secrets.
+
+The compiled core writes its own lines, the trace, to the standard error of the process: see `traced`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["safe", "step", "watched"]
+from coldframe import _coldframe
+
+__all__ = ["safe", "step", "traced", "watched"]
 
 _WEB = re.compile(r"(?:[^/?#]*@)?([^?#]*).*", re.DOTALL)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://)(.*)", re.DOTALL)
@@ -37,6 +41,19 @@ def safe(value: object) -> object:
         is_web = scheme.lower() in ("http://", "https://")
         text = scheme + (_WEB.sub(r"\1", rest, count=1) if is_web else _QUERY.sub("", rest))
     return _CONTROL.sub("?", text)
+
+
+@contextlib.contextmanager
+def traced() -> Iterator[None]:
+    """Turns the core's trace on, if the logger `coldframe` logs at debug level."""
+    if not logging.getLogger("coldframe").isEnabledFor(logging.DEBUG):
+        yield
+        return
+    before = _coldframe.set_trace(True)
+    try:
+        yield
+    finally:
+        _coldframe.set_trace(before)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,11 @@ from coldframe.cli import main
 from coldframe.logs import safe, step, watched
 
 LOGGER = logging.getLogger("coldframe")
+SAMPLE = Path(__file__).parents[1] / "data" / "orc" / "files" / "ints.orc"
+TRACE_LINE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (?P<thread>\S+) (?P<name>[a-z]+)"
+    r"(?: #(?P<number>\d+) (?P<kind>begin|end \d+ us))?(?P<fields>(?: .*)?)"
+)
 
 
 @pytest.fixture
@@ -118,6 +124,47 @@ def test_the_command_line_logs_to_standard_error(
     lines = re.findall(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (\w+) coldframe\S*: \S", err, re.MULTILINE)
     assert set(lines) == levels
     assert (LOGGER.level, LOGGER.handlers) == before
+
+
+NAMES = {"open", "plan", "unit", "decode", "fetch"}
+
+
+def traced_lines(value: str | None, *arguments: str) -> list[str]:
+    """Standard error of the command `verify` on a reference file, with this value of COLDFRAME_TRACE."""
+    environment = {name: text for name, text in os.environ.items() if name != "COLDFRAME_TRACE"}
+    if value is not None:
+        environment["COLDFRAME_TRACE"] = value
+    command = [sys.executable, "-m", "coldframe", "verify", *arguments, str(SAMPLE)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout
+    return run.stderr.splitlines()
+
+
+def test_the_environment_turns_the_trace_on() -> None:
+    parsed = [TRACE_LINE.fullmatch(line) for line in traced_lines("1")]
+    lines = [match.groupdict() for match in parsed if match is not None]
+    assert len(lines) == len(parsed)
+    assert {line["name"] for line in lines} == NAMES
+    # Each span that began has ended, with the same number.
+    begun = [line["number"] for line in lines if line["kind"] == "begin"]
+    ended = [line["number"] for line in lines if line["kind"] != "begin" and line["number"] is not None]
+    assert sorted(begun) == sorted(ended)
+    ends = {line["name"]: line["fields"] for line in lines if (line["kind"] or "").startswith("end ")}
+    assert f'path="{SAMPLE}"' in ends["open"]
+    assert 'format="orc"' in ends["open"]
+    assert re.search(r" rows=\d+", ends["unit"])
+    assert re.search(r" busy_us=\d+", ends["decode"])
+
+
+@pytest.mark.parametrize("value", [None, "", "0"])
+def test_there_is_no_trace_by_default(value: str | None) -> None:
+    assert traced_lines(value) == []
+
+
+def test_the_trace_is_on_at_debug_level_only() -> None:
+    assert not any(TRACE_LINE.fullmatch(line) for line in traced_lines(None, "-v"))
+    matches = [TRACE_LINE.fullmatch(line) for line in traced_lines(None, "-vv")]
+    assert {match["name"] for match in matches if match is not None} == NAMES
 
 
 def test_the_import_loads_no_more_than_logging() -> None:

@@ -37,11 +37,23 @@ pub(crate) struct ReadAhead {
 }
 
 /// A planned unit.
-struct PlannedUnit {
-    unit: Unit,
-    bytes: u64,
+pub(crate) struct PlannedUnit {
+    pub(crate) unit: Unit,
+    /// The length of its ranges.
+    pub(crate) bytes: u64,
     /// The requests in flight for it.
     parts: Option<Vec<Part>>,
+}
+
+impl PlannedUnit {
+    /// The unit and its bytes, which are waited for.
+    pub(crate) fn fetch(self) -> (Unit, Result<Vec<Bytes>>) {
+        let bytes = match self.parts {
+            Some(parts) => wait(self.unit.fetch.len(), parts),
+            None => fetch(&self.unit.fetch),
+        };
+        (self.unit, bytes)
+    }
 }
 
 /// The answers from one source, and their indexes among the unit's ranges.
@@ -53,18 +65,14 @@ impl ReadAhead {
         Self { plan, early, ended: false, planned: VecDeque::new() }
     }
 
-    /// The next unit and its bytes.
-    pub(crate) fn next_unit(&mut self) -> Result<Option<(Unit, Result<Vec<Bytes>>)>> {
+    /// The next unit.
+    pub(crate) fn next_unit(&mut self) -> Result<Option<PlannedUnit>> {
         if self.planned.is_empty() {
             self.enqueue();
         }
         let Some(next) = self.planned.pop_front().transpose()? else { return Ok(None) };
         self.top_up();
-        let bytes = match next.parts {
-            Some(parts) => wait(next.unit.fetch.len(), parts),
-            None => fetch(&next.unit.fetch),
-        };
-        Ok(Some((next.unit, bytes)))
+        Ok(Some(next))
     }
 
     /// Whether units are in flight.

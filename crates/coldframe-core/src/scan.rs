@@ -1,16 +1,18 @@
 //! Scans a table of any format: plan, fetch, decode, filter, project, limit.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use bytes::Bytes;
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, ErrorKind, Result};
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
 
-use crate::ahead::ReadAhead;
+use crate::ahead::{PlannedUnit, ReadAhead};
 use crate::filter::keep_rows;
-use crate::format::Unit;
 use crate::options::Strings;
 use crate::projection::convert;
 use crate::types::views;
@@ -18,8 +20,13 @@ use crate::{
     BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split, TableFile,
 };
 
+/// Numbers the scans of this process in traces.
+static SCANS: AtomicU64 = AtomicU64::new(0);
+
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {
+    /// Its number in traces.
+    number: u64,
     units: ReadAhead,
     current: Option<Current>,
     request: PlanRequest,
@@ -59,6 +66,70 @@ struct Current {
     rest: Option<RecordBatch>,
     place: UnitPosition,
     rows_out: u64,
+    trace: UnitTrace,
+}
+
+/// What a trace shows of a unit until it is dropped.
+struct UnitTrace {
+    /// From the request of the unit's bytes on.
+    unit: Span,
+    /// From the arrival of its bytes on.
+    decode: Span,
+    /// Time spent decoding, without the pauses between two batches; measured for a trace only.
+    busy: Duration,
+}
+
+impl UnitTrace {
+    fn new(scan: u64, number: u64, next: &PlannedUnit) -> Self {
+        let unit = debug_span!(
+            "unit",
+            scan,
+            number,
+            structure = next.unit.structure.as_str(),
+            start = next.unit.bytes.start,
+            end = next.unit.bytes.end,
+            ranges = next.unit.fetch.len(),
+            bytes = next.bytes,
+            rows = Empty,
+            failed = Empty,
+        );
+        Self { unit, decode: Span::none(), busy: Duration::ZERO }
+    }
+
+    fn start_decoding(&mut self, scan: u64, unit: u64) {
+        self.decode = debug_span!("decode", scan, unit, busy_us = Empty);
+    }
+
+    /// Does a part of the decoding.
+    fn decoding<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        if self.decode.is_disabled() {
+            return work();
+        }
+        let begun = Instant::now();
+        let done = work();
+        self.busy += begun.elapsed();
+        done
+    }
+
+    fn failed(&self) {
+        self.unit.record("failed", true);
+    }
+}
+
+impl Drop for UnitTrace {
+    fn drop(&mut self) {
+        if !self.decode.is_disabled() {
+            self.decode.record("busy_us", u64::try_from(self.busy.as_micros()).unwrap_or(u64::MAX));
+            // Its end comes before the unit's.
+            self.decode = Span::none();
+        }
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        self.trace.unit.record("rows", self.rows_out);
+    }
 }
 
 impl Current {
@@ -67,7 +138,7 @@ impl Current {
     fn next(&mut self, most: usize) -> Option<Result<RecordBatch>> {
         let batch = match self.rest.take() {
             Some(rest) => rest,
-            None => match self.batches.next()? {
+            None => match self.trace.decoding(|| self.batches.next())? {
                 Ok(batch) => batch,
                 failed => return Some(failed),
             },
@@ -112,10 +183,23 @@ impl ScanReader {
         let predicate = scan.predicate.clone();
         scan.predicate = scan.predicate.filter(|_| scan.prune);
         let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
-        let plan = file.plan(&request, split)?;
+        let number = SCANS.fetch_add(1, Ordering::Relaxed);
+        let span = debug_span!(
+            "plan",
+            scan = number,
+            start = split.range.start,
+            end = split.range.end,
+            columns = projection.output.fields().len(),
+            failed = Empty,
+        );
+        let plan = file.plan(&request, split).inspect_err(|_| {
+            span.record("failed", true);
+        })?;
+        drop(span);
         // With a limit, do not prefetch.
         let units = ReadAhead::new(plan, ahead);
         Ok(Self {
+            number,
             units,
             current: None,
             request,
@@ -176,9 +260,9 @@ impl ScanReader {
     /// The next batch, possibly without rows; `None` at the end.
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         let Some(current) = &mut self.current else {
-            let Some((unit, bytes)) = self.units.next_unit()? else { return Ok(None) };
+            let Some(unit) = self.units.next_unit()? else { return Ok(None) };
             self.decoded += 1;
-            return self.start(unit, bytes).map(Some);
+            return self.start(unit).map(Some);
         };
         let Some(batch) = current.next(self.request.scan.batch_rows) else {
             self.current = None;
@@ -192,6 +276,7 @@ impl ScanReader {
             }
             Err(e) => {
                 let rows_out = current.rows_out;
+                current.trace.failed();
                 match self.current.take() {
                     Some(c) => self.lose(e, &c.place, rows_out),
                     None => Err(e),
@@ -201,15 +286,25 @@ impl ScanReader {
         }
     }
 
-    fn start(&mut self, unit: Unit, bytes: Result<Vec<Bytes>>) -> Result<RecordBatch> {
+    fn start(&mut self, next: PlannedUnit) -> Result<RecordBatch> {
+        let number = self.decoded - 1;
+        let mut trace = UnitTrace::new(self.number, number, &next);
+        let (unit, bytes) = next.fetch();
         let place = UnitPosition { bytes: unit.bytes, rows: unit.rows, structure: unit.structure };
         let decode = unit.decode;
-        match bytes.and_then(|bytes| decode.decode(bytes)) {
+        let batches = bytes.and_then(|bytes| {
+            trace.start_decoding(self.number, number);
+            trace.decoding(|| decode.decode(bytes))
+        });
+        match batches {
             Ok(batches) => {
-                self.current = Some(Current { batches, rest: None, place, rows_out: 0 });
+                self.current = Some(Current { batches, rest: None, place, rows_out: 0, trace });
                 Ok(self.empty())
             }
-            Err(e) => self.lose(e, &place, 0),
+            Err(e) => {
+                trace.failed();
+                self.lose(e, &place, 0)
+            }
         }
     }
 

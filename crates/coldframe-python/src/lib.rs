@@ -27,6 +27,7 @@ mod split;
 mod storage;
 mod store;
 mod strings;
+mod trace;
 mod types;
 mod value;
 mod write;
@@ -106,6 +107,7 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
 #[pymodule(gil_used = false)]
 fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     allocator::keep_memory();
+    trace::from_environment();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("HIVE_NULL", coldframe::dataset::partition::HIVE_NULL)?;
     error::add_to(module.py(), module)?;
@@ -114,6 +116,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_types(module)?;
     add_lookups(module)?;
     add_migration(module)?;
+    module.add_function(wrap_pyfunction!(trace::set_trace, module)?)?;
     add_classes(module)
 }
 

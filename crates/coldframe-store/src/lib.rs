@@ -28,6 +28,8 @@ mod parts;
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 mod runtime;
 mod store;
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+mod trace;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -41,7 +43,7 @@ pub use coldframe_core::io::Identity;
 pub use file::LocalFile;
 pub use files::{Files, Listing, Mode, Stat, Upload, is_taken};
 pub use folder::LocalFolder;
-pub use location::{Location, shown};
+pub use location::{Location, shown, traced};
 pub use name::{from_text, to_text};
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 pub use options::{Kind, OPTIONS, StoreOption};

@@ -94,6 +94,23 @@ pub fn shown(url: &str) -> String {
     format!("{scheme}://{authority}{path}")
 }
 
+/// A path or URL as traces may show it: [`shown`], also without passwords that contain slashes, and without the query of
+/// any store.
+pub fn traced(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let user =
+        rest.find(['/', '@', ':']).is_some_and(|at| rest.get(at..).is_some_and(|r| r.starts_with(':')));
+    let rest = match rest.rsplit_once('@').filter(|_| user) {
+        // The last @ may be in a query: nothing after it is safe then.
+        Some((password, _)) if password.contains('?') => "***".to_owned(),
+        Some((_, rest)) => format!("***@{rest}"),
+        None => rest.to_owned(),
+    };
+    // A ? without a value is part of a pattern.
+    let end = rest.find('?').filter(|at| rest.get(*at..).is_some_and(|query| query.contains('=')));
+    shown(&format!("{scheme}://{}", rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +162,21 @@ mod tests {
             ("s3://b/a@b:c", "s3://b/a@b:c"),
         ] {
             assert_eq!(shown(url), expected);
+        }
+    }
+
+    #[test]
+    fn traces_show_even_less() {
+        for (url, expected) in [
+            ("/data/a?b=c.orc", "/data/a?b=c.orc"),
+            ("https://user:hush@host/a.orc?sig=hush#x", "https://host/a.orc"),
+            ("https://hush@host/a.orc", "https://host/a.orc"),
+            ("https://host:8443/a.orc?sig=a@hush", "https://***"),
+            ("s3://key:hu/sh@bucket/a.orc", "s3://***@bucket/a.orc"),
+            ("s3://bucket/part-?.orc", "s3://bucket/part-?.orc"),
+            ("abfss://box@account/a.orc?sig=hush", "abfss://box@account/a.orc"),
+        ] {
+            assert_eq!(traced(url), expected);
         }
     }
 }

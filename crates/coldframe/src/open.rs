@@ -13,6 +13,9 @@ use coldframe_core::{
     Capabilities, DamageLog, Error, Format, OpenOptions, Piece, ReadAt, Report, Result, Scan, ScanReader,
     Source, Split, TableFile, scan,
 };
+use coldframe_store::traced;
+use tracing::debug_span;
+use tracing::field::Empty;
 
 use crate::{format_named, formats};
 
@@ -54,6 +57,13 @@ impl File {
     pub fn scan_logged(&self, scan: &Scan, split: &Split, damage: DamageLog) -> Result<ScanReader> {
         let strings = scan.strings.or(self.strings);
         let scan = Scan { threads: self.max_threads(scan), strings, ..scan.clone() };
+        // The plan that follows in the same thread is of this file.
+        tracing::debug!(
+            name: "plan",
+            path = traced(&self.path),
+            start = split.range.start,
+            end = split.range.end,
+        );
         ScanReader::try_new(self.table.as_ref(), &scan, split, damage).map_err(|e| self.named(e))
     }
 
@@ -188,6 +198,27 @@ pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions
 /// Opens `source`. `recorded`: [`File::recorded`] of an earlier opening of the same file, so that nothing is read again; for
 /// a folder, the pieces for [`Format::open_recorded`].
 pub fn open_source(
+    source: Source,
+    format: Option<&str>,
+    options: &OpenOptions,
+    recorded: Vec<Piece>,
+) -> Result<File> {
+    let span = debug_span!(
+        "open",
+        path = traced(source.path()),
+        bytes = source.bytes().ok().map(|bytes| bytes.len()),
+        format = Empty,
+        failed = Empty,
+    );
+    let file = open_detected(source, format, options, recorded);
+    match &file {
+        Ok(file) => span.record("format", file.table.format()),
+        Err(_) => span.record("failed", true),
+    };
+    file
+}
+
+fn open_detected(
     source: Source,
     format: Option<&str>,
     options: &OpenOptions,

@@ -8,6 +8,8 @@ import logging
 import sys
 from collections.abc import Iterator
 
+from coldframe.logs import traced
+
 __all__ = ["add_verbose_options", "log_to_stderr", "verbosity_of"]
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -30,7 +32,7 @@ def verbosity_of(parsed: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def log_to_stderr(verbosity: int) -> Iterator[None]:
-    """Logs to standard error: nothing for 0, info for 1, debug for more."""
+    """Logs to standard error: nothing for 0, info for 1, debug and the trace of the core for more."""
     if verbosity == 0:
         yield
         return
@@ -41,7 +43,8 @@ def log_to_stderr(verbosity: int) -> Iterator[None]:
     logger.addHandler(handler)
     logger.setLevel(_LEVELS[min(verbosity, len(_LEVELS)) - 1])
     try:
-        yield
+        with traced():
+            yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)

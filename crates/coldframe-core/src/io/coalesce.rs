@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use coldframe_encoding::{Error, Result};
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
 
 use super::{Pending, ReadAt, memory::slice};
 
@@ -66,7 +68,9 @@ fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
 /// Answers `ranges` from `source` with as few requests as `coalesce` allows.
 pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
     let merged = coalesce(ranges, source.worthwhile_gap());
-    let blocks = source.read_ranges(&merged)?;
+    let span = fetch_span(&merged, false);
+    let blocks = source.read_ranges(&merged).inspect_err(|_| failed(&span))?;
+    drop(span);
     divided(ranges, &merged, &blocks)
 }
 
@@ -75,7 +79,28 @@ pub(crate) fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Opt
     let merged = coalesce(ranges, source.worthwhile_gap());
     let pending = source.begin(&merged)?;
     let ranges = ranges.to_vec();
-    Some(Box::new(move || divided(&ranges, &merged, &pending()?)))
+    Some(Box::new(move || {
+        let span = fetch_span(&merged, true);
+        let blocks = pending().inspect_err(|_| failed(&span))?;
+        drop(span);
+        divided(&ranges, &merged, &blocks)
+    }))
+}
+
+/// Traces a read until it is dropped. `begun`: the requests were sent before, and the read waits for their answers.
+fn fetch_span(requests: &[Range<u64>], begun: bool) -> Span {
+    debug_span!(
+        "fetch",
+        requests = requests.len(),
+        offset = requests.first().map(|r| r.start),
+        bytes = requests.iter().fold(0u64, |sum, r| sum.saturating_add(r.end.saturating_sub(r.start))),
+        begun,
+        failed = Empty,
+    )
+}
+
+fn failed(span: &Span) {
+    span.record("failed", true);
 }
 
 /// Cuts `ranges` out of the blocks that were read.

@@ -14,8 +14,10 @@ use hdfs_native::{Client, HdfsError};
 use super::{Cluster, error, stat_of, visible};
 use crate::ends::Ends;
 use crate::files::{changed, check};
+use crate::location::traced;
 use crate::parts::gather;
 use crate::runtime::{start, wait, within};
+use crate::trace;
 
 /// Ranges of one read that are in flight at once.
 const AT_ONCE: usize = 4;
@@ -28,6 +30,8 @@ const PART: u64 = 16 << 20;
 struct HdfsFile {
     cluster: Cluster,
     key: Arc<str>,
+    /// Its URL for traces.
+    url: Arc<str>,
     len: u64,
     /// When it was last written.
     modified: Option<i64>,
@@ -43,7 +47,9 @@ pub(super) fn open(
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
     let client = cluster.client()?;
-    let (status, reader) = match cluster.ask(describe(&client, key))?? {
+    let shown: Arc<str> = traced(url).into();
+    let request = trace::answer(trace::fetch_of(&shown, "block locations"), describe(&client, key));
+    let (status, reader) = match cluster.ask(request)?? {
         Description::Closed(status, reader) => (status, reader),
         Description::Open(_) if cluster.webhdfs.is_empty() => return Err(being_written()),
         Description::Open(status) => return visible::open(cluster, key, url, &status, known),
@@ -55,7 +61,7 @@ pub(super) fn open(
     let (reader, of_process) = (Arc::new(PerProcess::new()), reader);
     reader.get(|| Ok(*of_process))?;
     let (len, modified) = (identity.len, identity.modified);
-    let file = HdfsFile { cluster: cluster.clone(), key: key.into(), len, modified, reader };
+    let file = HdfsFile { cluster: cluster.clone(), key: key.into(), url: shown, len, modified, reader };
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
@@ -115,7 +121,10 @@ impl HdfsFile {
         ranges: &[Range<u64>],
     ) -> Result<impl Future<Output = Result<Vec<Bytes>>> + Send + 'static> {
         let (reader, file, ranges) = (self.reader()?, self.clone(), ranges.to_vec());
-        let read = move |part| file.clone().read_part(reader.clone(), part);
+        let read = move |part: Range<u64>| {
+            let (file, reader) = (file.clone(), reader.clone());
+            trace::answer(trace::fetch(&file.url.clone(), &part), file.read_part(reader, part))
+        };
         Ok(gather(ranges, PART, AT_ONCE, read))
     }
 
@@ -125,6 +134,7 @@ impl HdfsFile {
             Ok(bytes) => Ok(bytes),
             // Blocks may have moved since the file was opened.
             Err(HdfsError::IOError(_) | HdfsError::DataTransferError(_) | HdfsError::BlocksNotFound(_)) => {
+                tracing::debug!(name: "fetch", url = &*self.url, offset = part.start, retry = "blocks moved");
                 let client = self.cluster.client()?;
                 let fresh = self.same(&client).await.map_err(at)?;
                 self.attempt(&fresh, &part).await.map_err(at)?.map_err(error).map_err(at)

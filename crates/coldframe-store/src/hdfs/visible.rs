@@ -26,8 +26,10 @@ use reqwest::{Client, Response, StatusCode, Url};
 use super::{Cluster, stat_of};
 use crate::ends::Ends;
 use crate::files::{changed, check};
+use crate::location::traced;
 use crate::parts::gather;
 use crate::runtime::{start, wait, within};
+use crate::trace;
 
 /// Ranges of one read that are in flight at once.
 const AT_ONCE: usize = 4;
@@ -43,6 +45,8 @@ const MAX_MESSAGE_BYTES: usize = 300;
 struct WrittenFile {
     cluster: Cluster,
     key: Arc<str>,
+    /// Its URL for traces.
+    url: Arc<str>,
     len: u64,
     modified: Option<i64>,
     /// Each process has its own, like its connections.
@@ -65,7 +69,9 @@ pub(super) fn open(
     status: &FileStatus,
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
-    let (source, len) = wait(locate(cluster, key))??;
+    let shown: Arc<str> = traced(url).into();
+    let request = trace::answer(trace::fetch_of(&shown, "a DataNode"), locate(cluster, key));
+    let (source, len) = wait(request)??;
     let listed = stat_of(status).identity();
     let identity = Identity { len, ..listed.clone() };
     // `known` has the NameNode's length if it comes from a listing, or the visible length if it comes from a
@@ -80,7 +86,8 @@ pub(super) fn open(
     let made = Arc::new(PerProcess::new());
     made.get(|| Ok(source))?;
     let modified = identity.modified;
-    let file = WrittenFile { cluster: cluster.clone(), key: key.into(), len, modified, source: made };
+    let file =
+        WrittenFile { cluster: cluster.clone(), key: key.into(), url: shown, len, modified, source: made };
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
@@ -221,7 +228,8 @@ impl WrittenFile {
             let (source, file) = (source.clone(), file.clone());
             async move {
                 let at = part.start;
-                file.read_part(&source, part).await.map_err(|e| e.at(at))
+                let span = trace::fetch(&file.url, &part);
+                trace::answer(span, file.read_part(&source, part)).await.map_err(|e| e.at(at))
             }
         };
         Ok(gather(ranges, PART, AT_ONCE, read))

@@ -13,6 +13,8 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 
+use crate::location::traced;
+
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
@@ -56,12 +58,20 @@ impl RetryingClient {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
-            let answer = self.client.execute(request.clone()).await?;
+            let answer = self.client.execute(request.clone()).await.inspect_err(|e| {
+                tracing::debug!(name: "fetch", url = traced(&request.uri().to_string()), retry = ?e.kind());
+            })?;
             let left = self.busy_retry.retry_timeout.saturating_sub(begun.elapsed());
             if !is_busy(answer.status().as_u16()) || left.is_zero() {
                 return Ok(answer);
             }
             let asked = answer.headers().get("retry-after").and_then(|value| seconds(value.as_bytes()));
+            tracing::debug!(
+                name: "fetch",
+                url = traced(&request.uri().to_string()),
+                retry = answer.status().as_u16(),
+                wait_ms = millis(asked.unwrap_or(pause).min(left)),
+            );
             // The last attempt is at the end of `retry_timeout`. The client, which has the same limit, then
             // gives up as well.
             let wait = asked.unwrap_or(pause).min(left);
@@ -80,6 +90,10 @@ impl RetryingClient {
 
 fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
+}
+
+fn millis(pause: Duration) -> u64 {
+    u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// `Retry-After` in seconds. A date, which few servers send, is ignored.

@@ -14,8 +14,10 @@ use super::connect::Connection;
 use super::{error, is_refused};
 use crate::ends::{Ends, HEAD, TAIL};
 use crate::files::{changed, check};
+use crate::location::traced;
 use crate::parts::gather;
 use crate::runtime::{start, wait};
+use crate::trace;
 
 /// Requests of one read that are in flight at once.
 const AT_ONCE: usize = 10;
@@ -34,6 +36,8 @@ struct Object {
 #[derive(Clone, Debug)]
 struct Target {
     path: Path,
+    /// Its URL for traces.
+    url: Arc<str>,
     /// The strong etag, if the store has one: a condition of each request.
     etag: Option<String>,
     /// The identity that each response must have.
@@ -41,8 +45,8 @@ struct Target {
 }
 
 impl Target {
-    fn new(path: Path, identity: Identity) -> Self {
-        Self { path, etag: identity.etag.clone().filter(|etag| !etag.starts_with("W/")), identity }
+    fn new(path: Path, url: Arc<str>, identity: Identity) -> Self {
+        Self { path, url, etag: identity.etag.clone().filter(|etag| !etag.starts_with("W/")), identity }
     }
 
     /// An error for a response with other content. Times are compared in seconds, as in headers, and only
@@ -72,11 +76,13 @@ pub(super) fn open(
     url: &str,
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
+    let traced: Arc<str> = traced(url).into();
     let Measured { identity, ends } = match known {
         Some(known) => Measured { identity: known.clone(), ends: Vec::new() },
-        None => wait(measure(connection.store()?, &path, connection.has_suffixes()))??,
+        None => wait(measure(connection.store()?, &path, &traced, connection.has_suffixes()))??,
     };
-    let object = Arc::new(Object { connection: connection.clone(), target: Target::new(path, identity) });
+    let target = Target::new(path, traced, identity);
+    let object = Arc::new(Object { connection: connection.clone(), target });
     Ok(Arc::new(Ends::new(object, url, ends)))
 }
 
@@ -88,11 +94,10 @@ struct Measured {
 }
 
 /// Requests both ends of an object at once. The response for the tail has the length.
-async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> Result<Measured> {
+async fn measure(store: Arc<dyn ObjectStore>, path: &Path, url: &str, by_suffix: bool) -> Result<Measured> {
     if by_suffix {
-        let (tail, head) =
-            join(end(&store, path, GetRange::Suffix(TAIL)), end(&store, path, GetRange::Bounded(0..HEAD)))
-                .await;
+        let request = |range: GetRange| trace::answer(trace::fetch_of(url, &range), end(&store, path, range));
+        let (tail, head) = join(request(GetRange::Suffix(TAIL)), request(GetRange::Bounded(0..HEAD))).await;
         match tail {
             Ok((identity, tail)) => {
                 let tail = tail?;
@@ -110,7 +115,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
             Err(e) => return Err(error(e)),
         }
     }
-    let meta = store.head(path).await.map_err(error)?;
+    let meta = trace::answer(trace::fetch_of(url, "HEAD"), store.head(path)).await.map_err(error)?;
     Ok(Measured { identity: identity_of(&meta), ends: Vec::new() })
 }
 
@@ -185,6 +190,10 @@ impl ReadAt for Object {
 }
 
 async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> Result<Bytes> {
+    trace::answer(trace::fetch(&target.url, &range), get_part(store, &target, range.clone())).await
+}
+
+async fn get_part(store: Arc<dyn ObjectStore>, target: &Target, range: Range<u64>) -> Result<Bytes> {
     let offset = range.start;
     let options = GetOptions {
         range: Some(GetRange::Bounded(range.clone())),

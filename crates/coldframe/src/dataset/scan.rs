@@ -8,6 +8,8 @@ use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::{Condition, parse};
 use coldframe_core::{Matching, OnError, Predicate, Result, Scan, threads};
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
 
 use super::fragment::{Fragment, projected, strings_of};
 use super::openings::in_parallel;
@@ -220,8 +222,19 @@ impl ScanBuilder {
     }
 
     fn planned(&self, opened: bool) -> Result<(Plan, u64)> {
+        let span = debug_span!("plan", files = Empty, splits = Empty, pruned = Empty, failed = Empty);
+        let planned = self.plan_files(opened, &span);
+        match &planned {
+            Ok((plan, pruned)) => span.record("splits", plan.splits.len()).record("pruned", *pruned),
+            Err(_) => span.record("failed", true),
+        };
+        planned
+    }
+
+    fn plan_files(&self, opened: bool, span: &Span) -> Result<(Plan, u64)> {
         let (schema, scan) = (self.schema()?, self.request()?);
         let files = self.matching(&scan)?;
+        span.record("files", files.len());
         if !opened && let Some((splits, pruned)) = self.without_excluded(&scan, &files)? {
             return Ok((Plan { schema, scan, splits }, pruned));
         }

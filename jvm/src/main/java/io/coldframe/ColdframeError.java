@@ -1,6 +1,6 @@
 package io.coldframe;
 
-/** Base of all errors of this package. The classes have the names that they have in Python. */
+/** Base of all errors of this package. The classes have the same names as in Python. */
 public class ColdframeError extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

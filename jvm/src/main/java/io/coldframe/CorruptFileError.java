@@ -22,17 +22,17 @@ public class CorruptFileError extends ColdframeError {
     return path;
   }
 
-  /** Where in the file it was noticed, -1 where that is not known. */
+  /** The file offset of the damage, -1 if unknown. */
   public long offset() {
     return offset;
   }
 
-  /** What was being read. */
+  /** The structure that was being read. */
   public String structure() {
     return structure;
   }
 
-  /** What is wrong, without the place. */
+  /** What is wrong, without path and offset. */
   public String reason() {
     return reason;
   }

@@ -1,6 +1,6 @@
 package io.coldframe;
 
-/** A schema, column, type or value that does not fit. */
+/** A schema, column, type or value does not fit. */
 public class SchemaError extends ColdframeError {
   private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,6 @@
 package io.coldframe;
 
-/** Valid, but not something this package does. */
+/** The input or request is valid, but this package does not support it. */
 public class UnsupportedError extends ColdframeError {
   private static final long serialVersionUID = 1L;
 

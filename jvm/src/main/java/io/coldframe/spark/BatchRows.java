@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** The rows of batches, one after the other. A row is valid until the next one is asked for. */
+/** The rows of a reader's batches. A row is valid until {@link #next} is called again. */
 final class BatchRows implements Iterator<InternalRow> {
   private final PartitionReader<ColumnarBatch> reader;
   private Iterator<InternalRow> rows = Collections.emptyIterator();

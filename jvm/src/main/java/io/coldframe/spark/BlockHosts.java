@@ -29,22 +29,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The machines of HDFS that have the bytes of tasks. Hadoop's own client, which every Spark has, knows them; the native library's does
- * not show them. One request a folder, several at a time, within a time limit. A task without an answer may run anywhere.
+ * The HDFS hosts that store the bytes of tasks. They come from Hadoop's client, which every Spark has; the native library's client does
+ * not expose them. One request per folder, several at a time, within a time limit. A task without an answer may run anywhere.
  */
 final class BlockHosts {
   private static final Logger LOG = LoggerFactory.getLogger(BlockHosts.class);
-  private static final int AT_ONCE = 8;
-  private static final long PATIENCE_MS = 5_000;
-  /** Hosts of a task, as many as Spark's own readers name. */
-  private static final int MOST = 3;
+  private static final int MAX_THREADS = 8;
+  private static final long TIMEOUT_MS = 5_000;
+  /** Hosts per task, the same number as in Spark's own readers. */
+  private static final int MAX_HOSTS = 3;
 
   /** The blocks of files, by path. */
   private final Map<String, BlockLocation[]> blocks = new ConcurrentHashMap<>();
 
   private BlockHosts() {}
 
-  /** Those of some tasks; {@code settings} are the store's, as the native library has them. */
+  /** Finds the hosts of tasks; {@code settings} are the store's options in the native library. */
   static BlockHosts of(List<Planned> tasks, Map<String, String> settings) {
     BlockHosts hosts = new BlockHosts();
     Map<String, Set<String>> folders = new HashMap<>();
@@ -60,7 +60,7 @@ final class BlockHosts {
     return hosts;
   }
 
-  /** The machines that have most of what a task reads, most first. */
+  /** The hosts that store most of a task's bytes, in descending order. */
   String[] of(Planned task) {
     Map<String, Long> bytes = new TreeMap<>();
     for (Planned.Range range : task.ranges) {
@@ -70,8 +70,8 @@ final class BlockHosts {
       }
     }
     List<String> hosts = new ArrayList<>(bytes.keySet());
-    hosts.sort((one, other) -> Long.compare(bytes.get(other), bytes.get(one)));
-    return hosts.subList(0, Math.min(hosts.size(), MOST)).toArray(new String[0]);
+    hosts.sort((left, right) -> Long.compare(bytes.get(right), bytes.get(left)));
+    return hosts.subList(0, Math.min(hosts.size(), MAX_HOSTS)).toArray(new String[0]);
   }
 
   private static void add(Map<String, Long> bytes, BlockLocation block, long more) {
@@ -83,7 +83,7 @@ final class BlockHosts {
         bytes.merge(host, more, Long::sum);
       }
     } catch (IOException e) {
-      LOG.debug("the hosts of a block are not known", e);
+      LOG.debug("cannot read the hosts of a block", e);
     }
   }
 
@@ -91,7 +91,7 @@ final class BlockHosts {
     Map<String, FileSystem> clusters = new ConcurrentHashMap<>();
     ExecutorService threads =
         Executors.newFixedThreadPool(
-            Math.min(AT_ONCE, folders.size()),
+            Math.min(MAX_THREADS, folders.size()),
             task -> {
               Thread thread = new Thread(task, "coldframe-hosts");
               thread.setDaemon(true);
@@ -113,22 +113,22 @@ final class BlockHosts {
               return null;
             });
       }
-      for (Future<Void> answer : threads.invokeAll(questions, PATIENCE_MS, TimeUnit.MILLISECONDS)) {
+      for (Future<Void> answer : threads.invokeAll(questions, TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
         answer.get();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (IOException | ReflectiveOperationException | ExecutionException | RuntimeException e) {
-      // Where tasks run is no matter of their rows.
-      LOG.warn("tasks do not prefer the machines that have their data: {}", e instanceof CancellationException
-          ? "the NameNode took longer than " + PATIENCE_MS / 1000 + " s" : e.toString());
+      // The hosts only speed tasks up.
+      LOG.warn("tasks are not placed on the hosts that store their data: {}", e instanceof CancellationException
+          ? "the NameNode took longer than " + TIMEOUT_MS / 1000 + " s" : e.toString());
     } finally {
       threads.shutdownNow();
       clusters.values().forEach(BlockHosts::close);
     }
   }
 
-  /** Not one of Hadoop's cache, which knows nothing of settings. */
+  /** A new client, since Hadoop's cache ignores the settings. */
   private static FileSystem connected(URI uri, Configuration configuration, String user)
       throws IOException, InterruptedException {
     return user == null
@@ -140,11 +140,11 @@ final class BlockHosts {
     try {
       files.close();
     } catch (IOException e) {
-      LOG.debug("a client of HDFS does not close", e);
+      LOG.debug("cannot close a client of HDFS", e);
     }
   }
 
-  /** Spark's, with the options of the store. Those with a dot are Hadoop's own. */
+  /** Spark's Hadoop configuration with the store's options. Options with a dot in their name are Hadoop's own. */
   private static Configuration configuration(Map<String, String> settings) throws ReflectiveOperationException {
     Object state = Reflected.call(SparkSession.active(), "sessionState");
     Configuration made = new Configuration((Configuration) Reflected.call(state, "newHadoopConf"));
@@ -172,9 +172,9 @@ final class BlockHosts {
     }
     RemoteIterator<LocatedFileStatus> all = files.listLocatedStatus(new Path(folder + "/"));
     while (all.hasNext()) {
-      LocatedFileStatus found = all.next();
-      if (names.contains(found.getPath().getName())) {
-        blocks.put(folder + "/" + found.getPath().getName(), found.getBlockLocations());
+      LocatedFileStatus file = all.next();
+      if (names.contains(file.getPath().getName())) {
+        blocks.put(folder + "/" + file.getPath().getName(), file.getBlockLocations());
       }
     }
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/** One request to a table. Two that ask for the same of the same table are equal: Spark reads once for both. */
+/** One request to a table. Equal requests to the same table are equal, so that Spark reads once for both. */
 final class ColdframeBatch implements Batch {
   private final OpenTable table;
   private final StructType required;
@@ -17,8 +17,8 @@ final class ColdframeBatch implements Batch {
   private final LongConsumer pruned;
 
   /**
-   * {@code keys}: the types of the partition columns, where the request asks for tasks of one partition each. {@code pruned} hears
-   * how many units of files have no task.
+   * {@code keys}: the types of the partition columns, if the request asks for tasks of one partition each. {@code pruned} receives
+   * the number of units that have no task.
    */
   ColdframeBatch(OpenTable table, StructType required, String request, DataType[] keys, LongConsumer pruned) {
     this.keys = keys;

@@ -2,12 +2,12 @@ package io.coldframe.spark;
 
 import org.apache.spark.sql.connector.read.InputPartition;
 
-/** What one task reads, as the native library has planned it. */
+/** What one task reads, as planned by the native library. */
 class ColdframePartition implements InputPartition {
   private static final long serialVersionUID = 1L;
 
   final byte[] task;
-  /** The driver alone asks for them. */
+  /** Only the driver uses them. */
   private final transient String[] hosts;
 
   ColdframePartition(byte[] task, String[] hosts) {

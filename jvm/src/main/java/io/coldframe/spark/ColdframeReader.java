@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * The batches of one task. The memory of one is given back when the next is asked for, or when Spark closes it before; and all of
- * it when the task ends, however it ends.
+ * The batches of one task. A batch's memory is freed when Spark asks for the next batch or closes this one, and at the latest when
+ * the task ends, however it ends.
  */
 final class ColdframeReader implements PartitionReader<ColumnarBatch> {
   private final StructField[] fields;
@@ -34,18 +34,18 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public synchronized boolean next() {
-    letGo();
+    releaseBatch();
     long[] layout = reader == 0 ? null : Native.next(reader);
     if (layout == null) {
       return false;
     }
-    NativeBatch made = new NativeBatch(layout[0], layout[2], fields.length, memory);
+    NativeBatch next = new NativeBatch(layout[0], layout[2], fields.length, memory);
     ColumnVector[] columns = new ColumnVector[fields.length];
     NativeVector.Cursor cursor = new NativeVector.Cursor(layout, 3);
     for (int at = 0; at < columns.length; at++) {
-      columns[at] = new NativeVector(fields[at].dataType(), cursor, made);
+      columns[at] = new NativeVector(fields[at].dataType(), cursor, next);
     }
-    current = made;
+    current = next;
     if (memory != null) {
       memory.acquire(layout[2]);
     }
@@ -68,7 +68,7 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public synchronized void close() {
-    letGo();
+    releaseBatch();
     if (reader != 0) {
       counts = Native.counts(reader);
       Native.closeReader(reader);
@@ -76,7 +76,7 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
     }
   }
 
-  private void letGo() {
+  private void releaseBatch() {
     if (current != null) {
       current.release();
       current = null;

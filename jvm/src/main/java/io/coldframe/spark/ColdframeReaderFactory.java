@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Makes the readers, in executors. */
+/** Makes readers in executors. */
 final class ColdframeReaderFactory implements PartitionReaderFactory {
   private static final long serialVersionUID = 1L;
 

@@ -21,8 +21,8 @@ import org.apache.spark.sql.sources.PrunedFilteredScan;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table of the session's catalog as Spark 3 reads it: by version 1 of its interfaces, which has columns and filters only, and
- * takes rows. Spark 4 reads the same table as a {@link ColdframeTable}.
+ * A table of the session's catalog in Spark 3, which reads it through version 1 of its interfaces: columns and filters only, and
+ * rows instead of batches. Spark 4 reads the same table as a {@link ColdframeTable}.
  */
 final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan {
   private final SQLContext context;
@@ -30,7 +30,7 @@ final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan
   private final StructType schema;
   private final Map<String, String> options;
 
-  /** {@code user}: the columns of the statement that made the table, or null. */
+  /** {@code user}: the columns of the CREATE TABLE statement, or null. */
   ColdframeRelation(SQLContext context, Map<String, String> options, StructType user) {
     this.context = context;
     this.options = options;
@@ -54,7 +54,7 @@ final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan
     return known.isPresent() ? known.getAsLong() : super.sizeInBytes();
   }
 
-  /** Rows are Spark's own. */
+  /** Rows are Spark's internal rows, which need no conversion. */
   @Override
   public boolean needConversion() {
     return false;
@@ -70,26 +70,26 @@ final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan
 
   @Override
   public Filter[] unhandledFilters(Filter[] filters) {
-    List<Predicate> left = Arrays.asList(builder().pushPredicates(predicates(filters)));
-    return Arrays.stream(filters).filter(filter -> left.contains(filter.toV2())).toArray(Filter[]::new);
+    List<Predicate> remaining = Arrays.asList(builder().pushPredicates(predicates(filters)));
+    return Arrays.stream(filters).filter(filter -> remaining.contains(filter.toV2())).toArray(Filter[]::new);
   }
 
   @Override
   public RDD<Row> buildScan(String[] columns, Filter[] filters) {
-    ColdframeScanBuilder use = builder();
-    use.pushPredicates(predicates(filters));
+    ColdframeScanBuilder builder = builder();
+    builder.pushPredicates(predicates(filters));
     StructType required = new StructType();
     for (String column : columns) {
       required = required.add(schema.apply(column));
     }
-    use.pruneColumns(required);
-    Batch batch = use.build().toBatch();
+    builder.pruneColumns(required);
+    Batch batch = builder.build().toBatch();
     List<InputPartition> tasks = new ArrayList<>(Arrays.asList(batch.planInputPartitions()));
     PartitionReaderFactory factory = batch.createReaderFactory();
     return rows(JavaSparkContext.fromSparkContext(context.sparkContext()), tasks, factory);
   }
 
-  /** One task for each. Spark knows from {@link #needConversion} what the rows are. */
+  /** Rows of all tasks, one Spark task for each. The cast is safe: see {@link #needConversion}. */
   @SuppressWarnings("unchecked")
   private static RDD<Row> rows(JavaSparkContext spark, List<InputPartition> tasks, PartitionReaderFactory factory) {
     RDD<InternalRow> rows =

@@ -27,10 +27,10 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** One use of a table: its columns, its filters, its limit. */
+/** One scan of a table: its columns, filters and limit. */
 final class ColdframeScan
     implements Scan, SupportsReportStatistics, SupportsReportPartitioning, SupportsRuntimeFiltering {
-  /** Of a join's other side: more of them would cost more on their way to the tasks than they save there. */
+  /** Join values per runtime filter: a longer list costs more to send to the tasks than it saves. */
   private static final int MAX_VALUES = 10_000;
 
   private final OpenTable table;
@@ -42,11 +42,11 @@ final class ColdframeScan
   private final List<String> filters;
   private final StructType schema;
   private boolean isStream;
-  /** Units without a task in the plan that was made last: the one that runs, also where a join's other side has told more. */
+  /** Units without a task in the last plan, which is the one that runs, also after a runtime filter. */
   private volatile long pruned;
-  /** What a join's other side has told, while the query runs. */
+  /** Filters from the other side of a join, received while the query runs. */
   private List<String> runtime = new ArrayList<>();
-  /** Partition columns of which each task has one value; none before Spark has asked for them. */
+  /** Partition columns with one value per task; empty before Spark asks for the partitioning. */
   private List<StructField> keys = new ArrayList<>();
 
   ColdframeScan(
@@ -75,7 +75,7 @@ final class ColdframeScan
         + first.request + (keys.isEmpty() ? "" : ",\"by_partition\":true") + ",\"aggregates\":" + aggregates + "}";
   }
 
-  /** A request with another part, which begins with a comma. */
+  /** The request with another part appended, which begins with a comma. */
   String request(String more) {
     String plain = request(new ArrayList<>(), false);
     return plain.substring(0, plain.length() - 1) + more + "}";
@@ -86,7 +86,7 @@ final class ColdframeScan
     return required;
   }
 
-  /** What {@code EXPLAIN} says of it. */
+  /** The text for {@code EXPLAIN}. */
   @Override
   public String description() {
     List<String> filters = new ArrayList<>();
@@ -104,7 +104,7 @@ final class ColdframeScan
         + first.shown;
   }
 
-  /** A stream needs no file before there is one: neither this nor what Spark asks before opens the table. */
+  /** Does not open the table, since a stream may begin without any file. */
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
     isStream = true;
@@ -117,63 +117,63 @@ final class ColdframeScan
     return new ColdframeBatch(table, required, request(runtime, false), types, units -> pruned = units);
   }
 
-  /** By the values of partition columns that the query reads: a join or group by these needs no shuffle. */
+  /** Partitioning by the partition columns that the query reads: joins and groups by these columns need no shuffle. */
   @Override
   public synchronized Partitioning outputPartitioning() {
     boolean isWanted = SQLConf.get().v2BucketingEnabled() && aggregates == null && !isStream;
-    long[] found = isWanted ? table.partitioning(request(new ArrayList<>(), false)) : new long[0];
+    long[] partitioning = isWanted ? table.partitioning(request(new ArrayList<>(), false)) : new long[0];
     keys = new ArrayList<>();
-    if (found.length < 2) {
+    if (partitioning.length < 2) {
       return new UnknownPartitioning(0);
     }
-    for (int at = 1; at < found.length; at++) {
-      keys.add(required.fields()[(int) found[at]]);
+    for (int at = 1; at < partitioning.length; at++) {
+      keys.add(required.fields()[(int) partitioning[at]]);
     }
     Expression[] columns =
         keys.stream().map(key -> Expressions.identity(Filters.quoted(key.name()))).toArray(Expression[]::new);
-    return new KeyGroupedPartitioning(columns, (int) found[0]);
+    return new KeyGroupedPartitioning(columns, (int) partitioning[0]);
   }
 
-  /** Those that the query reads and whose values the library compares as Spark does. */
+  /** Columns that the query reads and that the library compares as Spark does. */
   @Override
   public NamedReference[] filterAttributes() {
     List<String> names = new ArrayList<>();
-    List<String> said = new ArrayList<>();
+    List<String> tests = new ArrayList<>();
     for (String name : aggregates == null ? required.fieldNames() : new String[0]) {
       names.add(name);
-      said.add(Filters.json(new In(name, new Object[1]), schema));
+      tests.add(Filters.json(new In(name, new Object[1]), schema));
     }
-    names.retainAll(taken(names, said));
+    names.retainAll(taken(names, tests));
     return names.stream().map(name -> Expressions.column(Filters.quoted(name))).toArray(NamedReference[]::new);
   }
 
-  /** Those of this run, in place of those of the one before. The join filters again, so that some may be left out. */
+  /** Replaces the runtime filters. The join filters again, so that filters may be left out. */
   @Override
-  public synchronized void filter(Filter[] told) {
-    List<String> said = new ArrayList<>();
-    for (Filter filter : told) {
+  public synchronized void filter(Filter[] filters) {
+    List<String> accepted = new ArrayList<>();
+    for (Filter filter : filters) {
       boolean isSmall = filter instanceof In && ((In) filter).values().length <= MAX_VALUES;
       String json = isSmall ? Filters.json((In) filter, schema) : null;
       if (json != null) {
-        said.add(json);
+        accepted.add(json);
       }
     }
-    runtime = taken(said, said);
+    runtime = taken(accepted, accepted);
   }
 
-  /** Those whose filter the library evaluates. */
-  private List<String> taken(List<String> of, List<String> filters) {
+  /** The items whose filter the library evaluates. */
+  private List<String> taken(List<String> items, List<String> filters) {
     boolean[] takes = table.takes(filters);
     List<String> taken = new ArrayList<>();
     for (int at = 0; at < takes.length; at++) {
       if (takes[at]) {
-        taken.add(of.get(at));
+        taken.add(items.get(at));
       }
     }
     return taken;
   }
 
-  /** Files are opened for it where Spark's optimizer goes by costs. */
+  /** Opens files only if Spark's cost-based optimizer is on. */
   @Override
   public Statistics estimateStatistics() {
     boolean byCost = SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
@@ -190,7 +190,7 @@ final class ColdframeScan
         return known[1] < 0 ? OptionalLong.empty() : OptionalLong.of(known[1]);
       }
 
-      /** Asked for by Spark from 3.4 on, whose interface has it. */
+      /** Overrides a method of Spark 3.4 and later. */
       public Map<NamedReference, Object> columnStats() {
         return ColumnStatistics.of(required, known, 2);
       }
@@ -202,7 +202,7 @@ final class ColdframeScan
     return Metrics.all();
   }
 
-  /** What planning has spared the tasks. Asked for by Spark from 3.4 on, whose interface has it. */
+  /** The units that planning has pruned. Overrides a method of Spark 3.4 and later. */
   public CustomTaskMetric[] reportDriverMetrics() {
     return new CustomTaskMetric[] {Metrics.pruned(pruned)};
   }

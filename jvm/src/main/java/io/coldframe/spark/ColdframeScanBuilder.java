@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
 
-/** What one use of a table asks for. Spark makes a new one for each use. */
+/** The columns, filters, limit and aggregates of one scan. Spark makes a new builder for each scan. */
 final class ColdframeScanBuilder
     implements SupportsPushDownRequiredColumns,
         SupportsPushDownV2Filters,
@@ -27,7 +27,7 @@ final class ColdframeScanBuilder
   private Predicate[] taken = {};
   private final List<String> filters = new ArrayList<>();
   private FirstRows first = FirstRows.ALL;
-  /** As JSON; null where rows are asked for. */
+  /** As JSON; null if the scan returns rows. */
   private String aggregates;
 
   ColdframeScanBuilder(OpenTable table, StructType schema, Map<String, String> options) {
@@ -39,23 +39,23 @@ final class ColdframeScanBuilder
 
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
-    List<String> said = new ArrayList<>();
+    List<String> json = new ArrayList<>();
     for (Predicate predicate : predicates) {
-      said.add(Filters.json(predicate));
+      json.add(Filters.json(predicate));
     }
-    boolean[] takes = table.takes(said);
+    boolean[] takes = table.takes(json);
     List<Predicate> evaluated = new ArrayList<>();
-    List<Predicate> left = new ArrayList<>();
+    List<Predicate> remaining = new ArrayList<>();
     for (int at = 0; at < predicates.length; at++) {
       if (takes[at]) {
         evaluated.add(predicates[at]);
-        filters.add(said.get(at));
+        filters.add(json.get(at));
       } else {
-        left.add(predicates[at]);
+        remaining.add(predicates[at]);
       }
     }
     taken = evaluated.toArray(new Predicate[0]);
-    return left.toArray(new Predicate[0]);
+    return remaining.toArray(new Predicate[0]);
   }
 
   @Override
@@ -68,18 +68,18 @@ final class ColdframeScanBuilder
     required = schema;
   }
 
-  /** Each task stops at the limit; Spark, whose default is that a limit is pushed in part, stops at that of all of them. */
+  /** Each task stops at the limit; Spark applies the limit to all of them together ({@link #isPartiallyPushed}). */
   @Override
   public boolean pushLimit(int rows) {
     first = FirstRows.limit(rows);
     return true;
   }
 
-  /** In part: metadata may show which rows are none of the first, and Spark, which sorts the others, never sees them. */
+  /** Pushed in part: the library skips rows that its metadata exclude from the first ones, and Spark sorts the others. */
   @Override
   public boolean pushTopN(SortOrder[] orders, int rows) {
-    String asked = FirstRows.question(orders, rows);
-    String filter = asked == null || aggregates != null ? null : table.top(scan().request(asked));
+    String top = FirstRows.request(orders, rows);
+    String filter = top == null || aggregates != null ? null : table.top(scan().request(top));
     if (filter == null) {
       return false;
     }
@@ -88,25 +88,25 @@ final class ColdframeScanBuilder
     return true;
   }
 
-  /** Of limits and of orders: both interfaces have a method of this name, each with a body of its own. */
+  /** For limits and for top N: both interfaces have a default method of this name, so that this class must override it. */
   @Override
   public boolean isPartiallyPushed() {
     return true;
   }
 
-  /** Of all rows: each task has answers of its own, and Spark merges them. */
+  /** Aggregates without groups only: each task has partial results, and Spark merges them. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
     if (aggregation.groupByExpressions().length > 0) {
       return false;
     }
-    String asked = Aggregates.json(aggregation.aggregateExpressions());
-    StructType answers = table.aggregates(asked);
-    if (answers == null) {
+    String functions = Aggregates.json(aggregation.aggregateExpressions());
+    StructType results = table.aggregates(functions);
+    if (results == null) {
       return false;
     }
-    aggregates = asked;
-    required = answers;
+    aggregates = functions;
+    required = results;
     return true;
   }
 

@@ -16,20 +16,20 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Tuple2;
 
-/** {@code spark.read.format("coldframe")}: the format of the files is found in their bytes. */
+/** {@code spark.read.format("coldframe")}: the format of the files is detected from their bytes. */
 public class ColdframeSource
     implements TableProvider, DataSourceRegister, RelationProvider, SchemaRelationProvider {
-  /** The table whose columns Spark has asked for, and what it was told. */
+  /** The table whose columns Spark has asked for, and these columns. */
   private OpenTable inferred;
 
-  private StructType told;
+  private StructType inferredSchema;
 
   /** The jar's version, which any session can ask for: {@code SELECT java_method('io.coldframe.spark.ColdframeSource', 'version')}. */
   public static String version() {
     return NativeLibrary.version();
   }
 
-  /** What the native library holds in this JVM, and which one it is; asked in the same way. */
+  /** The process, and how many tables, readers and batches the native library has open in it; callable in the same way. */
   public static String held() {
     NativeLibrary.load();
     long[] held = Native.held();
@@ -51,21 +51,21 @@ public class ColdframeSource
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     NativeLibrary.checkSpark();
     inferred = new OpenTable(lower(options.asCaseSensitiveMap()), null);
-    told = inferred.schema();
-    return told;
+    inferredSchema = inferred.schema();
+    return inferredSchema;
   }
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
     NativeLibrary.checkSpark();
     Map<String, String> options = lower(properties);
-    if (inferred != null && schema.equals(told)) {
+    if (inferred != null && schema.equals(inferredSchema)) {
       return new ColdframeTable(inferred, schema, options);
     }
     return new ColdframeTable(options, schema);
   }
 
-  /** What a statement {@code CREATE TABLE .. USING coldframe} has made, where the catalog is Spark 3's. */
+  /** A table made by {@code CREATE TABLE .. USING coldframe}, in Spark 3's catalog. */
   @Override
   public BaseRelation createRelation(
       SQLContext context, scala.collection.immutable.Map<String, String> parameters) {
@@ -76,18 +76,18 @@ public class ColdframeSource
   public BaseRelation createRelation(
       SQLContext context, scala.collection.immutable.Map<String, String> parameters, StructType schema) {
     NativeLibrary.checkSpark();
-    Map<String, String> given = new HashMap<>();
+    Map<String, String> options = new HashMap<>();
     for (scala.collection.Iterator<Tuple2<String, String>> all = parameters.iterator(); all.hasNext(); ) {
-      Tuple2<String, String> one = all.next();
-      given.put(one._1(), one._2());
+      Tuple2<String, String> parameter = all.next();
+      options.put(parameter._1(), parameter._2());
     }
-    return new ColdframeRelation(context, lower(given), schema);
+    return new ColdframeRelation(context, lower(options), schema);
   }
 
-  /** Options, whose names are the same in any case. What else a catalog says of a table, the native library leaves out. */
-  static Map<String, String> lower(Map<String, String> given) {
+  /** Options with lower-case names. The native library ignores other properties that a catalog adds. */
+  static Map<String, String> lower(Map<String, String> mixed) {
     Map<String, String> options = new HashMap<>();
-    given.forEach((name, value) -> options.put(name.toLowerCase(Locale.ROOT), value));
+    mixed.forEach((name, value) -> options.put(name.toLowerCase(Locale.ROOT), value));
     return options;
   }
 }

@@ -14,13 +14,13 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * New files, batch by batch. Which file is in which batch stands in a log beside Spark's own, and is written before Spark hears of
- * the batch: {@code stream.rs} says how. The limits of a batch are options, which the native library reads.
+ * New files, batch by batch. A log beside Spark's own records which files are in which batch; an entry is written before Spark gets
+ * the batch ({@code stream.rs} has the details). The limits of a batch are options, which the native library reads.
  */
 final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailableNow {
   private static final Pattern OFFSET = Pattern.compile("\\s*\\{\\s*\"entry\"\\s*:\\s*(-?[0-9]{1,18})\\s*\\}\\s*");
 
-  /** An entry of the log: all up to it have been read. */
+  /** A log entry as an offset: all entries up to it have been read. */
   private static final class Entry extends Offset {
     private final long number;
 
@@ -40,7 +40,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
   private long stream;
   private long last = -1;
 
-  /** {@code opening}: the options and columns of the table; {@code request}: what is read of it. */
+  /** {@code opening}: the options and columns of the table; {@code request}: the columns and filters. */
   ColdframeStream(String opening, StructType required, String request, String checkpoint) {
     NativeLibrary.load();
     this.required = required;
@@ -64,11 +64,11 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
 
   @Override
   public Offset deserializeOffset(String json) {
-    Matcher found = OFFSET.matcher(json);
-    if (!found.matches()) {
-      throw new ColdframeError("the checkpoint is of another source: its offset is " + json);
+    Matcher matcher = OFFSET.matcher(json);
+    if (!matcher.matches()) {
+      throw new ColdframeError("the checkpoint belongs to another source: its offset is " + json);
     }
-    return new Entry(Long.parseLong(found.group(1)));
+    return new Entry(Long.parseLong(matcher.group(1)));
   }
 
   @Override
@@ -76,7 +76,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
     NativeStream.freeze(stream);
   }
 
-  /** The limits are options, and what Spark gives back is this; or all, in the trigger that runs once. */
+  /** A placeholder, since the limits are options. Spark passes it back, or {@link ReadAllAvailable} for a trigger that runs once. */
   @Override
   public ReadLimit getDefaultReadLimit() {
     return new ReadLimit() {};
@@ -85,22 +85,22 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
   @Override
   public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
     if (last > ((Entry) start).number) {
-      return new Entry(last); // what was written before the driver ended, and Spark did not hear of
+      return new Entry(last); // entries that a driver wrote before it ended, and that Spark did not get
     }
     byte[] entry = NativeStream.fresh(stream, limit instanceof ReadAllAvailable);
     if (entry != null) {
       log.write(last + 1, entry);
       last = NativeStream.recall(stream, entry);
-      if (StreamLog.isDue(last)) {
-        log.writeAll(last, NativeStream.all(stream));
+      if (StreamLog.hasSnapshot(last)) {
+        log.writeSnapshot(last, NativeStream.all(stream));
       }
     }
-    return last < 0 ? null : new Entry(last); // null: there is nothing to make a batch of yet
+    return last < 0 ? null : new Entry(last); // null: no file yet
   }
 
   @Override
   public Offset latestOffset() {
-    throw new UnsupportedOperationException("latestOffset(start, limit) takes its place");
+    throw new UnsupportedOperationException("use latestOffset(start, limit)");
   }
 
   @Override
@@ -116,10 +116,10 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
 
   @Override
   public void commit(Offset end) {
-    // The log keeps what was read: it says what is not new.
+    // Nothing to do: the log keeps the files that were read, to recognise new ones.
   }
 
-  /** What a query's progress calls the source. */
+  /** The source's name in a query's progress. */
   @Override
   public String toString() {
     return "coldframe [columns: " + String.join(", ", required.fieldNames()) + "]";

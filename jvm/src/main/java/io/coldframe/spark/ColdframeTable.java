@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 
-/** Files as a table. What a query asks of it lives in the query's own scan, and never here. */
+/** Files as a table. It holds no state of a query; each query has a scan of its own. */
 final class ColdframeTable implements SupportsRead, SupportsWrite {
   private static final String PYTHON = "coldframe_python";
 
@@ -35,14 +35,14 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
     this.options = options;
   }
 
-  /** A table with the columns of the user, which is opened when it is read: one that is written need not be there. */
+  /** A table with the user's columns. It is opened at the first read, since the target of a write need not exist yet. */
   ColdframeTable(Map<String, String> options, StructType schema) {
     this(null, schema, options);
   }
 
   @Override
   public String name() {
-    // Without the path, which may be a URL with a password: the scan shows it without.
+    // Without the path, which may be a URL with a password. The scan shows the path with the password removed.
     return "coldframe";
   }
 
@@ -64,7 +64,7 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
 
   @Override
   public synchronized ScanBuilder newScanBuilder(CaseInsensitiveStringMap scan) {
-    // Options of one read of a table: Spark hands those of the table here, too.
+    // The options of one read. Spark includes those of the table.
     Map<String, String> all = new HashMap<>(options);
     all.putAll(ColdframeSource.lower(scan.asCaseSensitiveMap()));
     boolean same = all.equals(options);
@@ -75,7 +75,7 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
     return new ColdframeScanBuilder(opened, schema, all);
   }
 
-  /** The Python source writes. */
+  /** Writing is done by the Python source. */
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     Table table = pythonSource().getTable(info.schema(), new Transform[0], options);
@@ -83,20 +83,20 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
   }
 
   private static TableProvider pythonSource() {
-    Option<TableProvider> found;
+    Option<TableProvider> source;
     try {
-      found = DataSource.lookupDataSourceV2(PYTHON, SQLConf.get());
+      source = DataSource.lookupDataSourceV2(PYTHON, SQLConf.get());
     } catch (Exception e) {
-      // Scala declares no exceptions, so the compiler knows of none.
+      // Scala declares no checked exceptions, so javac rejects a catch of this class.
       if (!(e instanceof ClassNotFoundException)) {
         throw e;
       }
-      found = Option.empty();
+      source = Option.empty();
     }
-    if (found.isEmpty()) {
+    if (source.isEmpty()) {
       throw new UnsupportedError(
           "writing without the Python source: it needs Spark 4.1 or later, and the package in the driver's Python");
     }
-    return found.get();
+    return source.get();
   }
 }

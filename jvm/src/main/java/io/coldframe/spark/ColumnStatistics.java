@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * What the native library knows of columns, as Spark's interface of that name has it, which is there from Spark 3.4 on. Of each column:
- * nulls, distinct values, 1 if the next two are known, smallest, largest.
+ * Column statistics of the native library, as Spark's interface of that name, which exists since Spark 3.4. The numbers of each column:
+ * nulls, distinct values, 1 if the next two are known, minimum, maximum.
  */
 final class ColumnStatistics {
   private static final String INTERFACE = "org.apache.spark.sql.connector.read.colstats.ColumnStatistics";
@@ -38,9 +38,9 @@ final class ColumnStatistics {
     Map<String, Object> values = new HashMap<>();
     values.put("nullCount", known[at] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at]));
     values.put("distinctCount", known[at + 1] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at + 1]));
-    boolean hasEnds = known[at + 2] != 0;
-    values.put("min", hasEnds ? Optional.of(Planned.number(known[at + 3], type)) : Optional.empty());
-    values.put("max", hasEnds ? Optional.of(Planned.number(known[at + 4], type)) : Optional.empty());
+    boolean hasBounds = known[at + 2] != 0;
+    values.put("min", hasBounds ? Optional.of(Planned.number(known[at + 3], type)) : Optional.empty());
+    values.put("max", hasBounds ? Optional.of(Planned.number(known[at + 4], type)) : Optional.empty());
     values.put("avgLen", OptionalLong.empty());
     values.put("maxLen", OptionalLong.empty());
     values.put("histogram", Optional.empty());
@@ -55,7 +55,7 @@ final class ColumnStatistics {
                   ? method.invoke(values, arguments)
                   : values.get(method.getName()));
     } catch (ClassNotFoundException e) {
-      throw new IllegalStateException(e); // whoever asks has the interface
+      throw new IllegalStateException(e); // the caller is that interface's Spark
     }
   }
 }

@@ -13,7 +13,7 @@ public class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedU
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Function1<SparkSession, Rule<LogicalPlan>> rule = HiveScans::new;
-    // Filters stand right above their tables by then, and what is cached was looked up by Spark's own names for them.
+    // At this point filters are directly above their tables, and Spark has already replaced cached plans.
     extensions.injectPreCBORule(rule);
     return BoxedUnit.UNIT;
   }

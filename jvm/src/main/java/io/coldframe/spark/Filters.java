@@ -8,10 +8,10 @@ import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.StructType;
 
-/** Spark's predicates as JSON. What they mean, and which are taken, the native library says. */
+/** Spark's predicates as JSON. The native library interprets them and decides which ones it evaluates. */
 final class Filters {
-  /** A predicate that nests deeper stays with Spark. */
-  private static final int DEEPEST = 50;
+  /** Spark evaluates a predicate that nests deeper. */
+  private static final int MAX_DEPTH = 50;
 
   private Filters() {}
 
@@ -26,7 +26,7 @@ final class Filters {
     return "`" + name.replace("`", "``") + "`";
   }
 
-  /** The values that a column may have, as a join's other side tells while a query runs; null where they cannot be said here. */
+  /** A runtime filter: the values that a column has on the other side of a join; null if they have no JSON form. */
   static String json(In filter, StructType schema) {
     String name = filter.attribute();
     if (name.startsWith("`")) {
@@ -68,7 +68,7 @@ final class Filters {
       Literal<?> literal = (Literal<?>) of;
       String type = literal.dataType().json();
       out.append("{\"type\":").append(type).append(",\"value\":").append(Json.text(value(literal))).append('}');
-    } else if (of instanceof Predicate && depth < DEEPEST) {
+    } else if (of instanceof Predicate && depth < MAX_DEPTH) {
       out.append("{\"op\":").append(Json.text(((Predicate) of).name())).append(",\"args\":[");
       Expression[] children = of.children();
       for (int at = 0; at < children.length; at++) {
@@ -88,8 +88,8 @@ final class Filters {
       return value == null ? null : value.toString();
     }
     StringBuilder out = new StringBuilder();
-    for (byte one : (byte[]) value) {
-      out.append(String.format("%02x", one));
+    for (byte each : (byte[]) value) {
+      out.append(String.format("%02x", each));
     }
     return out.toString();
   }

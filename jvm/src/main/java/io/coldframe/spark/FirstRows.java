@@ -5,13 +5,13 @@ import org.apache.spark.sql.connector.expressions.NullOrdering;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 
-/** How many rows a use of a table asks for, and in which order. */
+/** How many rows a scan asks for, and in which order. */
 final class FirstRows {
   static final FirstRows ALL = new FirstRows("", "");
 
-  /** For the native library, behind the other parts of a request. */
+  /** The part of a request to the native library. */
   final String request;
-  /** For {@code EXPLAIN}. */
+  /** The text for {@code EXPLAIN}. */
   final String shown;
 
   private FirstRows(String request, String shown) {
@@ -19,18 +19,18 @@ final class FirstRows {
     this.shown = shown;
   }
 
-  /** Any rows. */
+  /** The first rows in any order. */
   static FirstRows limit(int rows) {
     return new FirstRows(",\"limit\":" + rows, " [pushed limit: " + rows + "]");
   }
 
-  /** The first in an order, of which only the first column counts: others settle ties. Spark sorts them. */
+  /** The first rows in an order. Only the order's first column is used, as others only break ties. Spark sorts the rows. */
   static FirstRows top(SortOrder[] orders, int rows) {
     return new FirstRows("", " [pushed top: " + rows + " by " + orders[0] + "]");
   }
 
-  /** What is asked of the native library for an order; null where it begins with no column. */
-  static String question(SortOrder[] orders, int rows) {
+  /** The part of a request for an order; null if the order does not begin with a column. */
+  static String request(SortOrder[] orders, int rows) {
     SortOrder first = orders[0];
     boolean isColumn =
         first.expression() instanceof NamedReference && ((NamedReference) first.expression()).fieldNames().length == 1;

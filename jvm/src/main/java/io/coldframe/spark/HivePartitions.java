@@ -14,13 +14,13 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import scala.collection.immutable.List$;
 
-/** Which partitions of a table a query reads: those that its filter leaves, as the metastore and Spark find them out. */
+/** The partitions of a table that pass a query's filter, which the metastore and Spark evaluate. */
 final class HivePartitions {
-  /** How many the metastore is asked for at a time. */
-  private static final int AT_ONCE = 1000;
+  /** Partitions per request to the metastore. */
+  private static final int PER_REQUEST = 1000;
 
-  /** What Spark knows of them; null for all partitions. */
-  private final List<Object> left;
+  /** Spark's entries for the partitions that pass; null for all partitions. */
+  private final List<Object> passing;
 
   private final List<String> keys = new ArrayList<>();
 
@@ -32,12 +32,12 @@ final class HivePartitions {
     }
     List<Expression> filters = new ArrayList<>();
     if (condition != null && !ids.isEmpty()) {
-      addOfKeys(condition, ids, filters);
+      addKeyFilters(condition, ids, filters);
     }
-    left = filters.isEmpty() ? null : left(session, read.table(), filters);
+    passing = filters.isEmpty() ? null : passing(session, read.table(), filters);
   }
 
-  private static List<Object> left(SparkSession session, TableIdentifier table, List<Expression> filters)
+  private static List<Object> passing(SparkSession session, TableIdentifier table, List<Expression> filters)
       throws ReflectiveOperationException {
     scala.collection.immutable.List<Object> all = List$.MODULE$.empty();
     for (Expression filter : filters) {
@@ -47,46 +47,46 @@ final class HivePartitions {
     return Reflected.all(Reflected.call(catalog, "listPartitionsByFilter", table, all));
   }
 
-  /** Adds the parts of a conjunction that are of keys alone. */
-  private static void addOfKeys(Expression part, Set<Object> ids, List<Expression> into)
+  /** Adds the parts of a conjunction that refer to partition keys only. */
+  private static void addKeyFilters(Expression part, Set<Object> ids, List<Expression> into)
       throws ReflectiveOperationException {
     if (part instanceof And) {
-      addOfKeys(((And) part).left(), ids, into);
-      addOfKeys(((And) part).right(), ids, into);
-    } else if (part.deterministic() && !SubqueryExpression.hasSubquery(part) && isOfKeys(part, ids)) {
+      addKeyFilters(((And) part).left(), ids, into);
+      addKeyFilters(((And) part).right(), ids, into);
+    } else if (part.deterministic() && !SubqueryExpression.hasSubquery(part) && usesOnlyKeys(part, ids)) {
       into.add(part);
     }
   }
 
-  private static boolean isOfKeys(Expression part, Set<Object> ids) throws ReflectiveOperationException {
+  private static boolean usesOnlyKeys(Expression part, Set<Object> ids) throws ReflectiveOperationException {
     if (part instanceof Attribute && !ids.contains(((Attribute) part).exprId())) {
       return false;
     }
     for (Object child : Reflected.all(part, "children")) {
-      if (!isOfKeys((Expression) child, ids)) {
+      if (!usesOnlyKeys((Expression) child, ids)) {
         return false;
       }
     }
     return true;
   }
 
-  /** They as the metastore has them. */
+  /** The metastore's objects for these partitions. */
   List<Object> of(Object client, String database, String table) throws ReflectiveOperationException {
-    if (left == null) {
+    if (passing == null) {
       return new ArrayList<>((List<?>) Reflected.call(client, "listPartitions", database, table, (short) -1));
     }
-    List<Object> found = new ArrayList<>();
-    for (int from = 0; from < left.size(); from += AT_ONCE) {
+    List<Object> partitions = new ArrayList<>();
+    for (int from = 0; from < passing.size(); from += PER_REQUEST) {
       List<String> names = new ArrayList<>();
-      for (Object each : left.subList(from, Math.min(left.size(), from + AT_ONCE))) {
+      for (Object each : passing.subList(from, Math.min(passing.size(), from + PER_REQUEST))) {
         names.add(name((CatalogTablePartition) each));
       }
-      found.addAll((List<?>) Reflected.call(client, "getPartitionsByNames", database, table, names));
+      partitions.addAll((List<?>) Reflected.call(client, "getPartitionsByNames", database, table, names));
     }
-    if (found.size() != left.size()) {
-      throw new IllegalStateException("partitions came or went while the query was planned");
+    if (partitions.size() != passing.size()) {
+      throw new IllegalStateException("partitions were added or dropped while the query was planned: run it again");
     }
-    return found;
+    return partitions;
   }
 
   private String name(CatalogTablePartition partition) {

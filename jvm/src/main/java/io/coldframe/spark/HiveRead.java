@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
-/** Where a plan reads a table of a Hive metastore: by Hive's classes, or by a reader that Spark has put in their place. */
+/** A plan node that reads a table of a Hive metastore, through Hive's classes or through Spark's own reader. */
 final class HiveRead {
   private final CatalogTable table;
   private final LogicalPlan node;
@@ -22,12 +22,12 @@ final class HiveRead {
     this.node = node;
   }
 
-  /** The setting that has tables of ORC files read by this connector, too. */
+  /** The setting that makes this connector read tables of ORC files, too. */
   static final String ORC = "spark.coldframe.hive.orc";
 
   /**
-   * Null where a node is something else. Of Spark's own readers, those of transactional tables count, since these know nothing of it,
-   * and those of ORC files where that is asked for.
+   * Null for other nodes. Nodes with Spark's own reader count if the table is transactional, which that reader ignores, or if it has
+   * ORC files and the setting {@link #ORC} is on.
    */
   static HiveRead of(LogicalPlan node) {
     if (node instanceof HiveTableRelation) {
@@ -57,7 +57,7 @@ final class HiveRead {
     return format.isDefined() && format.get().equals(HiveTable.ORC_FILES);
   }
 
-  /** Whether Spark has put its own reader in the place of Hive's. */
+  /** Whether Spark has replaced Hive's classes by its own reader. */
   boolean isBySpark() {
     return node instanceof LogicalRelation;
   }
@@ -66,12 +66,12 @@ final class HiveRead {
     return table.identifier();
   }
 
-  /** As the metastore has it, {@code database.table}. */
+  /** The table's name in the metastore, {@code database.table}. */
   String name() {
     return table().database().getOrElse(() -> "default") + "." + table().table();
   }
 
-  /** Whether a node writes to a transactional table, by whichever of Spark's commands. */
+  /** Whether a node writes to a transactional table, with any of Spark's commands. */
   static boolean isWriteToTransactional(LogicalPlan node) throws ReflectiveOperationException {
     String name = node.getClass().getSimpleName();
     Object table = null;
@@ -85,8 +85,8 @@ final class HiveRead {
   }
 
   boolean isTransactional() {
-    Option<String> said = table.properties().get("transactional");
-    return said.isDefined() && said.get().equalsIgnoreCase("true");
+    Option<String> property = table.properties().get("transactional");
+    return property.isDefined() && property.get().equalsIgnoreCase("true");
   }
 
   /** The attributes that the rest of the plan refers to. */
@@ -94,7 +94,7 @@ final class HiveRead {
     return Reflected.all(node, "output");
   }
 
-  /** Those of the partitions, in the metastore's order. */
+  /** The attributes of the partition columns, in the metastore's order. */
   List<Attribute> keys() throws ReflectiveOperationException {
     List<Attribute> keys = new ArrayList<>();
     for (Object name : Reflected.all(table, "partitionColumnNames")) {
@@ -107,8 +107,8 @@ final class HiveRead {
     return keys;
   }
 
-  /** Whether the plan asks for more than the table's columns, as for the names of files. */
-  boolean hasMore() throws ReflectiveOperationException {
+  /** Whether the plan asks for metadata columns, such as file names, besides the table's columns. */
+  boolean hasMetadataColumns() throws ReflectiveOperationException {
     return output().size() > table.schema().size();
   }
 }

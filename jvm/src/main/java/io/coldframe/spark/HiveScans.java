@@ -27,11 +27,11 @@ import scala.collection.immutable.List$;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Puts this connector in the place of Spark's reader for tables of a Hive metastore, where both give the same rows. What is left to
- * Spark is said at debug level, with the reason. Transactional tables are not left to it: Spark takes their files for plain ones.
+ * Replaces Spark's reader by this connector for tables of a Hive metastore, if both return the same rows. Tables left to Spark are
+ * logged at debug level, with the reason. Transactional tables are never left to Spark, which reads their files as plain ones.
  */
 final class HiveScans extends Rule<LogicalPlan> {
-  /** The setting that turns it off. */
+  /** The setting that turns this rule off. */
   static final String SETTING = "spark.coldframe.hive";
 
   private static final Logger LOG = LoggerFactory.getLogger(HiveScans.class);
@@ -60,7 +60,7 @@ final class HiveScans extends Rule<LogicalPlan> {
 
           @Override
           public <A extends LogicalPlan, B> B applyOrElse(A node, Function1<A, B> otherwise) {
-            LogicalPlan scan = isDefinedAt(node) ? replaced(node, plan, left, writes) : null;
+            LogicalPlan scan = isDefinedAt(node) ? replacement(node, plan, left, writes) : null;
             @SuppressWarnings("unchecked")
             B made = (B) scan;
             return scan == null ? otherwise.apply(node) : made;
@@ -68,24 +68,24 @@ final class HiveScans extends Rule<LogicalPlan> {
         });
   }
 
-  /** Spark would put plain files into a transactional table, which Hive takes for rows of before, or for none. */
+  /** Refuses a write to a transactional table: Hive would read Spark's plain files as old rows, or not at all. */
   private static void checkNoWrite(LogicalPlan plan) {
     try {
       if (!HiveRead.isWriteToTransactional(plan)) {
         return;
       }
     } catch (ReflectiveOperationException e) {
-      LOG.debug("whether {} writes to a transactional table is not known", plan.nodeName(), e);
+      LOG.debug("cannot find out whether {} writes to a transactional table", plan.nodeName(), e);
       return;
     }
-    throw new UnsupportedError("writing to a transactional table of Hive, of which Spark knows nothing");
+    throw new UnsupportedError("writing to a transactional table of Hive: Spark does not write transactions");
   }
 
   /**
-   * A scan, and the filter above it if there is one, with ours in the scan's place; null where Spark keeps its own. What was left
-   * with its filter is not tried without it. {@code writes}: those that count, of each table of the plan.
+   * A scan, with the filter above it if there is one, replaced by this connector's; null if Spark keeps its own. A scan that was left to
+   * Spark with its filter is not tried again without it. {@code writes}: the valid write ids of each table of the plan.
    */
-  private LogicalPlan replaced(
+  private LogicalPlan replacement(
       LogicalPlan node, LogicalPlan plan, Set<LogicalPlan> left, Map<String, String> writes) {
     Expression condition = node instanceof Filter ? ((Filter) node).condition() : null;
     LogicalPlan scan = condition == null ? node : ((Filter) node).child();
@@ -95,7 +95,7 @@ final class HiveScans extends Rule<LogicalPlan> {
       return null;
     }
     try {
-      if (read.hasMore() || namesFiles(plan)) {
+      if (read.hasMetadataColumns() || usesFileNames(plan)) {
         throw new FallbackToSpark("the query asks for the names of files (input_file_name)");
       }
       LogicalPlan made = relation(new HiveTable(session, read, condition, writes), read);
@@ -106,13 +106,13 @@ final class HiveScans extends Rule<LogicalPlan> {
       if (read.isTransactional() && !(e instanceof NoRows)) {
         throw refusal(name, e);
       }
-      // Whatever it is: a query that Spark can answer goes on.
+      // Whatever the error: Spark can still run the query.
       LOG.debug("{} is left to Spark: {}", name, e.getMessage());
       return null;
     }
   }
 
-  /** Why a transactional table is not read. */
+  /** The error for a transactional table that is not read. */
   private static RuntimeException refusal(String table, Exception reason) {
     if (reason instanceof ColdframeError && !(reason instanceof UnsupportedError)) {
       return (ColdframeError) reason;
@@ -120,13 +120,13 @@ final class HiveScans extends Rule<LogicalPlan> {
     RuntimeException refusal =
         new UnsupportedError(
             "the transactional table " + table + ": " + reason.getMessage() + ". With " + SETTING
-                + " = off Spark reads all that its directories have, whatever became of the rows");
+                + " = off Spark reads all files of its directories, including deleted rows");
     refusal.initCause(reason);
     return refusal;
   }
 
-  /** Whether an expression of a plan asks which file a row is from, which only Spark's own readers say. */
-  private static boolean namesFiles(TreeNode<?> node) throws ReflectiveOperationException {
+  /** Whether a plan uses the file name of a row (input_file_name), which only Spark's own readers provide. */
+  private static boolean usesFileNames(TreeNode<?> node) throws ReflectiveOperationException {
     if (node.getClass().getSimpleName().startsWith("InputFile")) {
       return true;
     }
@@ -135,14 +135,14 @@ final class HiveScans extends Rule<LogicalPlan> {
       below.addAll(Reflected.all(node, "expressions"));
     }
     for (Object each : below) {
-      if (namesFiles((TreeNode<?>) each)) {
+      if (usesFileNames((TreeNode<?>) each)) {
         return true;
       }
     }
     return false;
   }
 
-  /** The relation of a table with the attributes that the rest of the plan refers to. */
+  /** A relation of the table, with the attributes that the rest of the plan refers to. */
   private static LogicalPlan relation(Table table, HiveRead replaced) throws ReflectiveOperationException {
     scala.collection.immutable.List<Object> output = List$.MODULE$.empty();
     List<Object> attributes = replaced.output();
@@ -151,13 +151,13 @@ final class HiveScans extends Rule<LogicalPlan> {
     }
     Option<Object> none = Option.empty();
     CaseInsensitiveStringMap options = CaseInsensitiveStringMap.empty();
-    java.lang.reflect.Constructor<?> made = DataSourceV2Relation.class.getConstructors()[0];
-    // Spark 4.1 has added one that is an Option, too: the version of a table in the past.
+    java.lang.reflect.Constructor<?> constructor = DataSourceV2Relation.class.getConstructors()[0];
+    // Spark 4.1 added another Option: the table version for time travel.
     Object[] arguments = {table, output, none, none, options, none};
-    return (LogicalPlan) made.newInstance(java.util.Arrays.copyOf(arguments, made.getParameterCount()));
+    return (LogicalPlan) constructor.newInstance(java.util.Arrays.copyOf(arguments, constructor.getParameterCount()));
   }
 
-  /** Why a table is left to Spark. */
+  /** The reason why a table is left to Spark. */
   static class FallbackToSpark extends Exception {
     private static final long serialVersionUID = 1L;
 
@@ -166,12 +166,12 @@ final class HiveScans extends Rule<LogicalPlan> {
     }
   }
 
-  /** No partition is left: nothing of it can be read wrongly. */
+  /** No partition passes the filter: Spark cannot read anything wrongly. */
   static final class NoRows extends FallbackToSpark {
     private static final long serialVersionUID = 1L;
 
     NoRows() {
-      super("no partition is left");
+      super("no partition passes the filter");
     }
   }
 }

@@ -24,20 +24,20 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A table of RCFiles or ORC files, or a transactional one, as a Hive metastore defines it, for one query: those of its partitions that the
- * query's filter leaves, and the files that are there now.
+ * A table of RCFiles or ORC files, or a transactional table, as a Hive metastore defines it, for one query: the partitions that pass the
+ * query's filter, and the files that exist now.
  */
 final class HiveTable implements SupportsRead {
-  /** Values of these types are the same by Hive's SerDe in Spark and here. Timestamps: see {@link #checkTypes}. */
+  /** Types whose values are the same in Spark through Hive's SerDe and in coldframe. Timestamps: see {@link #checkTypes}. */
   private static final List<String> TYPES =
       Arrays.asList(
           "tinyint", "smallint", "int", "bigint", "boolean", "float", "double", "string", "binary", "date", "decimal",
           "timestamp", "array", "map", "struct");
 
-  /** The class that Hive reads ORC files by. */
+  /** Hive's input format of ORC files. */
   static final String ORC_FILES = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat";
 
-  /** What a metastore calls the partition of null. */
+  /** The metastore's name for the partition of null. */
   private static final String NULL = "__HIVE_DEFAULT_PARTITION__";
 
   private static final String BY_POSITION = "orc.force.positional.evolution";
@@ -46,7 +46,7 @@ final class HiveTable implements SupportsRead {
   private final StructType schema;
   private final OpenTable open;
 
-  /** {@code condition}: the filter above it, or null. {@code writes}: those that count, of each table of the query. */
+  /** {@code condition}: the filter above the table, or null. {@code writes}: the valid write ids of each table of the query. */
   HiveTable(SparkSession session, HiveRead read, Expression condition, Map<String, String> writes)
       throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     this.read = read;
@@ -98,12 +98,12 @@ final class HiveTable implements SupportsRead {
     }
     if (read.isTransactional()) {
       if (!writes.containsKey(read.name())) {
-        // Before partitions and directories are listed: what is written later has later numbers.
+        // Before partitions and directories are listed, since later writes have higher ids.
         writes.put(read.name(), ValidWrites.of(read.name(), client));
       }
       options.put("acid_valid_write_ids", writes.get(read.name()));
     }
-    options.put("path", Reflected.text(storage, "getLocation")); // what it is called in plans
+    options.put("path", Reflected.text(storage, "getLocation")); // its name in plans
     List<String> folders = new ArrayList<>();
     if (keys.isEmpty()) {
       folders.add(folder(storage, keys, Collections.emptyList()));
@@ -125,7 +125,7 @@ final class HiveTable implements SupportsRead {
     if (folders.isEmpty()) {
       throw new HiveScans.NoRows();
     }
-    // Now: what cannot be opened is left to Spark.
+    // Opened now, so that Spark can read a table that cannot be opened.
     return new OpenTable(options, schema, "[" + String.join(",", folders) + "]").opened();
   }
 
@@ -136,14 +136,14 @@ final class HiveTable implements SupportsRead {
     }
   }
 
-  /** Hive takes a partition's columns for the table's by position: they may be the first of them, and nothing else. */
+  /** Checks that the partition's columns are the first of the table's, since Hive matches them by position. */
   private static void checkFirst(List<String> ofTable, List<String> ofPartition) throws HiveScans.FallbackToSpark {
     if (ofPartition.size() > ofTable.size() || !ofTable.subList(0, ofPartition.size()).equals(ofPartition)) {
       throw new HiveScans.FallbackToSpark("a partition with other columns than the table");
     }
   }
 
-  /** The names of the columns in files. */
+  /** The names of the columns of the files. */
   private static List<String> names(Object storage) throws ReflectiveOperationException {
     List<String> names = new ArrayList<>();
     for (Object column : (List<?>) Reflected.call(storage, "getCols")) {
@@ -152,7 +152,7 @@ final class HiveTable implements SupportsRead {
     return names;
   }
 
-  /** Settings by which Spark's own reader, or Hive's, finds the columns of ORC files otherwise than this one. */
+  /** Refuses settings with which Spark's or Hive's reader matches the columns of ORC files differently. */
   private void checkOrc(SparkSession session, Object storage) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     checkByName(Reflected.call(Reflected.call(storage, "getSerdeInfo"), "getParameters"));
     Object hadoop = Reflected.call(Reflected.call(session, "sessionState"), "newHadoopConf");
@@ -163,22 +163,22 @@ final class HiveTable implements SupportsRead {
     }
     List<String> known = names(storage);
     if (known.size() > names.size() || !known.equals(names.subList(0, known.size()))) {
-      throw new HiveScans.FallbackToSpark("other columns in Spark's catalog than in the metastore");
+      throw new HiveScans.FallbackToSpark("Spark's catalog and the metastore have different columns");
     }
     if (!read.isBySpark() || read.isTransactional()) {
       return;
     }
     if (SQLConf.get().caseSensitiveAnalysis()) {
-      throw new HiveScans.FallbackToSpark("columns by their case (spark.sql.caseSensitive)");
+      throw new HiveScans.FallbackToSpark("columns are matched by case (spark.sql.caseSensitive)");
     }
     if (!SQLConf.get().getConfString("spark.sql.orc.impl", "native").equals("native")) {
-      throw new HiveScans.FallbackToSpark("another reader of Spark (spark.sql.orc.impl)");
+      throw new HiveScans.FallbackToSpark("Spark uses its Hive reader (spark.sql.orc.impl)");
     }
   }
 
   private static void checkByName(Object parameters) throws HiveScans.FallbackToSpark {
     if (parameters != null && "true".equalsIgnoreCase(String.valueOf(((Map<?, ?>) parameters).get(BY_POSITION)))) {
-      throw new HiveScans.FallbackToSpark("columns by position (" + BY_POSITION + ")");
+      throw new HiveScans.FallbackToSpark("columns are matched by position (" + BY_POSITION + ")");
     }
   }
 
@@ -188,7 +188,7 @@ final class HiveTable implements SupportsRead {
     return others;
   }
 
-  /** How the files of a table or of a partition are read. */
+  /** The options that read the files of a table or partition. */
   private Map<String, String> options(Object of, Object storage)
       throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     String format = Reflected.text(storage, "getInputFormat");
@@ -205,7 +205,7 @@ final class HiveTable implements SupportsRead {
     Map<String, String> options = new HashMap<>();
     options.put("format", "rcfile");
     options.put("serde", Reflected.text(info, "getSerializationLib"));
-    options.put("hive_version", "2.3"); // whose SerDes all of these Sparks have
+    options.put("hive_version", "2.3"); // the version of the SerDes in all supported Sparks
     properties(options, Reflected.call(of, "getParameters"), true);
     properties(options, Reflected.call(info, "getParameters"), false);
     return options;
@@ -214,7 +214,7 @@ final class HiveTable implements SupportsRead {
   private static Map<String, String> ofTransactional(Object of, String format)
       throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     if (!ORC_FILES.equals(format)) {
-      throw new HiveScans.FallbackToSpark("files of " + format + "; those of ORC are read");
+      throw new HiveScans.FallbackToSpark("files of " + format + "; only ORC is supported");
     }
     Map<String, String> options = ofOrc(of);
     options.put("acid", "true");
@@ -230,13 +230,13 @@ final class HiveTable implements SupportsRead {
     return options;
   }
 
-  /** Properties of a SerDe; a table's own count where they are of the SerDe, too. */
+  /** Adds SerDe properties. Of a table's own properties, only those that concern the SerDe count. */
   private static void properties(Map<String, String> options, Object given, boolean ofTable) {
     Map<?, ?> properties = given == null ? Collections.emptyMap() : (Map<?, ?>) given;
     properties.forEach(
         (name, value) -> {
           boolean isOfSerde = name.toString().startsWith("serialization.") || name.toString().endsWith(".delim");
-          // Hive 2 knows this one by a misspelt name alone, colelction.delim.
+          // Hive 2 reads only the misspelt colelction.delim.
           boolean isKnown = !name.equals("collection.delim");
           if (isKnown && (!ofTable || isOfSerde)) {
             options.put("serde_properties." + name, value.toString());
@@ -244,7 +244,7 @@ final class HiveTable implements SupportsRead {
         });
   }
 
-  /** Columns in Hive's language. */
+  /** The columns as a Hive column list. */
   private String columns(Object storage) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     List<String> columns = new ArrayList<>();
     for (Object column : (List<?>) Reflected.call(storage, "getCols")) {
@@ -256,13 +256,13 @@ final class HiveTable implements SupportsRead {
   }
 
   /**
-   * Spark makes an instant of Hive's wall clock time, by the time zone of its JVM. In one that changes its clocks, not every time is
-   * one instant.
+   * Refuses types that Spark reads differently. Spark converts Hive's local timestamps to instants by the JVM's time zone; in a zone
+   * with clock changes that is ambiguous.
    */
   private void checkTypes(String column, String type) throws HiveScans.FallbackToSpark {
     String bare = type.replaceAll("[A-Za-z0-9_]+:", "");
     for (String word : bare.split("[^A-Za-z_]+")) {
-      // Files of ORC have the lengths of char and varchar, and Spark pads.
+      // ORC files store the lengths of char and varchar, and Spark pads.
       boolean isKnown = TYPES.contains(word) || (read.isTransactional() && word.endsWith("char"));
       if (!word.isEmpty() && !isKnown) {
         throw new HiveScans.FallbackToSpark("column " + column + " is " + type);
@@ -273,7 +273,7 @@ final class HiveTable implements SupportsRead {
     }
   }
 
-  /** A folder and the values of its partition, for the native library. */
+  /** A folder and its partition values, as JSON for the native library. */
   private String folder(Object storage, List<?> keys, List<?> values)
       throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     List<String> pairs = new ArrayList<>();
@@ -284,7 +284,7 @@ final class HiveTable implements SupportsRead {
       }
       String value = values.get(at).toString();
       if (value.equals(NULL) && !read.isTransactional()) {
-        throw new HiveScans.FallbackToSpark("a partition of null, of which Spark's reader makes the text " + NULL);
+        throw new HiveScans.FallbackToSpark("a partition of null, which Spark's reader returns as the text " + NULL);
       }
       pairs.add(Reflected.text(keys.get(at), "getName"));
       pairs.add(value);

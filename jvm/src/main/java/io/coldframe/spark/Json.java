@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.Map;
 
-/** JSON for the native library. No parser: Spark's own versions of one differ between its releases, and nothing is read. */
+/** Writes JSON for the native library. Spark's JSON library is not used, because its version differs between Spark releases. */
 final class Json {
   private Json() {}
 

@@ -3,7 +3,7 @@ package io.coldframe.spark;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.HasPartitionKey;
 
-/** A task whose rows all have the same values of the table's partition columns. */
+/** A task whose rows all have the same partition values. */
 final class KeyedPartition extends ColdframePartition implements HasPartitionKey {
   private static final long serialVersionUID = 1L;
 

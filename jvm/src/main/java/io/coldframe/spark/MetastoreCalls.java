@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Calls of a metastore that Spark's client, which is Hive 2.3's, has no methods for. A connection of that client's own class does
- * what it takes to log in; messages are written and read here, field by field.
+ * Metastore calls that Spark's client, Hive 2.3's, has no methods for. A connection of that client's class logs in; this class writes
+ * and reads the messages field by field.
  */
 final class MetastoreCalls implements AutoCloseable {
   private static final byte CALL = 1;
@@ -38,11 +38,11 @@ final class MetastoreCalls implements AutoCloseable {
   private final Object out;
   private int number;
 
-  /** {@code conf}: Hive's settings, of whichever of its versions. */
+  /** {@code conf}: Hive's settings, of any Hive version. */
   MetastoreCalls(Object conf) throws ReflectiveOperationException {
     ClassLoader loader = conf.getClass().getClassLoader();
     Class<?> type = Class.forName("org.apache.hadoop.hive.metastore.HiveMetaStoreClient", true, loader);
-    client = made(type, conf);
+    client = newInstanceOf(type, conf);
     Field field = type.getDeclaredField("client");
     field.setAccessible(true);
     Object calls = field.get(client);
@@ -55,27 +55,27 @@ final class MetastoreCalls implements AutoCloseable {
     Reflected.call(client, "close");
   }
 
-  private static Object made(Class<?> type, Object argument) throws ReflectiveOperationException {
-    for (Constructor<?> one : type.getConstructors()) {
-      if (one.getParameterCount() == 1 && one.getParameterTypes()[0].isInstance(argument)) {
-        return one.newInstance(argument);
+  private static Object newInstanceOf(Class<?> type, Object argument) throws ReflectiveOperationException {
+    for (Constructor<?> constructor : type.getConstructors()) {
+      if (constructor.getParameterCount() == 1 && constructor.getParameterTypes()[0].isInstance(argument)) {
+        return constructor.newInstance(argument);
       }
     }
     throw new NoSuchMethodException(type.getName() + " of " + argument.getClass().getName());
   }
 
-  /** A class of Thrift's that holds the begin of something. */
+  /** An instance of a Thrift class that describes the begin of a message, struct, field or list. */
   private Object begin(String type, Object... parts) throws ReflectiveOperationException {
     String name = "org.apache.thrift.protocol." + type;
-    for (Constructor<?> one : Class.forName(name, true, out.getClass().getClassLoader()).getConstructors()) {
-      if (one.getParameterCount() == parts.length && (parts.length > 0 && isOf(one.getParameterTypes()[0], parts[0]))) {
-        return one.newInstance(parts);
+    for (Constructor<?> constructor : Class.forName(name, true, out.getClass().getClassLoader()).getConstructors()) {
+      if (constructor.getParameterCount() == parts.length && (parts.length > 0 && accepts(constructor.getParameterTypes()[0], parts[0]))) {
+        return constructor.newInstance(parts);
       }
     }
     throw new NoSuchMethodException(name);
   }
 
-  private static boolean isOf(Class<?> type, Object value) {
+  private static boolean accepts(Class<?> type, Object value) {
     return type.isInstance(value) || (type == byte.class && value instanceof Byte);
   }
 
@@ -84,8 +84,8 @@ final class MetastoreCalls implements AutoCloseable {
   }
 
   /**
-   * The fields of an answer by their numbers: 0 is the result, 1 and the next are refusals. Null where the server does not know the
-   * call. {@code request}: texts or lists of texts, the fields of the one argument from 1 on.
+   * The fields of an answer by number: 0 is the result, the others are declared errors. Null if the server does not know the call.
+   * {@code request}: texts or lists of texts, the fields of the only argument, numbered from 1.
    */
   Map<Integer, Object> call(String name, List<Object> request) throws ReflectiveOperationException {
     number++;
@@ -109,9 +109,9 @@ final class MetastoreCalls implements AutoCloseable {
       }
       throw new ReflectiveOperationException(name + ": " + text(answer.get(1)));
     }
-    for (int refusal = 1; refusal <= 4; refusal++) {
-      if (answer.get(refusal) instanceof Map) {
-        throw new ReflectiveOperationException(name + ": " + text(((Map<?, ?>) answer.get(refusal)).get(1)));
+    for (int error = 1; error <= 4; error++) {
+      if (answer.get(error) instanceof Map) {
+        throw new ReflectiveOperationException(name + ": " + text(((Map<?, ?>) answer.get(error)).get(1)));
       }
     }
     return answer;
@@ -140,18 +140,18 @@ final class MetastoreCalls implements AutoCloseable {
 
   private Map<Integer, Object> fields(int depth) throws ReflectiveOperationException {
     if (depth > MAX_NESTED) {
-      throw new ReflectiveOperationException("an answer that is nested too deeply");
+      throw new ReflectiveOperationException("the metastore's answer nests too deeply");
     }
-    Map<Integer, Object> found = new HashMap<>();
+    Map<Integer, Object> fields = new HashMap<>();
     Reflected.call(in, "readStructBegin");
-    for (Object one = Reflected.call(in, "readFieldBegin");
-        (Byte) part(one, "type") != STOP;
-        one = Reflected.call(in, "readFieldBegin")) {
-      found.put((int) (Short) part(one, "id"), value((Byte) part(one, "type"), depth + 1));
+    for (Object field = Reflected.call(in, "readFieldBegin");
+        (Byte) part(field, "type") != STOP;
+        field = Reflected.call(in, "readFieldBegin")) {
+      fields.put((int) (Short) part(field, "id"), value((Byte) part(field, "type"), depth + 1));
       Reflected.call(in, "readFieldEnd");
     }
     Reflected.call(in, "readStructEnd");
-    return found;
+    return fields;
   }
 
   private Object value(byte type, int depth) throws ReflectiveOperationException {
@@ -192,11 +192,11 @@ final class MetastoreCalls implements AutoCloseable {
         Reflected.call(in, "readMapEnd");
         return pairs;
       default:
-        throw new ReflectiveOperationException("an answer with a field of type " + type);
+        throw new ReflectiveOperationException("the metastore's answer has a field of the unknown type " + type);
     }
   }
 
-  /** Elements, or keys and values in turn. */
+  /** The elements of a list or set, or the keys and values of a map in turn. */
   private List<Object> values(int size, int depth, byte... types) throws ReflectiveOperationException {
     List<Object> all = new ArrayList<>();
     for (int at = 0; at < size; at++) {
@@ -207,7 +207,7 @@ final class MetastoreCalls implements AutoCloseable {
     return all;
   }
 
-  /** A text of an answer. */
+  /** The text of a field. */
   static String text(Object field) {
     return field instanceof byte[] ? new String((byte[]) field, StandardCharsets.UTF_8) : String.valueOf(field);
   }

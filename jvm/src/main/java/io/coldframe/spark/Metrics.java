@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** What Spark's page says of a scan. Spark makes each of these by its class's name. */
+/** The metrics of a scan in Spark's web page. Spark instantiates each one by its class name. */
 final class Metrics {
   private Metrics() {}
 
@@ -15,7 +15,7 @@ final class Metrics {
     };
   }
 
-  /** Of a task. */
+  /** The values of a task. */
   static CustomTaskMetric[] of(long[] counts) {
     CustomMetric[] metrics = all();
     CustomTaskMetric[] values = new CustomTaskMetric[metrics.length];
@@ -25,7 +25,7 @@ final class Metrics {
     return values;
   }
 
-  /** What the driver adds to the units that the tasks have pruned. */
+  /** The units pruned by the driver; Spark adds them to those pruned by the tasks. */
   static CustomTaskMetric pruned(long units) {
     return value(new UnitsPruned(), units);
   }
@@ -45,7 +45,7 @@ final class Metrics {
     };
   }
 
-  /** A number that is added up over the tasks. */
+  /** A number that Spark adds up over the tasks. */
   private abstract static class Sum extends CustomSumMetric {
     private final String name;
     private final String description;
@@ -66,14 +66,14 @@ final class Metrics {
     }
   }
 
-  /** Rows that came out of the files' filters. */
+  /** Rows that pass the pushed filters. */
   public static final class RowsPassed extends Sum {
     public RowsPassed() {
       super("coldframeRows", "rows that pass the pushed filters");
     }
   }
 
-  /** Rows that damage has cost. */
+  /** Rows lost to damage. */
   public static final class RowsLost extends Sum {
     public RowsLost() {
       super("coldframeRowsLost", "rows lost to damage");
@@ -101,21 +101,21 @@ final class Metrics {
     }
   }
 
-  /** Those that need not be read. */
+  /** Units skipped because their statistics exclude them. */
   public static final class UnitsPruned extends Sum {
     public UnitsPruned() {
       super("coldframeUnitsPruned", "units pruned by statistics");
     }
   }
 
-  /** Rows of the units that were read, as far as they were decoded. */
+  /** Rows that were decoded. */
   public static final class RowsDecoded extends Sum {
     public RowsDecoded() {
       super("coldframeRowsDecoded", "rows decoded");
     }
   }
 
-  /** Bytes of files. */
+  /** Bytes read from files. */
   public static final class Bytes extends Sum {
     public Bytes() {
       super("coldframeBytes", "bytes read");

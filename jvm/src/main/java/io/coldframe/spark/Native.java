@@ -1,14 +1,14 @@
 package io.coldframe.spark;
 
 /**
- * What the native library does. Requests are JSON, tasks are bytes that only the library reads; tables, readers and batches
- * are numbers, and a number that was closed is an error. A failure is one of the exceptions of {@code io.coldframe}. Whoever
- * makes the first call loads the library before: {@link NativeLibrary#load}.
+ * The calls of the native library. Requests are JSON; tasks are bytes that only the library interprets; tables, readers and batches
+ * are handles, and using a closed handle is an error. A failure throws one of the exceptions of {@code io.coldframe}. Call
+ * {@link NativeLibrary#load} before the first call.
  */
 final class Native {
   private Native() {}
 
-  /** The version of the calls below, and of the bytes that both sides exchange. Raise it here and in the library when one of them changes. */
+  /** The version of the calls below and of the bytes exchanged. Raise it here and in the library when either changes. */
   static final int CALLS = 2;
 
   /** The library's {@link #CALLS}. */
@@ -20,10 +20,10 @@ final class Native {
   /** Opens a table: {@code {"options": {..}, "schema": ..}}. */
   static native long open(byte[] request);
 
-  /** What a table is called in plans, as UTF-8. */
+  /** The table's name in plans, as UTF-8. */
   static native byte[] name(long table);
 
-  /** What a user of a table should hear of though it is no error, as UTF-8, each with a zero byte behind it. */
+  /** Warnings about a table, as UTF-8, each followed by a zero byte. */
   static native byte[] notices(long table);
 
   /** A table's columns, as Spark's JSON. */
@@ -32,22 +32,22 @@ final class Native {
   /** For each of a JSON list of filters, 1 where the library evaluates it exactly. */
   static native byte[] takes(long table, byte[] filters);
 
-  /** The columns of the answer to a JSON list of aggregates, as Spark's JSON; null where one of them is Spark's to compute. */
-  static native byte[] aggregates(long table, byte[] asked);
+  /** The columns of the answer to a JSON list of aggregates, as Spark's JSON; null if Spark has to compute one of them. */
+  static native byte[] aggregates(long table, byte[] functions);
 
   /**
-   * Bytes and rows of a request's answer, about; -1 where that is not known. Behind them, where the request asks for that and it is
-   * known, five numbers for each column: see {@link ColumnStatistics}.
+   * Estimated bytes and rows of a request's answer, -1 if unknown. If the request asks for column statistics and they are known, five
+   * numbers for each column follow: see {@link ColumnStatistics}.
    */
   static native long[] statistics(long table, byte[] request);
 
   /**
-   * Where each task can be of one partition only: the number of partitions, then the places of their columns among those of the
-   * request. Empty where that is not worth its tasks, or nothing is known.
+   * The number of partitions, then the positions of the partition columns among those of the request, if each task can read one
+   * partition only. Empty if that would make too many tasks, or if nothing is known.
    */
   static native long[] partitioning(long table, byte[] request);
 
-  /** A filter that keeps the first rows in the order that a request has as {@code top}, as JSON; null where it would keep all. */
+  /** A filter, as JSON, that keeps the first rows in the order of the request's {@code top}; null if it would keep all rows. */
   static native byte[] top(long table, byte[] request);
 
   /** The tasks that answer a request: {@link Planned} reads them. */
@@ -55,20 +55,20 @@ final class Native {
 
   static native void closeTable(long table);
 
-  /** Begins to read a task. */
+  /** Opens a reader of a task. */
   static native long read(byte[] task);
 
-  /** The next batch: its number, rows, bytes, and where its columns' values stand; null at the end. */
+  /** The next batch: its handle, rows, bytes, and the addresses of its columns' values; null at the end. */
   static native long[] next(long reader);
 
-  /** Gives a batch's memory back. */
+  /** Frees a batch's memory. */
   static native void release(long batch);
 
-  /** What a reader has done, in the order of {@link Metrics#all}. */
+  /** A reader's counters, in the order of {@link Metrics#all}. */
   static native long[] counts(long reader);
 
   static native void closeReader(long reader);
 
-  /** How many tables, readers and batches there are. */
+  /** The numbers of open tables, readers and batches. */
   static native long[] held();
 }

@@ -1,6 +1,6 @@
 package io.coldframe.spark;
 
-/** The memory of one batch: given back once, when all of its columns are closed, or before. */
+/** The memory of one batch. It is freed once: when all columns are closed, or at an earlier {@link #release}. */
 final class NativeBatch {
   private final long number;
   private final long bytes;

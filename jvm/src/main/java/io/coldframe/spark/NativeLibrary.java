@@ -13,7 +13,7 @@ import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
-/** The library that the jar carries: copied to a temporary file and loaded, once for each class loader. */
+/** Copies the jar's native library to a temporary file and loads it, once for each class loader. */
 final class NativeLibrary {
   /** A system property with the path of another library, for development. */
   private static final String OVERRIDE = "coldframe.library";
@@ -46,59 +46,59 @@ final class NativeLibrary {
       return;
     }
     checkSpark();
-    String given = System.getProperty(OVERRIDE);
-    if (given != null) {
-      loadForEver(Paths.get(given).toAbsolutePath().toString());
+    String path = System.getProperty(OVERRIDE);
+    if (path != null) {
+      loadInOwnThread(Paths.get(path).toAbsolutePath().toString());
     } else {
       loadCopy();
     }
-    String found = new String(Native.version(), StandardCharsets.UTF_8);
-    if (!found.equals(version())) {
+    String version = new String(Native.version(), StandardCharsets.UTF_8);
+    if (!version.equals(version())) {
       throw new UnsupportedError(
-          "a jar of version " + version() + " with a native library of version " + found + ": take both from one build");
+          "a jar of version " + version() + " with a native library of version " + version + ": take both from one build");
     }
     checkCalls();
     loaded = true;
   }
 
-  /** Builds between two releases have one version. */
+  /** Checks that both sides have the same calls: builds between two releases share a version number. */
   private static void checkCalls() {
-    int found;
+    int calls;
     try {
-      found = Native.calls();
+      calls = Native.calls();
     } catch (UnsatisfiedLinkError e) {
-      found = 1; // before they had a number
+      calls = 1; // the library has no such call
     }
-    if (found != Native.CALLS) {
+    if (calls != Native.CALLS) {
       throw new UnsupportedError(
-          "a jar with calls " + Native.CALLS + " and a native library with calls " + found + ": take both from one build");
+          "a jar with calls " + Native.CALLS + " and a native library with calls " + calls + ": take both from one build");
     }
   }
 
-  /** Loads a copy of the jar's library. The copy goes at once, since an executor that is killed could not remove it later. */
+  /** Loads a copy of the jar's library. The copy is deleted at once, since a killed executor could not delete it later. */
   private static void loadCopy() {
-    Path copy = unpacked();
+    Path copy = unpack();
     try {
-      loadForEver(copy.toString());
+      loadInOwnThread(copy.toString());
     } finally {
-      // Linux keeps the contents for as long as they are mapped.
+      // Linux keeps the contents while they are mapped.
       copy.toFile().delete();
     }
   }
 
   /**
-   * Loads the library in a thread that stays as long as the JVM. Its allocator, mimalloc 3, takes the thread that loads it for the
-   * main one, and when that thread ends, and its number is given to a new one, finds in the new one a heap that was given back.
+   * Loads the library in a thread that lives as long as the JVM. Its allocator, mimalloc 3, takes the loading thread for the main
+   * thread. If that thread ended, a new thread with the same id would get its freed heap.
    */
-  private static void loadForEver(String path) {
-    CompletableFuture<Error> done = new CompletableFuture<>();
+  private static void loadInOwnThread(String path) {
+    CompletableFuture<Error> result = new CompletableFuture<>();
     Runnable load =
         () -> {
           try {
             System.load(path);
-            done.complete(null);
+            result.complete(null);
           } catch (UnsatisfiedLinkError e) {
-            done.complete(e);
+            result.complete(e);
             return;
           }
           while (true) {
@@ -108,13 +108,13 @@ final class NativeLibrary {
     Thread thread = new Thread(null, load, "coldframe-allocator", 1 << 18);
     thread.setDaemon(true);
     thread.start();
-    Error failed = done.join();
+    Error failed = result.join();
     if (failed != null) {
       throw new UnsupportedError("this platform: its system cannot load the native library: " + failed.getMessage());
     }
   }
 
-  /** Says so where Spark is too old for this connector, instead of a class that is not found. */
+  /** Refuses a Spark that is too old with a clear message, in place of a ClassNotFoundException. */
   static void checkSpark() {
     try {
       Class.forName("org.apache.spark.sql.connector.read.SupportsPushDownV2Filters");
@@ -123,7 +123,7 @@ final class NativeLibrary {
     }
   }
 
-  private static Path unpacked() {
+  private static Path unpack() {
     String system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
     String machine = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
     if (machine.equals("amd64")) {

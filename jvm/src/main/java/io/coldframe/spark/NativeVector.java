@@ -15,14 +15,14 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column over the memory of the native library, in Arrow's layout. One class for all types: callers of {@code getLong} and
- * the others meet one implementation only, which the JIT compiler inlines.
+ * A column over the memory of the native library, in Arrow's layout. One class serves all types, so that the JIT compiler can inline
+ * calls of {@code getLong} and the other getters.
  */
 final class NativeVector extends ColumnVector {
   /** Digits of a decimal that a long holds. */
   private static final int LONG_DIGITS = 18;
 
-  /** Reads the numbers that the library's {@code layout} has written. */
+  /** Reads the numbers that the library's {@code layout.rs} has written. */
   static final class Cursor {
     private final long[] layout;
     private int at;
@@ -45,12 +45,12 @@ final class NativeVector extends ColumnVector {
   private final long validityBit;
   /** Values, or offsets. */
   private final long data;
-  /** The first bit of booleans, or where the bytes of texts stand. */
+  /** The first bit of booleans, or the address of the bytes of texts. */
   private final long more;
   private final NativeVector[] children;
   private boolean closed;
 
-  /** A column of a batch; {@code batch} is null for what is within one. */
+  /** A column of a batch; {@code batch} is null for nested columns. */
   NativeVector(DataType type, Cursor cursor, NativeBatch batch) {
     super(type);
     this.batch = batch;
@@ -105,7 +105,7 @@ final class NativeVector extends ColumnVector {
 
   @Override
   public boolean isNullAt(int row) {
-    // Where there are nulls and no bits, all is null.
+    // Nulls without a bitmap: all values are null.
     return nulls > 0 && (validity == 0 || !bit(validity, validityBit + row));
   }
 

@@ -13,19 +13,19 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table that the native library holds open for the driver. Spark never says that it is done with a table, so the library lets
- * go of those that Java has forgotten whenever another one is opened.
+ * A table that the native library holds open for the driver. Spark has no call that closes a table, so opening a table also closes
+ * those that Java has garbage collected.
  */
 final class OpenTable {
   private static final Logger LOG = Logger.getLogger("io.coldframe");
-  private static final ReferenceQueue<OpenTable> FORGOTTEN = new ReferenceQueue<>();
+  private static final ReferenceQueue<OpenTable> COLLECTED = new ReferenceQueue<>();
   private static final Set<Reference> REFERENCES = ConcurrentHashMap.newKeySet();
 
   private static final class Reference extends PhantomReference<OpenTable> {
     private final long number;
 
     Reference(OpenTable table, long number) {
-      super(table, FORGOTTEN);
+      super(table, COLLECTED);
       this.number = number;
     }
   }
@@ -49,17 +49,17 @@ final class OpenTable {
     ofHive = folders != null;
   }
 
-  /** What opens the table, or a stream of its files, with some columns; null are those of the files. */
+  /** The request that opens the table, or a stream of its files, with these columns; null means the columns of the files. */
   String opening(StructType columns) {
-    String said = columns == null ? "null" : json(columns);
-    return "{\"options\":" + Json.object(options) + ",\"schema\":" + said + ",\"folders\":" + folders + "}";
+    String schema = columns == null ? "null" : json(columns);
+    return "{\"options\":" + Json.object(options) + ",\"schema\":" + schema + ",\"folders\":" + folders + "}";
   }
 
-  /** The table, opened when it is first asked: a stream's may have no file yet. */
+  /** The handle of the table, which is opened at the first call: a stream's table may have no file yet. */
   private synchronized long number() {
     if (number == 0) {
-      for (Object gone = FORGOTTEN.poll(); gone != null; gone = FORGOTTEN.poll()) {
-        Reference reference = (Reference) gone;
+      for (Object collected = COLLECTED.poll(); collected != null; collected = COLLECTED.poll()) {
+        Reference reference = (Reference) collected;
         REFERENCES.remove(reference);
         Native.closeTable(reference.number);
       }
@@ -72,15 +72,15 @@ final class OpenTable {
   }
 
   /**
-   * Columns as the native library knows them. Timestamps of Hive's tables are wall clock times there; to Spark they are instants, the
-   * same microseconds in UTC.
+   * Columns as JSON for the native library. Timestamps of Hive tables have no zone there; in Spark they are instants with the same
+   * microseconds in UTC.
    */
   String json(StructType columns) {
     String json = columns.json();
     return ofHive ? json.replaceAll("(\"(?:type|elementType|keyType|valueType)\":\"timestamp)\"", "$1_ntz\"") : json;
   }
 
-  /** The same, open. */
+  /** Opens the table now. */
   OpenTable opened() {
     number();
     return this;
@@ -90,7 +90,7 @@ final class OpenTable {
     return new String(Native.name(number()), StandardCharsets.UTF_8);
   }
 
-  /** Texts that each have a zero byte behind them. */
+  /** Splits texts that each end with a zero byte. */
   private static List<String> texts(byte[] all) {
     List<String> texts = new ArrayList<>();
     for (String text : new String(all, StandardCharsets.UTF_8).split("\0")) {
@@ -109,17 +109,17 @@ final class OpenTable {
 
   /** For each filter, whether the library evaluates it. */
   boolean[] takes(List<String> filters) {
-    byte[] found = Native.takes(number(), Json.bytes(Json.texts(filters)));
-    boolean[] taken = new boolean[found.length];
-    for (int at = 0; at < found.length; at++) {
-      taken[at] = found[at] != 0;
+    byte[] flags = Native.takes(number(), Json.bytes(Json.texts(filters)));
+    boolean[] taken = new boolean[flags.length];
+    for (int at = 0; at < flags.length; at++) {
+      taken[at] = flags[at] != 0;
     }
     return taken;
   }
 
-  /** The columns of the answer to some aggregates; null where one of them is Spark's to compute. */
-  StructType aggregates(String asked) {
-    byte[] columns = Native.aggregates(number(), Json.bytes(asked));
+  /** The columns of the answer to some aggregates; null if Spark has to compute one of them. */
+  StructType aggregates(String functions) {
+    byte[] columns = Native.aggregates(number(), Json.bytes(functions));
     return columns == null ? null : (StructType) DataType.fromJson(new String(columns, StandardCharsets.UTF_8));
   }
 
@@ -131,7 +131,7 @@ final class OpenTable {
     return Native.partitioning(number(), Json.bytes(request));
   }
 
-  /** A filter that keeps the first rows in an order; null where it would keep all. */
+  /** A filter that keeps the first rows in an order; null if it would keep all rows. */
   String top(String request) {
     byte[] filter = Native.top(number(), Json.bytes(request));
     return filter == null ? null : new String(filter, StandardCharsets.UTF_8);

@@ -13,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * A catalog whose tables are paths: with {@code spark.sql.catalog.coldframe = io.coldframe.spark.PathCatalog},
- * {@code SELECT .. FROM coldframe.`/path`} reads what lies there. Options of all reads are the catalog's
+ * {@code SELECT .. FROM coldframe.`/path`} reads the files there. The catalog's options apply to all reads
  * ({@code spark.sql.catalog.coldframe.mode = DROPMALFORMED}).
  */
 public class PathCatalog implements TableCatalog {
@@ -21,9 +21,9 @@ public class PathCatalog implements TableCatalog {
   private Map<String, String> options = new HashMap<>();
 
   @Override
-  public void initialize(String given, CaseInsensitiveStringMap said) {
-    name = given;
-    options = ColdframeSource.lower(said.asCaseSensitiveMap());
+  public void initialize(String catalog, CaseInsensitiveStringMap settings) {
+    name = catalog;
+    options = ColdframeSource.lower(settings.asCaseSensitiveMap());
   }
 
   @Override
@@ -49,7 +49,7 @@ public class PathCatalog implements TableCatalog {
   }
 
   private static UnsupportedError readOnly() {
-    return new UnsupportedError("changing tables by the catalog of paths: it reads");
+    return new UnsupportedError("changing tables through the catalog of paths, which is read-only");
   }
 
   @Override

@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A task as the native library has planned it, and what only the driver needs to know of it: {@code planned.rs} has the bytes. */
+/** A task planned by the native library, with data that only the driver needs. {@code planned.rs} defines the bytes. */
 final class Planned {
   /** Bytes of a file that a task reads. */
   static final class Range {
@@ -32,10 +32,10 @@ final class Planned {
   }
 
   final byte[] task;
-  /** The values of its partition; null where tasks may be of several. */
+  /** The values of its partition; null if a task may read several partitions. */
   final InternalRow key;
 
-  /** What it reads in a store that can say where that lies. */
+  /** The ranges it reads in a store that knows the hosts of its blocks. */
   final List<Range> ranges = new ArrayList<>();
 
   private Planned(ByteBuffer from, DataType[] keys) {
@@ -50,12 +50,12 @@ final class Planned {
     }
   }
 
-  /** How many units of files a plan has no task for, since their metadata exclude them. */
+  /** The number of units that have no task in a plan, because their metadata exclude them. */
   static long pruned(byte[] planned) {
     return ByteBuffer.wrap(planned).getLong();
   }
 
-  /** The tasks of a plan as Spark has them. {@code keys}: the types of the columns that tasks are partitioned by. */
+  /** The tasks of a plan for Spark. {@code keys}: the types of the columns that tasks are partitioned by. */
   static InputPartition[] partitions(byte[] planned, DataType[] keys) {
     ByteBuffer all = ByteBuffer.wrap(planned);
     all.getLong(); // see pruned
@@ -68,7 +68,7 @@ final class Planned {
       tasks.add(new Planned(all, keys));
     }
     BlockHosts hosts = BlockHosts.of(tasks, settings);
-    return tasks.stream().map(one -> one.partition(hosts.of(one))).toArray(InputPartition[]::new);
+    return tasks.stream().map(task -> task.partition(hosts.of(task))).toArray(InputPartition[]::new);
   }
 
   private ColdframePartition partition(String[] hosts) {
@@ -85,7 +85,7 @@ final class Planned {
     return new String(bytes(from), StandardCharsets.UTF_8);
   }
 
-  /** As Spark's rows have it. */
+  /** A value in the form of Spark's rows. */
   private static Object value(ByteBuffer from, DataType type) {
     switch (from.get()) {
       case 0:
@@ -97,7 +97,7 @@ final class Planned {
     }
   }
 
-  /** A number as Spark's rows have it: of dates, too. */
+  /** A number, boolean or date in the form of Spark's rows. */
   static Object number(long value, DataType type) {
     if (type instanceof BooleanType) {
       return value != 0;

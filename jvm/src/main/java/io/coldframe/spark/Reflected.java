@@ -8,37 +8,37 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * Methods that cannot be called by name: those whose types differ between Scala 2.12 and 2.13, and those of Hive's classes, which
- * Spark loads by a class loader of its own.
+ * Calls methods by reflection: those whose types differ between Scala 2.12 and 2.13, and those of Hive's classes, which Spark loads
+ * with a separate class loader.
  */
 final class Reflected {
   private Reflected() {}
 
   static Object call(Object target, String name, Object... arguments) throws ReflectiveOperationException {
-    Method found = method(target.getClass(), name, arguments.length);
-    if (found == null) {
+    Method method = method(target.getClass(), name, arguments.length);
+    if (method == null) {
       throw new NoSuchMethodException(target.getClass().getName() + "." + name);
     }
     try {
-      found.setAccessible(true);
-      return found.invoke(target, arguments);
+      method.setAccessible(true);
+      return method.invoke(target, arguments);
     } catch (InvocationTargetException e) {
       throw new ReflectiveOperationException(name + ": " + e.getCause(), e.getCause());
     }
   }
 
-  /** Of an interface where there is one: a proxy's own class is not for everybody. */
+  /** A method by name and number of arguments. Interfaces come first, since a proxy's class may be inaccessible. */
   private static Method method(Class<?> of, String name, int arguments) {
     for (Class<?> type = of; type != null; type = type.getSuperclass()) {
       for (Class<?> each : type.getInterfaces()) {
-        Method found = method(each, name, arguments);
-        if (found != null) {
-          return found;
+        Method method = method(each, name, arguments);
+        if (method != null) {
+          return method;
         }
       }
-      for (Method one : type.getDeclaredMethods()) {
-        if (one.getName().equals(name) && one.getParameterCount() == arguments) {
-          return one;
+      for (Method own : type.getDeclaredMethods()) {
+        if (own.getName().equals(name) && own.getParameterCount() == arguments) {
+          return own;
         }
       }
     }
@@ -46,21 +46,21 @@ final class Reflected {
   }
 
   static String text(Object target, String name) throws ReflectiveOperationException {
-    Object found = call(target, name);
-    return found == null ? null : found.toString();
+    Object result = call(target, name);
+    return result == null ? null : result.toString();
   }
 
-  /** What a method gives as a Seq. */
+  /** The elements of the Seq that a method returns. */
   static List<Object> all(Object target, String name) throws ReflectiveOperationException {
     return all(call(target, name));
   }
 
-  /** What is in a Seq. */
+  /** The elements of a Seq. */
   static List<Object> all(Object seq) {
-    List<Object> found = new ArrayList<>();
+    List<Object> elements = new ArrayList<>();
     for (Iterator<?> each = ((Seq<?>) seq).iterator(); each.hasNext(); ) {
-      found.add(each.next());
+      elements.add(each.next());
     }
-    return found;
+    return elements;
   }
 }

@@ -12,15 +12,15 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * The files of a stream's log, in the folder of its checkpoint: {@code 0}, {@code 1} and so on, and {@code 9.all} in place of all up
- * to there. Written by what writes Spark's own logs there, so that a file is whole or not there in every store that Spark can
- * have checkpoints in.
+ * The files of a stream's log, in its checkpoint folder: one file per entry ({@code 0}, {@code 1} ..), and snapshots such as
+ * {@code 9.all}, which replace all entries up to their number. They are written through Spark's CheckpointFileManager, so that files
+ * appear atomically in every store that Spark supports for checkpoints.
  */
 final class StreamLog {
-  private static final String ALL = ".all";
+  private static final String SNAPSHOT = ".all";
   private static final String MANAGER = "CheckpointFileManager$";
-  /** Entries between two files that have all. */
-  private static final long BETWEEN = 10;
+  /** Log entries between two snapshot files. */
+  private static final long SNAPSHOT_INTERVAL = 10;
 
   private final Object manager;
   private final Path folder;
@@ -29,16 +29,16 @@ final class StreamLog {
     folder = new Path(checkpoint, "coldframe");
     try {
       Object state = Reflected.call(SparkSession.active(), "sessionState");
-      Object made = managers().getField("MODULE$").get(null);
-      manager = Reflected.call(made, "create", folder, Reflected.call(state, "newHadoopConf"));
+      Object factory = managerFactory().getField("MODULE$").get(null);
+      manager = Reflected.call(factory, "create", folder, Reflected.call(state, "newHadoopConf"));
       Reflected.call(manager, "mkdirs", folder);
     } catch (ReflectiveOperationException e) {
       throw failed("cannot be opened", folder, e);
     }
   }
 
-  /** Spark 4.1 has moved it to a package of its own. */
-  private static Class<?> managers() throws ClassNotFoundException {
+  /** The class that makes managers. Spark 4.1 moved it to another package. */
+  private static Class<?> managerFactory() throws ClassNotFoundException {
     String streaming = "org.apache.spark.sql.execution.streaming.";
     try {
       return Class.forName(streaming + "checkpointing." + MANAGER);
@@ -54,7 +54,7 @@ final class StreamLog {
   }
 
   private static long number(String name) {
-    String digits = name.endsWith(ALL) ? name.substring(0, name.length() - ALL.length()) : name;
+    String digits = name.endsWith(SNAPSHOT) ? name.substring(0, name.length() - SNAPSHOT.length()) : name;
     return digits.matches("[0-9]{1,18}") ? Long.parseLong(digits) : -1;
   }
 
@@ -73,34 +73,34 @@ final class StreamLog {
     return names;
   }
 
-  /** The newest file that has all entries up to its own, and those behind it. */
+  /** The newest snapshot, and the entries after it. */
   List<byte[]> read() {
     List<String> names = names();
     String newest = null;
     for (String name : names) {
-      if (name.endsWith(ALL) && (newest == null || number(name) > number(newest))) {
+      if (name.endsWith(SNAPSHOT) && (newest == null || number(name) > number(newest))) {
         newest = name;
       }
     }
-    List<byte[]> found = new ArrayList<>();
+    List<byte[]> entries = new ArrayList<>();
     if (newest != null) {
-      found.add(read(newest));
+      entries.add(read(newest));
     }
     for (String name : names) {
-      if (!name.endsWith(ALL) && (newest == null || number(name) > number(newest))) {
-        found.add(read(name));
+      if (!name.endsWith(SNAPSHOT) && (newest == null || number(name) > number(newest))) {
+        entries.add(read(name));
       }
     }
-    return found;
+    return entries;
   }
 
   private byte[] read(String name) {
     Path path = new Path(folder, name);
     try (InputStream in = (InputStream) Reflected.call(manager, "open", path)) {
       ByteArrayOutputStream whole = new ByteArrayOutputStream();
-      byte[] some = new byte[1 << 16];
-      for (int count = in.read(some); count >= 0; count = in.read(some)) {
-        whole.write(some, 0, count);
+      byte[] buffer = new byte[1 << 16];
+      for (int count = in.read(buffer); count >= 0; count = in.read(buffer)) {
+        whole.write(buffer, 0, count);
       }
       return whole.toByteArray();
     } catch (IOException | ReflectiveOperationException e) {
@@ -108,22 +108,22 @@ final class StreamLog {
     }
   }
 
-  /** Writes an entry; it fails if there is one of this number, which only another query over the same checkpoint can have written. */
+  /** Writes an entry. It fails if the number is taken, which means that another query uses the same checkpoint. */
   void write(long entry, byte[] line) {
     write(String.valueOf(entry), line);
   }
 
-  /** Whether it is time for a file of all entries. */
-  static boolean isDue(long entry) {
-    return entry % BETWEEN == BETWEEN - 1;
+  /** Whether a snapshot follows this entry. */
+  static boolean hasSnapshot(long entry) {
+    return entry % SNAPSHOT_INTERVAL == SNAPSHOT_INTERVAL - 1;
   }
 
-  /** Writes all entries up to one, and deletes those that they take the place of. */
-  void writeAll(long entry, byte[] lines) {
-    List<String> before = names();
-    write(entry + ALL, lines);
-    for (String name : before) {
-      if (number(name) <= entry && !name.equals(entry + ALL)) {
+  /** Writes a snapshot of all entries up to a number, and deletes the files that it replaces. */
+  void writeSnapshot(long entry, byte[] lines) {
+    List<String> old = names();
+    write(entry + SNAPSHOT, lines);
+    for (String name : old) {
+      if (number(name) <= entry && !name.equals(entry + SNAPSHOT)) {
         try {
           Reflected.call(manager, "delete", new Path(folder, name));
         } catch (ReflectiveOperationException e) {

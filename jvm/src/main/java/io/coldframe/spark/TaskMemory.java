@@ -7,18 +7,18 @@ import org.apache.spark.memory.MemoryConsumer;
 import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.memory.TaskMemoryManager;
 
-/** Counts the memory of batches as the task's, so that others of it spill before the machine has none left. */
+/** Charges the memory of batches to the task, so that its other consumers spill before memory runs out. */
 final class TaskMemory extends MemoryConsumer {
   private TaskMemory(TaskMemoryManager manager) {
     super(manager, manager.pageSizeBytes(), MemoryMode.ON_HEAP);
   }
 
-  /** Of a task; outside of one, as in tests, nobody counts. */
+  /** The account of a task; null outside of a task, as in tests. */
   static TaskMemory of(TaskContext context) {
     return context == null ? null : new TaskMemory(context.taskMemoryManager());
   }
 
-  /** A batch is in use by the consumer that would have to spill it. */
+  /** Frees nothing: the task is using the batch. */
   @Override
   public long spill(long size, MemoryConsumer trigger) throws IOException {
     return 0;
@@ -26,7 +26,7 @@ final class TaskMemory extends MemoryConsumer {
 
   void acquire(long bytes) {
     if (bytes == 0) {
-      return; // a batch without columns, of which Spark would say that it is no request
+      return; // a batch without columns; Spark rejects a request for 0 bytes
     }
     long got = acquireMemory(bytes);
     if (got < bytes) {

@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** Which writes of a transactional table count: a metastore knows, its directories do not. */
+/** The valid write ids of a transactional table. Only the metastore has them; the directories do not. */
 final class ValidWrites {
-  /** Says it in the metastore's place, in the form of Hive's {@code hive.txn.tables.valid.writeids}, with {@code $} between tables. */
+  /** Replaces the metastore's answer, in the form of Hive's {@code hive.txn.tables.valid.writeids}, with {@code $} between tables. */
   static final String SETTING = "spark.coldframe.hive.validWriteIds";
 
   private static final int ABORTED = 2;
@@ -23,46 +23,46 @@ final class ValidWrites {
     this.highest = number(highest);
   }
 
-  /** In Hive's form, {@code table:highest:lowest open:open,..:aborted,..}; {@code client} is Spark's for the metastore. */
+  /** In Hive's form, {@code table:highest:lowest open:open,..:aborted,..}; {@code client} is Spark's client of the metastore. */
   static String of(String table, Object client) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
-    for (String one : SQLConf.get().getConfString(SETTING, "").split("\\$")) {
-      if (one.substring(0, Math.max(0, one.indexOf(':'))).trim().equalsIgnoreCase(table)) {
-        return one.trim();
+    for (String entry : SQLConf.get().getConfString(SETTING, "").split("\\$")) {
+      if (entry.substring(0, Math.max(0, entry.indexOf(':'))).trim().equalsIgnoreCase(table)) {
+        return entry.trim();
       }
     }
     if (Reflected.call(client, "getConf", "hive.metastore.uris", "").toString().trim().isEmpty()) {
-      throw new HiveScans.FallbackToSpark("Spark has no metastore service to ask which writes count: say it in " + SETTING);
+      throw new HiveScans.FallbackToSpark("Spark has no metastore service that lists the valid writes: set " + SETTING);
     }
     try (MetastoreCalls calls = new MetastoreCalls(Reflected.call(client, "conf"))) {
-      return asked(table, calls);
+      return fromMetastore(table, calls);
     } catch (ReflectiveOperationException e) {
-      throw new HiveScans.FallbackToSpark("the metastore does not say which writes count (" + e.getMessage() + "): say it in " + SETTING);
+      throw new HiveScans.FallbackToSpark("the metastore does not list the valid writes (" + e.getMessage() + "): set " + SETTING);
     }
   }
 
-  private static String asked(String table, MetastoreCalls calls) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
+  private static String fromMetastore(String table, MetastoreCalls calls) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     Map<Integer, Object> answer = calls.call("get_open_txns_info", Collections.emptyList());
-    Map<?, ?> found = answer == null ? Collections.emptyMap() : (Map<?, ?>) answer.get(0);
-    ValidWrites transactions = new ValidWrites(found.get(1));
-    for (Object each : (List<?>) found.get(2)) {
-      Map<?, ?> one = (Map<?, ?>) each;
-      boolean isAborted = Integer.valueOf(ABORTED).equals(one.get(2));
-      (isAborted ? transactions.aborted : transactions.open).add(number(one.get(1)));
+    Map<?, ?> info = answer == null ? Collections.emptyMap() : (Map<?, ?>) answer.get(0);
+    ValidWrites transactions = new ValidWrites(info.get(1));
+    for (Object each : (List<?>) info.get(2)) {
+      Map<?, ?> transaction = (Map<?, ?>) each;
+      boolean isAborted = Integer.valueOf(ABORTED).equals(transaction.get(2));
+      (isAborted ? transactions.aborted : transactions.open).add(number(transaction.get(1)));
     }
     List<Object> request = Arrays.asList(Collections.singletonList(table), transactions.text());
     answer = calls.call("get_valid_write_ids", request);
     if (answer == null) {
-      // Before Hive 3, directories have the numbers of transactions.
+      // Before Hive 3, directories are numbered by transaction.
       return table + ":" + transactions.text();
     }
     List<?> tables = (List<?>) ((Map<?, ?>) answer.get(0)).get(1);
     if (tables.size() != 1) {
-      throw new HiveScans.FallbackToSpark("the metastore does not say which writes count: say it in " + SETTING);
+      throw new HiveScans.FallbackToSpark("the metastore does not list the valid writes: set " + SETTING);
     }
-    Map<?, ?> of = (Map<?, ?>) tables.get(0);
-    ValidWrites writes = new ValidWrites(of.get(2));
-    byte[] bits = of.get(5) instanceof byte[] ? (byte[]) of.get(5) : new byte[0];
-    List<?> invalid = (List<?>) of.get(3);
+    Map<?, ?> ids = (Map<?, ?>) tables.get(0);
+    ValidWrites writes = new ValidWrites(ids.get(2));
+    byte[] bits = ids.get(5) instanceof byte[] ? (byte[]) ids.get(5) : new byte[0];
+    List<?> invalid = (List<?>) ids.get(3);
     for (int at = 0; at < invalid.size(); at++) {
       boolean isAborted = at / 8 < bits.length && (bits[at / 8] >> at % 8 & 1) != 0;
       (isAborted ? writes.aborted : writes.open).add(number(invalid.get(at)));
@@ -70,16 +70,16 @@ final class ValidWrites {
     return table + ":" + writes.text();
   }
 
-  private static long number(Object said) throws HiveScans.FallbackToSpark {
-    if (!(said instanceof Long)) {
-      throw new HiveScans.FallbackToSpark("the metastore does not say which writes count: say it in " + SETTING);
+  private static long number(Object value) throws HiveScans.FallbackToSpark {
+    if (!(value instanceof Long)) {
+      throw new HiveScans.FallbackToSpark("the metastore does not list the valid writes: set " + SETTING);
     }
-    return (Long) said;
+    return (Long) value;
   }
 
   private String text() {
-    long least = open.isEmpty() ? Long.MAX_VALUE : Collections.min(open);
-    return highest + ":" + least + ":" + joined(open) + ":" + joined(aborted);
+    long lowest = open.isEmpty() ? Long.MAX_VALUE : Collections.min(open);
+    return highest + ":" + lowest + ":" + joined(open) + ":" + joined(aborted);
   }
 
   private static String joined(List<Long> numbers) {
