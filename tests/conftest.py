@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+import tiers
+from tiers import stays_in_its_tier as stays_in_its_tier
+
 SHARED = {"hive": r"\bhive_(server|spark|estate: HiveEstate)\b", "spark": r"\bspark: SparkSession\b"}
 """Groups of files, by what their text says."""
 LONG = (
@@ -36,6 +40,10 @@ if CLASSES.exists():
     # A JVM with other jars ignores the archive; its warning would be in the output of programs.
     JAVA += [f'"-XX:SharedArchiveFile={CLASSES}"', "-Xlog:cds*=off"]
 os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(JAVA))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tiers.mark(items)
 
 
 def group(path: Path) -> str:

@@ -47,7 +47,6 @@ def run(script: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.slow
 def test_a_derby_directory_becomes_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyspark")
     try:

@@ -284,7 +284,6 @@ print(len(found.tables[0].parts), (after - before) // 1024, time.process_time() 
 """
 
 
-@pytest.mark.slow
 def test_ten_thousand_partitions_of_fifty_columns(tmp_path: Path) -> None:
     """As Hive writes them: the dump repeats the columns for each partition."""
     path, orc = tmp_path / "x.sql", "org.apache.hadoop.hive.ql.io.orc.Orc"

@@ -380,7 +380,6 @@ print(json.dumps({name: sorted(repr(tuple(row)) for row in spark.table(name).col
 """
 
 
-@pytest.mark.slow
 def test_spark_reads_the_same(sales: str, hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     """Spark with Hive's readers, from the same metastore."""
     names = ["cold.sales"]

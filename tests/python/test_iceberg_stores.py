@@ -15,7 +15,6 @@ import coldframe as cf
 from coldframe.sources import open_store
 
 pytest.importorskip("pyiceberg")
-pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 TABLES = ("positions", "equality", "mixed")

@@ -21,8 +21,6 @@ from truth import ROOT, difference
 
 import coldframe as cf
 
-pytestmark = pytest.mark.slow
-
 PROGRAM = ROOT / "tests" / "reference" / "orc"
 ROWS = 12_000
 STRIDE = 1000

@@ -23,7 +23,6 @@ import coldframe as cf
 
 pytest.importorskip("pyspark")
 
-pytestmark = pytest.mark.slow
 
 SERDES = {
     "binary": "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe",

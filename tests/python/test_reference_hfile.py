@@ -19,8 +19,6 @@ import pytest
 
 import coldframe as cf
 
-pytestmark = pytest.mark.slow
-
 PROGRAM = Path(__file__).parents[1] / "reference" / "hfile" / "run.sh"
 TAGS = pa.list_(pa.struct([("type", pa.uint8()), ("value", pa.binary())]))
 

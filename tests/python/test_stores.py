@@ -25,8 +25,6 @@ from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
 from coldframe.sources import open_store
 
-pytestmark = pytest.mark.slow
-
 ROWS = 200_000
 NUMBERS = random.Random(7)
 TABLE = pa.table(

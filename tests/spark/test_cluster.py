@@ -21,7 +21,7 @@ from spark_data import WAREHOUSE
 import coldframe
 import coldframe.spark
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("work_folder")]
+pytestmark = [pytest.mark.usefixtures("work_folder")]
 
 KILLS = int(os.environ.get("COLDFRAME_TASK_KILLS", "6"))
 

@@ -19,7 +19,6 @@ for needed in ("grpc", "grpc_status", "zstandard"):
     pytest.importorskip(needed, reason="Spark Connect's client is not installed (pyspark[connect])")
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not HAS_PYTHON_SOURCE, reason="tried on the newest Spark"),
 ]
 

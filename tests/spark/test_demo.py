@@ -7,12 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 DEMO = Path(__file__).resolve().parents[2] / "benches" / "demo.py"
 
 
-@pytest.mark.slow
 def test_the_demo_migrates_all_formats_and_lists_its_results(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(DEMO), str(tmp_path / "out")], capture_output=True, text=True, check=False

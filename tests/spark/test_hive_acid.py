@@ -33,8 +33,6 @@ PARTITIONS = {"1": "changes", "2": "major", "__HIVE_DEFAULT_PARTITION__": "minor
 TRUTH = {"changes": "changes.6", "major": "major.1", "minor": "minor.0"}
 """The expected rows of each partition after seven writes; the fifth was aborted."""
 
-pytestmark = pytest.mark.slow
-
 
 def rows_of(truth: str, *, more: tuple[Any, ...] = ()) -> list[str]:
     """The rows that Hive read, with further columns."""

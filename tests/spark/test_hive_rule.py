@@ -58,7 +58,6 @@ def metastore(folder: Path, version: str) -> Any:
     return HiveMetastore(folder / "metastore", version=version)
 
 
-@pytest.mark.slow
 def test_rows_equal_those_of_sparks_reader(tmp_path: Path) -> None:
     try:
         coldframe.spark.jar()

@@ -17,8 +17,6 @@ import pytest
 import coldframe as cf
 import coldframe.spark
 
-pytestmark = pytest.mark.slow
-
 PROPERTIES = "io/coldframe/spark/jar.properties"
 PROBE = """
 package io.coldframe.spark;

@@ -16,7 +16,6 @@ WAREHOUSE = ROOT / "tests" / "data" / "rcfile" / "warehouse"
 
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here: not tried on it"),
 ]
 

@@ -67,7 +67,6 @@ def killed(process: subprocess.Popen[bytes], whom: str, target: Path, moment: fl
     return count > 0
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300 + 120 * KILLS)
 def test_processes_killed_at_random(tmp_path: Path) -> None:
     values = make(tmp_path / "src")

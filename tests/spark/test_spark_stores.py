@@ -116,7 +116,6 @@ def test_dropmalformed_opens_nothing_twice(spark: SparkSession, bucket: Bucket) 
     assert objects[bad] == 1
 
 
-@pytest.mark.slow
 def test_a_migration_by_spark_logs_no_secret(tmp_path: Path) -> None:
     """Tasks in Spark workers read from a store and write to another, and Spark writes a log."""
     server = S3(tmp_path / "s3")

@@ -211,7 +211,6 @@ def test_an_impossible_stream_is_refused(spark: SparkSession, tmp_path: Path) ->
             query.awaitTermination(300)
 
 
-@pytest.mark.slow
 def test_kills_lose_nothing_and_repeat_nothing(spark: SparkSession, tmp_path: Path) -> None:
     source, target, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
     job = [

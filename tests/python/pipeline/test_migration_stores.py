@@ -29,8 +29,6 @@ from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import LookTask, take_listed
 from coldframe.sources import open_store
 
-pytestmark = pytest.mark.slow
-
 
 class Place:
     """A root, with the options of its store."""

@@ -195,7 +195,6 @@ def test_comments_and_properties_of_the_old_table_are_copied(lake: Lake, hive_es
     assert [partition.rows for partition in partitions.values()] == [2]
 
 
-@pytest.mark.slow
 def test_spark_reads_the_table_by_name(lake: Lake) -> None:
     from hive_estate import spark_over
 

@@ -237,7 +237,6 @@ def test_a_catalog_that_cannot_be_used_ends_the_run_before_it_begins(tmp_path: P
             Options(**wrong)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("store", ["s3", "hdfs"])
 def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
     tmp_path: Path, sql: Catalogs, store: str

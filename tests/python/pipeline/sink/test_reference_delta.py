@@ -31,7 +31,6 @@ def spark_reads(table: Path, *versions: int) -> list[list[Any]]:
     return [json.loads(line)["values"] for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.slow
 def test_every_version_has_its_rows(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     from deltalake import DeltaTable, write_deltalake
@@ -66,7 +65,6 @@ def test_every_version_has_its_rows(tmp_path: Path) -> None:
     assert spark_reads(table) == [[4, 5, 6, 7, 8]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("wide", [pa.array([70000], pa.int64()), pa.array([0.5])])
 def test_a_table_whose_column_became_wider(tmp_path: Path, wide: pa.Array) -> None:
     """Shared files are rewritten in the wider type; old versions keep their types."""

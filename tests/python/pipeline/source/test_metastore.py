@@ -392,7 +392,6 @@ def fill(estate: Estate, writer: Any, wrong: int = 0) -> None:
     writer.create_table(new_table("elsewhere", storage(f"{root}-other/t"), numRows="9"))
 
 
-@pytest.mark.slow
 def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer)
@@ -410,7 +409,6 @@ def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, wri
     assert message == "default.events: rcfile by the metastore, orc by its bytes"
 
 
-@pytest.mark.slow
 def test_a_metastore_that_disagrees(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
@@ -433,7 +431,6 @@ def test_a_metastore_that_disagrees(tmp_path: Path, hive_server: HiveMetastore, 
     assert sorted(estate.values("sales")) == [0, 0, 0, 1, 1, 2]
 
 
-@pytest.mark.slow
 def test_the_command_line_compares_with_the_metastore(
     tmp_path: Path, hive_server: HiveMetastore, writer: Any
 ) -> None:

@@ -25,8 +25,6 @@ from coldframe.hive import sasl
 from coldframe.hive.changes import MetastoreWriter
 from coldframe.hive.metastore import Metastore
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:

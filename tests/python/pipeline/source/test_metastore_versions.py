@@ -23,8 +23,6 @@ from coldframe.pipeline import migrate
 from coldframe.pipeline.report.summary import summary
 from coldframe.pipeline.scheduling import InProcess
 
-pytestmark = pytest.mark.slow
-
 ACID = Path(__file__).parents[3] / "data/hive/files/changes"
 KINDS = {pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
 

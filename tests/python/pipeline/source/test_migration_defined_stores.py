@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hive_estate import ORC, RC_TEXT, HiveEstate
 from servers import S3, Hdfs, HiveMetastore
 
@@ -26,7 +25,6 @@ def rows(table: Any) -> list[tuple[Any, ...]]:
     return sorted((row["id"], row["what"], row["p"]) for row in table.to_pylist())
 
 
-@pytest.mark.slow
 def test_a_table_in_three_stores(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
     hdfs, s3 = Hdfs(tmp_path / "hdfs"), S3(tmp_path / "s3")
     try:

@@ -440,7 +440,6 @@ def test_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert kill_and_restart(tmp_path, monkeypatch, sorted(chance.sample(range(90), 12))) == 12
 
 
-@pytest.mark.slow
 def test_killed_before_and_after_every_operation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kill_and_restart(tmp_path, monkeypatch, range(2000)) > 80
 
