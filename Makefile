@@ -1,9 +1,12 @@
 # make demo   the main job on sample data: files of all five formats, one damaged, become verified Parquet, on local Spark
 # make build  the optimised extension, in .venv
-# make test   Rust tests, Python tests, lints
+# make check  what the working tree changes against the last commit on main: lints, and the tests that it touches (docs/workshop.md)
+# make test   Rust tests, lints, Python tests of the tiers unit and engine
+# make soak   the tier soak for SOAK_MINUTES (30): kills at random moments, the migration's model, versions of engines
 # make bench  the Rust benchmarks (criterion)
 # make peers  side by side with Hive and Trino (needs Maven and Java)
-# make model  the migration's model-based test for MODEL_MINUTES (30): random sequences of what people do
+# make model  of the tier soak, the migration's model-based test alone, for MODEL_MINUTES (30)
+# make api    writes each crate's public-api.txt anew (needs cargo-public-api and a nightly Rust)
 # make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in a minute (fuzz/README.md)
 # make wheel  the wheel that users and executors install, for Linux with glibc 2.17 and newer, with the Spark connector in it;
 #             make sdist: the sources
@@ -15,6 +18,9 @@
 
 PYTHON ?= python3
 MODEL_MINUTES ?= 30
+SOAK_MINUTES ?= 30
+# The commit that `make check` compares with.
+BASE ?=
 # Processes that pytest runs in; 0: one, without pytest-xdist. On two processors choose 4: one of them runs the files that share a
 # Spark session and then ends, and many tests wait for servers.
 WORKERS ?= 0
@@ -31,7 +37,7 @@ JAR := python/coldframe/spark/coldframe-spark.jar
 PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
-.PHONY: demo build jar jar-to-ship test test-rust test-python lint lint-rust lint-python bench model fuzz fuzz-build fuzz-smoke peers wheel sdist smoke docs audit clean
+.PHONY: demo build jar jar-to-ship check soak api test test-rust test-python lint lint-rust lint-python bench model fuzz fuzz-build fuzz-smoke peers wheel sdist smoke docs audit clean
 
 # With the extension that is installed here, or else that of the tests: it takes less processor time to build than the optimised one,
 # and `make test` needs it too.
@@ -41,13 +47,23 @@ demo: $(if $(wildcard $(VENV)/.built-release),$(VENV)/.built-release,$(VENV)/.bu
 
 build: $(VENV)/.built-release
 
+check: $(VENV)/.dev $(VENV)/.nextest
+	@test -e $(VENV)/.built-dev || $(MAKE) $(VENV)/.built-dev
+	$(BIN)/python tests/check.py $(if $(BASE),--base $(BASE))
+
+# cargo-nextest runs the tests of all crates side by side. It is installed once; without it, `make check` uses `cargo test`.
+$(VENV)/.nextest: | $(VENV)/.venv
+	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked --quiet --root $(VENV) cargo-nextest || \
+		echo 'cargo-nextest cannot be installed here: cargo test takes its place'
+	@touch $@
+
 # Cargo's part runs beside pytest, and its output comes last. BESIDE=fuzz-build adds the build of the fuzz targets.
 # The extension comes first: cargo builds one thing at a time, and pytest, which often waits for servers, takes longest.
 test: $(VENV)/.built-dev | $(VENV)/.venv
 	$(PYTHON) tests/beside.py '$(MAKE) test-rust lint-rust $(BESIDE)' '$(MAKE) lint-python test-python'
 
 test-rust: | $(VENV)/.venv
-	cargo test --workspace --exclude coldframe-python --exclude coldframe-benches --all-features -q
+	cargo test --workspace --exclude coldframe-python --exclude coldframe-benches --exclude coldframe-fuzz --all-features -q
 
 test-python: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)/.jar-dev $(VENV)-spark35/.tried $(VENV)/.classes
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -66,7 +82,8 @@ lint-python: $(VENV)/.built-dev $(VENV)/.dev
 	$(BIN)/python tests/lint/rooms.py
 	$(BIN)/python tests/lint/dependencies.py
 	$(BIN)/python tests/lint/features.py
-	fuzz/run --lock
+	$(BIN)/python tests/lint/words.py
+	$(BIN)/python tests/lint/public_api.py
 	$(BIN)/python packaging/licences.py --check
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --offline check licenses bans sources; \
 	else echo 'cargo-deny is not installed: duplicate crates are not looked for (make audit installs it)'; fi
@@ -82,7 +99,16 @@ bench: $(VENV)/.venv
 	cargo bench -p coldframe-benches
 
 model: $(VENV)/.built-dev $(VENV)/.dev
-	COLDFRAME_MODEL_MINUTES=$(MODEL_MINUTES) $(BIN)/python -m pytest -s --timeout 0 tests/python/pipeline/test_migration_model.py tests/python/pipeline/test_migration_directories.py
+	COLDFRAME_MODEL_MINUTES=$(MODEL_MINUTES) $(BIN)/python -m pytest -s --timeout 0 -m soak tests/python/pipeline/test_migration_model.py tests/python/pipeline/test_migration_directories.py
+
+# A third of the minutes for the model, the rest in rounds of kills; the versions of engines take what they take.
+soak: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)/.jar-dev $(VENV)-spark35/.tried $(VENV)/.classes
+	COLDFRAME_MODEL_MINUTES=$$(($(SOAK_MINUTES) / 3)) COLDFRAME_KILLS=$$(($(SOAK_MINUTES) * 2)) \
+	COLDFRAME_SPARK_KILLS=$$(($(SOAK_MINUTES) / 5 + 1)) COLDFRAME_TASK_KILLS=$(SOAK_MINUTES) COLDFRAME_STREAM_KILLS=$$(($(SOAK_MINUTES) / 3 + 1)) \
+		$(BIN)/python -m pytest -s --timeout 0 -m soak
+
+api: | $(VENV)/.venv
+	$(BIN)/python tests/lint/public_api.py --write
 
 fuzz:
 	fuzz/run $(FUZZ_TARGETS)
@@ -200,4 +226,4 @@ $(VENV)/.classes: $(VENV)/.base tests/spark/archive_classes.py | $(VENV)/.built-
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-spark35 $(JAR) jvm/target target fuzz/target fuzz/corpus fuzz/findings dist site $(DEMO_OUT)
+	rm -rf $(VENV) $(VENV)-spark35 $(JAR) jvm/target target fuzz/corpus fuzz/findings dist site $(DEMO_OUT)

@@ -106,7 +106,7 @@ mod tests {
         let types: Vec<String> = schema.fields().iter().map(|f| types::name(f.data_type())).collect();
         assert_eq!(types, ["date32[day]", "decimal128(5, 2)", "string", "decimal128(10, 0)"]);
         for (text, part) in
-            [("dt binary", "type binary of dt"), ("a array<int>", "array<int>"), ("dt blob", "blob")]
+            [("dt binary", "type binary of partition column dt"), ("a array<int>", "array<int>"), ("dt blob", "blob")]
         {
             let e = of(text).unwrap_err().to_string();
             assert!(e.contains(part), "{e}");

@@ -421,7 +421,7 @@ mod tests {
     fn invalid_options_are_errors_without_secrets() {
         for (given, expected) in [
             (("mode", "PERMISSIVE"), "mode 'PERMISSIVE': expected FAILFAST or DROPMALFORMED"),
-            (("damage", "/nowhere"), "option damage goes with mode DROPMALFORMED"),
+            (("damage", "/nowhere"), "option damage needs mode DROPMALFORMED"),
             (
                 ("split_bytes", "many"),
                 "option split_bytes: expected a positive number, like 1000 or 64m, found 'many'",
