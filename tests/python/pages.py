@@ -14,7 +14,7 @@
     ```
     <!-- not run: why --> before a block that is shown only; `text` is no code
 
-Expected output may leave out text with `...`, also across lines; runs of blanks count as one. The code runs
+Expected output may leave out text with `...`, also across lines; runs of blanks match a single blank. The code runs
 in an empty directory, in which `tests` links to the tests.
 """
 

@@ -79,9 +79,7 @@ def test_every_command_leaves_them_out(
 ) -> None:
     assert main([command, str(warehouse), *(["-c", "s"] if command == "dictionary" else [])]) == 0
     output = capsys.readouterr()
-    assert (
-        output.err.count("left out, because no format reads them: README.md (text), job.log (text)") == 1
-    )
+    assert output.err.count("left out, because no format reads them: README.md (text), job.log (text)") == 1
     if command == "count":
         assert output.out == "200\n"
 

@@ -94,7 +94,7 @@ def hole(content: Bytes, dice: random.Random) -> None:
 
 
 def shift(content: Bytes, dice: random.Random) -> None:
-    """Removes some bytes, which shifts all later ones."""
+    """Removes some bytes, which shifts all later bytes."""
     start = dice.randrange(len(content))
     del content[start : start + dice.randrange(1, 600)]
 

@@ -47,7 +47,7 @@ pub(crate) struct Context {
     pub damage: DamageLog,
     /// The only keys that can pass the filter, if it lists them.
     pub keys: Option<Arc<BTreeSet<Vec<u8>>>>,
-    /// The instants that count.
+    /// The valid instants.
     pub visible: Arc<Visible>,
     /// How HFiles are read.
     pub options: Options,

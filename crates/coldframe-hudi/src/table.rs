@@ -214,7 +214,7 @@ fn data_table(
     Ok(Some(DataTable { timeline, folder, version: version_of(&properties) }))
 }
 
-/// Determines the instants that count, from both timelines.
+/// Determines the valid instants, from both timelines.
 fn visible(
     data: Option<&DataTable>,
     own: &Timeline,
@@ -471,7 +471,7 @@ impl TableFile for MetadataTable {
     }
 }
 
-/// The node of a group's file. Offsets count as if all files were concatenated; this file begins at `at`.
+/// The node of a group's file. Offsets are those of all files concatenated; this file begins at `at`.
 fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Options) -> Result<Node> {
     let mut node = Node::new(file.path.clone(), at..at + file.len).with("instant", file.instant.as_str());
     if file.path.ends_with(".hfile") {
