@@ -92,8 +92,7 @@ def main() -> None:
         cases: dict[str, Callable[[], int]] = {}
         for threads in map(int, args.threads.split(",")):
             cases[f"one file, {threads}"] = lambda t=threads: read(folder / "one", t)  # type: ignore[misc]
-            cases[f"{args.files} files, {threads}"] = lambda t=threads: read(folder / "many", t)  # type:
-            ignore[misc]
+            cases[f"{args.files} files, {threads}"] = lambda t=threads: read(folder / "many", t)  # type: ignore[misc]
         cases[f"open {args.tiny}"] = lambda: open_all(folder / "tiny", 2)
         cases[f"read {args.tiny}, 1"] = lambda: read(folder / "tiny", 1)
         cases[f"read {args.tiny}, 2"] = lambda: read(folder / "tiny", 2)

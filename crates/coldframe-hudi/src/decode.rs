@@ -173,7 +173,7 @@ fn open_base(
     }
 }
 
-/// The schema of an HFile's values. A file without records may lack it.
+/// The schema of an HFile's values. A file without records may lack the schema.
 fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
     match raw.info().get(file_info::HUDI_SCHEMA) {
         Some(json) => context.schema(json),

@@ -265,8 +265,8 @@ fn groups(
     Ok(groups)
 }
 
-/// The number of groups in a partition, if the hash of a key selects its group. It does in the record index, unless that
-/// has groups for each partition of the table.
+/// The number of groups in a partition, if the hash of a key selects its group. This is the case in a record index
+/// that is not divided by partitions of the table.
 fn group_count(partition: &str, slices: &[Slice]) -> Option<u32> {
     let of = u32::try_from(slices.len()).ok()?;
     let numbered = slices.iter().enumerate().all(|(i, slice)| {

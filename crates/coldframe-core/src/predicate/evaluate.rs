@@ -167,7 +167,7 @@ fn compared<N: PartialOrd + Copy>(values: &[N], op: Op, value: N) -> BooleanBuff
     }
 }
 
-/// A bit for each value, a word at a time.
+/// The results of `test` as bits, computed in words of 64.
 fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
     let mut masks = Vec::with_capacity(values.len().div_ceil(64));

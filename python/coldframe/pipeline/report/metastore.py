@@ -1,8 +1,8 @@
 """Compares the migration with the row counts and formats in a Hive metastore.
 
-Each file is counted for every registered directory above it. If directories of tables are nested, the owner of
-the inner files is unknown: a count is right both with and without them. Discrepancies with a known cause are
-not reported here: files that failed or were not read, and damage with an unknown number of rows.
+Each file is counted for every registered directory above it. If directories of tables are nested, the owner
+of the inner files is unknown: a count is right both with and without them. Discrepancies with a known cause
+are not reported here: files that failed or were not read, and damage with an unknown number of rows.
 """
 
 from __future__ import annotations
