@@ -150,7 +150,7 @@ def main() -> None:
 
 
 def race(path: str, form: str, opened: dict[str, Any], some: dict[str, Any], passes: int) -> dict[str, float]:
-    """The median milliseconds of each filter, taking turns; the first two rounds do not count."""
+    """The median milliseconds of each filter, taking turns; the first two rounds are warm-up."""
     taken: dict[str, list[float]] = {what: [] for what in some}
     for number in range(passes + 2):
         for what, condition in some.items():

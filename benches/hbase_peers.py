@@ -7,11 +7,12 @@ DIR (benches/data/hbase) holds root directories, each with a table of four regio
 tenth of its rows written twice, and a snapshot of it; `tests/reference/hbase` writes missing ones
 (needs Maven and a JDK 17). `small` has a hundredth of the cells of `large`.
 
-The figures are CPU time. For coldframe it is that of the whole process. For HBase it is that of the reading
-thread, without the JVM's collector and compiler, and beside it that of the whole process, which is what a
-user pays. Scans use TableSnapshotScanner; rows are looked up in the regions of the snapshot, opened as that
-scanner opens them and kept open. Medians; the first pass of coldframe and the first half of HBase's do not
-count.
+The figures are CPU time. For coldframe it is the CPU time of the whole process. For HBase there are two: the
+CPU time of the reading thread, without the JVM's collector and compiler, and of the whole process, which is
+what a user pays. Scans use TableSnapshotScanner; rows are looked up in the regions of the snapshot, opened as
+that
+scanner opens them and kept open. Medians; the first pass of coldframe and the first half of HBase's passes
+are warm-up.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     python benches/hfile_peers.py [DIR] [--passes N]
 
 DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB.
-`benches/peers/hfile.sh` has hudi-io and HBase write missing ones (needs Maven and a JDK 17).
+`benches/peers/hfile.sh` makes hudi-io and HBase write missing files (needs Maven and a JDK 17).
 
 The figures are CPU time: of coldframe's whole process; of the peers' reading threads, without the JVM's
 collector and compiler, and beside it of their whole processes, which is what a user pays. Medians; the first

@@ -50,7 +50,7 @@ def serde(file: str) -> str:
 
 
 def cost(run: Callable[[], int], passes: int) -> dict[str, float]:
-    """The median CPU and wall seconds of a pass; the first pass warms up and does not count."""
+    """The median CPU and wall seconds of a pass; the first pass is warm-up."""
     cpu, wall = [], []
     for number in range(passes + 1):
         wall_start, cpu_start = time.perf_counter(), time.process_time()

@@ -27,7 +27,7 @@ import pyarrow as pa
 import coldframe as cf
 
 WARM_UP = 2
-"""Passes that do not count."""
+"""Warm-up passes."""
 
 
 def table(rows: int, seed: int) -> pa.Table:

@@ -2,8 +2,9 @@
 
     python benches/spark_vectors.py [--batches 500]
 
-Both get batches of 16,384 rows, a tenth of them null, by Arrow's C data interface; importing and closing
-counts. `alone` is a JVM that has seen one kind of column, `together` one that sums all kinds in turn, as
+Both get batches of 16,384 rows, a tenth of them null, by Arrow's C data interface; the times include
+importing and closing. `alone` is a JVM that has seen one kind of column, `together` one that sums all kinds
+in turn, as
 queries do. Best of three passes. Needs Maven, for arrow-c-data, a JDK 17, PySpark 4 and the jar (make jar).
 """
 

@@ -6,8 +6,8 @@ usage: wal_replay.py [DIR] [--cells N] [--rows N] [--passes N]
 DIR (benches/data/wal) is filled if it is empty. HBase: the directory of tests/data, its log extended by edits
 of five cells of 20 bytes each, as a region server appends them. Kudu: two tables of eight columns that a Kudu
 server on loopback had in memory when it was killed, a tenth of the rows of one changed (needs Maven and a JDK
-17). Each pass opens the directory anew; CPU time of the whole process, by the median pass, minus that of a
-pass without the log.
+17). Each pass opens the directory anew; the median CPU time of the whole process, minus the time of a pass
+without the log.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Runs two commands side by side: python tests/beside.py BESIDE SHOWN
 
-Both are shell commands. The output of SHOWN appears at once, that of BESIDE at the end. Exit 1 if either
-fails. Compilers use all processors while tests often wait for servers, so together they take little longer
-than either alone.
+Both are shell commands. The output of SHOWN appears at once, the output of BESIDE at the end. Exit 1 if
+either fails. Compilers use all processors while tests often wait for servers, so together they take little
+longer than either alone.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ LONG = (
     *("test_iceberg_catalogs", "test_jars", "test_demo", "test_api_usage", "test_stubs"),
     *("test_cli_shell", "test_reference_hfile", "test_filter_law", "test_store_law", "test_stores"),
 )
-"""What takes long, in the order of its start. All else follows, the files of many tests first."""
+"""The slow test files, in the order of their start. The others follow, beginning with files of many tests."""
 
 CLASSES = Path(sys.prefix) / "spark-classes"
 """Spark's classes, as a JVM can map them (`make` calls tests/spark/archive_classes.py)."""

@@ -7,8 +7,8 @@
 
 Rows are compared by 64-bit hashes of their key and of the row, which do not depend on how a value is stored
 (int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, one part of 256 is in memory at a
-time, and two different rows count as equal with a probability of 2^-64. Without a key, the whole row is the
-key: tables are then multisets.
+time, and two different rows are taken for equal with a probability of 2^-64. Without a key, the whole row is
+the key: tables are then multisets.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class _Differences:
 
 
 def _surplus(a: Any, b: Any) -> tuple[Any, Any]:
-    """The distinct rows of both, and how many more times the first side has each."""
+    """The distinct rows of both sides, and how many more times the first side has each row."""
     import numpy as np
 
     rows = np.concatenate([a, b])

@@ -49,7 +49,7 @@ class LeftOutWarning(UserWarning):
 
 
 class PartialTableWarning(UserWarning):
-    """Parts of a table are missing here and may be elsewhere: a Kudu server has some of a table's tablets."""
+    """Parts of a table are missing, but may be elsewhere: a Kudu server has some of a table's tablets."""
 
 
 _WARNINGS: Mapping[str, type[UserWarning]] = {

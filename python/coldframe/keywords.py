@@ -25,7 +25,7 @@ class OpenOptions(TypedDict, total=False):
     """true opens the directory of a transactional Hive table as its live rows; false refuses it: open its
     files one by one instead"""
     acid_valid_write_ids: str | None
-    """which writes of a transactional table count, in the form of Hive's ValidReaderWriteIdList:
+    """the visible writes of a transactional table, in the form of Hive's ValidReaderWriteIdList:
     "table:highest:least open:open,..:aborted,.."; default: all"""
     as_of: Time | None
     """time at which the expiry of cells is judged, in milliseconds or as text (UTC); default: now"""

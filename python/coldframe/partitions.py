@@ -3,7 +3,7 @@
     dest/dt=2014-01-01/region=eu/part-0.orc        the file has neither dt nor region
     dest/dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/part-0.orc
 
-The layout is that of Hive and Spark: values are escaped, and null has a special name. All files are
+The layout is the same as in Hive and Spark: values are escaped, and null has a special name. All files are
 written below a directory that readers ignore, and published when they are complete (`coldframe.publishing`).
 """
 

@@ -308,7 +308,7 @@ class Dataset(AsTables):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Resolve the columns once here, and not in every process.
+        # Resolve the columns once, and not in every process.
         sources: list[Any] = [self._objects.get(at, source) for at, source in enumerate(self._raw.found())]
         return _again, (sources, self._arguments, self._types, self._partitioned, self._unify, self.schema)
 
@@ -394,7 +394,7 @@ class LocatedDataset(Dataset):
         own = {self._path, self._index}
         pushed = filter if self._index is None and not own & set(asked) else None
         needed = [name for name in dict.fromkeys([*names, *asked]) if name not in own]
-        # Rows are filtered by pyarrow here, which cannot filter views.
+        # pyarrow filters these rows, and it cannot filter views.
         strings = "plain" if test is not None and pushed is None else None
 
         def batches() -> Iterator[Any]:

@@ -5,7 +5,7 @@
 Files that import each other cannot be read, tested or moved alone. So imports point in one direction, down.
 A parent and its children are a single room: a child may use its parent's names (`super::`, the `__init__` of
 its package), and such a use is not an edge. Code under `#[cfg(test)]` or `if TYPE_CHECKING:` and test files
-do not count.
+are ignored.
 
 Rust is tokenised, not compiled: the tool reads `use` trees, and paths that begin with `crate`, `self`,
 `super` or a child's name. A name that `lib.rs` re-exports (`pub use decode::Decoder`) is traced to the file

@@ -2,9 +2,9 @@
 
     python tests/lint/dependencies.py [ROOT]    prints each; exit 1 if there are any
 
-A dependency counts as used if the code of its crate names it (for [dependencies], the code below src), or if
-a feature in its Cargo.toml does (`dep:reqwest`): some dependencies only switch on features of another crate.
-A dependency of the workspace counts as used if a crate declares it.
+A dependency is used if the code of its crate names it (for [dependencies], the code below src), or if a
+feature in its Cargo.toml does (`dep:reqwest`): some dependencies only switch on features of another crate.
+A dependency of the workspace is used if a crate declares it.
 """
 
 from __future__ import annotations

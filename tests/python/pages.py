@@ -14,8 +14,8 @@
     ```
     <!-- not run: why --> before a block that is shown only; `text` is no code
 
-Expected output may leave out text with `...`, also across lines; runs of blanks count as one. The code runs
-in an empty directory, in which `tests` links to the tests.
+Expected output may leave out text with `...`, also across lines; runs of blanks match a single blank. The
+code runs in an empty directory, in which `tests` links to the tests.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def test_a_table_of_one_partition_keeps_its_column(tmp_path: Path) -> None:
     assert opened.partition_columns == ["dt"]
 
 
-def test_migration_treats_it_as_one_table(table: Path, tmp_path: Path) -> None:
+def test_migration_treats_partition_folders_as_one_table(table: Path, tmp_path: Path) -> None:
     from coldframe.pipeline import InProcess, migrate
 
     report = migrate(InProcess(), table.parent, tmp_path / "lake", to="parquet")

@@ -41,7 +41,7 @@ SRC = "crates/c/src/"
         {"lib.rs": "", "a.rs": "#[cfg(test)] use x::{y}; use crate::b::B;", "b.rs": "use crate::a::A;"},
     ],
 )
-def test_a_circle_is_found_in_rust(tmp_path, files, capsys):
+def test_a_circle_in_rust_is_reported(tmp_path, files, capsys):
     assert exit_code(tmp_path, {SRC + name: text for name, text in files.items()}) == 1
     assert "uses crate::" in capsys.readouterr().out
 

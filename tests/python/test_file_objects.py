@@ -31,8 +31,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
 class Switching(io.BytesIO):
     """A file whose `seek` lets other threads run before the `read` that follows it.
 
-    The first calls of `seek` wait for such a thread; none comes if threads take turns. `mixed` counts the
-    threads that came.
+    The first calls of `seek` wait for another thread's `seek`, which never comes if threads take turns.
+    `mixed` counts the calls that came in between.
     """
 
     def __init__(self, data: bytes) -> None:

@@ -398,7 +398,7 @@ def test_values_that_cannot_be_compared(value: Any) -> None:
         rows([("x", "=", value)])
 
 
-def test_a_zone_needs_a_column_with_one() -> None:
+def test_an_instant_needs_a_column_with_a_time_zone() -> None:
     with pytest.raises(SchemaError, match="time zone"):
         rows([("ts", "=", dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc))])
 

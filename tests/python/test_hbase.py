@@ -166,7 +166,7 @@ def test_logs_that_are_not_read_are_named(tmp_path: Path, header: bytes, what: s
     assert (len(flushed.metadata["wal"]["logs"]), flushed.metadata["wal"]["cells"]) == (1, None)
 
 
-def test_root_is_found_as_its_tables(tmp_path: Path) -> None:
+def test_an_inventory_lists_the_tables_of_a_root(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     [table] = find_tables(take_inventory(str(tmp_path / "hbase")), [])
     assert (table.name, table.path, table.format) == ("shop.orders", "shop.orders", "hbase")

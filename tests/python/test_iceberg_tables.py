@@ -312,7 +312,7 @@ def test_metadata_file_opens_the_table_of_its_time(made):
     assert cf.iceberg_table(folder / "v1.metadata.json").count() == 0
 
 
-def test_the_newest_metadata_file_is_found(made, tmp_path):
+def test_the_newest_metadata_file_is_chosen(made, tmp_path):
     copy = tmp_path / "evolved"
     shutil.copytree(made / "warehouse" / "t" / "evolved", copy)
     metadata = copy / "metadata"

@@ -115,7 +115,7 @@ def test_bloom_filters_of_tinyint_by_the_cpp_writer_lose_no_rows(tmp_path: Path)
 
 
 def test_values_of_null_rows_are_damage(tmp_path: Path) -> None:
-    # The C++ writer stores values of null structs in non-null ones: all later values get wrong rows.
+    # The C++ writer also stores values of null structs: all later values get wrong rows.
     path, rows = tmp_path / "left.orc", 1000
     odd = pa.array([row % 2 == 0 for row in range(rows)])
     inner = pa.StructArray.from_arrays([pa.array(range(rows))], names=["v"], mask=odd)

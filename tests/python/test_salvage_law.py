@@ -2,8 +2,8 @@
 file, and missing rows are on record or raise an error.
 
 A row carries its number, from which all other columns follow, so that a row mixed of two is detected. The law
-holds for any damage if the format has checksums. Without them a changed byte may be another valid value, so
-the law is checked for truncated files, and for other damage only the number of rows.
+holds for any damage if the format has checksums. Without checksums a changed byte may be another valid value,
+so the tests check the law only for truncated files, and for other damage the number of rows.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def hole(content: Bytes, dice: random.Random) -> None:
 
 
 def shift(content: Bytes, dice: random.Random) -> None:
-    """Removes some bytes, which shifts all later ones."""
+    """Removes some bytes, which shifts all later bytes."""
     start = dice.randrange(len(content))
     del content[start : start + dice.randrange(1, 600)]
 
@@ -159,7 +159,7 @@ def test_saved_rows_were_in_the_file(name: str, how: str, tmp_path: Path) -> Non
     kind = KINDS[name]
     path = tmp_path / "a.file"
     there = written(kind, path, 0)
-    # Beside it are a file of the same table and one of another.
+    # The folder also has a file of the same table, and a file of another table.
     written(kind, tmp_path / "same.file", 100_000)
     cf.write(pa.table({"other": [1, 2, 3]}), tmp_path / "another.orc", format="orc")
     recover = {"recover": True, "schema_from": "same.file"}

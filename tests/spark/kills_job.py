@@ -26,7 +26,7 @@ HELD = "java_method('io.coldframe.spark.ColdframeSource', 'held')"
 
 
 def start() -> SparkSession:
-    """Two executors, one core each."""
+    """Two executors, each with one core."""
     builder = coldframe.spark.session().master("local-cluster[2,1,1024]")
     for key, value in {
         "spark.driver.bindAddress": "127.0.0.1",

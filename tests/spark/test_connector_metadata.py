@@ -25,7 +25,7 @@ def _connector(spark: SparkSession) -> Iterator[None]:
     if not is_loaded(spark):
         pytest.skip("no jar of the connector here (make jar): not tried")
     adaptive = spark.conf.get("spark.sql.adaptive.enabled")
-    # Without the adaptive plan, metrics are in the plan itself.
+    # Only a plan that is not adaptive has the metrics in its own nodes.
     spark.conf.set("spark.sql.adaptive.enabled", False)
     yield
     spark.conf.set("spark.sql.adaptive.enabled", str(adaptive))
@@ -144,7 +144,7 @@ class TestAggregates:
     @pytest.mark.parametrize(
         "asked", ["min(x)", "max(c)", "sum(i)", "count(distinct t)", "min(i + 1)", "count(*), avg(i)"]
     )
-    def test_aggregates_that_may_differ_are_left_to_spark(
+    def test_spark_computes_aggregates_that_may_differ(
         self, spark: SparkSession, table: Path, asked: str
     ) -> None:
         columns = asked.split(", ")
@@ -152,7 +152,7 @@ class TestAggregates:
         assert "pushed aggregates" not in scan(own).toString()
         assert str(own.collect()) == str(spark.read.orc(str(table)).selectExpr(*columns).collect())
 
-    def test_groups_are_left_to_spark(self, spark: SparkSession, table: Path) -> None:
+    def test_spark_computes_grouped_aggregates(self, spark: SparkSession, table: Path) -> None:
         own = spark.read.format("coldframe").load(str(table)).groupBy("part").agg({"b": "max"})
         assert "pushed aggregates" not in scan(own).toString()
         assert sorted(own.collect()) == [(part, (part * 10_000 + 9999) * 1000003 - 5) for part in range(4)]
@@ -241,7 +241,7 @@ class TestTop:
             ("b", "true", {"mode": "DROPMALFORMED"}),
         ],
     )
-    def test_orders_without_metadata_are_left_to_spark(
+    def test_spark_sorts_without_metadata(
         self, spark: SparkSession, table: Path, order: str, where: str, options: dict[str, str]
     ) -> None:
         frame = spark.read.format("coldframe").options(**options).load(str(table)).where(where)
@@ -295,7 +295,7 @@ class TestRuntimeFilters:
         joined = frame.join(few, F.expr("b = k")).select("i", "s", "w")
         assert "RuntimeFilters: [dynamicpruning" in joined._jdf.queryExecution().executedPlan().toString()
         expected = [(3000, "v3000", 3000), (31_000, "v31000", 31_000)]
-        # Each run and each use has its own values.
+        # Each run of the query has its own values.
         for _ in range(2):
             assert sorted(joined.collect()) == expected
         others = F.broadcast(spark.read.parquet(str(tmp_path / "wanted")).where("w = 8000"))

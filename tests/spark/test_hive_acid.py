@@ -102,7 +102,7 @@ def registered(estate: HiveEstate) -> None:
 
 
 def originals(estate: HiveEstate, columns: list[tuple[str, str]]) -> None:
-    """A transactional table with a partition from before that, whose columns are `_col0` and so on."""
+    """A transactional table with an older partition that is not, with the columns `_col0`, `_col1` .."""
     shutil.copytree(DATA / "changes", estate.root / "old/now")
     (estate.root / "old/before").mkdir()
     rows = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")

@@ -33,7 +33,7 @@ import org.apache.spark.unsafe.Platform;
 
 /**
  * Sums of columns through the connector's NativeVector and through Spark's ArrowColumnVector, over the same memory: both get a batch
- * by Arrow's C data interface. Prints CPU seconds of the thread, import and close counted.
+ * by Arrow's C data interface. Prints CPU seconds of the thread, including import and close.
  *
  * <p>java .. io.coldframe.spark.Vectors native|arrow COLUMN,.. BATCHES
  */
@@ -173,8 +173,8 @@ public final class Vectors {
         continue;
       }
       vector.startNewValue(row);
-      for (int one = 0; one < 3; one++) {
-        values.setSafe(at++, row + one);
+      for (int item = 0; item < 3; item++) {
+        values.setSafe(at++, row + item);
       }
       vector.endValue(row, 3);
     }

@@ -85,8 +85,8 @@ fn block(file: &CFile, mut node: Node) -> Node {
     node
 }
 
-/// Collects the blocks that indexes lead to. Their memory is bounded by the file's length: a node takes many times the
-/// bytes of an index entry.
+/// Collects the blocks that indexes lead to. The file's length bounds the memory of nodes, since a node takes many
+/// times the bytes of an index entry.
 struct Nodes {
     all: Vec<Node>,
     bytes: u64,

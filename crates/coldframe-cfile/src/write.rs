@@ -4,7 +4,8 @@
 //! file  | header | data block, full index block .. | positional index | [value index] | [dictionary] | footer |
 //! block | [rows varint | bitmap length varint | bitmap] | encoded values | [CRC-32C] |        compressed as a whole
 //! ```
-//! A block ends with the value that fills it; nulls do not count, but no block has more than `MAX_ROWS` rows. A dictionary
+//! A block ends with the value that fills it; nulls take no bytes, but no block has more than `MAX_ROWS`
+//! rows. A dictionary
 //! that reaches the block size is closed, and all later blocks contain values. A block that compresses to more than nine
 //! tenths is stored uncompressed. Tests compare with `kudu fs dump cfile`. (`cfile_writer.cc`.)
 

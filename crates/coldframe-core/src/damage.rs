@@ -22,7 +22,7 @@ pub enum OnError {
 
 impl OnError {
     /// Under `skip` and `null`, an unsupported feature in one part of a table (a version, an algorithm, an
-    /// unknown encoding number) counts as damage of that part, and the scan continues. Under `raise` the
+    /// unknown encoding number) is recorded as damage of that part, and the scan continues. Under `raise` the
     /// error is unchanged.
     #[must_use]
     pub fn weigh(self, e: Error) -> Error {
@@ -203,8 +203,9 @@ impl Counts {
     }
 }
 
-/// Collects damage from the parts of a scan; clones share one list. After 16,384 records all further ones are
-/// merged into one, whose bytes extend from the first of them to the last. It also counts values skipped by
+/// Collects damage from the parts of a scan; clones share one list. After 16,384 records, all further records
+/// are merged into a single record, whose bytes extend from the first merged record to the last. It also
+/// counts values skipped by
 /// request.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {

@@ -1,13 +1,13 @@
-//! What users should know about a table though it is no error.
+//! Notes for the user about a table, which are not errors.
 
-/// Something that the user of an open file should know, though it is no error.
+/// A note for the user of an open file, which is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// The bytes fit several layouts, and the reader chose one.
     AmbiguousDialect(String),
     /// Columns are encrypted, and their masked values are returned.
     EncryptedColumns(String),
-    /// Parts of the table are missing, though nothing proves that they should be present.
+    /// Parts of the table seem to be missing, without proof that they ever existed.
     PartialTable(String),
     /// Files of other kinds in the table's folder, which are not read: their names and kinds.
     LeftOut(String),

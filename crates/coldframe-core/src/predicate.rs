@@ -1,4 +1,4 @@
-//! Filters: one language, one normal form, three uses.
+//! Filters: parsing, binding to a schema, pruning and evaluation.
 //!
 //! ```text
 //! SQL text ─ parse ─┐
@@ -194,7 +194,7 @@ impl Predicate {
         }
     }
 
-    /// The columns needed to evaluate it.
+    /// The columns needed to evaluate the predicate.
     pub fn columns<'a>(&'a self, into: &mut Vec<&'a str>) {
         match self {
             Self::Compare { column, .. }

@@ -29,7 +29,7 @@ impl<T> PerProcess<T> {
                 *slot = Some((owner, made.clone()));
                 return Ok(made);
             }
-            // Dropping it would wait for threads that this process does not have.
+            // Dropping the parent's value would wait for threads that this process does not have.
             Some((_, stale)) => std::mem::forget(stale),
             None => {}
         }

@@ -132,7 +132,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// For `schema`; empty unless `needed`.
+    /// Indexes the columns of `schema` by name; empty unless `needed`.
     fn new(schema: &'a Schema, needed: bool) -> Self {
         let fields: &[FieldRef] = if needed { schema.fields() } else { &[] };
         let places = fields.iter().enumerate().rev().map(|(at, field)| (field.name().as_str(), at)).collect();
@@ -234,7 +234,7 @@ fn keep_children(fields: &Fields, paths: &[&[String]]) -> Fields {
         .collect()
 }
 
-/// `array` with only the struct children of `to`, and with strings in the layout of `to`.
+/// `array` with only the struct children of `to`, and with the string layouts of `to`.
 pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -297,8 +297,8 @@ pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
 }
 
-/// The paths that request the parts of a column that are in `wanted`, its type with fewer struct fields. Only
-/// the column's name if `wanted` has all fields, or if paths would be ambiguous.
+/// The paths that select the struct fields of `wanted`, a subset of the column's type. Only the column's name
+/// if `wanted` has all fields, or if paths would be ambiguous.
 pub fn paths_to(column: &Field, wanted: &DataType) -> Vec<String> {
     let mut paths = Vec::new();
     match leaves(column.name(), column.data_type(), wanted, &mut paths) {
@@ -375,7 +375,8 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable([("id", a, true), ("s", s, true), ("s.b", b, true)]).unwrap()
     }
 
-    /// All columns of a wide table by name, in another order. If this is not linear, it takes minutes.
+    /// Selects all columns of a wide table by name, in another order. Without a linear algorithm this takes
+    /// minutes.
     #[test]
     fn a_hundred_thousand_names() {
         let fields: Vec<Field> =

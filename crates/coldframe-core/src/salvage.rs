@@ -10,8 +10,8 @@
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
 //! - [`OnError::Null`] keeps at least the rows that `Skip` keeps: a loss costs a row only if its column is
 //!   not nullable;
-//! - each loss has a record, and each record is a loss. A row lost by two columns counts once, for the first
-//!   column.
+//! - each loss has a record, and each record is a loss. A row lost by two columns is recorded once, for the
+//!   first column.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -27,8 +27,8 @@ use crate::{Damage, DamageLog, OnError, arrow_error};
 /// the stored data and not on the requested number of rows. A single value may be longer.
 pub const MAX_BATCH_BYTES: u64 = 128 << 20;
 
-/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed
-/// [`MAX_BATCH_BYTES`] or what an array with 32-bit offsets can hold.
+/// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or a single row exceeds 32-bit offsets.
+/// [`fitting`] then retries with fewer rows.
 pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
     let most = if rows > 1 { MAX_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
     if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
@@ -82,7 +82,7 @@ impl Ranges {
         (range.end - range.start) - held
     }
 
-    /// Their total length.
+    /// The total length of the ranges.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|(start, end)| end - start).sum()
     }
@@ -139,7 +139,7 @@ pub enum Fate {
 pub struct Stretch {
     /// The rows.
     pub rows: Range<u64>,
-    /// What happens to them.
+    /// What happens to the rows.
     pub fate: Fate,
 }
 
@@ -155,7 +155,7 @@ pub struct Salvage {
 }
 
 impl Salvage {
-    /// For columns that are `nullable` or not; damage is recorded in `damage`.
+    /// `nullable`: whether each column is nullable. Damage is recorded in `damage`.
     pub fn new(on_error: OnError, nullable: impl IntoIterator<Item = bool>, damage: DamageLog) -> Self {
         let may_be_null: Vec<bool> = nullable.into_iter().map(|n| n && on_error == OnError::Null).collect();
         Self {
@@ -201,7 +201,7 @@ impl Salvage {
         cuts.extend([rows.start, rows.end]);
         cuts.sort_unstable();
         cuts.dedup();
-        // Usually few of many columns are damaged: only these are checked at each cut.
+        // Only damaged columns are checked at each cut, since usually few of many columns are damaged.
         let null: Vec<(usize, &Ranges)> =
             self.null.iter().enumerate().filter(|(_, r)| !r.is_empty()).collect();
         let mut stretches: VecDeque<Stretch> = VecDeque::with_capacity(cuts.len());

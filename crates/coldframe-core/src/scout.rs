@@ -1,5 +1,5 @@
-//! Late materialisation: decodes a filter's columns first, and the other columns only for rows that pass. The
-//! formats share this part of it.
+//! Late materialisation: decodes a filter's columns first, and the other columns only for rows that pass. This
+//! module is the part that all formats share.
 //!
 //! ```text
 //! rows           | . . . . | . . x . | . . . . | x x x . |     x passes the filter
@@ -24,7 +24,7 @@ use crate::{OnError, PlanRequest, Predicate, Result};
 pub struct Scouting(Predicate);
 
 impl Scouting {
-    /// For a request; `None` if there is no filter, or with `skip` or `null`.
+    /// The filter of a request; `None` without a filter, or with `skip` or `null`.
     pub fn new(request: &PlanRequest) -> Option<Self> {
         request.scan.predicate.clone().filter(|_| request.scan.on_error == OnError::Raise).map(Self)
     }
@@ -62,7 +62,8 @@ pub struct Divided {
 }
 
 impl Divided {
-    /// For a filtered scan of the columns of `decode`; `None` if the filter reads all of them, or none.
+    /// Divides the columns of `decode` for a filtered scan; `None` if the filter reads all of them, or none
+    /// of them.
     pub fn new(request: &PlanRequest, decode: &SchemaRef) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let Some(of_filter) = scouting.columns(decode)? else { return Ok(None) };
@@ -86,7 +87,7 @@ impl Divided {
         self.scouting.passing(batch)
     }
 
-    /// All columns in their order again.
+    /// All columns in their original order.
     pub fn joined(&self, of_filter: Vec<ArrayRef>, others: Vec<ArrayRef>) -> Vec<ArrayRef> {
         let (mut of_filter, mut others) = (of_filter.into_iter(), others.into_iter());
         self.of_filter

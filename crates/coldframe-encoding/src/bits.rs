@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn too_short_or_too_wide_is_an_error() {
+    fn short_input_and_large_widths_are_errors() {
         let e = unpack(BitOrder::Lsb, 3, &[0; 2], &mut [0u8; 6]).unwrap_err();
         assert_eq!(e.to_string(), "expected 3 bytes for 6 values of 3 bits, found 2");
         let e = unpack(BitOrder::Lsb, 9, &[0; 20], &mut [0u8; 6]).unwrap_err();

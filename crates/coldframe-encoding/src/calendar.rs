@@ -3,7 +3,7 @@
 //! Arrow and Java's `java.time` use the Gregorian calendar for all days (proleptic). `java.util`'s calendar,
 //! which Hive before 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, followed by 1582-10-15.
 //! Before that, the same day number means different dates in the two calendars. Users saw the year, month and
-//! day, so these are kept and the number changes ([`hybrid_to_proleptic`]).
+//! day, so [`hybrid_to_proleptic`] keeps these and changes the number.
 
 /// 1582-10-15, the first Gregorian day of the hybrid calendar.
 pub const CUTOVER: i64 = -141_427;
@@ -148,7 +148,7 @@ fn is_leap(year: i64) -> bool {
 #[inline]
 pub fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
     let leap = u32::from(year & 3 == 0 && (!year.is_multiple_of(100) || year & 15 == 0));
-    // Days of the months in two bits each, less 28; February's are the leap day.
+    // Each month's length minus 28, in two bits; the leap day is added below.
     const OVER_28: u32 = 0b11_10_11_10_11_11_10_11_10_11_00_11_00;
     let last = 28 + ((OVER_28 >> (2 * (month & 15))) & 3) + if month == 2 { leap } else { 0 };
     if month.wrapping_sub(1) >= 12 || day.wrapping_sub(1) >= last {
@@ -161,7 +161,7 @@ pub fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
     let century = year / 100;
     let days =
         1461 * year / 4 - century + century / 4 + (979 * (month + 12 * before_march) - 2919) / 32 + day;
-    // At most 10400 years of days.
+    // `days` cannot overflow: the year is below 10400.
     Some(i32::try_from(days).ok()? - (719_469 + 146_097))
 }
 

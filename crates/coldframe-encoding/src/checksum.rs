@@ -43,7 +43,7 @@ fn check(algorithm: &'static str, expected: u32, computed: u32) -> Result<()> {
     if expected == computed {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Checksum { algorithm, expected, found: computed }))
+    Err(Error::new(ErrorKind::Checksum { algorithm, expected, actual: computed }))
 }
 
 #[cfg(test)]

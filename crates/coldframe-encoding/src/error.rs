@@ -23,7 +23,7 @@ pub enum ErrorKind {
         /// As stored in the file.
         expected: u32,
         /// As computed.
-        found: u32,
+        actual: u32,
     },
     /// Valid in the format (or with another option), but not supported by this reader or writer.
     Unsupported(String),
@@ -204,8 +204,8 @@ impl Error {
         self
     }
 
-    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, counts
-    /// as damage, so that the scan can continue after it.
+    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, becomes
+    /// damage, so that the scan can continue after it.
     #[must_use]
     pub fn as_damage(mut self) -> Self {
         if let ErrorKind::Unsupported(what) | ErrorKind::Schema(what) = &mut self.0.kind {
@@ -225,8 +225,8 @@ impl fmt::Display for ErrorKind {
             | Self::Schema(m)
             | Self::KeyUnavailable(m)
             | Self::NotFound(m) => f.write_str(m),
-            Self::Checksum { algorithm, expected, found } => {
-                write!(f, "{algorithm} mismatch: stored {expected:#010x}, computed {found:#010x}")
+            Self::Checksum { algorithm, expected, actual } => {
+                write!(f, "{algorithm} mismatch: stored {expected:#010x}, computed {actual:#010x}")
             }
             Self::LimitExceeded { what, asked, limit, option } => {
                 write!(f, "{what} asks for {asked}, more than the limit of {limit} (option `{option}`)")

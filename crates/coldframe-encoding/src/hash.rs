@@ -117,8 +117,8 @@ pub fn murmur3_32(data: &[u8], seed: u32) -> u32 {
     h ^ h >> 16
 }
 
-/// Murmur2 with a 32-bit result, as HBase computes it: the bytes after the last full four are sign-extended,
-/// as in Java.
+/// Murmur2 with a 32-bit result, as HBase computes it: the last 1 to 3 bytes, if any, are sign-extended, as
+/// in Java.
 pub fn murmur2_32(data: &[u8], seed: u32) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut h = seed ^ len32(data);

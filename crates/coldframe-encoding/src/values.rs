@@ -77,7 +77,8 @@ fn spread_word<T: Copy + Default>(
     for row in (rows.start + 4 * fours..rows.end).rev() {
         let valid = word >> (row & 63) & 1 == 1;
         dense -= usize::from(valid);
-        // `dense <= row` always. A null row also reads a value and drops it: no branch on random bits.
+        // `dense <= row` always. A null row also reads a value and drops it: this avoids a branch on random
+        // bits.
         let value = values.get(dense).copied().unwrap_or_default();
         if let Some(place) = values.get_mut(row) {
             *place = if valid { value } else { T::default() };
@@ -130,7 +131,7 @@ pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> 
     Some(word.count_ones() as usize)
 }
 
-/// The rows whose values are too near the end for loads of four.
+/// Spreads one value at a time, where fewer than four values remain.
 fn spread_tail<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
     let mut next = dense.iter();
     for (i, row) in rows.iter_mut().enumerate() {

@@ -19,7 +19,7 @@ use crate::{Error, Result};
 
 /// 1900-01-01T00:00:00Z, where the transitions of `java.util.TimeZone` start.
 const YEAR_1900: i64 = -2_208_988_800;
-/// 2038-01-01T00:00:00Z: later years map to the 28 years from here on.
+/// 2038-01-01T00:00:00Z: later years map to the 28 years from this instant on.
 const YEAR_2038: i64 = 2_145_916_800;
 /// 2066-01-01T00:00:00Z.
 const YEAR_2066: i64 = 3_029_529_600;
@@ -308,8 +308,7 @@ mod tests {
         // Daylight saving time continues after the end of the zone database.
         assert_eq!(zone.wall_clock(seconds("2101-07-01T07:00:00")), seconds("2101-07-01T00:00:00"));
         assert_eq!(zone.wall_clock(seconds("9999-12-31T08:00:00")), seconds("9999-12-31T00:00:00"));
-        // Dublin's standard offset is that of Greenwich, though the database calls its winter time an
-        // exception.
+        // Dublin's standard offset is GMT, although the database treats its winter time as the exception.
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(0), 3600);
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(-5_000_000_000), -5_000_000_000);
     }

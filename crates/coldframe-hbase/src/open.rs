@@ -424,7 +424,7 @@ impl OpenTable {
             versions: 1,
             time_range: None,
             families: None,
-            // Its newest edits determine the regions, whether or not the table's own edits count.
+            // Its newest edits determine the regions, even if the table's own edits are not read.
             wal: true,
             ..self.options.clone()
         };

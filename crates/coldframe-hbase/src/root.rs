@@ -50,7 +50,7 @@ fn has(entries: &[Entry], name: &str) -> bool {
     entries.iter().any(|e| e.path == name)
 }
 
-/// Whether a folder is a root directory, or that of a table or a snapshot.
+/// Whether a folder is a root directory, or the folder of a table or a snapshot.
 pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
     let entries = folder.list("")?;
     if has(&entries, DESCRIPTORS) {

@@ -7,8 +7,8 @@
 //! row_cells     of each row: how many cells it has
 //! ```
 //!
-//! Counts, extremes, means and deviations are exact. Percentiles are exact below [`EXACT`]. Larger ones are rounded down by
-//! less than 0.1 %, so that memory does not grow with the file.
+//! Counts, extremes, means and deviations are exact. Percentiles are exact below [`EXACT`]. Larger lengths
+//! are rounded down by less than 0.1 %, so that memory does not grow with the file.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::open::RawFile;
 use crate::options::View;
 use crate::scan::cells::CellReader;
 
-/// Shorter lengths have a bucket each.
+/// Each shorter length has a bucket of its own.
 const EXACT: u64 = 2048;
 /// Buckets from one power of two to the next, for the others.
 const STEPS: u64 = 1024;

@@ -21,7 +21,7 @@ use crate::scan::columns::Columns;
 const WINDOW_BYTES: u64 = 4 << 20;
 /// Rows per batch of a look-up.
 const BATCH_ROWS: usize = 65536;
-/// Requests to a source with a larger read gap than this count as expensive.
+/// Requests to a source with a larger read gap than this are considered expensive.
 const LOCAL_GAP: u64 = 4096;
 
 /// State shared by look-ups: filters that have been read, and buffers.

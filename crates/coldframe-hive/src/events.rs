@@ -2,7 +2,7 @@
 //!
 //! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket
 //! property at that time, and its number in that bucket. An event names an identity. A delete ends the row.
-//! An update gives it new values: of all rows with the same identity, the row of the last write counts.
+//! An update gives it new values: of all rows with the same identity, only the row of the last write is live.
 //!
 //! ```text
 //! bucket property, Hive 3:  version (3 bits) = 1 | 0 (1) | bucket (12) | 0 (4) | statement (12)
@@ -35,7 +35,7 @@ pub(crate) const IDENTITY: [&str; 5] =
 pub(crate) struct Events {
     /// By write and bucket property; sorted by row once complete.
     groups: BTreeMap<(i64, i32), Vec<Event>>,
-    /// The writes that count; `None` if all do.
+    /// The visible writes; `None` if all writes are visible.
     ids: Option<Arc<WriteIds>>,
     /// Rows that lost events may concern.
     doubts: Vec<Doubt>,
@@ -117,7 +117,7 @@ pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
 }
 
 impl Events {
-    /// No events yet. Only events of the writes `ids` will count.
+    /// No events yet. Only events of the writes `ids` will be applied.
     pub(crate) fn new(ids: Option<Arc<WriteIds>>) -> Self {
         Self { ids, ..Self::default() }
     }

@@ -23,7 +23,7 @@ coldframe_core::options! {
         /// true opens the directory of a transactional Hive table as its live rows; false refuses it: open its files
         /// one by one instead
         acid: bool = true;
-        /// which writes of a transactional table count, in the form of Hive's ValidReaderWriteIdList:
+        /// the visible writes of a transactional table, in the form of Hive's ValidReaderWriteIdList:
         /// "table:highest:least open:open,..:aborted,.."; default: all
         acid_valid_write_ids: Option<String>;
     }

@@ -7,7 +7,7 @@
 //! | `state` | which directories and files are current |
 //! | `part` | one open file of the table |
 //! | `events` | deletes and updates, and which rows survive them |
-//! | `write_ids` | which writes count, if the user lists them |
+//! | `write_ids` | which writes are visible, if the user lists them |
 //! | `lost` | lost files, and the rows that may have been deleted by them |
 //! | `scan` | the units of one file, reduced to the live rows and the table's columns |
 //!

@@ -3,8 +3,8 @@
 //! A file of deletes, and before Hive 3 any delta, holds events of rows in other files. These rows are in the
 //! same bucket and were written up to the file's last write (`OrcRawRecordMerger` looks for the events of a
 //! bucket only in the files of that bucket). If such events are lost, each of these rows may have been
-//! deleted or replaced. Under `raise` that is an error; otherwise these rows are not returned, and count as
-//! lost. Rows of other buckets and of later writes are known.
+//! deleted or replaced. Under `raise` that is an error; otherwise these rows are not returned, but recorded
+//! as lost. Rows of other buckets and of later writes are known.
 //!
 //! ```text
 //! base_5/bucket_00000          in doubt
@@ -20,7 +20,7 @@ use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::OpenFile;
 use crate::state::{DataFile, Role};
 
-/// The rows in doubt if events of `data` are lost; `events` are the readable ones.
+/// The rows that may be deleted or replaced if events of `data` are lost; `events` are the readable events.
 fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
     let own = events.is_none_or(|events| events.properties().all(|p| bucket_of_property(p) == data.bucket));
     Doubt { bucket: Some(data.bucket).filter(|_| own), up_to: data.last_write }

@@ -9,11 +9,11 @@
 //! NNNNNN_M[_copy_K], */..         plain rows from before the table was transactional: only without a base
 //! ```
 //!
-//! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base counts. Then deltas count in the
-//! order of their first write, wider ones first, if they reach beyond the writes covered so far. All
-//! statements of a multi-statement transaction count, unless a delta without a statement (a compaction)
-//! covers them. A delete delta counts if the insert delta of the same name does. The files do not show which
-//! writes a metastore knows as open or aborted: without a list of [`WriteIds`], every write counts as
+//! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base is read. Then deltas are read in
+//! the order of their first write, wider deltas first, if they reach beyond the writes covered so far. All
+//! statements of a multi-statement transaction are read, unless a delta without a statement (a compaction)
+//! covers them. A delete delta is read if the insert delta of the same name is. The files do not show which
+//! writes a metastore knows as open or aborted: without a list of [`WriteIds`], every write is taken as
 //! committed.
 
 use std::cmp::Reverse;
@@ -52,14 +52,14 @@ pub(crate) struct DataFile {
     pub(crate) statement: i32,
     /// The bucket in the file's name.
     pub(crate) bucket: i32,
-    /// How many of its bytes are valid, if a side file states it.
+    /// The valid length of the file, if a side file states it.
     pub(crate) valid_len: Option<u64>,
 }
 
 impl DataFile {
     /// Whether losing its events could bring back rows of other files. If the table stores updates as deletes
-    /// and inserts (`splits_updates`), only files of deletes concern other rows. The events in a base concern
-    /// only rows of that base, which are lost with it.
+    /// and inserts (`splits_updates`), only delete files affect other rows. Events in a base affect only rows
+    /// of that base, which are lost with it.
     pub(crate) fn can_uncover(&self, splits_updates: bool) -> bool {
         let is_in_base = self.path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some());
         (self.role == Role::Deletes || !splits_updates) && !is_in_base
@@ -153,17 +153,17 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     Ok(files)
 }
 
-/// Counts of directories whose writes do not count yet, but may one day.
+/// Counts of directories whose writes are not visible yet, but may become visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncounted {
-    /// Directories with writes later than the list.
+    /// Directories with writes after the last write of the list.
     pub(crate) later: u64,
     /// Directories with open writes.
     pub(crate) open: u64,
 }
 
-/// Counts the directories with writes that `ids` exclude as open or too late. Aborted writes never count, so
-/// they are left out.
+/// Counts the directories with writes that `ids` exclude as open or too late. Aborted writes are not counted,
+/// since they never become visible.
 pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted> {
     let mut uncounted = Uncounted::default();
     for entry in folder.list("")?.iter().filter(|e| e.is_folder && is_visible(e)) {
@@ -178,8 +178,8 @@ pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted
     Ok(uncounted)
 }
 
-/// Fails if a compaction has merged writes that count with writes that do not, since the merged files may be
-/// gone. Hive: `ACID_NOT_ENOUGH_HISTORY`.
+/// Fails if a compaction has merged visible with invisible writes, since the merged files may be gone. Hive:
+/// `ACID_NOT_ENOUGH_HISTORY`.
 fn check_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> {
     if visible == 0 && !is_compacted(folder, oldest)? {
         return Ok(());
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_base_and_the_deltas_after_it_count() {
+    fn the_newest_base_and_later_deltas_are_read() {
         let paths = [
             "000000_0",
             "base_0000005/bucket_00000",
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_do_not_count_leave_their_directories_out() {
+    fn directories_of_invisible_writes_are_ignored() {
         let paths = [
             "base_5_v20/bucket_0",
             "base_8/bucket_0",
@@ -453,14 +453,14 @@ mod tests {
             .with("base_9/_metadata_acid", &br#"{"thisFileVersion":"0","dataFormat":"compacted"}"#[..]);
         let list: WriteIds = "t:9:7:7:".parse().unwrap();
         assert!(current_files(&marked, Some(&list)).unwrap_err().to_string().contains("into `base_9`"));
-        // The base of an overwrite that does not count has merged nothing.
+        // An overwrite that is not visible has a base that merged nothing.
         let overwritten = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"]);
         let files = current_files(&overwritten, Some(&"t:9:7:7:9".parse().unwrap())).unwrap();
         assert_eq!(files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
     }
 
     #[test]
-    fn a_fingerprint_depends_on_the_files_that_count() {
+    fn a_fingerprint_depends_on_the_files_read() {
         let state = |paths: &[&str], list: &str| {
             let ids = list.parse().unwrap();
             fingerprint(&current_files(&folder(paths), Some(&ids)).unwrap())
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn original_files_count_without_a_base() {
+    fn without_a_base_original_files_are_read() {
         let files = folder(&[
             "000001_0",
             "000000_0",

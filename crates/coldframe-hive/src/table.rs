@@ -39,14 +39,14 @@ pub(crate) const ACID_VERSION: &str = "hive.acid.version";
 pub(crate) struct AcidTable {
     /// Files with rows, in write order.
     rows: Vec<OpenFile>,
-    /// The number of the first row of each file in `rows`, if the file is plain; `None` if a file before it
-    /// is lost.
+    /// The row number at which each file of `rows` begins, for files without ACID columns; `None` if a file
+    /// before it is lost.
     first_rows: Vec<Option<i64>>,
     /// Files with events.
     events_in: Vec<OpenFile>,
     /// Files that cannot be opened.
     lost: Vec<LostFile>,
-    /// The writes that count; `None` if all do.
+    /// The visible writes; `None` if all writes are visible.
     ids: Option<Arc<WriteIds>>,
     /// The fingerprint of the directory's state: see [`state::fingerprint`].
     state: u64,
@@ -138,7 +138,7 @@ impl AcidTable {
             _ if parts.iter().all(|p| p.data.role != Role::Rows) => match lost.into_iter().next() {
                 Some((_, e)) => return Err(e),
                 None => {
-                    // If no write counts, the columns come from files of other writes.
+                    // If no write is visible, the columns come from files of other writes.
                     let others = state::current_files(folder, None)?;
                     let newest = others.into_iter().rev().find(|data| data.role == Role::Rows);
                     let columns = newest.map(|data| {
@@ -233,7 +233,8 @@ impl AcidTable {
         Ok(known)
     }
 
-    /// Whether events name rows of this plain file by number, so that its rows must be counted.
+    /// Whether events identify rows of this file, which has no ACID columns, by number, so that its rows must
+    /// be counted.
     fn needs_row_numbers(part: &OpenFile, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
         !part.is_acid() && properties.iter().any(|p| events.has_any(part.data.write_id, *p))
@@ -324,7 +325,7 @@ impl TableFile for AcidTable {
         are_placeholders(self.schema.fields())
     }
 
-    /// Known if the table has only inserts and all writes count.
+    /// Known if the table has only inserts and all writes are visible.
     fn row_count(&self) -> Option<u64> {
         if !self.events_in.is_empty() || !self.lost.is_empty() || self.ids.is_some() {
             return None;
@@ -398,7 +399,7 @@ impl TableFile for AcidTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table in which no write counts has no splits; an empty split requests only the schema.
+        // A table without a visible write has no splits; an empty split requests only the schema.
         if self.rows.is_empty() && split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }

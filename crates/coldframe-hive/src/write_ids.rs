@@ -1,17 +1,17 @@
-//! Which writes of a transactional table count. A metastore knows this, the files do not.
+//! Which writes of a transactional table are visible. A metastore knows this, the files do not.
 //!
 //! ```text
 //! default.sales:12:9:9,11:4,10      table : highest write : lowest open one : open ones : aborted ones
 //! ```
 //!
 //! The format of Hive's `ValidReaderWriteIdList.writeToString`. Writes above the highest, open writes and
-//! aborted writes do not count.
+//! aborted writes are invisible.
 
 use std::str::FromStr;
 
 use coldframe_core::{Error, Result};
 
-/// The writes that count.
+/// The visible writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WriteIds {
     highest: i64,
@@ -51,7 +51,7 @@ fn unexpected(list: &str) -> Error {
 }
 
 impl WriteIds {
-    /// Whether a write counts. Rows from before the table was transactional have write 0.
+    /// Whether a write is visible. Rows from before the table was transactional have write 0.
     pub(crate) fn has(&self, write: i64) -> bool {
         write <= self.highest && self.exceptions.binary_search(&write).is_err()
     }
@@ -66,7 +66,7 @@ impl WriteIds {
         self.open.iter().any(|id| (least..=most).contains(id))
     }
 
-    /// Whether any write from `least` to `most` counts.
+    /// Whether any write from `least` to `most` is visible.
     pub(crate) fn has_any(&self, least: i64, most: i64) -> bool {
         let most = most.min(self.highest);
         let Some(count) = most.checked_sub(least).filter(|n| *n >= 0).and_then(|n| n.checked_add(1)) else {
@@ -81,7 +81,7 @@ impl WriteIds {
 
     /// Whether a base of all writes up to `write` may be read. A base up to the lowest open write may always
     /// be read. Beyond that write, a base from a compaction contains open writes and may not be read; a base
-    /// from an overwrite may be read if its write counts. Hive: `AcidUtils.isValidBase`.
+    /// from an overwrite may be read if its write is visible. Hive: `AcidUtils.isValidBase`.
     pub(crate) fn has_base(&self, write: i64, compacted: bool) -> bool {
         if write == i64::MIN || (self.least_open != i64::MAX && write <= self.least_open) {
             return true;

@@ -47,7 +47,7 @@ pub(crate) struct Context {
     pub damage: DamageLog,
     /// The only keys that can pass the filter, if it lists them.
     pub keys: Option<Arc<BTreeSet<Vec<u8>>>>,
-    /// The instants that count.
+    /// The valid instants.
     pub visible: Arc<Visible>,
     /// How HFiles are read.
     pub options: Options,
@@ -173,7 +173,7 @@ fn open_base(
     }
 }
 
-/// The schema of an HFile's values. A file without records may lack it.
+/// The schema of an HFile's values. A file without records may lack the schema.
 fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
     match raw.info().get(file_info::HUDI_SCHEMA) {
         Some(json) => context.schema(json),

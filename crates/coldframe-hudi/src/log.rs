@@ -10,7 +10,8 @@
 //!
 //! All integers are big-endian. `size` counts the bytes after itself up to the end of the block; `total` is 6 more (the magic).
 //! A writer that dies leaves an incomplete block: its two sizes differ, or neither a magic nor the end of the file follows it.
-//! It extends to the next magic. The instant in its header, if it was written, decides whether the block counts.
+//! It extends to the next magic. The instant in its header, if it was written, decides whether the block is
+//! valid.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -21,10 +21,10 @@ use crate::avro::datum::Datum;
 use crate::log::{Block, BlockKind};
 use crate::timeline::Timeline;
 
-/// The instants that count.
+/// The valid instants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visible {
-    /// Instants whose blocks count.
+    /// Instants whose blocks are valid.
     pub valid: BTreeSet<String>,
     /// The metadata table's own timeline, for tables whose logs several commits append to.
     pub appended: Option<Timeline>,
@@ -36,9 +36,10 @@ impl Visible {
     }
 }
 
-/// The blocks that count, in merge order, as indexes into `blocks`, the blocks of all logs of a slice. Includes corrupt
+/// The valid blocks, in merge order, as indexes into `blocks`, the blocks of all logs of a slice. Includes
+/// corrupt
 /// blocks that no rollback covers, since they are damage, but not those that a dying writer left incomplete. Includes
-/// blocks of an unknown version, unless the instant in the file's name does not count.
+/// blocks of an unknown version, unless the instant in the file's name is invalid.
 pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {

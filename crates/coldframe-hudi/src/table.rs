@@ -214,7 +214,7 @@ fn data_table(
     Ok(Some(DataTable { timeline, folder, version: version_of(&properties) }))
 }
 
-/// Determines the instants that count, from both timelines.
+/// Determines the valid instants, from both timelines.
 fn visible(
     data: Option<&DataTable>,
     own: &Timeline,
@@ -265,8 +265,8 @@ fn groups(
     Ok(groups)
 }
 
-/// The number of groups in a partition, if the hash of a key selects its group. It does in the record index, unless that
-/// has groups for each partition of the table.
+/// The number of groups in a partition, if the hash of a key selects its group. This is the case in a record index
+/// that is not divided by partitions of the table.
 fn group_count(partition: &str, slices: &[Slice]) -> Option<u32> {
     let of = u32::try_from(slices.len()).ok()?;
     let numbered = slices.iter().enumerate().all(|(i, slice)| {
@@ -471,7 +471,7 @@ impl TableFile for MetadataTable {
     }
 }
 
-/// The node of a group's file. Offsets count as if all files were concatenated; this file begins at `at`.
+/// The node of a group's file. Offsets are those of all files concatenated; this file begins at `at`.
 fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Options) -> Result<Node> {
     let mut node = Node::new(file.path.clone(), at..at + file.len).with("instant", file.instant.as_str());
     if file.path.ends_with(".hfile") {

@@ -249,10 +249,11 @@ fn collect_rolled_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, into: &mu
     }
 }
 
-/// The instants whose blocks in the logs of a metadata table count.
+/// The instants whose blocks in the logs of a metadata table are valid.
 ///
 /// Hudi writes metadata before it completes the data table's instant, so the data table's timeline decides. An instant
-/// that the data table lacks (indexing, initialisation) counts if the metadata table has it. Rolled-back instants stay
+/// that the data table lacks (indexing, initialisation) is valid if the metadata table has it. Rolled-back
+/// instants stay
 /// in the set: the logs contain the rollback as well.
 pub(crate) fn valid_instants(
     metadata: &Timeline,
@@ -270,7 +271,7 @@ pub(crate) fn valid_instants(
                 instant.starts_with(SOLO_COMMIT) || !pending.is_some_and(|p| p.contains(instant))
             }
             "rollback" | "restore" => true,
-            // Without the data table, only the compactions show that the instants in them count.
+            // Without the data table, only compactions prove that the instants in them are valid.
             _ => data.is_none(),
         };
         if counts {

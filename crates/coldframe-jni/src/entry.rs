@@ -150,7 +150,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_notices<'a>(
     .resolve::<Throw>()
 }
 
-/// For each filter of a JSON list, whether it is evaluated here: 1 or 0.
+/// For each filter of a JSON list, whether this library evaluates it: 1 or 0.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_takes<'a>(

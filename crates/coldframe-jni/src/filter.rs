@@ -4,8 +4,9 @@
 //! ```text
 //! {"op": ">", "args": [{"name": ["a"]}, {"type": "long", "value": "5"}]}      as io.coldframe.spark.Filters writes them
 //! ```
-//! Spark orders NaN above all numbers; coldframe compares as IEEE 754. `x > 5` holds for NaN in Spark, so it becomes `not (x
-//! <= 5)` here. A column whose values change when converted for Spark (nanoseconds to microseconds) is not compared.
+//! Spark orders NaN above all numbers; coldframe compares as IEEE 754. `x > 5` holds for NaN in Spark, so it
+//! becomes `not (x <= 5)`. A column whose values change when converted for Spark (nanoseconds to
+//! microseconds) is not compared.
 
 use arrow_schema::{DataType, Schema, TimeUnit};
 use coldframe::predicate::{Condition, Literal, Number, Op, Pattern, resolve};

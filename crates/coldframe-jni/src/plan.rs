@@ -189,7 +189,7 @@ impl Table {
         Ok(types::to_spark(&self.spark)?.to_string())
     }
 
-    /// For each filter of a JSON list of texts, whether it is evaluated here.
+    /// For each filter of a JSON list of texts, whether this library evaluates it.
     pub fn takes(&self, request: &[u8]) -> Result<Vec<bool>> {
         let (filters, files) = (json(request)?, self.dataset.schema()?);
         let filters = filters.as_array().ok_or_else(|| Error::invalid("expected a list of filters"))?;
@@ -270,7 +270,8 @@ impl Table {
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(Schema::new(fields));
         let mut scan = self.scan(&request, &names)?;
-        // If metadata answer, a file only costs its opening. So it is not cut, and its length does not count.
+        // If metadata answer, a file only costs its opening. So it is not cut, and its length does not
+        // matter.
         let is_answered = is_answered_by_metadata(&scan, &aggregates, &schema)?;
         if is_answered {
             scan = scan.split_bytes(u64::MAX);

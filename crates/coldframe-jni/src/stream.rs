@@ -239,7 +239,7 @@ mod tests {
         let mut stream = stream(dir.path(), &[("maxbytespertrigger", "16")]);
         assert_eq!(next(&mut stream, false), ["0.rc"]);
         assert_eq!(next(&mut stream, false), ["1.rc", "2.rc"]);
-        // Files that come after freezing do not count.
+        // Files that arrive after freezing are ignored.
         stream.freeze().unwrap();
         put(dir.path(), "4.rc", 8, 0);
         assert_eq!(next(&mut stream, false), ["3.rc"]);

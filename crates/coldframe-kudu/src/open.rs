@@ -49,7 +49,8 @@ pub(crate) fn tables(
     if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
         return Err(first.fault.to_error());
     }
-    // While a table is being renamed, its tablets have different names. The name in the newest schema counts.
+    // While a table is being renamed, its tablets have different names. The table's name is the name in the
+    // newest schema.
     let mut newest: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
     let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: None };
     let tablets = by_tablet(all, &reading);
@@ -156,7 +157,7 @@ fn absent(
 ) -> Vec<Absent> {
     let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
     let (gone, partitions) = missing(&best, broken);
-    // An unreadable super block may be that of the missing tablet.
+    // An unreadable super block may belong to the missing tablet.
     let (hidden, tablets) = (unreadable.len(), gone.len());
     unreadable.extend(gone.into_iter().skip(hidden));
     let absent: Vec<Absent> = partitions.into_iter().skip(hidden.saturating_sub(tablets)).collect();

@@ -10,7 +10,7 @@ use crate::rowset::{Reading, newest_operation};
 use crate::tablet::{Tablet, Unreadable};
 use crate::wal::{Tail, tail};
 
-/// Most combinations of hash buckets that are checked.
+/// Maximum number of combinations of hash buckets to check.
 const MAX_BUCKETS: u64 = 1 << 16;
 
 /// The complete replicas of a tablet. At least one.
@@ -23,8 +23,8 @@ impl Replicas {
         self.0.first()
     }
 
-    /// The best replica, and the log tails of the other voting replicas. If several are equally good by super blocks
-    /// and Raft groups, the one whose log has the most committed operations wins.
+    /// The best replica, and the log tails of the other voting replicas. Among replicas with equally good super
+    /// blocks and Raft groups, the replica whose log has the most committed operations wins.
     pub(crate) fn choose(
         mut self,
         folder: &dyn Folder,
@@ -69,7 +69,7 @@ pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     }
     let mut tablets: Vec<Replicas> = Vec::with_capacity(by_id.len());
     for mut replicas in by_id.into_values() {
-        // The sort is stable: of equal replicas the first stays first.
+        // The sort is stable: the first of equal replicas stays first.
         replicas.sort_by_key(|t| std::cmp::Reverse(t.rank()));
         let top = replicas.first().map(Tablet::rank);
         let equals = replicas.iter().take_while(|t| Some(t.rank()) == top).count();
@@ -129,13 +129,13 @@ pub(crate) fn missing(tablets: &[&Tablet], incomplete: &[Incomplete]) -> (Vec<Un
 /// A partition without a tablet.
 #[derive(Clone, Debug)]
 pub(crate) struct Absent {
-    /// The encoded start of its range; empty for the first range.
+    /// The encoded start of the partition's range; empty for the first range.
     range: Vec<u8>,
     buckets: Vec<i32>,
 }
 
 impl Absent {
-    /// Describes it for `metadata`.
+    /// Describes the partition for `metadata`.
     pub(crate) fn describe(&self) -> Value {
         Value::map([
             ("hash_buckets", Value::List(self.buckets.iter().map(|b| Value::from(*b)).collect())),
@@ -143,7 +143,7 @@ impl Absent {
         ])
     }
 
-    /// Describes it as a missing tablet, for a table that must be complete.
+    /// Describes the partition as a missing tablet, for a table that must be complete.
     pub(crate) fn to_unreadable(&self) -> Unreadable {
         let buckets: Vec<String> = self.buckets.iter().map(ToString::to_string).collect();
         let range = &self.range;

@@ -15,7 +15,7 @@ use crate::tablet::{RowSet, Tablet};
 pub(crate) struct Reading {
     pub(crate) verify: bool,
     pub(crate) limits: Limits,
-    /// Only operations before this hybrid time count; `None` for no bound.
+    /// Only operations before this hybrid time are read; `None` for no bound.
     pub(crate) snapshot: Option<u64>,
 }
 

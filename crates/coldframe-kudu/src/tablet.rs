@@ -74,7 +74,7 @@ pub(crate) struct Tablet {
     pub(crate) segments: Segments,
     /// The id of the newest flushed MemRowSet (new rows).
     pub(crate) last_durable_mrs: i64,
-    /// Transactions, and whether none of their new rows is in memory: flushed, or aborted.
+    /// Transactions, and whether they have no rows in memory, because they were flushed or aborted.
     pub(crate) transactions: Vec<(i64, bool)>,
 }
 
@@ -233,8 +233,8 @@ impl Server {
         (voters.len(), voters.iter().any(own))
     }
 
-    /// The segments of the log. If a server stopped while it replayed them, they are in the folder `.recovery`, and the
-    /// new segments that it was writing do not count.
+    /// The segments of the log. If a server stopped during a replay, the old segments are in the folder `.recovery`,
+    /// and the new, incomplete segments are ignored.
     fn segments(&self, folder: &dyn Folder, tablet: &str) -> Result<Segments> {
         let Some(root) = &self.dirs.wals else { return Ok(Segments::default()) };
         let logs = join(root, "wals");
@@ -273,8 +273,7 @@ impl RowSet {
     }
 }
 
-/// An error if two rowsets share a block. Each has its own: shared ones would repeat reads of the same bytes and yield
-/// rows that were never written.
+/// An error if two rowsets share a block: a shared block would be read twice and yield rows that were never written.
 fn check_blocks(rowsets: &[RowSet]) -> Result<()> {
     let mut seen = HashSet::new();
     for rowset in rowsets {
@@ -293,8 +292,8 @@ impl Tablet {
         self.state == Some(READY)
     }
 
-    /// Orders replicas by their super blocks and Raft groups: by how new the known members are, whether this server is
-    /// one of them, and how new the schema is. How often a replica has flushed does not matter.
+    /// Orders replicas by their super blocks and Raft groups: newer members first, then replicas whose server is a
+    /// member, then newer schemas. How often a replica has flushed does not matter.
     pub(crate) fn rank(&self) -> (i64, bool, u32) {
         let (opid, member, _) = self.membership;
         (opid, member, self.schema_version)
@@ -306,12 +305,12 @@ impl Tablet {
         Some(voters).filter(|_| member)
     }
 
-    /// The latest Raft term that it knows.
+    /// The latest Raft term that the replica knows.
     pub(crate) fn term(&self) -> i64 {
         self.membership.2
     }
 
-    /// Why it is not read; `None` if its data is complete, or was deleted with the tablet.
+    /// Why the replica is not read; `None` if its data is complete, or was deleted with the tablet.
     pub(crate) fn incomplete(&self) -> Option<&'static str> {
         match self.state {
             Some(READY | DELETED) => None,
@@ -377,7 +376,7 @@ impl RowSet {
     }
 }
 
-/// A transaction, and whether none of its rows is in memory.
+/// A transaction, and whether it has no rows in memory.
 fn ended(entry: &proto::TransactionEntry) -> (i64, bool) {
     (entry.id, entry.state.is_some_and(|state| state.aborted || state.flushed))
 }

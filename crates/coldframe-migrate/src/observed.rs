@@ -105,7 +105,7 @@ impl ObservedColumn {
     fn add_bytes<T: ByteArrayType>(&mut self, column: &ArrayRef) {
         let array = column.as_bytes::<T>();
         let bytes: usize = match array.nulls() {
-            // The value behind a null is arbitrary and does not count.
+            // The value behind a null is arbitrary and is ignored.
             Some(nulls) if nulls.null_count() > 0 => {
                 nulls.valid_indices().map(|row| array.value_length(row).as_usize()).sum()
             }

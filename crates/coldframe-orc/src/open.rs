@@ -176,7 +176,7 @@ impl Shape {
     }
 }
 
-/// The damage of a footer whose row count differs from that of the stripes. Which of them is wrong is
+/// The damage of a footer whose row count differs from the sum of the stripes. Which of them is wrong is
 /// unknown.
 fn row_count_damage(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
     let rows = stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));

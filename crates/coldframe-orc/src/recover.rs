@@ -14,8 +14,8 @@
 //! or the statistics of each stripe. If neither remains, more stripes may have followed, and a plain read
 //! fails there.
 //!
-//! A file that was flushed and appended to contains earlier tails: recovery starts with the stripes of the
-//! last intact one.
+//! A file that was flushed and appended to contains earlier tails; recovery starts with the stripes of the
+//! last intact tail.
 
 mod footers;
 mod remains;
@@ -498,8 +498,8 @@ impl<'a> Search<'a> {
         StripeFooter::decode(message).ok()
     }
 
-    /// The rows of a row group by the root's statistics. They do not count the nulls of a root that is not a
-    /// struct.
+    /// The number of rows of a row group, from the root's statistics. These omit the nulls of a root that is
+    /// not a struct.
     fn rows(&self, root: &ColumnStatistics) -> Option<u64> {
         root.number_of_values.filter(|_| self.root_is_struct || root.has_null == Some(false))
     }

@@ -1,4 +1,5 @@
-//! The compiled part of the Python package: handles, errors, Arrow capsules. It has no logic of formats.
+//! The compiled part of the Python package: handles, errors, Arrow capsules. The logic of the formats is in
+//! the other crates.
 
 mod allocator;
 mod capsule;

@@ -54,7 +54,7 @@ pub(crate) fn unified<'py>(
     schemas.call_method1(intern!(py, "_import_from_c_capsule"), (export_schema(py, &made)?,))
 }
 
-/// The array with the struct fields that it lacks added as nulls; the object itself if it lacks none.
+/// Adds missing struct fields to the array, as nulls; returns the same object if no field is missing.
 #[pyfunction]
 pub(crate) fn with_fields<'py>(
     py: Python<'py>,

@@ -31,8 +31,8 @@ pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static st
     OPTIONS.iter().map(|option| (option.name, kinds(option), option.aliases.to_vec(), option.help)).collect()
 }
 
-/// The options that a path's or URL's store uses, under their own names: the given ones and those from the environment.
-/// They contain secrets; other libraries are configured with them.
+/// The options of a path's or URL's store, from `storage_options` and the environment, under their main names. They
+/// configure other libraries, and contain secrets.
 #[pyfunction]
 #[pyo3(signature = (url, storage_options=None))]
 pub(crate) fn resolved_options(

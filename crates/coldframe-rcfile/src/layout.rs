@@ -1,4 +1,5 @@
-//! The bytes of a file as plain structs: header, record header, key. Nothing here reads a file or knows a type.
+//! The bytes of a file as plain structs: header, record header, key. This module neither reads files nor
+//! knows types.
 
 pub(crate) mod header;
 pub(crate) mod key;

@@ -25,7 +25,7 @@ impl RcFile {
     /// Reads the header.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         let file = Self(RawFile::open(source, options)?);
-        // Types too deeply nested for the SerDe are refused here, not at the first batch.
+        // Refuse types that are too deeply nested for the SerDe now, not at the first batch.
         for index in 0..file.0.table.schema.fields().len() {
             file.decoder(index, &file.0.table.options)?;
         }

@@ -10,7 +10,7 @@
 //!   `record_interval`.
 //! * A sync marker precedes a row group that begins 2000 bytes or more after the last marker (or the start of the
 //!   file), so not every row group.
-//! * The record length is that of the *uncompressed* key and of the columns on disk.
+//! * The record length is the sum of the *uncompressed* key and the columns on disk.
 //! * Key and columns are each compressed separately.
 //!
 //! The layout of header and key is in [`header`] and [`key`]. Sources: Hive's `RCFile.Writer`, and the bytes of files

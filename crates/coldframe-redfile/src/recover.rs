@@ -110,7 +110,8 @@ fn codec(segments: &[Segment], source: &dyn ReadAt, limits: &Limits) -> Result<C
             return Ok(codec);
         }
     }
-    // Writers that named a codec but stored pages uncompressed do not get here: their two sizes are equal.
+    // Pages of writers that named a codec but stored pages uncompressed never reach this code: their two
+    // sizes are equal.
     Err(Error::corrupt(format!("expected a page of {size} bytes in a codec of Redfile, found none"))
         .at(page.place.start))
 }

@@ -207,8 +207,8 @@ impl Node {
     }
 }
 
-/// The nodes that `wanted` names, in the order of both, each with only the parts that its field has. Nodes with the
-/// same name have a field each; if only one is requested, its type decides which.
+/// The nodes that `wanted` names, in the order of both, each with only the parts that its field has. Nodes
+/// with the same name are separate fields; if only one of them is requested, the type selects it.
 pub(crate) fn prune_all<'a>(
     nodes: &[Node],
     wanted: impl IntoIterator<Item = &'a FieldRef>,
@@ -313,7 +313,7 @@ impl Schema {
     }
 }
 
-/// If a limit is exceeded here, the given schema is at fault, not a file.
+/// A limit that this schema exceeds is an error of the caller, not of a file.
 fn too_much(e: Error, name: &str) -> Error {
     match e.kind() {
         ErrorKind::LimitExceeded { .. } => Error::schema(format!("`{name}`: {}", e.reason())),

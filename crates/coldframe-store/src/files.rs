@@ -156,6 +156,6 @@ pub trait Files: Send + Sync + Debug {
     /// Deletes a file; a missing one is a not-found error.
     fn delete(&self, key: &str) -> Result<()>;
 
-    /// Deletes a folder with everything below it; a missing folder counts as deleted.
+    /// Deletes a folder with everything below it; a missing folder is no error.
     fn delete_folder(&self, key: &str) -> Result<()>;
 }

@@ -92,8 +92,7 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
-            // The timeout of a DataNode is shorter than that of the cluster, so that another DataNode has
-            // time to answer.
+            // A DataNode has a shorter timeout than the cluster, so that another DataNode has time to answer.
             let silence = (self.timeout / 3).as_millis().to_string();
             let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
             let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);

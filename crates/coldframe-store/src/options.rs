@@ -29,7 +29,7 @@ use Kind::{Azure, Google, Hdfs, Http, S3};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StoreOption {
-    /// The main name, which is that of object_store if it has the option.
+    /// The main name: object_store's name, if it has the option.
     pub name: &'static str,
     /// The stores with the option.
     pub of: &'static [Kind],

@@ -88,7 +88,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // A moved block exists twice for a moment; only the caller's block counts.
+        // A moved block exists twice for a moment; only the caller's block is counted.
         if !granted(size) {
             return std::ptr::null_mut();
         }

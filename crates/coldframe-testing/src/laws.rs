@@ -150,7 +150,7 @@ impl Subject {
         (self.open)(crate::fixture::source(bytes))
     }
 
-    /// Checks the healthy file and all damaged ones against the laws; panics with the violations.
+    /// Checks the intact file and all damaged files against the laws; panics with the violations.
     pub fn obey(self) {
         if std::env::var("COLDFRAME_LAWS").is_ok_and(|only| !self.name.contains(&only)) {
             return;

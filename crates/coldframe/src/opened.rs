@@ -13,7 +13,7 @@ pub(crate) struct Opened {
     pub(crate) file: File,
     pub(crate) scan: Scan,
     pub(crate) splits: Vec<Split>,
-    /// Converts its rows to those of its table, if it belongs to one.
+    /// Converts the file's rows to rows of its table, if the file belongs to a table.
     pub(crate) adaptation: Option<Adaptation>,
 }
 

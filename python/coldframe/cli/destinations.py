@@ -68,7 +68,7 @@ def _is_url_in(dest: str, source: str) -> bool:
     (kind, host, path), (other_kind, other_host, other) = _parts(dest), _parts(source)
     if kind != other_kind:
         return False
-    # hdfs:///x is on the configured cluster, which may be that of the other URL.
+    # hdfs:///x is on the configured cluster, which may also be the other URL's cluster.
     if host != other_host and kind != "hdfs":
         return False
     return path == other or path.startswith(other.rstrip("/") + "/")

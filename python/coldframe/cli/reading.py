@@ -412,7 +412,7 @@ def convert(args: argparse.Namespace) -> int:
 
 
 def _to_convert(args: argparse.Namespace) -> Any:
-    """The rows of files in coldframe's formats, or in foreign ones."""
+    """The rows of files in coldframe's formats, or in foreign formats."""
     storage = pairs(args.storage_option, "--storage-option") or None
     if args.input_format is None and STDIN not in args.source:
         others = {foreign_format(source, storage) for source in args.source}

@@ -322,7 +322,7 @@ _BEFORE = frozenset({"from", "join", "summarize", "describe", "pivot", "unpivot"
 
 
 def mentioned(statement: str, known: Mapping[str, Any]) -> Iterator[str]:
-    """The names in a statement that may be tables: known ones, and quoted ones after FROM."""
+    """The names in a statement that may be tables: known names, and quoted names after FROM."""
     before = ""
     seen: set[str] = set()
     for match in _TOKENS.finditer(statement):

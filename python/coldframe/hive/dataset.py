@@ -234,7 +234,7 @@ class HiveDataset(DefinedDataset):
         return f"<coldframe.HiveDataset {self.definition.full_name}: {', '.join(self.schema.names[:8])}>"
 
     def _both(self, filter: Filter | None) -> Any:
-        """The filter of the table and another, as one."""
+        """The table's filter and `filter`, joined by AND."""
         return both(self._filter, parse(filter))
 
     def _partitions_of(self, test: Any) -> list[PartitionDefinition]:

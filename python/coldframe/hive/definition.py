@@ -97,7 +97,7 @@ class PartitionDefinition:
 
     @property
     def rows(self) -> int | None:
-        """The number of rows in the metastore, which may be out of date. None if it has none."""
+        """The number of rows in the metastore, which may be out of date. None if the metastore has none."""
         return next(iter(row_counts(self.parameters)), None)
 
 
@@ -178,7 +178,7 @@ class Definition:
 
     @property
     def rows(self) -> int | None:
-        """The number of rows in the metastore, which may be out of date. None if it has none."""
+        """The number of rows in the metastore, which may be out of date. None if the metastore has none."""
         return next(iter(row_counts(self.parameters)), None)
 
     def format_of(self, storage: Storage) -> str:
@@ -198,7 +198,7 @@ class Definition:
 
     @property
     def left_out(self) -> str | None:
-        """Why its rows cannot be read, whatever its files are; None if they may be."""
+        """Why the table cannot be read, regardless of its files; None if it may be readable."""
         if self.is_view:
             return "a view: it has no rows of its own"
         if (handler := self.storage_handler) is not None:

@@ -70,7 +70,7 @@ def row_counts(parameters: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def claims_to_be_accurate(parameters: Mapping[str, str]) -> bool:
-    """Whether Hive claims that its row count is that of the last write.
+    """Whether Hive claims that its row count is up to date with the last write.
 
     Hive 2 and later store `{"BASIC_STATS":"true"}`, Hive 1 `true`; Spark's count has no such claim. The claim
     stays if other programs change the files.

@@ -1,6 +1,6 @@
 """Reads Hive metastores over Thrift: databases, tables, partitions and their properties.
 
-Hive 4 replaced some calls of Hive 2 (`get_table`) with newer ones, a few of which Hive 2.3 has, too. The
+Hive 4 replaced some calls of Hive 2 (`get_table`); Hive 2.3 already has a few of the new calls. The
 reader tries the newer call first, and never repeats a call that the server does not know. It changes nothing
 on the server. If a server goes away, the reader repeats the call at the next address, if there is one.
 """

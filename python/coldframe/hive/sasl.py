@@ -169,7 +169,7 @@ def _library() -> Any:
 
 
 def _reason(error: Any) -> str:
-    """The reason from Kerberos: that of GSSAPI is usually "unspecified failure"."""
+    """Kerberos's reason, since GSSAPI's is usually "unspecified failure"."""
     code = error.min_code or error.maj_code
     text = ", ".join(error.get_all_statuses(code, code == error.maj_code)).partition("\n")[0]
     if any(word in text.lower() for word in ("credential", "keytab", "expired")):

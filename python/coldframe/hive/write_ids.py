@@ -38,7 +38,7 @@ class WriteIds:
 
 
 def aborted_among(numbers: Sequence[int], bits: bytes) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Divides write ids that are not committed into open and aborted ones, whose bits are set."""
+    """Divides uncommitted write ids into open ids, and aborted ids, whose bits are set."""
     split_ids: tuple[list[int], list[int]] = ([], [])
     for at, number in enumerate(numbers):
         is_aborted = at // 8 < len(bits) and bool(bits[at // 8] >> at % 8 & 1)

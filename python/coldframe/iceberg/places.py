@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 FOLDER = "metadata"
 """The directory of the metadata in a table's directory."""
 NOT_LISTED = "an Iceberg table: its metadata says which of its files count; coldframe.scan reads it"
-"""Why the files of such a directory are not a source."""
+"""Why the files of an Iceberg table's directory are not a source."""
 HINT = f"{FOLDER}/version-hint.text"
 _ENDINGS = (".metadata.json", ".metadata.json.gz")
 # v3.metadata.json, v3.gz.metadata.json, 00003-<uuid>.metadata.json
@@ -46,7 +46,7 @@ _NUMBERED = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 def has_metadata(names: Iterable[str]) -> bool:
-    """Whether a folder `metadata` with files of these names is that of a table."""
+    """Whether a folder `metadata` with files of these names belongs to a table."""
     return any(_NUMBERED.fullmatch(name) for name in names)
 
 
@@ -125,7 +125,7 @@ def _newest(place: str, numbered: list[tuple[int, str]], hint: str | None) -> st
         for name in (hint, *(f"{hint}{ending}" for ending in _ENDINGS)):
             if name in by_name:
                 return name
-        # Writers create the next file before they update the hint, so files with higher numbers count.
+        # Writers create the next file before they update the hint, so files with higher numbers are valid.
         numbered = [(number, name) for number, name in numbered if name.startswith("v")]
     newest = max((number for number, _ in numbered), default=None)
     names = sorted(name for number, name in numbered if number == newest)

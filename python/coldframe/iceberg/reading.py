@@ -121,7 +121,7 @@ class OurFiles:
         return self._raw.splits(split_bytes)
 
     def plan(self, split_bytes: int) -> list[RawSplit]:
-        """As `splits`, but by file size, without opening files: readers cut them."""
+        """Like `splits`, but by file size: opens no file, so readers cut the splits."""
         return self._raw.plan(split_bytes)
 
 
@@ -242,7 +242,7 @@ def _id(field: pa.Field) -> bytes | None:
 
 
 def _id_of_table(metadata: Metadata) -> Metadata:
-    """The id of a Parquet field, under the key of the table's fields."""
+    """The metadata of a table's field with the field id of a Parquet field; empty without an id."""
     field_id = metadata.get(_PARQUET_ID)
     return {} if field_id is None else {ID.encode(): field_id}
 

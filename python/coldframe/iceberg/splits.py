@@ -140,7 +140,7 @@ class Packed:
         return cls(plan, first._rows, [split._ready for split in splits], first._filter)
 
     def splits(self) -> list[IcebergSplit]:
-        """The splits again."""
+        """Unpacks the splits."""
         raw = plan_from_bytes(self.plan, storage_options=self.rows.reading.storage_options)
         pairs = zip(raw, self.files, strict=True)
         return [IcebergSplit.made(raw_split, self.rows, file, self.filter) for raw_split, file in pairs]
@@ -149,7 +149,7 @@ class Packed:
 def splits_of(
     files: Sequence[ReadyFile], rows: TableRows, split_bytes: int, filter: Filter | None, *, opened: bool
 ) -> Iterator[IcebergSplit]:
-    """The splits of planned files. `opened`: opens and divides files now; otherwise readers do."""
+    """The splits of planned files. `opened`: open and divide files now; otherwise each reader does."""
     for file in files:
         for raw in _parts(file, rows, split_bytes, opened=opened):
             yield IcebergSplit.made(raw, rows, file, filter)

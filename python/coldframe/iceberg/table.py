@@ -60,7 +60,7 @@ class IcebergTable:
         self.files = TableFiles(Locations({**self._moved(), **dict(address.location)}), storage_options)
 
     def _moved(self) -> dict[str, str]:
-        """Maps the locations in the metadata of a copied table to the current ones."""
+        """Maps the locations in the metadata of a copied table to the current locations."""
         written = [snapshot.manifest_list for snapshot in self.metadata.snapshots if snapshot.manifest_list]
         if not written:
             return {}
@@ -108,7 +108,7 @@ class IcebergTable:
 
     @property
     def schemas(self) -> list[Schema]:
-        """All schemas of the table: that of the snapshot first, then from the newest to the oldest."""
+        """All schemas of the table: first the snapshot's, then the others from the newest to the oldest."""
         return [self.schema, *sorted(self.metadata.schemas, key=lambda schema: -schema.schema_id)]
 
     @cached_property

@@ -41,7 +41,7 @@ class Colours:
         self._numbers = {kind: at for at, kind in enumerate(largest[: len(_PALETTE)])}
 
     def number(self, spot: Spot) -> int:
-        """A node's index in `values`: that of its kind or, with parts, of the kind that fills most of it."""
+        """A node's index in `values`: its kind's index or, with parts, the index of its largest kind."""
         if not spot.children:
             return self._numbers.get(spot.kind, len(_PALETTE))
         known = self._of_groups.get(id(spot))

@@ -3,7 +3,7 @@
     inspect()  a million nodes  ──▶  groups of neighbours  ──▶  the largest and the damaged  ──▶  20,000 nodes
 
 A node with very many parts gets intermediate levels of groups, so that each step of a zoom is visible. Then
-nodes are opened, damaged ones first, then the largest, until there are enough. A closed node states its
+nodes are opened, first damaged nodes, then the largest, until there are enough. A closed node states its
 number of parts.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["MAX_NODES", "Place", "Spot", "kind_of", "leaves", "shrunk"]
 MAX_NODES = 20_000
 _FANOUT = 200
 
-# Parts without a meaning of their own: they count as the kind of their parent.
+# Parts without a meaning of their own, which get the kind of their parent.
 _FRAMING = frozenset(
     {
         *("header", "data", "checksum", "checksums", "payload", "message", "magic", "length", "fields"),

@@ -385,7 +385,7 @@ def _survey(
 def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = None) -> list[str]:
     """Undoes `switch`: gives the old tables and the new ones their original names back.
 
-    Returns the names of the old ones. `storage_options` are those of the target's store.
+    Returns the names of the old tables. `storage_options` are those of the target's store.
     """
     destination = open_destination(root_of(dst), storage_options)
     if not destination.has(HOME):

@@ -45,7 +45,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of `migrate`; raises ValueError for invalid ones."""
+    """The arguments of `migrate`; raises ValueError for an invalid argument."""
 
     to: str = "parquet"
     files: str = "parquet"

@@ -141,7 +141,7 @@ _OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "st
 
 
 MAX_HIDDEN = 1000
-"""How many skipped names are kept; further ones are only counted."""
+"""How many skipped names are kept; further names are only counted."""
 
 
 @dataclass
@@ -218,7 +218,7 @@ class Failure:
     def from_json(json: Mapping[str, Any]) -> Failure | None:
         """The reverse of `to_json`; None if nothing failed.
 
-        Damage counts only if the file was still the planned one.
+        Damage is reported only if the file is still the planned file.
         """
         if json.get("error") is None:
             return None

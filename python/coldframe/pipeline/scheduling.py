@@ -230,7 +230,7 @@ class SparkScheduler:
 
 
 def _once_more(bundle: _Bundle, answer: _Answer) -> Iterator[_Bundle]:
-    """The bundles that repeat a failed one. A dead JVM does not count as an attempt."""
+    """The bundles that repeat a failed one. A dead JVM is not counted as an attempt."""
     if answer.jvm_gone:
         yield bundle
         return

@@ -100,7 +100,7 @@ def _light_jvm(is_ours: bool) -> Iterator[None]:
     if not is_ours or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
-    # If the user sets this as well, the last setting counts.
+    # If the user sets this as well, the last setting wins.
     os.environ["SPARK_SUBMIT_OPTS"] = f"{_LIGHT} {given or ''}".strip()
     try:
         yield

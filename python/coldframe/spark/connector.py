@@ -56,7 +56,7 @@ def _with_list_item(builder: SparkSession.Builder, setting: str, value: str) -> 
 def is_loaded(spark: SparkSession) -> bool:
     """Whether the jar is on the class path of a session's driver.
 
-    Raises if its version differs from that of this package.
+    Raises if the connector's version differs from this package's.
     """
     loaded = loaded_version(spark)
     if loaded is not None and loaded != __version__:

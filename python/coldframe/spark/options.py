@@ -29,7 +29,7 @@ class ReadOptions:
     batch_rows: int
     verify_checksums: bool
     unify: bool
-    """Whether to unify the columns of all files, which opens each; else the first file decides."""
+    """Whether to unify the columns of all files, which opens every file; otherwise the first file decides."""
     storage_options: Mapping[str, str] = field(repr=False)
     keys: Mapping[str, bytes] = field(repr=False)
     options: Mapping[str, Any]
@@ -52,7 +52,7 @@ class WriteOptions:
 
 
 def read_options(given: Mapping[str, str], format: str | None) -> ReadOptions:
-    """Parses the options of a reader. `format`: that of the Spark format's name, None for `coldframe`."""
+    """Parses the options of a reader. `format`: the one in the Spark format's name, or None."""
     of_table = {name: text for name, text in given.items() if _is_of_iceberg(name.lower(), text)}
     of_files = {name: text for name, text in given.items() if name not in of_table}
     read = {name.lower(): _of_iceberg(name.lower(), text) for name, text in of_table.items()}
@@ -93,7 +93,7 @@ _OF_ICEBERG: Mapping[str, Callable[[str], Any]] = {
 
 
 def write_options(given: Mapping[str, str], format: str | None) -> WriteOptions:
-    """Parses the options of a writer. `format`: that of the Spark format's name, None for `coldframe`."""
+    """Parses the options of a writer. `format`: the one in the Spark format's name, or None."""
     return WriteOptions(**save_options(dict(given), format))
 
 

@@ -5,7 +5,7 @@
 
 In a store with folders, the driver creates the folder before any task runs, and no task creates it again:
 Spark does not wait for the other tasks of a job that it aborts, and their late writes must not bring it back.
-`overwrite` deletes the old files after the new ones are in place.
+`overwrite` deletes the old files after the new files are in place.
 """
 
 from __future__ import annotations

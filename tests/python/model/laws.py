@@ -356,7 +356,7 @@ def after_audit(world: World, result: Any) -> None:
 
 
 def _is_given_up(world: World, row: Seen) -> bool:
-    """Rows of others, and rows of vanished sources that a run was asked to remove, even if it did not."""
+    """Rows that others wrote, and rows of vanished sources that a run should have removed."""
     version = world.tree.versions.get(row.tag)
     asked = world.last is not None and world.last["on_vanished"] == "remove"
     return version is None or (asked and version.path not in world.tree.now)
@@ -364,7 +364,7 @@ def _is_given_up(world: World, row: Seen) -> bool:
 
 def after_check(world: World, result: Any, paths: list[str]) -> None:
     """Claims: sources of safe-to-delete.txt that an audit confirms may be deleted now. Progress: after an
-    undisturbed run it confirms every line.
+    undisturbed run the audit confirms every line.
     """
     if result.exit_code:
         faults = [fault for fault in result.faults if fault.kind == "line"]

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from model import engines, laws, others
+from model import engines, foreign, laws
 from model.engines import HOME, Read, Seen
 from model.hooks import Killed, striking
 from model.laws import Broken, Claims
@@ -103,7 +103,7 @@ class World:
         self.touched: set[str] = set()
         """Tables that others changed."""
         self.rewrote: set[str] = set()
-        """Those of them whose older files others rewrote: a run cannot replace these files."""
+        """Those changed tables whose older files others rewrote: a run cannot replace these files."""
         self.messy = False
         """Files of the target or the migration's state were damaged: runs may report that, nothing else."""
         self.strings: set[str] = set()
@@ -446,26 +446,26 @@ class World:
         if self.struck_late:
             now = {path: version for path, version in now.items() if sources.get(path) == version}
         if died:
-            # The list may be the old one, that of this run, or missing.
+            # The list may be the old list, this run's list, or missing.
             now = {path: version for path, version in now.items() if self.listed.get(path) == version}
         self.listed = now
 
     # Changes by others in the target.
 
     def others_append(self, which: int) -> None:
-        others.append(self, which)
+        foreign.append(self, which)
 
     def others_delete(self, which: int, all_of_it: bool = False) -> None:
-        others.delete(self, which, all_of_it)
+        foreign.delete(self, which, all_of_it)
 
     def others_compact(self, which: int) -> None:
-        others.compact(self, which)
+        foreign.compact(self, which)
 
     def others_vacuum(self, which: int) -> None:
-        others.vacuum(self, which)
+        foreign.vacuum(self, which)
 
     def damage_target(self, which: int, how: str = "delete") -> None:
-        others.damage(self, which, how)
+        foreign.damage(self, which, how)
 
     def audit(self, deep: bool = False, listed: bool = False) -> None:
         """Audits the target, and with `listed` the list of safe sources."""

@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """Depends on all options, since every entry makes its own target table."""
+        """A name that depends on all options, since each entry has its own target table."""
         text = f"{self.of}_{self.view}_{self.wal}_{self.versions}_{self.until}"
         return text.replace(":", "_").lower()
 
@@ -76,7 +76,7 @@ class Entry:
         return options
 
     def toml(self) -> str:
-        """The entry as text of the file."""
+        """The entry's text in tables.toml."""
         lines = [f"[tables.{self.name}]", 'path = "hbase"']
         lines += [
             f"{key} = {value!r}".replace("True", "true").replace("False", "false")
@@ -161,7 +161,7 @@ class World:
                 self.check_all(step, asked)
 
     def check_all(self, step: Run, asked: Sequence[Entry]) -> None:
-        """Everything is in the target, except what was named as left behind."""
+        """Checks that the target has everything, except what the run listed as left behind."""
         there = set(self.target())
         for name in ("shop:orders", "shop:others", "kept"):
             is_asked = any(entry.of == name for entry in asked)

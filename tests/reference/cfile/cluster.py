@@ -55,7 +55,7 @@ def classpath() -> list[str]:
 
 def programs() -> pathlib.Path:
     """The folder with `bin` and `lib`, unpacked on first use."""
-    jar = next(pathlib.Path(one) for one in classpath() if "kudu-binary" in one)
+    jar = next(pathlib.Path(path) for path in classpath() if "kudu-binary" in path)
     folder = TARGET / jar.stem
     if not folder.exists():
         with zipfile.ZipFile(jar) as archive:
@@ -122,7 +122,7 @@ class Cluster:
             self.start("kudu-tserver", address, [f"--tserver_master_addrs={self.master}", *flags])
         for _ in range(240):
             time.sleep(0.5)
-            if any(one.poll() is not None for one in self.running):
+            if any(process.poll() is not None for process in self.running):
                 break
             listed = subprocess.run(
                 [programs() / "bin" / "kudu", "tserver", "list", self.master, "-format=csv"],
@@ -139,16 +139,16 @@ class Cluster:
 
     def kill(self) -> None:
         """Ends the tablet servers at once, and the master as it should."""
-        for one in self.running[1:]:
-            one.kill()
+        for process in self.running[1:]:
+            process.kill()
         self.__exit__()
 
     def __exit__(self, *_: object) -> None:
-        for one in self.running:
-            one.terminate()
-        for one in self.running:
+        for process in self.running:
+            process.terminate()
+        for process in self.running:
             try:
-                one.wait(20)
+                process.wait(20)
             except subprocess.TimeoutExpired:
-                one.kill()
-                one.wait()
+                process.kill()
+                process.wait()

@@ -102,11 +102,11 @@ def main() -> int:
                     cf.write(table, path, format="cfile", **options)
                     total += 1
                     try:
-                        found = dumped(file_system, path)
+                        lines = dumped(file_system, path)
                     except subprocess.CalledProcessError as e:
-                        found = [e.stderr.strip()[-300:]]
+                        lines = [e.stderr.strip()[-300:]]
                     expected = [printed(v) for v in values.to_pylist()]
-                    clean = [line.strip().strip('"') for line in found]
+                    clean = [line.strip().strip('"') for line in lines]
                     if clean != expected:
                         wrong += 1
                         at = next((i for i, (a, b) in enumerate(zip(clean, expected)) if a != b), len(clean))

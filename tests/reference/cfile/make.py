@@ -119,8 +119,8 @@ def make(
         for folder in folders:
             folder.mkdir()
         flags = [
-            [*FLUSH, *(flag.format(folder, folder) for flag in one)]
-            for one, folder in zip(servers, folders, strict=True)
+            [*FLUSH, *(flag.format(folder, folder) for flag in template)]
+            for template, folder in zip(servers, folders, strict=True)
         ]
         with Cluster(work, flags, common) as cluster:
             java(cluster.master, "fixtures", work, WAIT_MS, len(servers), *tables)

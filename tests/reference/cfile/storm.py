@@ -61,16 +61,22 @@ def main(rounds: int) -> int:
                 java(master, "dump", "ledger", 0, work / "rows.jsonl")
             expected = rows(truth(work / "rows.jsonl")[1])
             file = cf.open(left, table="ledger")
-            found = rows(file.read())
+            actual = rows(file.read())
             log = file.metadata["wal"]
-            same = found == expected and file.num_rows == len(expected)
+            same = actual == expected and file.num_rows == len(expected)
             wrong += not same
             print(
-                at, "same" if same else "DIFFERENT", len(expected), len(found), file.num_rows, log, flush=True
+                at,
+                "same" if same else "DIFFERENT",
+                len(expected),
+                len(actual),
+                file.num_rows,
+                log,
+                flush=True,
             )
             if not same:
                 print(
-                    [r for r in found if r not in expected][:3], [r for r in expected if r not in found][:3]
+                    [r for r in actual if r not in expected][:3], [r for r in expected if r not in actual][:3]
                 )
     return 1 if wrong else 0
 

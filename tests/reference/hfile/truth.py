@@ -32,13 +32,13 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def typed(row: dict[str, Any]) -> dict[str, Any]:
-    """Decodes text, which is base64; tags are structs with such text."""
-    found: dict[str, Any] = {k: base64.b64decode(v) if isinstance(v, str) else v for k, v in row.items()}
-    if "tags" in found:
-        found["tags"] = [t | {"value": base64.b64decode(t["value"])} for t in found["tags"]]
-    if "key" in found:
-        found["key"] = found["key"].decode()
-    return found
+    """Decodes base64 text, also inside the structs of tags."""
+    decoded: dict[str, Any] = {k: base64.b64decode(v) if isinstance(v, str) else v for k, v in row.items()}
+    if "tags" in decoded:
+        decoded["tags"] = [t | {"value": base64.b64decode(t["value"])} for t in decoded["tags"]]
+    if "key" in decoded:
+        decoded["key"] = decoded["key"].decode()
+    return decoded
 
 
 def main(folder: Path) -> None:

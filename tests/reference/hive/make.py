@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 HERE = pathlib.Path(__file__).resolve().parent
 # Hive accesses internals of the JDK.
 OPENS = [
-    f"--add-opens=java.base/{one}=ALL-UNNAMED"
-    for one in ("java.lang", "java.lang.reflect", "java.net", "java.util")
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.lang.reflect", "java.net", "java.util")
 ]
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("price", pa.float64())])
 

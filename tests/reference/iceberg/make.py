@@ -66,14 +66,14 @@ def session(jar):
 
 
 def create(spark, name, columns, how="", **properties):
-    stated = {
+    table_properties = {
         "format-version": "2",
         "write.format.default": "orc",
         "write.metadata.compression-codec": "none",
     }
-    stated |= {key.replace("_", "."): value for key, value in properties.items()}
-    said = ", ".join(f"'{key}' = '{value}'" for key, value in stated.items())
-    spark.sql(f"create table w.t.{name} ({columns}) using iceberg {how} tblproperties ({said})")
+    table_properties |= {key.replace("_", "."): value for key, value in properties.items()}
+    clauses = ", ".join(f"'{key}' = '{value}'" for key, value in table_properties.items())
+    spark.sql(f"create table w.t.{name} ({columns}) using iceberg {how} tblproperties ({clauses})")
 
 
 def evolved(spark):
@@ -208,7 +208,7 @@ def equality(spark):
 
 
 def vectors(spark):
-    """Deletion vectors of format version 3: arrays, runs and bits, replaced by larger ones."""
+    """Deletion vectors of format version 3: arrays, runs and bits, replaced by larger vectors."""
     create(
         spark,
         "vectors",
@@ -334,7 +334,7 @@ def generic_rows(spark):
                 "time": text(record.getField("time")),
                 "uuid": text(record.getField("uuid")),
                 "fixed": None if fixed is None else base64.b64encode(bytes(fixed)).decode(),
-                "times": None if times is None else [text(one) for one in times],
+                "times": None if times is None else [text(time) for time in times],
             }
         )
     return rows
@@ -383,16 +383,16 @@ def delete_equal(spark, name, columns, rows, partition, format="ORC"):
 
 def snapshots(spark, name):
     """What Spark reads from the table now, and from each of its snapshots; when each was the current one."""
-    found = {"current": rows_of(spark.sql(f"select * from {name}"))}
+    versions = {"current": rows_of(spark.sql(f"select * from {name}"))}
     for number, time in spark.sql(
         f"select snapshot_id, made_current_at from {name}.history order by 2"
     ).collect():
         at = round(time.replace(tzinfo=dt.timezone.utc).timestamp() * 1000)
-        found[str(number)] = {
+        versions[str(number)] = {
             "at": at,
             "rows": rows_of(spark.sql(f"select * from {name} version as of {number}")),
         }
-    return found
+    return versions
 
 
 def rows_of(frame):
@@ -412,9 +412,9 @@ def shortened(table):
 def known(value):
     """A value as JSON has it. The tests convert what coldframe reads in the same way."""
     if isinstance(value, dict):
-        return {key: known(one) for key, one in value.items()}
+        return {key: known(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [known(one) for one in value]
+        return [known(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float) and math.isnan(value):

@@ -89,11 +89,11 @@ def random_value(node: Node, rng: random.Random) -> Any:
     if node.repetition == OPTIONAL and rng.random() < 0.3:
         return None
     if node.repetition == REPEATED:
-        return [one(node, rng) for _ in range(rng.choice([0, 0, 1, 2, 3]))]
-    return one(node, rng)
+        return [required_value(node, rng) for _ in range(rng.choice([0, 0, 1, 2, 3]))]
+    return required_value(node, rng)
 
 
-def one(node: Node, rng: random.Random) -> Any:
+def required_value(node: Node, rng: random.Random) -> Any:
     match node.type:
         case None:
             return {c.name: random_value(c, rng) for c in node.children}

@@ -9,8 +9,9 @@
 //! PREFIX             | group varint: count, first ordinal, restart interval, 0 | ...
 //! GROUP_VARINT       | group varint: count, smallest, first ordinal, 0 | ...
 //! ```
-//! The order of count and ordinal differs between encodings. The count is the number of non-null values, the ordinal is that
-//! of the first row. A decoder keeps its position in the block, but not the block: the caller passes the bytes with each
+//! The order of count and ordinal differs between encodings. The count is the number of non-null values, the
+//! ordinal is the ordinal of the first row. A decoder keeps its position in the block, but not the block: the
+//! caller passes the bytes with each
 //! call.
 
 pub(crate) mod binary;

@@ -4,7 +4,8 @@
 //! run      | n << 1 varint | value, ceil(width / 8) bytes LE |                n times the value
 //! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       the last group may be incomplete
 //! ```
-//! The width is that of the type: 8, 16, 32 or 64 bits; one bit for booleans and for the bitmap of a nullable block. Only the
+//! The width is the type's: 8, 16, 32 or 64 bits; one bit for booleans and for the bitmap of a nullable
+//! block. Only the
 //! block's header stores the number of values.
 
 use arrow_buffer::BooleanBufferBuilder;

@@ -100,7 +100,7 @@ fn narrow_u64(planes: &[u8], stride: usize, out: &mut [u64]) {
     });
 }
 
-/// The transposition for any target.
+/// The portable transposition.
 fn portable<const W: usize, T: Copy>(
     planes: &[u8],
     stride: usize,
@@ -164,7 +164,7 @@ fn tiled<const W: usize, T: Copy>(
     }
 }
 
-/// Tiles of 64 values, for any target.
+/// The portable transposition of tiles of 64 values.
 fn portable_tiles<const W: usize, T: Copy>(
     planes: &[u8],
     stride: usize,

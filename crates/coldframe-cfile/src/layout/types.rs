@@ -21,7 +21,7 @@ macro_rules! numbered {
         }
 
         impl $name {
-            /// Its names in Kudu.
+            /// The names of all variants in Kudu.
             pub const NAMES: &'static [coldframe_core::options::Choice] =
                 &[$(coldframe_core::options::Choice { name: $text, aliases: &[] }),*];
 
@@ -33,17 +33,17 @@ macro_rules! numbered {
                 }
             }
 
-            /// Its number in the file.
+            /// The variant's number in the file.
             pub fn number(self) -> i32 {
                 match self { $(Self::$variant => $number,)* }
             }
 
-            /// Its name in Kudu.
+            /// The variant's name in Kudu.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The variant with this name in Kudu, in either case.
+            /// The variant with this name in Kudu; case is ignored.
             pub fn from_name(name: &str) -> Option<Self> {
                 $(if name.eq_ignore_ascii_case($text) { return Some(Self::$variant); })*
                 None
@@ -58,7 +58,7 @@ macro_rules! numbered {
     };
 }
 
-/// `NESTED` in Kudu's sources; its only kind is arrays. No release up to 1.18.1 supports it.
+/// `NESTED` in Kudu's sources, which use it for arrays only. No release up to 1.18.1 supports it.
 const NESTED: i32 = 21;
 
 fn unknown(what: &str, number: i32) -> Error {
@@ -169,7 +169,7 @@ pub enum Physical {
 }
 
 impl KuduType {
-    /// The form of its values in memory.
+    /// The form of the type's values in memory.
     pub fn physical(self) -> Physical {
         match self {
             Self::UInt8 | Self::Int8 => Physical::Fixed(1),

@@ -26,7 +26,7 @@ pub struct KeyFinder {
     file: Arc<CFile>,
     /// The smallest possible key of each block, and the block.
     index: Vec<(Vec<u8>, BlockPointer)>,
-    /// For a column, its blocks from the positional index.
+    /// The blocks of a column, from its positional index; `None` for an index of composite keys.
     located: Option<Vec<DataBlock>>,
     /// The position in `index` of the decoded block.
     current: Option<usize>,
@@ -81,7 +81,7 @@ impl KeyFinder {
     /// The ordinal of a key; `None` if the file does not have it.
     pub fn find(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let behind = self.index.partition_point(|(least, _)| least.as_slice() <= key);
-        // The first separator may be greater than the empty key: no value precedes it.
+        // The first separator may be greater than the empty key, since no value precedes it.
         let Some(at) = behind.checked_sub(1) else { return Ok(None) };
         if self.current != Some(at) {
             let Some((_, pointer)) = self.index.get(at) else { return Ok(None) };
@@ -124,7 +124,7 @@ impl KeyFinder {
         Ok(keys)
     }
 
-    /// The keys of an index block, which stores its first ordinal.
+    /// The keys of a block of a composite-key index, which stores its first ordinal.
     fn composite(&self, pointer: BlockPointer) -> Result<Keys> {
         let format = self.file.format();
         format.limits.block("block of an index of keys", pointer.size.into())?;

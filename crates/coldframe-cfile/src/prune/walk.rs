@@ -28,18 +28,18 @@ fn load(source: &dyn ReadAt, format: &BlockFormat, pointer: BlockPointer, end: u
 pub enum Step {
     /// An index block that was entered, if index blocks are requested.
     Index {
-        /// Its location.
+        /// The block's location.
         pointer: BlockPointer,
-        /// Whether its entries point to data blocks.
+        /// Whether the block's entries point to data blocks.
         leaf: bool,
-        /// The number of its entries.
+        /// The number of the block's entries.
         entries: usize,
     },
     /// A data block and its key.
     Block(Vec<u8>, BlockPointer),
     /// A part of the index that cannot be read.
     Lost {
-        /// The key it begins with, if known.
+        /// The first key of the part, if known.
         key: Option<Vec<u8>>,
         /// The range of the index block.
         bytes: Range<u64>,
@@ -160,7 +160,7 @@ impl<'a> IndexWalk<'a> {
             match self.enter(pointer) {
                 Ok(()) => {}
                 Err(e) if self.lossy && e.is_damage() => {
-                    // The blocks below it are unknown, and so is their end.
+                    // The blocks below this index block are unknown.
                     let (key, bytes) = (Some(key), pointer.range());
                     return Ok(Some(Step::Lost { key, bytes, error: e.to_string() }));
                 }
@@ -169,7 +169,7 @@ impl<'a> IndexWalk<'a> {
         }
     }
 
-    /// Reports an invalid entry. After too many of them, leaves the block.
+    /// Reports an invalid entry. Leaves the block after too many invalid entries.
     fn bad_entry(&mut self, key: Option<Vec<u8>>, block: BlockPointer, e: Error) -> Result<Option<Step>> {
         if !self.lossy || !e.is_damage() {
             return Err(e);

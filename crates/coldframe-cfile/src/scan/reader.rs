@@ -76,11 +76,11 @@ struct OpenBlock {
 /// Rows of the current block.
 struct Segment {
     rows: usize,
-    /// The number of rows requested, starting with this segment's first.
+    /// The number of requested rows from the first row of the segment on.
     left: usize,
-    /// The number of non-null rows in it.
+    /// The number of non-null rows in the segment.
     dense: usize,
-    /// Their validity, from the first bit on, if some are null.
+    /// The validity of the segment's rows, from the first bit on; `None` without nulls.
     validity: Option<Buffer>,
 }
 

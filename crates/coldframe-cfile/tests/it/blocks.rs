@@ -90,7 +90,7 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
 }
 
 #[test]
-fn keys_are_found_by_the_value_index() {
+fn the_value_index_locates_keys() {
     let mut looked_up = 0;
     for (path, table) in blocks() {
         if table.kind() != Purpose::Column || table.file().footer().value.is_none() {

@@ -80,7 +80,7 @@ fn key_ranges_and_ordinals_read_few_blocks() {
 }
 
 #[test]
-fn keys_of_text_are_found_by_short_separators() {
+fn short_separators_locate_keys_of_text() {
     let texts: Vec<String> = (0..3000).map(|i| format!("word {:06}", i * 7)).collect();
     let values: ArrayRef = Arc::new(StringArray::from(texts.clone()));
     let options = Options {
@@ -131,9 +131,9 @@ fn filters_on_a_dictionary_return_the_same_rows() {
     }
 }
 
-/// Every value of a sorted column is found by its key, and ranges of keys return the right rows, whatever the block size.
+/// In a sorted column, a key selects its row and a range of keys its rows, for any block size.
 #[test]
-fn each_key_is_found_in_each_encoding() {
+fn filters_on_keys_are_exact_in_each_encoding() {
     let text: Vec<String> = (0..4000).map(|i| format!("{:05} {}", i * 3, "x".repeat(i % 17))).collect();
     let texts: ArrayRef = Arc::new(StringArray::from(text));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..4000).map(|i| i * 3)));

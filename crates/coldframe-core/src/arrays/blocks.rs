@@ -20,7 +20,7 @@ use crate::arrow_error;
 
 /// Bytes of blocks that a batch keeps in memory.
 pub const MAX_KEPT: usize = 16 << 20;
-/// How many of the most recent blocks are searched when a block is entered.
+/// How many of the most recent blocks `enter` searches for the block that it gets.
 const RECENT: usize = 16;
 /// Copy values that fill less than 1/`FEW` of the blocks they pin.
 const FEW: usize = 4;
@@ -99,7 +99,7 @@ pub struct BlockViews {
 }
 
 impl BlockViews {
-    /// Appends a value. It may be in the block that was entered last; otherwise it is copied.
+    /// Appends a value. A value outside the current block is copied.
     #[inline(always)]
     pub fn push(&mut self, value: &[u8], blocks: &Blocks) {
         let block = blocks.kept.get(blocks.current).map_or(&[][..], |block| block);
@@ -116,7 +116,7 @@ impl BlockViews {
 
     #[inline(never)]
     fn copy(&mut self, value: &[u8]) {
-        // If an offset or a length does not fit, `binary` fails because of `size`.
+        // If an offset or a length does not fit, `size` is too large, and `binary` fails.
         let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
         let at = u32::try_from(self.own.len()).unwrap_or(u32::MAX);
         self.views.push(view(word(value, 0), length, 0, at));
@@ -125,12 +125,12 @@ impl BlockViews {
         }
     }
 
-    /// Bytes of values that were copied. Only up to 2 GiB of them fit an array.
+    /// Bytes of the copied values. An array can hold at most 2 GiB of them.
     pub fn size(&self) -> usize {
         self.own.len()
     }
 
-    /// The number of copied bytes and of values.
+    /// The number of copied bytes, and the number of values.
     pub fn room(&self) -> (usize, usize) {
         (self.own.len(), self.views.len())
     }
@@ -184,13 +184,13 @@ impl BlockViews {
                 return Err(Error::corrupt(format!("expected UTF-8, found other bytes in value {row}")));
             }
         }
-        // SAFETY: each value is UTF-8. It was checked by itself, or is short and ASCII, or lies in an ASCII
-        // block: unless the values were copied, buffer `n` of the array is block `n - 1`.
+        // SAFETY: each value is UTF-8. It was checked alone, or is short and ASCII, or lies in an ASCII
+        // block. Unless the values were copied, buffer `n` of the array is block `n - 1`.
         #[expect(unsafe_code, reason = "the safe conversion would check each value again")]
         Ok(unsafe { binary.to_string_view_unchecked() })
     }
 
-    /// Takes the values. `blocks` are those they were pushed with, not cleared since.
+    /// Takes the values. `blocks` are the blocks that `push` got, not cleared since.
     pub fn binary(&mut self, blocks: &Blocks, nulls: Option<NullBuffer>) -> Result<BinaryViewArray> {
         let has_long = self.long() > 0;
         let (views, own) = (std::mem::take(&mut self.views), std::mem::take(&mut self.own));

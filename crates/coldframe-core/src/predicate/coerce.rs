@@ -88,8 +88,7 @@ fn is_bytes(t: &DataType) -> bool {
     )
 }
 
-/// A double in the column's type if that represents it exactly. 0.1 is not a float32, so it is compared as a
-/// double.
+/// Converts a double to the column's type if no digits are lost. 0.1 is not a float32, so it stays a double.
 fn float(v: f64, data_type: &DataType) -> ArrayRef {
     let double: ArrayRef = Arc::new(Float64Array::from(vec![v]));
     let narrow = cast(&double, data_type)
@@ -128,7 +127,7 @@ fn cast(value: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
         .filter(|c| c.null_count() == value.null_count())
 }
 
-/// The comparison for a discrete type; `None` if an array cannot be made.
+/// The comparison for a discrete type; `None` if no array has the literal.
 fn countable(op: Op, ticks: Ticks, data_type: &DataType) -> Option<Comparison> {
     let (low, high) = range(data_type)?;
     let never = |all_rows: bool| {

@@ -60,7 +60,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// The names in it, as the caller wrote them.
+    /// The column names, as the caller wrote them.
     #[must_use]
     pub fn columns(&self) -> BTreeSet<&str> {
         match self {
@@ -74,7 +74,7 @@ impl Condition {
         }
     }
 
-    /// Its meaning for the rows of `schema`.
+    /// Binds the condition to `schema`.
     pub fn bind(&self, schema: &Schema) -> Result<Predicate> {
         self.lower(schema, false)?.bind(schema)
     }
@@ -114,8 +114,8 @@ impl Condition {
         })
     }
 
-    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known`
-    /// returns it as an array of one.
+    /// The rest of the filter if some columns of `schema` are constant: `known` returns a column's constant
+    /// value as an array of length 1.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.given(schema, known)).collect::<Result<Vec<_>>>();
@@ -151,7 +151,7 @@ impl Condition {
         Ok((!answer.is_empty() && answer.is_valid(0)).then(|| answer.value(0)))
     }
 
-    /// Whether it rejects every possible row.
+    /// Whether the condition rejects every possible row.
     #[must_use]
     pub fn never_true(&self) -> bool {
         match self {
@@ -214,8 +214,8 @@ impl std::ops::Not for Condition {
     }
 }
 
-/// Membership in a set: values in the column's type form the set, values that need a wider type are compared
-/// each.
+/// Membership in a set. Values that fit the column's type form the set; a value that needs a wider type
+/// becomes a comparison of its own.
 pub(super) fn membership(
     path: &str,
     values: &[Literal],

@@ -95,8 +95,7 @@ fn is_dictionary(array: &ArrayRef) -> bool {
     matches!(array.data_type(), DataType::Dictionary(..))
 }
 
-/// Tests the entries of a dictionary and takes the results for the rows: no more work than a test of plain
-/// values.
+/// Tests the entries of a dictionary, and gathers the results for the rows.
 fn by_entries(
     dictionary: &dyn AnyDictionaryArray,
     test: impl FnOnce(&ArrayRef) -> Result<BooleanArray>,
@@ -105,7 +104,8 @@ fn by_entries(
     Ok(answers.as_boolean().clone())
 }
 
-/// Both in the same type: the column's if the literal was bound to it, else a wider type.
+/// Casts column and literal to a common type: the column's type if the literal was bound to it, otherwise a
+/// wider type.
 fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)> {
     let (a, b) = (column.data_type(), value.data_type());
     if a == b {
@@ -167,7 +167,7 @@ fn compared<N: PartialOrd + Copy>(values: &[N], op: Op, value: N) -> BooleanBuff
     }
 }
 
-/// A bit for each value, a word at a time.
+/// The results of `test` as bits, computed in words of 64.
 fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
     let mut masks = Vec::with_capacity(values.len().div_ceil(64));

@@ -12,7 +12,7 @@ impl Predicate {
     /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known`
     /// returns it as an array of one.
     ///
-    /// A row passes only if the whole is true, so an unknown part counts as false.
+    /// A row passes only if the whole is true, so an unknown part is treated as false.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Self]| parts.iter().map(|part| part.given(schema, known)).collect::<Result<Vec<_>>>();

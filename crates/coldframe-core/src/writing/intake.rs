@@ -1,8 +1,9 @@
 //! Converts batches to plain arrays before any writer gets them.
 //!
 //! Arrow has several layouts for the same values. Dictionaries, run-end encoded arrays, views and extension
-//! types become the plain arrays that every writer accepts, so a writer handles one layout of text and not
-//! five. This makes arrays larger: a batch is cut into pieces first, so that none needs offsets beyond 2 GiB.
+//! types become the plain arrays that every writer accepts, so a writer handles a single layout of text
+//! instead of five. Plain arrays are larger, so a batch is first cut into pieces whose offsets stay below 2
+//! GiB.
 //! Types and values that no format can represent are refused, with the name of the column.
 
 use std::sync::Arc;

@@ -112,7 +112,7 @@ impl HadoopCodec {
             return Ok(());
         }
         out.truncate(start);
-        // Like Hadoop's reader: the content of the chunks counts, not the raw lengths of the blocks.
+        // Trusts the content of the chunks, like Hadoop's reader, and not the raw lengths of the blocks.
         if expected <= self.algorithm.justified(src.len()) {
             out.resize(start.saturating_add(expected), 0);
             let dst = out.get_mut(start..).unwrap_or_default();
@@ -125,8 +125,8 @@ impl HadoopCodec {
         Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
-    /// Fills `dst` with the contents of `src`, which must have exactly that size. An error is less detailed
-    /// than that of [`Self::decompress_exact`], and leaves `dst` arbitrary. Call [`Self::may_expand`] before
+    /// Fills `dst` with the contents of `src`, which must have exactly that size. Errors are less detailed
+    /// than those of [`Self::decompress_exact`], and leave `dst` arbitrary. Call [`Self::may_expand`] before
     /// allocating `dst`.
     pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.framed || src.is_empty() {

@@ -40,7 +40,7 @@ mod tests {
     use crate::codec::{Algorithm, Compressor};
 
     #[test]
-    fn decompressors_work_after_failures_nested_and_on_many_threads() {
+    fn decompressors_survive_failures_nesting_and_many_threads() {
         let content = b"rows and more rows, and more rows".repeat(99);
         let packed = Algorithm::ALL.map(|algorithm| {
             let mut packed = Vec::new();

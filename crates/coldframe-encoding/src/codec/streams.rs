@@ -29,9 +29,9 @@ impl ZstdDecoder {
     }
 }
 
-/// libzstd also reports "too small" for damaged blocks (literals longer than allowed). A damaged block must
-/// not get a larger buffer that way, so the buffer counts as too small only if the stream really yields more
-/// than `room` bytes.
+/// libzstd also reports "too small" for damaged blocks (literals longer than allowed). The buffer is too
+/// small only if the stream really yields more than `room` bytes, so that a damaged block cannot request a
+/// larger buffer.
 #[cold]
 fn overflow(context: &mut zstd_safe::DCtx<'static>, src: &[u8], room: usize) -> Result<Filled> {
     let fail = |code| Algorithm::Zstd.corrupt(zstd_safe::get_error_name(code));

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_messages_count_as_their_structs() {
+    fn empty_messages_cost_the_memory_of_their_structs() {
         let bytes: Vec<u8> = [0x1a, 0].repeat(100_000);
         let limits = Limits { max_metadata_bytes: 8 << 20, ..Limits::default() };
         let e = check::<Outer>(&bytes, &limits, bytes.len() as u64).unwrap_err();

@@ -6,7 +6,7 @@
 //!
 //! HBase: `Bytes.toBytes(BigDecimal)`; Java: `BigDecimal.toString`.
 
-/// Most bytes of a number: formatting longer ones takes disproportionately long.
+/// Maximum bytes of a number: formatting a longer number takes disproportionately long.
 const MAX_DIGITS: usize = 4096;
 
 /// A `BigDecimal` as Java prints it; `None` for invalid bytes.

@@ -23,11 +23,11 @@ pub(crate) const REST: &str = "rest";
 /// The encoding of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// As in the pivot of a single file.
+    /// Bytes as in the pivot of a single file.
     Bytes(DataType),
-    /// As a `BigDecimal`.
+    /// A serialised `BigDecimal`.
     Decimal,
-    /// As Phoenix stores it.
+    /// Phoenix's encoding of the type.
     Phoenix(PhoenixType),
 }
 

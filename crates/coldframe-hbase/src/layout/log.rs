@@ -1,4 +1,4 @@
-//! Reads write-ahead logs edit by edit; `recovered.edits` are such files, too.
+//! Reads write-ahead logs edit by edit; files in `recovered.edits` have the same format.
 //!
 //! ```text
 //! file  | "PWAL" | length varint, LogHeader | edit | edit .. | [trailer | its size i32 | "LAWP"] |
@@ -224,7 +224,7 @@ impl LogReader {
             let length = u64::try_from(length).map_err(|_| {
                 Error::corrupt(format!("expected a cell's length, found {length}")).at(place).within("edit")
             })?;
-            // The cells are only located here, not read.
+            // This only locates the cells; it does not read them.
             match self.at.checked_add(length).filter(|end| *end <= self.end) {
                 Some(end) => self.at = end,
                 None => return Ok(None),

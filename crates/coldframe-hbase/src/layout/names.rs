@@ -84,7 +84,7 @@ pub(crate) fn is_path_component(text: &str) -> bool {
     !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0'])
 }
 
-/// Whether a folder's name is that of a region.
+/// Whether a folder's name is the name of a region.
 pub(crate) fn is_region(name: &str) -> bool {
     (name.len() == 32 && is_hex(name)) || name == META_REGION
 }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_region_are_found() {
+    fn holes_are_rows_without_a_region() {
         let some = [region("a", 1, "b", "f"), region("b", 1, "f", "k"), region("c", 1, "m", "p")];
         let hole = |from: &str, to: &str| (from.as_bytes().to_vec(), Some(to.as_bytes().to_vec()));
         assert_eq!(holes(&some), [hole("", "b"), hole("k", "m"), (b"p".to_vec(), None)]);

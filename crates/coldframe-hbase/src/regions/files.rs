@@ -1,4 +1,4 @@
-//! The store files of a region: which ones count, where they are, and their order by age.
+//! The store files of a region: which are valid, where they are, and their order by age.
 //!
 //! ```text
 //! folder of a family ──▶ names ──▶ file | link ──▶ file elsewhere | half ──▶ file elsewhere, rows before or from a row
@@ -6,7 +6,8 @@
 //!         a snapshot ──▶   └──▶ opened ──▶ those replaced by a compaction are dropped ──▶ by sequence id
 //! ```
 //!
-//! A store file's sequence id is that of its newest edit. A bulk loaded file has one in its name, which then applies to all its cells.
+//! A store file's sequence id is the sequence id of its newest edit. A bulk loaded file has its sequence id
+//! in its name; it applies to all cells of the file.
 //! HBase: `HStoreFile`, `StoreFileComparators`, `StoreFileListFile`.
 
 use std::collections::BTreeSet;
@@ -46,15 +47,15 @@ pub(crate) struct StoreFile {
     pub(crate) family: usize,
     /// The file.
     pub(crate) hfile: HFile,
-    /// The first row that counts.
+    /// The first row to read.
     pub(crate) lower: Vec<u8>,
-    /// The end of the rows that count, excluded.
+    /// The end of the rows to read, excluded.
     pub(crate) upper: Option<Vec<u8>>,
     /// The sequence id of its newest edit.
     pub(crate) sequence_id: i64,
     /// The sequence id of all its cells, overriding their own.
     pub(crate) of_cells: Option<i64>,
-    /// Of cells with equal keys and sequence ids, the one in the file with the greater rank is newer.
+    /// If cells have equal keys and sequence ids, the cell of the file with the greater rank is newer.
     pub(crate) rank: usize,
 }
 
@@ -71,7 +72,8 @@ impl StoreFile {
         self.raw().info().integer(BULK_TIME).unwrap_or(i64::MAX)
     }
 
-    /// Whether the region itself flushed it: it is neither another region's nor bulk loaded.
+    /// Whether the region itself flushed the file, that is, it is neither bulk loaded nor from another
+    /// region.
     pub(crate) fn is_flushed(&self) -> bool {
         let is_own = self.path.rsplit('/').next() == Some(self.name.as_str()) && !self.name.contains('=');
         is_own && self.of_cells.is_none()
@@ -105,7 +107,7 @@ pub(crate) struct Shared {
     pub(crate) table: TableName,
     pub(crate) families: Vec<Family>,
     pub(crate) options: FileOptions,
-    /// Whether store files recovered from logs count.
+    /// Whether to read store files recovered from logs.
     pub(crate) with_logs: bool,
 }
 
@@ -119,7 +121,7 @@ pub(crate) struct OpenRegion {
 }
 
 impl Shared {
-    /// Opens the files of a region. Damaged and missing ones are recorded, not raised.
+    /// Opens the files of a region. Damaged and missing files are recorded, not raised.
     pub(crate) fn open(&self, region: &Region) -> Result<OpenRegion> {
         let mut open = OpenRegion::default();
         for place in 0..self.families.len() {
@@ -170,7 +172,8 @@ impl Shared {
             let Some(names) = file.raw().info().get(COMPACTED) else { continue };
             match messages::compacted(names, &self.options.limits) {
                 Ok(names) => replaced.extend(names.names),
-                // The files that it replaced are unknown. Read together with it, they may show deleted cells.
+                // The files that this file replaced are unknown. If they are read as well, deleted cells may
+                // reappear.
                 Err(e) => record(file.named(e.within("compaction event")), None, false)?,
             }
         }
@@ -205,7 +208,7 @@ impl Shared {
         join(&join(&self.root.table(&self.table), region), &family.name)
     }
 
-    /// Store files made from a split log (if HBase is configured so) that no server has opened since.
+    /// Store files made from a split log (an option of HBase) that no server has opened yet.
     pub(crate) fn recovered(&self, region: &Region, family: &Family) -> Result<Vec<(String, u64)>> {
         let listed = self.root.list(&join(&self.folder(&region.encoded, family), RECOVERED))?;
         let files = listed.iter().filter(|e| !e.is_folder && e.len > 0 && is_file(name_of(e)));
@@ -252,7 +255,7 @@ impl Shared {
             Tracker::List => self.listed(&folder)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
-                // HBase ignores empty files. Here they count as damage.
+                // HBase ignores empty files. For this reader they are damage.
                 let files = listed.iter().filter(|e| !e.is_folder);
                 files.map(|e| (name_of(e).to_owned(), Some(e.len))).collect()
             }
@@ -282,7 +285,7 @@ impl Shared {
         let path = join(folder, &name);
         Ok(match parsed {
             StoreName::Own => UnopenedFile { name, place: FileLocation::Own(path), half: None, len },
-            // The entry's length is that of the link itself.
+            // The entry's length is the length of the link itself.
             StoreName::Link(at) => {
                 UnopenedFile { name, place: FileLocation::Elsewhere(at), half: None, len: None }
             }
@@ -296,7 +299,7 @@ impl Shared {
         })
     }
 
-    /// The files in a snapshot. They are located like those of links.
+    /// The files in a snapshot. They are located in the same way as targets of links.
     fn of_manifest(
         &self,
         region: &Region,
@@ -372,12 +375,12 @@ impl Shared {
         let mut hfile = HFile::new(source, self.options.clone())?;
         let damage = hfile.raw().check().err();
         if let Some(e) = &damage {
-            // Without the file info the age of the file is unknown; without all blocks, the rows of a lost one.
+            // Without the file info the age of the file is unknown; if a block is missing, its rows are unknown.
             hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
         }
         let bulk = bulk_sequence_id(target);
         let info = hfile.raw().info();
-        // The upper half counts as newer, in case a merge joins both again.
+        // The upper half is newer, in case a merge joins both halves again.
         let top = i64::from(entry.half.as_ref().is_some_and(|(_, top)| *top));
         let sequence_id = bulk.or(info.integer(MAX_SEQ_ID)).unwrap_or(0).saturating_add(top);
         let keeps = info.get(KEEPS_SEQUENCE_IDS).is_some_and(|v| v.first().is_some_and(|b| *b != 0));
@@ -420,7 +423,7 @@ fn numbered_list(entry: &coldframe_core::io::Entry) -> Option<(u64, String)> {
     (!entry.is_folder).then(|| (number, entry.path.clone()))
 }
 
-/// Whether a list was only partly written, in which case the other list counts.
+/// Whether a list was only partly written, so that the other list is valid.
 fn is_unfinished(bytes: &[u8]) -> bool {
     let length = bytes.first_chunk::<4>().map(|four| u64::from(u32::from_be_bytes(*four)));
     length.is_none_or(|length| (bytes.len() as u64) < length.saturating_add(8))

@@ -7,7 +7,7 @@ use crate::layout::names::FileAt;
 pub(crate) struct UnopenedFile {
     pub(crate) name: String,
     pub(crate) place: FileLocation,
-    /// The row at which it is split, and whether the rows from it on count.
+    /// The row that divides the file, and whether to read the rows from that row on (or those before it).
     pub(crate) half: Option<(Vec<u8>, bool)>,
     /// Its length, if a listing states it.
     pub(crate) len: Option<u64>,

@@ -172,7 +172,7 @@ pub(crate) struct BadBlock {
 }
 
 impl Blocks {
-    /// The blocks `pieces` of `file`; only rows from `lower` up to (not including) `upper` count.
+    /// The blocks `pieces` of `file`; it returns only rows from `lower` up to (not including) `upper`.
     pub(crate) fn new(
         file: Arc<StoreFile>,
         pieces: VecDeque<(Piece, Bytes)>,

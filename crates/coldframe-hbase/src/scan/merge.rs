@@ -376,7 +376,8 @@ impl Merge {
     fn skip_block(&mut self, file: usize, e: Error) -> Result<()> {
         let piece = self.current.get_mut(file).and_then(|current| current.piece.take());
         let Some(piece) = piece else { return Err(e) };
-        // All its rows count as lost. Those before the unreadable cell were returned already, and none of them comes
+        // All its rows are recorded as lost. Those before the unreadable cell were returned already, and none
+        // of them comes
         // again.
         let e = e.at(piece.block.offset).within("data block");
         self.record_lost_block(file, piece, e)?;

@@ -129,7 +129,7 @@ impl NewVersions {
         Ok(())
     }
 
-    /// Whether a put is hidden. Either way, it counts as an existing put.
+    /// Whether a put is hidden. In both cases it is counted as an existing put.
     fn is_hidden(&mut self, cell: &Cell<'_>, kept: u32) -> bool {
         let id = cell.sequence_id;
         let kept = usize::try_from(kept).unwrap_or(usize::MAX);

@@ -35,7 +35,7 @@ pub(crate) struct Rows {
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) shared: Arc<Shared>,
-    /// The logs with unflushed edits, if they count.
+    /// The logs with unflushed edits, if the scan reads them.
     pub(crate) logs: Option<Arc<Logs>>,
 }
 

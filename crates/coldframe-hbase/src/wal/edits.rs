@@ -5,7 +5,8 @@
 //! data/NS/TABLE/REGION/recovered.edits/NNN   sorted out of logs for a region that no server has opened since
 //! ```
 //!
-//! An edit counts if its sequence id is greater than that of all store files of its family; otherwise it was flushed. All cells of an edit
+//! An edit is unflushed if its sequence id is greater than the sequence ids of all store files of its family.
+//! All cells of an edit
 //! have its sequence id, and are newer than those of files. HBase: `HRegion.replayRecoveredEdits`.
 
 use std::cmp::Ordering;
@@ -232,7 +233,7 @@ impl Logs {
         if let Some(first) = faults.first().filter(|_| on_error == OnError::Raise) {
             return Err(first.to_error());
         }
-        // Cells before the first unreadable one count, as in a log that is cut off.
+        // Cells before the first unreadable cell are kept, as in a log that is cut off.
         let mut record = |e: Error, bytes: Range<u64>| -> Result<()> {
             if on_error == OnError::Raise || !Fault::is(&e) {
                 return Err(e);

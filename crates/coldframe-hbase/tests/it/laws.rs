@@ -189,7 +189,8 @@ fn tagged(rows: &BinaryArray) -> Bytes {
     written(&HFileFormat, &[batch], &options).unwrap()
 }
 
-/// Tags are parsed when a cell is judged: invalid ones cost the block, not everything read with it.
+/// A cell's tags are parsed only when the scan decides on the cell. Invalid tags lose the block,
+/// but not the other blocks of the read.
 #[test]
 fn invalid_tags_cost_a_block() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
@@ -222,7 +223,7 @@ fn invalid_tags_cost_a_block() {
     assert_eq!((count(&left), damage.len()), (keys.len() - 1, 1), "{damage:?}");
 }
 
-/// A block length above the limit costs the block, like other damage.
+/// A block with a length above the limit is lost, like a damaged block.
 #[test]
 fn blocks_above_the_size_limit_are_lost() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));

@@ -5,7 +5,7 @@
 //! Writable  | entries i32 | ( key: VInt length, bytes | id u8 | value: VInt length, bytes ) ... |
 //! ```
 //!
-//! HBase: `HFileInfo`, `HbaseMapWritable` (the id is that of the value's class, always bytes here).
+//! HBase: `HFileInfo`, `HbaseMapWritable` (the id of the value's class, which is always that of byte arrays).
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,8 @@ pub struct IndexCursor {
     last: Option<u64>,
     /// For each level below the root, the blocks read so far.
     read: Vec<Walk>,
-    /// Leaf blocks before this offset are skipped, except the last: a leaf follows the blocks that it lists.
+    /// Leaf blocks before this offset are skipped, except the last one, since a leaf follows the blocks that
+    /// it lists.
     from: u64,
 }
 
@@ -104,7 +105,8 @@ impl IndexCursor {
                 continue;
             };
             if depth < levels {
-                // The last such leaf lists the last block before `from`; the bytes after that block must be checked.
+                // Do not skip the last leaf before `from`: it lists the last block before `from`, and the
+                // bytes after that block must be checked.
                 let is_before = |block: BlockRef| block.offset < self.from;
                 let passed = is_before(block) && index.block(*at + 1).is_some_and(is_before);
                 if depth + 1 == levels && passed {

@@ -141,8 +141,8 @@ impl CellSink for Parts {
     }
 }
 
-/// Appends cells to some of the columns, and checks whether appending them to all columns would fail: a block must count as damaged
-/// or not regardless of the cells that pass a filter.
+/// Appends cells to some of the columns, and checks whether appending them to all columns would fail: whether
+/// a block is damaged must not depend on the cells that pass a filter.
 pub(crate) struct Checked<'a> {
     some: &'a mut Parts,
     all: &'a Parts,

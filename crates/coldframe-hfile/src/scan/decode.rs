@@ -117,7 +117,8 @@ impl Blocks {
     }
 
     /// Appends the cells of the next data block that pass `test` to `columns`. `test` gets the columns `of_filter` of all cells.
-    /// Returns the number of cells, and of cells that pass. A block counts as damaged exactly if it does for [`Self::next_into`].
+    /// Returns the number of cells, and of cells that pass. A block is damaged exactly if [`Self::next_into`]
+    /// reports damage.
     pub(crate) fn next_passing(
         &mut self,
         of_filter: &mut Columns,

@@ -200,7 +200,8 @@ impl Visibility {
 
     /// Whether a raw scan, which also returns markers, sees a cell; otherwise like
     /// [`admits_next`](Self::admits_next). A value put twice with one timestamp is one cell; the later put comes
-    /// first. Puts count as versions, markers do not. After the last version, no cell of the column is visible, not
+    /// first. Only puts are versions; markers are not. After the last version, no cell of the column is
+    /// visible, not
     /// even a marker.
     #[inline]
     pub fn admits_raw(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> bool {
@@ -406,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_scans_count_only_puts_as_versions() {
+    fn in_raw_scans_only_puts_are_versions() {
         let mut visible = Visibility::default();
         let policy = Policy::newest(1, None);
         let cells = [

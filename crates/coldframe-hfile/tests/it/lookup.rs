@@ -45,7 +45,7 @@ fn row(i: usize) -> Vec<u8> {
     format!("row-{i:06}").into_bytes()
 }
 
-/// `n` rows of one cell each.
+/// `n` rows, each with a single cell.
 fn plain(n: usize) -> Vec<Cell> {
     (0..n).map(|i| (row(i), b"q".to_vec(), 5, 4, format!("value {i:0100}").into_bytes())).collect()
 }

@@ -114,7 +114,7 @@ fn a_damaged_index_loses_no_row() {
     let (actual, damage) = read(&cut, None, OnError::Skip);
     assert_eq!(actual, truth);
     assert_eq!(damage.len(), 1, "{damage:?}");
-    // The last data block is cut off too: its rows are unavailable, and so is the rest of the row before.
+    // The last data block is also cut off: its rows are lost, and so is the rest of the previous row.
     let mut blocks = Vec::new();
     data_blocks(&pivoted(whole.clone()).inspect().unwrap(), &mut blocks);
     let end = usize::try_from(blocks.last().unwrap().start).unwrap() + 50;

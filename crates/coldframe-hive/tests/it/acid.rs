@@ -209,7 +209,7 @@ fn views_of_live_rows() {
     }
 }
 
-/// Neither rows nor deletes of a write count if the metastore lists it as open, aborted or too new.
+/// Rows and deletes of a write are ignored if the metastore lists the write as open, aborted or too new.
 #[test]
 fn writes_that_do_not_count() {
     let dir = tempfile::tempdir().unwrap();

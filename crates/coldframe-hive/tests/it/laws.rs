@@ -390,8 +390,8 @@ fn damage_of_counted_rows_uncovers_nothing() {
     }
 }
 
-/// Bit flips in each file of a table that Hive 3 wrote: none ends a tolerant scan that can start, a tolerant
-/// scan reports whatever ends a strict one, and so does `verify`.
+/// Bit flips in each file of a table that Hive 3 wrote: no flip ends a tolerant scan that can start; whatever
+/// ends a strict scan, the tolerant scan and `verify` report.
 #[test]
 fn no_damage_ends_a_scan_or_verify() {
     let whole = MemoryFolder::load(&coldframe_testing::fixture::data().join("orc/files/acid_table"));

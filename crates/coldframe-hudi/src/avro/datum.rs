@@ -170,7 +170,8 @@ impl<'a> Datum<'a> {
     }
 
     /// Converts the value to another schema: fields match by name, branches of unions by type. Drops fields that the
-    /// other schema lacks. Fields that it adds become null; fails if they cannot be null. Both schemas come from files
+    /// other schema lacks. Fields that only the other schema has become null; fails if they cannot be null.
+    /// Both schemas come from files
     /// of one table, so a mismatch is damage.
     pub(crate) fn resolve(&self, from: (&Schema, TypeId), to: (&Schema, TypeId)) -> Result<Datum<'a>> {
         let ((a, from_id), (b, to_id)) = (from, to);
@@ -275,8 +276,8 @@ pub(crate) fn read_index(cursor: &mut Cursor<'_>, count: usize, what: &str) -> R
         .ok_or_else(|| Error::corrupt(format!("expected a {what} below {count}, found {index}")).at(at))
 }
 
-/// Calls `item` for each item of an array or a map. Limits the number of items that may take no bytes (counting the
-/// values in each), since the input does not bound it; every other item takes at least a byte.
+/// Calls `item` for each item of an array or a map. `without_bytes` limits the values of items that may take no
+/// bytes, whose number the input does not bound; every other item takes at least a byte.
 pub(crate) fn read_blocks<'a>(
     cursor: &mut Cursor<'a>,
     limits: &Limits,

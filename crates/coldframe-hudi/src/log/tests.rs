@@ -61,7 +61,7 @@ fn an_incomplete_block_has_its_instant_once_that_is_written() {
         );
         let header_end = whole.len() + 26 + 8 + 17 + 8 + 2;
         assert_eq!(last.instant().is_some(), end >= header_end, "cut at {end}");
-        // A block overwritten in the middle does not count as cut off.
+        // A block overwritten in the middle is not treated as cut off.
         let mut inside = whole.clone();
         inside.extend(b"other bytes");
         inside.extend(&whole);

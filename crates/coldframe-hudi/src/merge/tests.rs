@@ -167,6 +167,6 @@ fn a_log_compaction_takes_the_position_of_its_last_block() {
         block(BlockKind::HFile, &[(0, "5")]),
     ];
     assert_eq!(ordered(&blocks, &["1", "2", "3", "4", "5"]), [3, 2, 4]);
-    // Not committed, so the original blocks count.
+    // The compaction is not committed, so the original blocks are valid.
     assert_eq!(ordered(&blocks, &["1", "2", "4", "5"]), [0, 1, 2, 4]);
 }

@@ -65,7 +65,7 @@ impl Table {
     pub fn top(&self, request: &[u8]) -> Result<Option<String>> {
         let (request, top) = (Request::parse(request)?, json(request)?.get("top").and_then(Top::parse));
         let Some(top) = top else { return Ok(None) };
-        // Skipping damage may lose rows that the extremes count.
+        // Skipping damage may lose rows that the extremes include.
         let (files, is_whole) = (self.dataset.schema()?, self.options.on_error == OnError::Raise);
         let name = self.name_of(&top.column)?;
         let kinds = (files.field_with_name(&name), self.spark.field_with_name(&top.column));
@@ -132,7 +132,7 @@ mod tests {
             assert_eq!(top(rows, true).bound(&units), Some(descending), "{rows}");
         }
         assert_eq!(top(16, false).bound(&units), None);
-        // Units with unknown extremes do not count.
+        // Units with unknown extremes are ignored.
         units[0].columns[0].ends = None;
         assert_eq!(top(6, false).bound(&units), Some(29));
         assert!(

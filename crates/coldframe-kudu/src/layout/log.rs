@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Integers are little-endian (`log_util.cc`). A server that stopped may have written only part of the last record of an open
-//! segment: the rest is zeros, or the file ends there. A complete record with a wrong checksum was not cut short, it is damaged;
-//! so is a record that others follow.
+//! segment: the rest is zeros, or the file ends there. A complete record with a wrong checksum was not cut short, but
+//! damaged; so was a record that is followed by others.
 
 use std::ops::Range;
 

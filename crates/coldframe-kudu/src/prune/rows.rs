@@ -76,7 +76,7 @@ fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u6
     };
     let end = match &bounds.upper {
         None => all,
-        // The block after the one that may hold the bound has larger keys only.
+        // All keys are larger in the block after the block that may hold the bound.
         Some(upper) => match block_at(file, root, upper)?.1 {
             Some(block) => ordinal(block)?,
             None => all,

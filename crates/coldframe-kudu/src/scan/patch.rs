@@ -2,7 +2,7 @@
 //!
 //! The deltas of a unit are gathered first: for each requested column the (row, cell) pairs in the order in which they
 //! apply (the last pair of a row wins); and for each row whether it exists. Then each column is patched once.
-//! Cells of a fixed width are written into the array's own buffer; strings are copied in runs between the changed ones.
+//! Cells of a fixed width are written into the array's own buffer; unchanged strings are copied in runs.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     Ok(arrow_array::make_array(data.build().map_err(arrow_error)?))
 }
 
-/// Copies the unchanged values in runs between the changed ones.
+/// Copies the unchanged values in runs.
 fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     let array = array.as_bytes::<T>();
     // Keep the last cell of each row: a stable sort by row preserves their order.

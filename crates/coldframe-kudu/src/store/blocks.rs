@@ -187,7 +187,8 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Adds the live blocks of one container. A part that cannot be read is noted; the records before it count.
+    /// Adds the live blocks of one container. A part that cannot be read is noted; the records before it are
+    /// valid.
     fn read_container(&self, path: &str, all: &mut Containers) -> Result<()> {
         let metadata = format!("{path}.metadata");
         let stored = self.folder.open(&metadata)?;

@@ -7,8 +7,9 @@
 //! value:  the record that creates the block (as in a `.metadata` file, without its frame); deleting a block deletes its key
 //! ```
 //!
-//! Source: `log_block_manager.cc` (`LogBlockContainerRdbMeta`). Of the records with one key, the one with the largest sequence
-//! number counts. If it is invalid the block is lost: an earlier record may have been deleted since. Ids of blocks are not reused and
+//! Source: `log_block_manager.cc` (`LogBlockContainerRdbMeta`). Of the records with one key, the record with
+//! the largest sequence number is current. If it is invalid the block is lost: an earlier record may have
+//! been deleted since. Ids of blocks are not reused and
 //! super blocks name live blocks only, so a lost deletion exposes no block that a reader asks for.
 
 use std::collections::HashMap;

@@ -29,7 +29,7 @@ impl<'a> RowSetKeys<'a> {
         let (id, _) = key_index(tablet, rowset).ok_or_else(missing)?;
         let index = open_block(tablet, id, "key index", reading)?;
         let finder = KeyFinder::new(index.file).map_err(|e| index.place.explain(e))?;
-        // All operations count, whatever the snapshot: the log changes the newest state.
+        // All operations are read, whatever the snapshot, since the log changes the newest state.
         let reading = Reading { snapshot: None, ..*reading };
         Ok(Self { tablet, rowset, reading, finder, place: index.place, redo: None })
     }

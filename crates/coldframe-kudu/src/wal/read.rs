@@ -4,9 +4,10 @@
 //! replicate 7.41 | replicate 7.42 | commit 7.41: store, store .. | replicate 7.43 | commit 7.42 ..
 //! ```
 //!
-//! An operation is first replicated, with a term and an index, and committed once it was applied. The commit message names for each
-//! row the store in memory that it went to. If that store was flushed since, the row is in a rowset; the super block has the last
-//! flushed stores. If an index appears again, it replaces operations that were never committed (`tablet_bootstrap.cc`).
+//! A replicate message gives an operation a term and an index; a commit message follows once it was applied. For each
+//! row, the commit message names the store in memory that got the row. If that store was flushed later, the row is in
+//! a rowset; the super block lists the last flushed stores. If an index appears again, it replaces operations that
+//! were never committed (`tablet_bootstrap.cc`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -27,7 +28,7 @@ use crate::schema::TableSchema;
 use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
 
-/// With more holes than this, nothing after the last one is known.
+/// Holes that are recorded; the log is unknown after the last of them.
 const MAX_HOLES: usize = 256;
 
 /// What was flushed, according to the super block.
@@ -35,7 +36,7 @@ const MAX_HOLES: usize = 256;
 pub(crate) struct Flushed {
     memrowset: i64,
     rowsets: HashMap<i64, i64>,
-    /// Whether none of a transaction's rows is in memory.
+    /// Whether a transaction has no rows in memory.
     transactions: HashMap<i64, bool>,
 }
 
@@ -102,9 +103,9 @@ pub(crate) enum OpBody {
 pub(crate) enum Applied {
     /// Unknown: there is no commit message.
     Unknown,
-    /// It was not applied.
+    /// The operation was not applied.
     Not,
-    /// It was applied; for a write, the store of each row.
+    /// The operation was applied. For a write: the target of each row.
     To(Vec<Target>),
 }
 
@@ -118,12 +119,12 @@ pub(crate) struct Op {
     pub(crate) applied: Applied,
 }
 
-/// The operations of a log that still matter.
+/// What a replay needs of a log.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// By index.
     pub(crate) ops: BTreeMap<i64, Op>,
-    /// The columns from an index on, and their version, as stated in segment headers.
+    /// Schemas in segment headers: the first index with the schema, its version, and its columns.
     pub(crate) schemas: Vec<(i64, u32, proto::Schema)>,
     /// The highest index that a commit message confirms.
     pub(crate) committed: i64,
@@ -400,7 +401,8 @@ impl Reader<'_> {
         targets
     }
 
-    /// A commit of an operation that is not in the log: segments are deleted once everything in them is flushed.
+    /// Handles a commit of an operation that is not in the log: its segment was deleted because all its operations
+    /// were flushed.
     fn orphan(&mut self, id: OpId, commit: &Commit, place: &SegmentFile, bytes: &Range<u64>) {
         let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
         let stores = rows.iter().filter(|r| !r.skip && r.failed.is_none()).flat_map(|r| &r.stores);

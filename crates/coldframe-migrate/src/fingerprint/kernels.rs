@@ -66,7 +66,8 @@ pub(super) fn map<T: Copy>(values: &[T], hashes: &mut Vec<u64>, hash: impl Fn(T)
     dispatch!(map(values, hashes, hash))
 }
 
-/// Folds a column's hashes into the hashes of the rows, such that swapped columns do not cancel out. Returns the column's
+/// Folds a column's hashes into the hashes of the rows, so that swapped columns change the result. Returns
+/// the column's
 /// sum.
 pub(super) fn fold(hashes: &[u64], rows: &mut [u64]) -> Sum {
     dispatch!(fold(hashes, rows))

@@ -102,7 +102,7 @@ fn halves(value: i128) -> [u64; 2] {
     [word(low), word(high)]
 }
 
-/// A float by its bits as a double; all NaNs are equal.
+/// Hashes the bits of the double; all NaNs have the same hash.
 #[inline]
 fn float(value: f64) -> u64 {
     splitmix64(if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() })
@@ -213,7 +213,7 @@ fn dates(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()>
     Ok(())
 }
 
-/// How many of a unit are in a second.
+/// Units per second.
 pub(super) fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,

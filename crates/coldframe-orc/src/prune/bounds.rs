@@ -46,8 +46,8 @@ const SECOND: i128 = 1_000_000_000;
 /// Maximum difference of local and UTC time of an instant, in milliseconds.
 const ZONES: i64 = 26 * 3_600_000;
 
-/// Whether the statistics are impossible: a bound outside the type, or a minimum above the maximum. Then the
-/// writer did not count the column's values, and the other bound is equally wrong.
+/// Whether the statistics are impossible: a bound outside the type, or a minimum above the maximum. In that
+/// case the writer did not collect them from the column's values, so the other bound is also wrong.
 pub(crate) fn impossible(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks) -> bool {
     if stats.number_of_values == Some(0) {
         return false;
@@ -453,7 +453,8 @@ mod tests {
         assert!(cannot(decimal, &|s| s.decimal_statistics = Some(decimals("1", "100.5"))));
         assert!(cannot(decimal, &|s| s.decimal_statistics = Some(decimals("1", "0.5"))));
         assert!(!cannot(decimal, &|s| s.decimal_statistics = Some(decimals("0.5", "99.99"))));
-        // Nanoseconds instead of milliseconds: 2020 by the local time, and the year 50 million.
+        // A writer stored UTC nanoseconds as milliseconds: the local bound is in 2020, the UTC bound in the
+        // year 50 million.
         let time = |minimum, minimum_utc| TimestampStatistics {
             minimum: Some(minimum),
             minimum_utc: Some(minimum_utc),

@@ -26,7 +26,7 @@ pub(crate) struct StripePruner {
     shape: Arc<Shape>,
     predicate: Predicate,
     pruner: Pruner,
-    /// Read with the first stripe.
+    /// The file's metadata, which is read with the first stripe.
     metadata: Option<Metadata>,
 }
 

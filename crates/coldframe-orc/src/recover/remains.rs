@@ -1,5 +1,5 @@
-//! The remains of a tail whose end is lost: the statistics of stripes, and the footer. Either proves which
-//! stripes the file had.
+//! The remains of a tail whose end is lost: the statistics of stripes, and the footer. Each of the two proves
+//! which stripes the file had.
 //!
 //! ```text
 //! .. last stripe | metadata: field 1 for each stripe | footer: fields 1, 2, .. | postscript |
@@ -41,7 +41,7 @@ pub(super) struct Remains {
 }
 
 /// Reads the remains of the tail, which begins at `at`, in a file with `columns` columns. `rows` returns the
-/// row count in the root's statistics. Parts that do not decode count as lost.
+/// row count in the root's statistics. Parts that do not decode are lost.
 pub(super) fn remains(
     source: &dyn ReadAt,
     at: u64,
@@ -93,7 +93,7 @@ fn parse(
     let footer = behind.get(..whole_fields(behind, FOOTER)).unwrap_or_default();
     let footer: Footer = proto::decode("footer", footer.to_vec(), limits, file_len).ok()?;
     let ended = footer.header_length.is_some() && footer.content_length.is_some();
-    // The order is stripes, types, number of rows: with the number of rows, no stripe is missing.
+    // The number of rows follows the stripes and the types: if it exists, no stripe is missing.
     let listed = footer.number_of_rows.filter(|_| ended && footer.types.len() == columns);
     Some(Remains { rows, ended, listed: listed.map(|rows| (footer.stripes, rows)) })
 }
@@ -127,7 +127,7 @@ mod tests {
     use prost::Message;
 
     #[test]
-    fn fields_end_where_they_are_cut_or_out_of_order() {
+    fn incomplete_and_unordered_fields_are_excluded() {
         let footer = Footer {
             header_length: Some(3),
             content_length: Some(1000),
@@ -137,7 +137,7 @@ mod tests {
         };
         let bytes = footer.encode_to_vec();
         assert_eq!(whole_fields(&bytes, FOOTER), bytes.len());
-        // A postscript after it begins with field 1 again.
+        // A postscript after the footer begins with field 1 again.
         assert_eq!(whole_fields(&[bytes.as_slice(), &[0x08, 1]].concat(), FOOTER), bytes.len());
         for cut in 0..bytes.len() {
             let whole = whole_fields(bytes.get(..cut).unwrap(), FOOTER);

@@ -73,8 +73,8 @@ impl Current {
         self.task.run.rows.end - self.row
     }
 
-    /// Keeps the columns that became null in the task, for the case that the run is read again: the loss of a
-    /// column does not cost values of the next, and each repetition has less to do.
+    /// Keeps the columns that became null in the task, in case the run is read again: a lost column then does
+    /// not affect the next, and each repetition reads less.
     fn keep_null_columns(&mut self) {
         let null = &mut self.task.null;
         let before = null.len();
@@ -106,7 +106,7 @@ pub(crate) struct StripeBatches {
     tasks: VecDeque<Task>,
     run: Option<Current>,
     batch_rows: usize,
-    /// Whether it reads single row groups, after a failure.
+    /// Whether a failure has limited each task to a single row group.
     careful: bool,
     failed: bool,
     /// The failure that started the reading of single row groups.
@@ -450,7 +450,7 @@ impl StripeBatches {
         nulls: Option<&NullBuffer>,
     ) -> Result<Vec<ArrayRef>> {
         let threads = self.scan.threads;
-        // Row by row, the rows before the damage keep their values.
+        // Only single rows may become null: several rows at once would lose the values before the damage.
         let lenient = current.task.lenient && (rows == 1 || current.skipping() > 0);
         let run = current.task.run.clone();
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
@@ -509,7 +509,7 @@ impl StripeBatches {
         } else if self.scan.on_error == OnError::Null && !task.lenient {
             self.tasks.push_front(Task { lenient: true, max_rows: usize::MAX, ..task.from(done) });
         } else {
-            // Also for damage in the nulls of the root, which is not a column: all later rows are lost.
+            // All later rows are lost, as also with damage in the nulls of the root, which is not a column.
             self.record(e, &task.run, None, task.run.rows.end - done);
         }
         Ok(())
@@ -528,8 +528,8 @@ impl StripeBatches {
         self.tasks = groups.collect();
     }
 
-    /// Records the first failure if the row groups decode one by one but not together. One of them has hidden
-    /// damage: which rows that costs is unknown, so the record names none.
+    /// Records the first failure if every row group decodes alone, but not all together. One of them has
+    /// hidden damage; which rows are wrong is unknown, so the record names none.
     fn log_unexplained(&mut self) {
         let recorded = !self.recorded.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if let Some(e) = self.unexplained.take().filter(|_| !recorded) {

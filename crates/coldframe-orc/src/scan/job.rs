@@ -21,11 +21,11 @@ pub(crate) struct ScanShared {
     pub(crate) shape: Arc<Shape>,
     /// The columns to decode, with their fields.
     pub(crate) columns: Vec<(usize, FieldRef)>,
-    /// The same as a schema, followed by the row numbers, if requested, which are not stored.
+    /// The schema of these columns, followed by the row numbers if requested.
     pub(crate) schema: SchemaRef,
     /// All columns whose streams are needed.
     pub(crate) needed: Vec<usize>,
-    /// Whether a column has others inside it.
+    /// Whether a column has nested columns.
     pub(crate) nested: bool,
     /// Maximum rows of a batch.
     pub(crate) batch_rows: usize,
@@ -73,7 +73,7 @@ impl ScanShared {
             schema: request.decode.clone(),
             needed,
             nested,
-            // Fewer rows for so many columns that the fixed-width values alone would exceed a batch's size.
+            // Use fewer rows if the fixed-width values alone would exceed a batch's size.
             batch_rows: request.scan.batch_rows.min(most).max(1),
             threads: request.scan.threads,
             on_error: request.scan.on_error,
@@ -165,11 +165,12 @@ pub(crate) struct StripeJob {
     pub(crate) layout: StripeLayout,
     /// Rows to decode.
     pub(crate) runs: VecDeque<Run>,
-    /// The same as single row groups, if a scout may exclude some of them before all columns are decoded.
+    /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
-    /// The wanted row groups one by one, to continue after damage; empty if the index does not locate them.
+    /// The selected row groups as single runs, to continue after damage; empty if the index does not locate
+    /// them.
     pub(crate) groups: Vec<Run>,
-    /// The start of each row group, wanted or not, in order: to check that the values before it end there.
+    /// The start of every row group in order, to check that the values of the previous row group end at it.
     pub(crate) group_starts: Vec<(u64, Arc<Positions>)>,
     /// Parts of streams to fetch with the unit.
     pub(crate) parts: Vec<PartPlan>,
@@ -182,7 +183,7 @@ pub(crate) struct StripeJob {
 pub(crate) struct DeferredStreams {
     /// Their columns.
     pub(crate) columns: Vec<usize>,
-    /// All row groups, wanted or not: each ends where the next begins.
+    /// All row groups, since each ends where the next begins.
     pub(crate) groups: Vec<Run>,
     /// The largest parts that may be read.
     pub(crate) parts: Vec<PartPlan>,

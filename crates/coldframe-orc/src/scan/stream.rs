@@ -47,7 +47,7 @@ impl StreamPosition {
         (self.kind, self.place, self.left) == (other.kind, other.place, other.left)
     }
 
-    /// Whether no value remains; the remaining bits of a byte do not count.
+    /// Whether no value remains, apart from the remaining bits of a byte.
     pub(crate) fn is_at_end(&self) -> bool {
         !self.more && self.left.0 == 0
     }
@@ -407,7 +407,7 @@ mod tests {
     use coldframe_encoding::codec::Compressor;
     use proptest::prelude::*;
 
-    /// `content` in chunks of `block` bytes; `compressed` selects the compressed ones.
+    /// `content` in chunks of `block` bytes; `compressed` selects the chunks to compress.
     fn stored(content: &[u8], block: usize, compressed: &[bool]) -> Vec<u8> {
         let mut out = Vec::new();
         for (i, chunk) in content.chunks(block).enumerate() {

@@ -247,7 +247,7 @@ mod tests {
                     assert_eq!((used, passed), (front + length + 8, front + 9), "{length} {front}");
                 }
                 assert_eq!(skip(&bytes, front), (front, front));
-                // A cut value is not counted.
+                // An incomplete value is not counted.
                 assert_eq!(skip(&bytes[..front + length - 1], front + 1), (front, front), "{length} {front}");
             }
         }

@@ -205,7 +205,7 @@ impl IntRle {
             put_zigzag(out, shape.delta);
             return Ok(());
         }
-        // Width 0 means that all deltas are equal; its code is that of width 1.
+        // Width 0 means that all deltas are equal; it has the code of width 1.
         let width = self.width(closest_width(bits_of(shape.max_delta.cast_unsigned()))).max(2);
         put_header(DELTA, width_code(width), values.len(), out);
         self.put_base(*first, out);

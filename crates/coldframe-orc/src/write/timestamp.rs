@@ -6,9 +6,9 @@
 //! ```
 //!
 //! ORC specification v1, "Timestamp Columns". Before 1970, if the fraction is a millisecond or more, Java's
-//! writer rounds the second towards zero, and readers subtract one again. For the last second before 1970
-//! this fails: its rounded second is that of the epoch, which is not before 1970, so readers do not subtract,
-//! and the value is one second late. Java reads no stored form of such values correctly, so they are refused.
+//! writer rounds the second towards zero, and readers subtract one again. This fails for the last second
+//! before 1970: it is rounded up to 0, which is not before 1970, so readers do not subtract, and the value is
+//! one second late. Java reads no stored form of such values correctly, so they are refused.
 //! The C++ form, a negative fraction, is an option ([`LastSecond::Cpp`]): C++ and this reader read it back,
 //! but Java, and with it Spark, fails on the whole file.
 

@@ -1,4 +1,4 @@
-//! Damage at a known place: which rows are lost, and which stay. The structure of every byte.
+//! Damage at a known place: which rows are lost, and which stay. Every byte belongs to a structure.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test names its place")]
 
@@ -168,7 +168,7 @@ fn a_limit_reads_the_first_row_groups_only() {
 #[test]
 fn a_map_with_a_null_key_is_refused_or_lost() {
     let file = small().into_iter().find(|f| f.name().contains("nested_v011")).unwrap();
-    // In a run of the keys' PRESENT.
+    // Hits a run of the keys' PRESENT stream.
     let changed = flipped(&file.bytes(), 3813, 1);
     let table = open(changed.clone()).unwrap();
     assert_tolerant(table.as_ref(), Some(changed.len() as u64), &[1]);
@@ -231,10 +231,10 @@ fn a_limit_counts_returned_rows() {
         outcome.batch.column(0).as_primitive::<Int64Type>().values().to_vec()
     };
     assert_eq!(limited(bytes.clone()), (0..10).collect::<Vec<i64>>());
-    // The footer of the first stripe: its rows are lost, and those of the next are read.
+    // Damages the footer of the first stripe: only its rows are lost.
     let at = usize::try_from(footer).unwrap() + 5;
     assert_eq!(limited(flipped(&bytes, at, 0xff).to_vec()), (5000..5010).collect::<Vec<i64>>());
-    // The first row group of the first stripe: the next row groups are read.
+    // Damages the first row group of the first stripe: the next row groups are read.
     let mut first = bytes;
     let place = data_of(&first, 2);
     first.get_mut(place.start..place.start + 40).unwrap().fill(0xff);

@@ -18,7 +18,7 @@ use coldframe_testing::rows;
 fn write(schema: Schema, columns: Vec<ArrayRef>) -> Result<u64> {
     let schema = Arc::new(schema);
     let mut writer = OrcFormat.create(Box::new(std::io::sink()), &schema, &WriteOptions::default())?;
-    // As over the C interface, where nothing checks whether the nulls fit the fields.
+    // Like a batch from the C data interface, where nothing checks the nulls against the fields.
     let batch = unsafe_batch(&schema, columns);
     writer.write(&batch)?;
     writer.finish()
@@ -44,7 +44,7 @@ fn single_column(name: &str, data_type: DataType, nullable: bool) -> Schema {
 }
 
 #[test]
-fn values_that_do_not_fit_are_named() {
+fn errors_name_values_that_do_not_fit() {
     let nulls: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     refused(single_column("n", DataType::Int64, false), vec![nulls], &["column \"n\"", "1 nulls"]);
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MIN]));

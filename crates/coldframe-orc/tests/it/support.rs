@@ -1,4 +1,4 @@
-//! Test files: from `tests/data`, from a larger corpus if present, and written ones.
+//! Test files: from `tests/data`, from a larger corpus if present, and files that tests write.
 
 #![allow(dead_code, reason = "each test uses a part")]
 

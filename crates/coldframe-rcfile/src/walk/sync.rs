@@ -1,8 +1,8 @@
 //! The search for sync markers.
 //!
 //! A marker is the escape -1 and the file's hash. Hive searches for the hash alone, so a marker with a damaged escape
-//! still begins a split, and the split before must end there. Here a hash counts as a marker if its escape is intact,
-//! or if a self-consistent row group follows it, both when walking and when searching.
+//! still begins a split, and the split before must end there. This reader accepts a hash as a marker if its
+//! escape is intact, or if a self-consistent row group follows it, both when walking and when searching.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::GroupWalk;
 use crate::layout::header::SYNC_LEN;
 use crate::layout::row_group::{SYNC_ESCAPE, SYNC_MARKER_LEN};
 
-/// How much of the file a search reads first, and at most at a time. Where markers are close together, one read covers
-/// the next ones too.
+/// How much of the file a search reads first, and at most at a time. If markers are close together, a single
+/// read covers several of them.
 const FIRST_SEARCH: u64 = 4 << 10;
 const SEARCH: u64 = 1 << 20;
 

@@ -128,7 +128,7 @@ fn hashes_that_are_no_markers() {
     survive("hashes", &header(100), &[7; 16]);
 }
 
-/// Markers that no group follows: each is damage, and a place to resynchronise.
+/// Markers without a following group: each is damage, and the reader resynchronises at each.
 #[test]
 fn markers_alone() {
     let marker = [&[0xff; 4][..], &[7; 16]].concat();

@@ -109,7 +109,7 @@ fn extreme_timestamps() {
     assert!(refused > 20, "{refused}");
 }
 
-/// A dictionary of times is its values, in their own unit: the year 9999 is beyond nanoseconds.
+/// A dictionary of times is written in the unit of its values: the year 9999 does not fit nanoseconds.
 #[test]
 fn a_dictionary_keeps_its_unit_of_time() {
     let values = PrimitiveArray::<TimestampSecondType>::from(vec![253_402_214_400, 0]);
@@ -123,7 +123,7 @@ fn a_dictionary_keeps_its_unit_of_time() {
 }
 
 #[test]
-fn a_value_outside_its_type_is_named() {
+fn an_error_names_a_value_outside_its_type() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 300, 4]));
     for serde in ["text", "binary"] {
         let e = written(&single_column("n", array.clone()), &[("serde", serde), ("schema", "n tinyint")])

@@ -95,7 +95,8 @@ fn decode_bits(stream: &[u8], levels: &mut [u8]) -> Result<usize> {
         if bit >= end {
             return Err(too_few(levels.len(), at));
         }
-        // The lowest set flag is that of the first run. Levels written after the last single are overwritten later.
+        // The lowest set flag belongs to the first run. Levels written after the last single are overwritten
+        // later.
         let word = window(stream, bit);
         let flags = word & 0x0055_5555_5555_5555 | 1 << (2 * SINGLES);
         let singles = (flags.trailing_zeros() / 2) as usize;

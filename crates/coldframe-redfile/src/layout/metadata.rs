@@ -224,7 +224,7 @@ pub struct ColumnMetaData {
 pub struct ColumnChunk {
     /// The file that holds it, if it is not this one.
     pub file_path: Option<String>,
-    /// Offset of its metadata in that file; the writers of the time put the first page's offset here.
+    /// Offset of its metadata in that file; old writers store the first page's offset.
     pub file_offset: i64,
     /// A copy of the metadata.
     pub meta_data: Option<ColumnMetaData>,
@@ -235,7 +235,7 @@ pub struct ColumnChunk {
 pub struct RowGroup {
     /// One for each leaf.
     pub columns: Vec<ColumnChunk>,
-    /// Total bytes; the writers of the time put 0 here.
+    /// Total bytes; old writers store 0.
     pub total_byte_size: i64,
     /// Number of rows.
     pub num_rows: i64,

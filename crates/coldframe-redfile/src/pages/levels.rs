@@ -5,7 +5,7 @@
 //! spec   | definition levels | repetition levels |
 //! ```
 //!
-//! A section whose maximum level is 0 is absent, and so is its length.
+//! A section whose maximum level is 0 is absent, together with its length.
 
 use std::ops::Range;
 

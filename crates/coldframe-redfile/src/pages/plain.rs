@@ -31,7 +31,7 @@ pub(crate) enum Values {
     Shared(Bytes),
     /// Byte arrays.
     Arrays {
-        /// Where each ends; one more entry than values.
+        /// Offsets of the values' ends, after a leading 0.
         offsets: Vec<i32>,
         /// Their bytes.
         data: Vec<u8>,
@@ -112,9 +112,9 @@ pub(crate) enum PageValues {
     },
     /// Bits, least significant first.
     Booleans {
-        /// All of the page.
+        /// All booleans of the page.
         bits: Vec<u8>,
-        /// How many were read.
+        /// The number of booleans already read.
         at: usize,
     },
 }
@@ -225,7 +225,7 @@ impl PageValues {
         Ok(())
     }
 
-    /// The next `n` values as all of `out`, without a copy if they already have their form in memory.
+    /// Replaces `out` by the next `n` values; does not copy values whose stored form is the form in memory.
     pub(crate) fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, big_endian: false } => {

@@ -352,7 +352,8 @@ fn open(
     Ok(context.decompress(&page, decompressor).ok())
 }
 
-/// Rows that begin in a page of a kind of leaf, and whether its first value begins a row.
+/// The number of rows that begin in a page, if the leaf is of this kind, and whether the page's first value
+/// begins a row.
 fn count_rows(
     context: &ChunkContext,
     page: &LocatedPage,

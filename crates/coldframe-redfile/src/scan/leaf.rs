@@ -184,7 +184,7 @@ impl LeafReader {
     pub(crate) fn read(&mut self, rows: usize, decompressor: &mut Decompressor) -> Result<LeafData> {
         let context = self.context.clone();
         let leaf = &context.leaf;
-        // A page's buffer may become that of a column without levels; but not the buffer of the whole row group.
+        // A column without levels may take over a page's buffer, but not the buffer of the whole row group.
         let shares = leaf.max_definition == 0 && context.codec.is_some();
         let mut data = LeafData {
             entries: 0,

@@ -6,7 +6,8 @@
 //! spec       | definition levels | repetition levels | values |
 //! ```
 //!
-//! Levels whose maximum is 0 are absent, and so is their length. Repetition levels are packed in as few bits as their
+//! Levels whose maximum is 0 are absent, together with their length. Repetition levels are packed in as few
+//! bits as their
 //! maximum needs, most significant bit of a byte first.
 //!
 //! A page ends after the entry with which the reference writer's count exceeds `page_bytes`: the whole groups of

@@ -162,7 +162,8 @@ mod tests {
         }
     }
 
-    /// The stream of a page of a reference file: four times level 2 of 2, the count 4 at an unaligned bit.
+    /// The first case is from a page of a reference file: a run of four levels 2, whose count is at an
+    /// unaligned bit.
     #[test]
     fn bits_fill_bytes_from_the_lowest() {
         assert_eq!(encode(2, &[2; 4]), [0x25, 0x00]);

@@ -1,14 +1,14 @@
 //! Dremel's column striping, a column of Arrow at a time.
 //!
-//! The code descends a tree of arrays one level of nesting at a time, each level in one pass over all its values. On
-//! the way each future leaf is a list of *entries*, its future levels, and of *slots*, the
-//! positions in the child array to which the entries of the highest definition level so far belong, in order:
+//! The code descends a tree of arrays one level of nesting at a time, each level in one pass over all its values. It
+//! keeps two lists for each leaf: *entries*, which become the leaf's levels, and *slots*. The slots are positions in
+//! the child array, one for each entry with the highest definition level so far:
 //!
 //! | step | entries | slots |
 //! |---|---|---|
 //! | root | one per row: repetition 0, definition 0 | all rows |
 //! | required | | |
-//! | optional | for entries with a slot, the definition level grows by 1 if the slot is valid | those that are valid |
+//! | optional | for entries with a slot, the definition level grows by 1 if the slot is valid | slots that are valid |
 //! | repeated | an entry with a slot becomes as many as its list has items, at least 1; items have a definition level higher by 1, and those after the first have this level's repetition | the items |
 //!
 //! Source: S. Melnik et al., *Dremel: Interactive Analysis of Web-Scale Datasets*, 2010, sections 4.1 and 4.2.

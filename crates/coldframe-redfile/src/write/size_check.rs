@@ -1,8 +1,9 @@
 //! When the writer checks whether a row group is full.
 //!
 //! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the row where
-//! nine tenths of `row_group_bytes` would be reached if all rows were as large as those so far. From there on it mostly
-//! checks at each row. The row of the next check is not reset when a row group ends. It computes a row's size in 32-bit
+//! nine tenths of `row_group_bytes` would be reached if all rows were as large as those so far. After that
+//! row it checks at nearly every row. The row of the next check is not reset when a row group ends. It
+//! computes a row's size in 32-bit
 //! floating point; this code does the same, so that files have the same bytes.
 
 /// Keeps the row of the next check.
@@ -66,9 +67,9 @@ mod tests {
     fn the_first_check_is_at_row_100_and_the_others_from_nine_tenths_on() {
         assert_eq!(groups(8, 8, 99), (vec![], 0));
         assert_eq!(groups(8, 8, 100), (vec![100], 1));
-        // From then on at each row, as each is beyond nine tenths.
+        // After row 100, a check at each row: each row exceeds nine tenths of the limit.
         assert_eq!(groups(8, 8, 104), (vec![100, 2, 2], 5));
-        // 1 check at 100, then at each of 900 to 1001.
+        // A check at row 100, then one at each row from 900 to 1001.
         assert_eq!(groups(10, 10_000, 1001), (vec![1001], 1 + 102));
         assert_eq!(groups(10, 10_000, 2002), (vec![1001, 1001], 1 + 102 + 102));
         // Nothing is counted for rows without levels and values.

@@ -183,13 +183,13 @@ fn bad_column_metadata_costs_that_chunk() {
     let damaged = open(&bytes, &[]).unwrap();
     let e = read(&damaged, OnError::Raise).unwrap_err();
     assert!(e.to_string().contains("`text`"), "{e}");
-    // The other columns are as they were.
+    // The other columns are unchanged.
     let (rows, damage) = read(&damaged, OnError::Null).unwrap();
     assert_eq!((rows.column(0), rows.column(2)), (table().column(0), table().column(2)));
     assert_eq!(rows.column(1).null_count(), ROWS);
     assert_eq!((damage.len(), damage[0].rows_lost), (1, Some(0)));
     assert!(damage[0].structure.contains("`text`"), "{damage:?}");
-    // No row is complete.
+    // Without the column no row is complete.
     let (rows, damage) = read(&damaged, OnError::Skip).unwrap();
     assert_eq!((rows.num_rows(), damage[0].rows_lost), (0, Some(ROWS as u64)));
 }
@@ -297,7 +297,7 @@ fn invalid_text_costs_its_page() {
     }
 }
 
-/// A timestamp outside Arrow's range costs its page, too.
+/// A timestamp outside Arrow's range also loses its page.
 #[test]
 fn invalid_timestamps_cost_their_page() {
     let values: ArrayRef = Arc::new(TimestampNanosecondArray::from_iter_values(0..3000));
@@ -314,7 +314,7 @@ fn invalid_timestamps_cost_their_page() {
     let [lost] = damage.as_slice() else { panic!("{damage:?}") };
     assert!(lost.structure.contains("page 7") && lost.rows_lost.is_some_and(|n| n < 60), "{lost:?}");
     assert_eq!(rows.num_rows() as u64 + lost.rows_lost.unwrap(), 3000);
-    // Twelve bytes are always valid.
+    // Read as 12 bytes, any INT96 value is valid.
     let (rows, damage) = read(&open(&bytes, &[]).unwrap(), OnError::Skip).unwrap();
     assert_eq!((rows.num_rows(), damage.len()), (3000, 0));
 }
@@ -359,7 +359,7 @@ fn columns_of_the_same_name_stay_apart() {
     }
 }
 
-/// Levels of two leaves that disagree: no single page shows that.
+/// The levels of two leaves disagree, which no single page shows.
 #[test]
 fn leaves_that_disagree_cost_only_the_rows_that_differ() {
     let numbers = |n: i64| {

@@ -69,7 +69,7 @@ pub(super) fn open(
 enum Description {
     /// A closed file, with its block locations.
     Closed(FileStatus, Box<FileReader>),
-    /// A file that is being written. The NameNode counts only its complete blocks ([`visible`]).
+    /// A file that is being written. The NameNode's length covers only complete blocks ([`visible`]).
     Open(FileStatus),
 }
 
@@ -110,7 +110,7 @@ impl HdfsFile {
         self.reader.get(|| self.locate())
     }
 
-    /// The reader in a process that has not opened the file.
+    /// Creates the reader, in a process that has not opened the file.
     fn locate(&self) -> Result<FileReader> {
         let client = self.cluster.client()?;
         wait(self.same(&client))?

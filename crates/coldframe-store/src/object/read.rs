@@ -102,7 +102,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, url: &str, by_suffix:
             Ok((identity, tail)) => {
                 let tail = tail?;
                 let mut ends = vec![(identity.len.saturating_sub(tail.len() as u64), tail)];
-                // The head counts only if it has the same identity.
+                // The head is used only if it has the same identity.
                 if let Ok((head_identity, Ok(head))) = head
                     && head_identity == identity
                 {

@@ -1,8 +1,8 @@
 //! Writes an object: a small object in one request, a large object in parts.
 //!
 //! An object appears when the last request ends, so readers never see a partial object. The last request has
-//! the condition. For a small object that is the put. A large object that must not replace another is
-//! uploaded under a temporary name, and then copied with the condition.
+//! the condition. For a small object the only request, a put, has it. A large object that must not replace
+//! another is uploaded under a temporary name, and then copied with the condition.
 
 use std::fmt;
 use std::io::{self, Write};

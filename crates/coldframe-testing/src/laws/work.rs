@@ -66,8 +66,8 @@ const STEPS: [(&str, Step); 7] = [
     ("verify", |t| Ok(coldframe_core::scan::verify(t, |_| Ok(()))?.damage.len() as u64)),
 ];
 
-/// Measures each step on a newly opened file. An error ends a step and is no violation; the work until then
-/// counts.
+/// Measures each step on a newly opened file. An error ends a step and is no violation; the work before it is
+/// measured.
 pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, Work)> {
     let turn = alloc::turn();
     let watch = Watch::start();

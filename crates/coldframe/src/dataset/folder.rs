@@ -19,7 +19,7 @@ pub(super) fn is_one_table(storage: &dyn Storage, location: &OsStr) -> bool {
     matches!(format, Ok(Some(_)))
 }
 
-/// The same from a listing, for stores where checking a folder costs as much as checking a file.
+/// [`is_one_table`] from a listing, for stores where checking a folder costs as much as checking a file.
 pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) -> bool {
     let folder = Arc::new(Listed { store: store.clone(), path: path.to_owned(), folders: by_folder(files) });
     matches!(detect(&Source::Folder { path: store.url_of(path).into(), folder }), Ok(Some(_)))

@@ -277,16 +277,16 @@ impl Origins<'_> {
 /// How one file is read.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// For the file itself.
+    /// The scan of the file itself.
     pub scan: Scan,
-    /// For the batches read from it.
+    /// Adapts the batches read from the file.
     pub adaptation: Adaptation,
 }
 
 /// Where a column comes from.
 #[derive(Clone, Debug)]
 enum Column {
-    /// A column that the file supplies, by index among these.
+    /// A column of the file, and its index among the columns read from the file.
     Own(usize, FieldRef),
     /// The same value in all rows, as an array of length one.
     Same(ArrayRef),

@@ -210,8 +210,8 @@ impl ScanBuilder {
         Ok(self.planned(false)?.0)
     }
 
-    /// The plan, and the number of units, such as stripes, that the metadata of opened files exclude. Units of files that are
-    /// excluded unopened are not counted.
+    /// The plan, and the number of units, such as stripes, that the metadata of opened files exclude. Units
+    /// of files that are excluded without opening them are not counted.
     pub fn plan_and_pruned(&self) -> Result<(Plan, u64)> {
         self.planned(false)
     }

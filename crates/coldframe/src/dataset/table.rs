@@ -48,10 +48,10 @@ pub struct TableOptions {
     pub without_partitions: bool,
     /// The types of partition columns, if they should not be derived from the values.
     pub partition_types: Option<SchemaRef>,
-    /// Whether the columns are those of the first file only. Otherwise they are those of all files, in types as wide as
-    /// needed; every file is then opened when they are first needed.
+    /// Whether the columns are those of the first file only. Otherwise the columns of all files are merged, in types
+    /// as wide as needed; this opens every file when the columns are first needed.
     pub first_only: bool,
-    /// The table's columns including partitions, if known; then no file is opened for them.
+    /// The table's columns including partitions, if known: then the table opens no file to determine them.
     pub schema: Option<SchemaRef>,
     /// How the columns of files are matched.
     pub by: ColumnsBy,
@@ -152,7 +152,8 @@ impl Dataset {
         })))
     }
 
-    /// Its columns: those of the files, then those of the partitions. Strings are plain, whatever the layout of a request.
+    /// The table's columns: first the columns of the files, then the partition columns. Strings have the plain Arrow
+    /// type, even if a request uses views.
     pub fn schema(&self) -> Result<SchemaRef> {
         if let Some(known) = self.0.schema.get() {
             return Ok(known.clone());
@@ -236,7 +237,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// How many files it has.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.0.members.len()
     }
@@ -271,7 +272,7 @@ impl Dataset {
         self.0.constants.get(at).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// How its files are opened.
+    /// How the table's files are opened.
     pub fn opening(&self) -> &Arc<Opening> {
         &self.0.opening
     }

@@ -2,7 +2,7 @@
 
 Files of earlier runs count with the columns that they had in the source, even if this run skips them. Only
 files define columns: if a corrected tables.toml renames a column, the next run drops the old name. Files
-whose types differ from the table's current ones are converted again, since readers take a table's types from
+whose types differ from the table's current types are converted again, since readers take a table's types from
 one of its files. If that is impossible (the source is gone, or left out), no file that needs other types is
 taken.
 """
@@ -148,7 +148,7 @@ def _rewrite(work: TableWork, outdated: _Outdated, planner: Planner) -> None:
 
 
 class _Outdated:
-    """Finds files whose types differ from the table's current ones."""
+    """Finds files whose types differ from the table's current types."""
 
     def __init__(self, schema: pa.Schema, state: State, target: Target) -> None:
         self._now, self._shapes = schema_id(schema), _shapes(schema)

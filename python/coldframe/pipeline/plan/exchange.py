@@ -3,8 +3,8 @@
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
 one. Taking one without the other would duplicate or lose rows. So until the user has decided what happens to
 vanished sources (`on_vanished`), the run takes no new or changed files of their table. Earlier results whose
-sources cannot be converted now (gone, left out, withheld) stay unchanged, and so do the target files that
-they share with others.
+sources cannot be converted now (gone, left out, withheld) stay unchanged, together with the target files that
+they share with other sources.
 """
 
 from __future__ import annotations

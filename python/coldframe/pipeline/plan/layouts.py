@@ -27,7 +27,7 @@ _Shape = tuple[str, ...]
 def nested(works: Sequence[TableWork], journal: Journal) -> Mapping[str, str]:
     """Why nested tables cannot be written, by the path of the refused table.
 
-    Of an existing and a new table, the new one is refused; of two new ones, the outer one.
+    Of an existing and a new table, the new table is refused; of two new tables, the outer table.
     """
     there = set(journal.done.tables())
     paths = there.union(work.table.path for work in works if work.table.files)

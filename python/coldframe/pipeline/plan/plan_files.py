@@ -54,7 +54,7 @@ def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile
     ]
 
     def key(file: SourceFile) -> str:
-        # The text is that of json.dumps with sorted keys; the parts that all files share are made once.
+        # The text is the output of json.dumps with sorted keys; the parts that all files share are made once.
         options = readings[file.reading]
         # An etag identifies the content better than the time does.
         etag = f'"etag": {json.dumps(file.etag)}, ' if file.etag else ""
@@ -83,7 +83,7 @@ def open_options(format: str, given: Mapping[str, Any], unit: str) -> OpenOption
 
 @dataclass(frozen=True)
 class PlanTask:
-    """Files of a table to be opened. The outcome has the metadata of each."""
+    """Files of a table to be opened. The outcome has the metadata of each file."""
 
     files: tuple[tuple[str, str, str, bool], ...]
     """Path, path relative to the source, identity, whether it is a directory."""

@@ -1,8 +1,8 @@
 """Compares the migration with the row counts and formats in a Hive metastore.
 
-Each file counts for every registered directory above it. If directories of tables are nested, the owner of
-the inner files is unknown: a count is right both with and without them. Discrepancies with a known cause are
-not reported here: files that failed or were not read, and damage with an unknown number of rows.
+Each file is counted for every registered directory above it. If directories of tables are nested, the owner
+of the inner files is unknown: a count is right both with and without them. Discrepancies with a known cause
+are not reported here: files that failed or were not read, and damage with an unknown number of rows.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def compare_preview(
 
 
 def _format_of(table: Table, source: str) -> str:
-    """The format of a file, or that of its table for one that is gone."""
+    """The format of a file, or the format of its table if the file is gone."""
     if not table.readings or isinstance(table.files, list):
         return table.format
     file = table.files.get(source)

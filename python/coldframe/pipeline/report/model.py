@@ -431,7 +431,7 @@ class Report:
 
     @property
     def bytes_in(self) -> int:
-        """Bytes of the source; a directory of several tables counts once."""
+        """Bytes of the source; a directory of several tables is counted once."""
         return sum(table.bytes_in for table in self.tables)
 
     @property

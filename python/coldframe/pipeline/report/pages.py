@@ -141,7 +141,7 @@ def _sentence(text: str) -> str:
 
 
 def _problems(report: Report) -> str:
-    """Links to tables with problems, failed ones first."""
+    """Links to tables with problems; failed tables come first."""
     wrong = [(number, broken) for number, broken in enumerate(report.tables, 1) if _is_wrong(broken)]
     if not wrong:
         return ""

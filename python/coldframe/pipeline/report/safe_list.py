@@ -91,7 +91,7 @@ def _line(file: SourceFile, digest: str) -> Line | None:
 
 
 def _has_weak_identity(file: SourceFile) -> bool:
-    """Whether its store knows only size and time of a file: these can be set back."""
+    """Whether the store knows only the size and time of a file, which a rewrite can restore."""
     return is_remote(file.path) and not file.etag and not file.is_folder
 
 
@@ -183,7 +183,7 @@ def _with_fault(line: Line, why: str) -> tuple[Line, str | None]:
 
 
 def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
-    """The fault of a line according to the journal alone."""
+    """Why the journal no longer matches a line; None if it does."""
     if line.digest.startswith("tree:"):
         return None if line.digest in trees else "the journal no longer has this source"
     if entry is None:
@@ -194,7 +194,7 @@ def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str 
 
 
 def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
-    """The fault of a line according to the current source."""
+    """Why the current source no longer matches a line; None if it does."""
     try:
         if is_remote(line.path):
             entry = open_store(line.path, storage_options).stat()

@@ -300,7 +300,7 @@ def _actions(
     files: Mapping[str, DataFile],
     configuration: Mapping[str, str | None],
 ) -> list[_Added]:
-    """The log's entries for new files. Reads the footer of each."""
+    """The log's entries for new files. Reads the footer of each file."""
     # The log records when each file was written.
     modified = {stored.name: stored.modified for stored in destination.list(table.path)} if files else {}
     indexed = indexed_columns(table.schema or (), configuration)
@@ -384,7 +384,7 @@ def _features(schema: Mapping[str, Any]) -> set[str]:
 def _present(table: Any) -> dict[str, int]:
     """The files of a version, and how many rows of each are hidden.
 
-    The library returns escaped names, and expects unescaped ones.
+    The library returns escaped names, but expects unescaped names.
     """
     hidden = hidden_rows(table)
     names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())

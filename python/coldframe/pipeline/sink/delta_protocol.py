@@ -1,7 +1,7 @@
 """Checks a commit to a Delta log against the protocol before it is made.
 
 A writer of actions can produce a log that readers cannot open, or misread: deltalake checks little of it. The
-checks here are those of deltalake and Spark when they read, and those that the protocol leaves to the writer.
+checks: all that deltalake and Spark make when they read, and those that the protocol leaves to the writer.
 """
 
 from __future__ import annotations

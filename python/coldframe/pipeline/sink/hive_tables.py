@@ -187,7 +187,7 @@ def _differs(before: Definition, wanted: Definition) -> bool:
 
 
 def _has(properties: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Whether the properties contain all wanted ones."""
+    """Whether the properties contain all wanted properties."""
     return wanted.items() <= properties.items()
 
 

@@ -93,7 +93,7 @@ def _entries(table: Any, snapshot: Any) -> tuple[list[Any], _Deletes]:
 
 
 def _hidden(table: Any, deletes: _Deletes) -> dict[str, int]:
-    """Numbers of deleted rows by data file; a row that is deleted twice counts once."""
+    """Numbers of deleted rows by data file; a row that is deleted twice is counted once."""
 
     def read(file: Any) -> pa.Table:
         with table.io.new_input(file.file_path).open() as opened:

@@ -136,7 +136,7 @@ class _Around:
         return self.selection.takes(place_in(part.place, below, len(part.keys)))
 
     def enters(self, relative: str) -> bool:
-        """Whether a directory may have files to migrate, or unregistered ones."""
+        """Whether a directory may have files to migrate, or unregistered files."""
         part, below, is_foreign = self.find(relative)
         if part is None:
             return not is_foreign

@@ -91,7 +91,7 @@ class Readings:
 
     def _reading(self, storage: Storage, format: str, declared: str) -> Reading:
         if format not in TYPELESS:
-            # The file has names and types; the table's types complete vague ones.
+            # The file has names and types; the table's types replace vague types.
             columns = self.table.storage
             names = tuple(column.name for column in columns.columns)
             if self.table.is_by_position:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from coldframe.pipeline.records import Json
 
 MAX_SHOWN = 1000
-"""Findings that are kept; further ones are only counted."""
+"""Findings that are kept; further findings are only counted."""
 MAX_LINES = 20
 """Findings on one table that a terminal shows."""
 
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass
 class Findings:
-    """Any number of findings: keeps the first ones and the total."""
+    """Any number of findings: keeps the first findings and the total."""
 
     shown: list[Finding] = field(default_factory=list)
     count: int = 0

@@ -33,7 +33,7 @@ ROOT = "."
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
 DRIVER_FOLDERS = 1000
-"""Up to so many directories of a level, the driver lists them itself; more go to the scheduler."""
+"""The driver lists up to this many directories of a level itself; the scheduler lists more."""
 FOLDERS_A_TASK = 50
 """Directories in a task of the scheduler."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
@@ -87,11 +87,11 @@ class Inventory:
         return {place.relative for place in self.unread}
 
     def new_files(self) -> Files:
-        """An empty list that may grow as large as the inventory's own."""
+        """An empty list of the same kind as the inventory's, which may be on disk."""
         return self.files.another() if isinstance(self.files, Rows) else []
 
     def hide(self, names: Sequence[str], count: int | None = None) -> None:
-        """Adds skipped names; of many, the first ones suffice."""
+        """Adds skipped names; keeps only the first names."""
         self.hidden += len(names) if count is None else count
         self.hidden_names += names[: MAX_HIDDEN - len(self.hidden_names)]
 
@@ -146,7 +146,7 @@ def packing(
 
 
 def _plain(file: SourceFile) -> tuple[Any, ...]:
-    """Everything except its path. The store's options, which may be secret, are the same for all."""
+    """Everything about a file except its path; the store's options, which may be secret, are shared."""
     return (
         file.relative,
         file.size,
@@ -229,8 +229,8 @@ def whole_folder(root: str, *, of_several: bool = False) -> SourceFile | Unread 
 def _several_tables(root: str) -> str | None:
     """The format of a folder that holds several tables and nothing else except a tables.toml.
 
-    This also covers a folder whose subfolders are all like that: Kudu's servers, read separately, would
-    return the rows of their replicas more than once.
+    A folder that holds only such folders is also one source: Kudu's servers, read separately, would return
+    the rows of their replicas more than once.
     """
     if _is_table(root) and (format := _detect(root)) in SEVERAL:
         return format
@@ -243,7 +243,7 @@ def _several_tables(root: str) -> str | None:
 
 
 def side_by_side(kinds: set[str | None]) -> str | None:
-    """The format of folders beside each other that are one source; None if they are not."""
+    """The format of sibling folders that form one source; None if they do not."""
     return next((kind for kind in kinds if kind in _SIDE_BY_SIDE), None) if len(kinds) == 1 else None
 
 

@@ -18,7 +18,7 @@ from coldframe.pipeline.file_access import canonical_root
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(?=/|\Z)")
 _HOSTS = frozenset(("hdfs", "viewfs"))
-"""Schemes whose authority is a host; without a host, it is that of the default file system."""
+"""Schemes whose authority is a host; without a host, the default file system's host applies."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def name_tables(
     tables: Sequence[Table], state: State | None = None, inventory: Inventory | None = None
 ) -> None:
-    """Gives each table its path and name: those in the journal, or new ones, all distinct.
+    """Gives each table its path and name, from the journal or new; all are distinct.
 
     No path looks like a partition to Spark.
     """

@@ -124,7 +124,7 @@ class Unswitched:
 
 @dataclass(frozen=True)
 class Generation:
-    """The latest `--fresh`. While it is open, entries of older generations count as not done."""
+    """The latest `--fresh`. While it is open, results of older generations are converted again."""
 
     kind: ClassVar = "fresh"
     generation: int

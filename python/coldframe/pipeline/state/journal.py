@@ -8,9 +8,9 @@
     DST/_coldframe/manifest.jsonl                   a line for each file of the tables
 
 docs/migration-state.md describes the events. A segment is created under the next number, which only one
-driver can do; the first segment of each run has the event `run`. A driver that was taken for dead, and finds
-the next number taken, is fenced: it stops before it touches a table. Segments that began a run are kept for
-that.
+driver can do; the first segment of each run has the event `run`. A driver that was believed dead is fenced:
+it cannot create the next number, and stops before it changes a table. The first segment of each run is kept
+for that.
 
     unit     a part of a large source file is converted, and waits in staging for the other parts
     hold     a source file is converted, and its parts wait in staging until its whole table can be published
@@ -100,7 +100,7 @@ class State:
         return TableName(name, path, place)
 
     def begin_fresh(self) -> None:
-        """Lets all earlier results count as not done. Continues an unfinished `--fresh`."""
+        """Begins `--fresh`, which converts every source again, or continues an unfinished one."""
         if not self.fresh:
             self.generation, self.fresh = self.generation + 1, True
 
@@ -299,7 +299,7 @@ class Journal:
             self._later(events.Registered(table, made))
 
     def begin_fresh(self) -> None:
-        """Records that all earlier results count as not done. Continues an unfinished `--fresh`."""
+        """Records that every source must be converted again. Continues an unfinished `--fresh`."""
         if not self.state.fresh:
             self._append(events.Generation(self.state.generation + 1, open=True))
 
@@ -353,8 +353,8 @@ class Journal:
         base = f"{STATE}/{self._number:012d}.base.jsonl"
         for name in names:
             match = _SEGMENT.match(name.rsplit("/", 1)[-1])
-            # Segments of a newer driver stay. So do those that began a run: a driver that slept through whole
-            # runs would next create the segment of the first of them, and must find it taken.
+            # Keep the segments of a newer driver, and the first segment of each run: an old driver that wakes
+            # up after whole runs tries to create the first of these segments, and must fail.
             if match is None or name == base or int(match.group(1)) > self._number:
                 continue
             if not self._begins_run(name):
@@ -464,7 +464,7 @@ class Journal:
         if not self._keep_replaced:
             replaced = Counter(name for entry in entries for name in entry.replaces if name not in parts)
             old = [name for name, users in replaced.items() if self.done.users(name) <= users]
-            # A dropped source no longer counts as done.
+            # A dropped source is no longer finished.
             gone = dict.fromkeys(part.final for entry in dropped for part in entry.parts)
             old += [name for name in gone if name not in replaced and not self.done.users(name)]
             self._each(self.destination.delete, old)
@@ -491,8 +491,8 @@ class Journal:
             ) from reason
 
     def _undo(self, entry: Committed) -> None:
-        """Undoes the publication of a killed commit. If the earlier result is lost, too, the source no longer
-        counts as done.
+        """Undoes the publication of a killed commit. If the earlier result is also lost, the source is no
+        longer finished.
         """
         before = self.done.get(entry.source)
         lost = before is not None and not all(self.is_whole(part.final, part.bytes) for part in before.parts)

@@ -4,7 +4,7 @@
     the table a/b of a directory                 migrated.a_b
     namespace, rename, suffix                    override these names
 
-A table keeps its name: in two catalogs, its files would be two tables.
+A table keeps its name, since under two names its files would form two tables.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def settled_name(
 ) -> InCatalog | None:
     """The name of a table from this run on; SchemaError if it cannot have that name.
 
-    `is_free`: a table that an earlier run made without a name may get one.
+    `is_free`: whether a table of an earlier run that has no name in a catalog may get a name.
     """
     wanted, recorded = names[table.path], state.name_of(table.name, table.path).place
     if wanted is not None and recorded is not None and not table.files:

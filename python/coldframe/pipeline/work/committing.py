@@ -152,8 +152,8 @@ class Committer:
         """Publishes a careful table, whose tasks are all back, unless its earlier result has to stay."""
         self.flush()
         failed = [file.source for file in work.report.problems if file.error is not None]
-        # A file in old types must not stay beside files in new ones, nor may a shared file stay whose other
-        # rows are published elsewhere.
+        # A file with old types must not stay next to files with new types, nor may a shared file stay if its
+        # other rows are published elsewhere.
         stale = [source for source in failed if self._is_outdated(work, source)]
         shared = any(self._leaves_rows(work, source) for source in failed)
         # New sources may have rows that a changed source has lost. If that one failed, its earlier result

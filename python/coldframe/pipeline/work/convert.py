@@ -84,7 +84,7 @@ class Task:
     source: str = ""
     """The path of the source."""
     identity: str = ""
-    """Its identity when it was planned; empty: not compared here."""
+    """The file's identity when it was planned; empty: do not compare it."""
     digest: bool = False
     """Whether to take a digest of the source, between the two checks of its identity."""
     source_options: StorageOptions = field(default=None, repr=False)
@@ -158,7 +158,7 @@ def _unchanged(task: Task) -> bool:
 
 
 class VerificationError(ColdframeError):
-    """Decoded or written rows differ from the expected ones."""
+    """Decoded or written rows differ from the expected rows."""
 
 
 class Decoding:

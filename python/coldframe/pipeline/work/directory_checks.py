@@ -3,7 +3,7 @@
 A directory may have very many files, and many tasks read it, several for each of its tables. All have read
 the same state if the directory's identity after the last byte equals the inventory's. One check covers every
 table whose last task was back before the check began; later tables wait for the next check. Results that a
-killed run kept need no check: they count only if the next inventory finds the same identity.
+killed run kept need no check: they are used only if the next inventory finds the same identity.
 """
 
 from __future__ import annotations

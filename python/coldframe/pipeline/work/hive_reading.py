@@ -3,8 +3,8 @@
     Parquet     spark.read.parquet, with the columns of the definition
     others      HiveTableRelation -> Hive's input format and SerDe, which read the directory
 
-The relation is built from a definition, without any catalog: the session's metastore may be that of the
-source, another one, or none. Spark has no public API for that, so its internal classes are called here.
+The relation is built from a definition, without any catalog: the session may have the source's metastore,
+another metastore, or none. Spark has no public API for that, so this module calls internal classes.
 
 Hive's timestamps have no zone. Hive's classes return them as the wall clock of the JVM, and Spark converts
 them to instants: these are the wall clock of UTC only if the JVM's zone is UTC.

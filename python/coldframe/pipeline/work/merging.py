@@ -63,7 +63,7 @@ class MergeTask:
 
 
 def run_merge(merge: MergeTask) -> MergeOutcome:
-    """Converts the sources. The outcome contains that of each, as `run_task` returns it."""
+    """Converts the sources. The outcome contains each source's outcome, as `run_task` returns it."""
     staged = attempt(merge.staged)
     merged = _Merging(merge, staged)
     try:
@@ -85,7 +85,7 @@ class _Inside:
 
 
 class _Merging:
-    """The common file of the sources, and the result of each."""
+    """The common file of the sources, and each source's result."""
 
     def __init__(self, merge: MergeTask, staged: str) -> None:
         self._merge, self._task, self._staged = merge, merge.tasks[0], staged

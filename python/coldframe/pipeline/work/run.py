@@ -135,9 +135,9 @@ class Run:
         committer: Committer,
         checks: DirectoryChecks,
     ) -> None:
-        """Takes outcomes until all tasks are back."""
+        """Handles outcomes until every task has returned."""
         for answer in answers:
-            # Sources that share a target file come back together.
+            # Sources that share a target file return together.
             for outcome in answer.outcomes:
                 running = flight.take(outcome)
                 if running is None:

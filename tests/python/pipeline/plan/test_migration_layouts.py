@@ -60,7 +60,7 @@ def test_an_existing_table_keeps_its_layout_and_takes_files_that_fit(estate: Est
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/0"]
     assert estate.values() == [1, 2]
-    # Files that a pattern excludes count as well.
+    # Files that a pattern excludes are checked as well.
     report = estate.migrate(include=["t/0"])
     assert [file.source for file in report.failures] == ["t/0"]
     assert estate.values() == [1, 2]

@@ -111,7 +111,7 @@ def unpartitioned(root: Path) -> Migrated:
 def test_rows_that_positional_deletes_hide(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     path = next(task.file.file_path for task in migrated.iceberg().scan().plan_files())
-    # A row that is deleted twice counts once.
+    # A row that is deleted twice is counted once.
     delete_positions(migrated.iceberg(), path, [1, 2])
     delete_positions(migrated.iceberg(), path, [2, 7])
     assert migrated.iceberg().scan().to_arrow().num_rows == 17

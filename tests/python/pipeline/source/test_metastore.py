@@ -1,4 +1,4 @@
-"""The reader of Hive metastores, against Hive's own server and against broken ones."""
+"""The reader of Hive metastores, against Hive's own server and against broken servers."""
 
 from __future__ import annotations
 

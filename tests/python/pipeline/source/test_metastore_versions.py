@@ -1,6 +1,6 @@
 """Metastores of Hive 3 and 4 as the source.
 
-In the other tests it is that of Hive 2.3, or what the environment says: see `servers.HiveMetastore`.
+The other tests use the metastore of Hive 2.3, or the version in the environment: see `servers.HiveMetastore`.
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ def test_a_match_with_either_row_count_is_enough() -> None:
 
 
 def test_nested_tables() -> None:
-    """Hive may or may not read subdirectories: inner files may count for the outer table, too."""
+    """Hive may or may not read subdirectories: inner files may also belong to the outer table."""
     for rows in (3, 10):
         registered = collected(
             "/wh",

@@ -55,7 +55,7 @@ def test_files_are_published_and_deleted_in_parallel(tmp_path: Path) -> None:
     place = ParallelDestination(str(tmp_path / "dst"))
     with Journal(place) as journal:
         journal.commit(entries(place, "a"))
-        # Their replacements are published, and they are deleted.
+        # Publishes replacements of the files, and deletes the files.
         journal.commit(entries(place, "b"))
     assert sorted(file.name for file in place.list("t")) == [f"t/b-{number}" for number in range(AT_ONCE)]
 

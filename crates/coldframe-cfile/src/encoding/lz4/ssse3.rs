@@ -135,8 +135,8 @@ impl Decoder {
         if length > self.left() || length > self.room() {
             return None;
         }
-        // SAFETY: that many bytes are left, and there is room for them. Copying 32 bytes at a time reads and writes
-        // fewer than 32 extra bytes, which are left in the input, and at most SLACK in the output.
+        // SAFETY: the input has `length` bytes, and the output has room for them. Copying 32 bytes at a time touches
+        // fewer than 32 extra bytes; the input has 32 or more, and the output has SLACK.
         unsafe {
             if self.left() - length >= 32 {
                 let mut done = 0;

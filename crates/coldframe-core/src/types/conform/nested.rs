@@ -89,7 +89,7 @@ fn elements(array: &ArrayRef, column: Column<'_>) -> Result<(OffsetBuffer<i32>, 
     }
 }
 
-/// Non-decreasing offsets as 32-bit ones.
+/// Converts non-decreasing offsets to 32 bits.
 fn narrowed(offsets: impl Iterator<Item = i64>, column: Column<'_>) -> Result<OffsetBuffer<i32>> {
     let narrow = offsets.map(|offset| i32::try_from(offset).map_err(|_| too_many(column)));
     arrays::offsets(narrow.collect::<Result<_>>()?)

@@ -179,7 +179,7 @@ fn decimals_keep_their_digits() {
     });
     refused(decimals(vec![Some(125)], 9, 2), DataType::Decimal128(9, 1), "would change");
     refused(decimals(vec![Some(12_345)], 9, 2), DataType::Decimal128(4, 2), "expected Decimal128(4, 2)");
-    // Rounding up must not be hidden by another number of digits.
+    // A change in the number of digits must not hide that a value was rounded up.
     refused(decimals(vec![Some(999)], 3, 1), DataType::Decimal128(3, 0), "would change");
     becomes(
         decimals(vec![Some(200), None, Some(-100)], 9, 2),
@@ -277,7 +277,7 @@ fn timestamps_in_another_unit() {
         TimestampMicrosecondArray::from(vec![Some(-2_000), None, Some(3_000)]),
         TimestampMillisecondArray::from(vec![Some(-2), None, Some(3)]),
     );
-    // First down to microseconds; no digit of those is dropped.
+    // Nanoseconds are first rounded down to microseconds, whose digits must all survive.
     becomes(
         TimestampNanosecondArray::from(vec![-1_999_999, 5_000_999, 0]).slice(1, 2),
         TimestampMillisecondArray::from(vec![5, 0]),
@@ -399,7 +399,7 @@ fn lists_of_any_layout() {
     let mut views = ListViewBuilder::new(Int32Builder::new());
     rows_of(&rows).into_iter().for_each(|row| views.append_option(row));
     becomes(views.finish(), longs(rows));
-    // Views in another order, one of which shares the elements of another, and one that is null.
+    // Views in another order: two share elements, and one is null.
     let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
     let item = Arc::new(field("item", DataType::Int32));
     let nulls = Some(NullBuffer::from(vec![true, true, false, true]));
@@ -481,7 +481,7 @@ fn structs_by_the_names_of_their_fields() {
         missing.data_type().clone(),
         r#"column x: fields ["z"] are missing, found ["a", "b", "c"]"#,
     );
-    // Names that occur twice go by position.
+    // Fields with equal names are matched by position.
     let twice = structs(vec![("a", small.clone()), ("a", flags.clone())], None);
     becomes(twice.clone(), structs(vec![("a", wide.clone()), ("a", flags.clone())], None));
     refused(twice, structs(vec![("a", wide)], None).data_type().clone(), "expected fields");
@@ -496,7 +496,7 @@ fn unions() -> (UnionArray, UnionArray, StructArray) {
         UnionFields::try_new(vec![5, 2], vec![field("i", DataType::Int32), field("s", DataType::LargeUtf8)])
             .unwrap();
     let codes = || ScalarBuffer::<i8>::from(vec![5, 2, 5, 5, 2]);
-    // Values of other branches than the row's are ignored, and need not fit.
+    // A row's values in other branches are ignored, so they need not fit.
     let sparse = UnionArray::try_new(
         fields.clone(),
         codes(),

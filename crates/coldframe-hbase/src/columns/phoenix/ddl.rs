@@ -316,7 +316,7 @@ impl Parser<'_> {
         while self.peek().kind != TokenKind::End && !self.peek().is_word("split") {
             let mut name = self.name()?;
             if self.sign(".") {
-                name = self.name()?; // HBase's, for one family
+                name = self.name()?; // an HBase option for a single family
             }
             self.need_sign("=")?;
             let sign = if self.sign("-") { "-" } else { "" };

@@ -54,8 +54,8 @@ fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
     }
 }
 
-/// A variable-length value, and the bytes after its separator. The separator of a null is always that of ascending
-/// order.
+/// A variable-length value, and the bytes after its separator. The separator of a null is always the
+/// separator of ascending order.
 fn until_separator<'k>(part: &KeyPart, rest: &'k [u8]) -> (&'k [u8], &'k [u8]) {
     let separator = if part.descending { 0xff } else { 0 };
     let end = match rest.split_first() {

@@ -8,7 +8,8 @@
 //! key, value, blob:  | length | bytes |          lengths and numbers are LEB128
 //! ```
 //!
-//! Operations count up from the batch's sequence (`db/write_batch.cc`).
+//! The first operation has the batch's sequence number, each further operation the next number
+//! (`db/write_batch.cc`).
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;

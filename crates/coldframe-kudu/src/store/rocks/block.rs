@@ -152,7 +152,8 @@ impl<'a> Entries<'a> {
         self.cursor.take(len).map(Some)
     }
 
-    /// The handle of the next entry of an index that stores differences; `before` is that of the previous entry.
+    /// The handle of the next entry of an index that stores differences; `before` is the previous entry's
+    /// handle.
     pub(super) fn next_handle(&mut self, before: Option<Handle>) -> Result<Option<Handle>> {
         if self.cursor.is_empty() {
             return Ok(None);

@@ -38,7 +38,7 @@ struct Fragments<'a> {
     checked: bool,
 }
 
-/// Passes each record to `each`; `number` is that of the file. Damage goes to `losses`.
+/// Passes each record to `each`; `number` is the file's number. Damage goes to `losses`.
 pub(super) fn each_record(
     bytes: &[u8],
     number: Option<u64>,

@@ -30,7 +30,7 @@ pub(super) struct Version {
     pub(super) first_log: u64,
 }
 
-/// Reads a manifest. Any damage is an error: a missing edit invalidates all later ones.
+/// Reads a manifest. Any damage is an error: a missing edit invalidates all later edits.
 pub(super) fn read(bytes: &[u8], reading: Reading) -> Result<Version> {
     let mut version = Version::default();
     let (mut losses, mut edits) = (Losses::default(), 0u64);

@@ -382,7 +382,7 @@ fn the_manifest_selects_files_and_without_it_all_are_read() {
     let (contents, damage) = read_all(&whole);
     assert_eq!((contents.len(), damage), (21, vec![]));
     assert_eq!(contents["new"], (60, Some(b"2".to_vec())));
-    // Missing files are reported; so is an unreadable manifest, in which case all files are read.
+    // Missing files are reported. An unreadable manifest is reported as well, and then all files are read.
     for (name, left, text) in [
         ("000005.sst", 11, "000005.sst"),
         ("000008.log", 20, "expected a log with the number 8"),

@@ -140,7 +140,7 @@ fn a_log_is_read_from_its_recovery_folder() {
     assert_eq!(sorted(open(&moved, &options).unwrap().as_ref()), rows);
 }
 
-/// Rows read from a damaged log are true, and missing ones are reported. Returns how many rows are read.
+/// Rows read from a damaged log are correct, and missing rows are reported. Returns how many rows are read.
 fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(folder, options).unwrap();
     let raised = read(table.as_ref(), OnError::Raise);
@@ -281,7 +281,7 @@ fn lost_ranges_of_a_log_never_expose_old_values() {
             let mut wiped = bytes.clone();
             wiped[range.clone()].fill(0xa5);
             let cut = [&bytes[..range.start], &bytes[range.end..]].concat();
-            // A log that ends early looks like that of a server that stopped then.
+            // A log that ends early looks like the log of a server that stopped earlier.
             let both = [(wiped, "wiped"), (cut, "cut out")];
             for (hurt, how) in both.into_iter().take(if to == 9 { 1 } else { 2 }) {
                 let what = format!("{name}/{table} {range:?} {how}");

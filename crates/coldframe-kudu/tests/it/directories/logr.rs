@@ -51,7 +51,7 @@ fn tables_and_logs_locate_the_blocks() {
     );
 }
 
-/// Rows that are returned are true, and missing ones are reported. The read always finishes.
+/// Returned rows are correct, and missing rows are reported. The read always finishes.
 fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(folder, options).unwrap();
     let mut least = truth.len();

@@ -73,7 +73,7 @@ fn a_tombstoned_tablet_is_damage() {
     let mut tombstoned = whole.clone();
     tombstoned.files.insert(path.clone(), tombstone);
     lacks_a_tablet(&tombstoned, &table("numbers"), all, "whose data was removed");
-    // It is not reported a second time as a tablet that was never here.
+    // The tablet is not reported again as one that never existed.
     let metadata = open(&tombstoned, &table("numbers")).unwrap().metadata().unwrap();
     assert_eq!(metadata.get("missing_tablets"), Some(&Value::List(Vec::new())));
     // Requesting one tablet returns that one.

@@ -235,7 +235,7 @@ impl ByDictionary {
     }
 }
 
-/// The rows whose entry is one of `entries`, the malformed ones.
+/// The rows whose entry is one of `entries`, the malformed entries.
 fn malformed_rows(stored: &[u32], entries: &[usize], validity: &Validity) -> Vec<usize> {
     if entries.is_empty() {
         return Vec::new();

@@ -62,7 +62,8 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
 
 /// Seconds of the instant that timestamps count from.
 fn base(zone: &Zone) -> i64 {
-    // The wall clock is known, the instant is not: the offset half a day around is the same in January.
+    // Only the wall clock is known. Its offset is that of `BASE`, since no zone changed its offset in that
+    // January.
     BASE - zone.offset(BASE)
 }
 
@@ -115,7 +116,7 @@ impl Timestamps {
     fn add_nanos(&mut self, values: &mut [u64]) -> Result<()> {
         let cuts = self.clock.unit == TimeUnit::Microsecond;
         let (mut at, mut cut) = (0, 0);
-        // Whole seconds come in runs of one value: after such a run, the next run often is one, too.
+        // The nanoseconds of whole seconds are runs of a constant, which often follow each other.
         let mut repeats = true;
         while at < values.len() {
             let rest = values.get_mut(at..).unwrap_or_default();
@@ -163,14 +164,15 @@ struct Clock {
 
 impl Clock {
     /// The shift from stored seconds to seconds of the wall clock, if all `values` are since 1970, in range,
-    /// and under one offset of the zone.
+    /// and have a common zone offset.
     fn usual_shift(&self, values: &[u64]) -> Option<i64> {
         let first = values.first()?.cast_signed().checked_add(self.base)?;
         let (start, end, offset) = self.zone.span(first);
         let latest = i64::MAX / SECOND - 1;
         let (from, to) = (start.max(0).max(-offset), end.min(latest - offset));
         let (least, most) = (from.checked_sub(self.base)?, (to - 1).checked_sub(self.base)?);
-        // For a value outside, one of the differences is negative, even if the other one wraps around.
+        // For a value outside the range, at least one of the two differences is negative, even if the other
+        // wraps around.
         let outside = values
             .iter()
             .map(|value| value.cast_signed())
@@ -183,9 +185,8 @@ impl Clock {
         if self.unit == TimeUnit::Microsecond { (1_000_000, 1000) } else { (SECOND, 1) }
     }
 
-    /// [`Self::convert`] without branches, for values since 1970, in range, under one offset of the zone, and
-    /// with nanoseconds that are not negative. Returns whether all values are such; if not, it changes
-    /// nothing.
+    /// [`Self::convert`] without branches, for usual values: since 1970, in range, with a common zone offset
+    /// and valid nanoseconds. Returns `false` and changes nothing if a value is unusual.
     fn convert_usual(&self, values: &mut [u64], nanos: &[u64]) -> bool {
         let Some(shift) = self.usual_shift(values) else { return false };
         if nanos.iter().fold(false, |bad, stored| bad | usual_nanoseconds(*stored).is_none()) {
@@ -270,7 +271,7 @@ fn is_finer_than_micros(stored: u64) -> bool {
     }
 }
 
-/// [`nanoseconds`] that are valid and not negative.
+/// [`nanoseconds`] for stored values that are valid and not negative.
 #[inline(always)]
 fn usual_nanoseconds(stored: u64) -> Option<i64> {
     let digits = (stored >> 3).cast_signed();

@@ -70,7 +70,7 @@ impl Values for Boolean {
 
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
         check_lengths::<1>(run)?;
-        // For any other byte Hive repeats the previous row's value; here it is an error.
+        // For any other byte Hive repeats the previous row's value; this reader returns an error.
         if run.bytes().iter().filter(|b| **b > 1).count() > 0 {
             return Err(run.refuse(|mut cell| match cell.u8()? {
                 0 | 1 => Ok(()),

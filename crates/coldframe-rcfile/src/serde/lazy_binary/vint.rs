@@ -135,7 +135,8 @@ pub(super) fn vint(data: &[u8], start: usize, end: usize) -> (i64, bool) {
     let length = end.wrapping_sub(start);
     let first = if length == 0 { 0 } else { data.get(start).copied().unwrap_or(0) };
     let payload = length.saturating_sub(1);
-    // 128..=135 are negative integers of 8..=1 bytes, 136..=143 positive ones; every other byte is a value.
+    // 128..=135 introduce negative integers of 8..=1 bytes, 136..=143 positive integers; every other byte is
+    // a value.
     let tag = first.wrapping_sub(128);
     let expected = if tag < 16 { 8 - usize::from(tag & 7) } else { 0 };
     let sign = if tag < 8 { u64::MAX } else { 0 };

@@ -11,7 +11,7 @@ pub(super) struct Cell<'a> {
     /// The bytes from the value's first to the end of the buffer, so that a parser can load fixed-size words that
     /// extend past the value.
     pub(super) rest: &'a [u8],
-    /// How many of them belong to the value.
+    /// How many of these bytes belong to the value.
     pub(super) len: usize,
 }
 
@@ -83,7 +83,7 @@ impl<'a> CellParts<'a> {
         Self { data, ranges: Vec::with_capacity(capacity) }
     }
 
-    /// Adds `data[start..end]`. A column's size fits an `i32`, so both do.
+    /// Adds `data[start..end]`. `start` and `end` fit, since a column's size fits an `i32`.
     pub(super) fn push(&mut self, start: usize, end: usize) {
         let narrow = |n| u32::try_from(n).unwrap_or(u32::MAX);
         self.ranges.push((narrow(start), narrow(end)));

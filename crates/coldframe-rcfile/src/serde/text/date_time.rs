@@ -12,7 +12,8 @@
 //! | surrounding blanks | timestamps only | ignored | ignored |
 //! | `2020-01-31T23:59` | null | accepted | accepted |
 //!
-//! All are null below 8 bytes. Sources: Hive's `LazyDate`, `LazyTimestamp`, `common.type.Date` and `Timestamp`;
+//! In all versions, text of fewer than 8 bytes is null. Sources: Hive's `LazyDate`, `LazyTimestamp`,
+//! `common.type.Date` and `Timestamp`;
 //! `java.sql.Date.valueOf`, `java.sql.Timestamp.valueOf`, `java.time.format.DateTimeFormatterBuilder`.
 
 use std::cell::Cell as Shared;

@@ -19,7 +19,8 @@ pub(super) trait Parse {
         Ok(())
     }
 
-    /// Whether this parser may accept the cell, whatever it has read before; a value out of range counts. The call may
+    /// Whether this parser may accept the cell, whatever it has read before; it accepts values out of range.
+    /// The call may
     /// change the parser's state.
     fn may_accept(&self, cell: Cell<'_>) -> bool {
         self.parse(cell).is_some() || self.check().is_err()

@@ -5,7 +5,7 @@
 //!             | 0x hex [. hex] p [+-] digits [f|d] ) blanks
 //! ```
 //!
-//! Every character up to U+0020 counts as blank. Java does not accept `inf`, `nan` or other spellings. Hive checks
+//! Every character up to U+0020 is a blank. Java does not accept `inf`, `nan` or other spellings. Hive checks
 //! the length first (`LazyUtils.isNumberMaybe`): a cell of one byte must be a digit, and one of four must not begin
 //! with `n`.
 
@@ -143,8 +143,9 @@ const TENTHS: [(u64, i32); 20] = {
 
 /// The value nearest to `digits / 10^k` (negated if `negative`); `None` if 64 bits do not decide it.
 ///
-/// `digits`, shifted up to 64 bits, times `m` is less than the true product by less than `2^64`: the upper half of the
-/// product is that of the true one, or one less. That matters only if the bits after the value's last bit are a half
+/// `digits`, shifted up to 64 bits, times `m` is less than the true product by less than `2^64`: the upper
+/// half of the product is exact or too small by 1. That matters only if the bits after the value's last bit
+/// are a half
 /// or just below it: about one random number in 500.
 #[inline(always)]
 fn quotient<T: Binary>(negative: bool, digits: u64, k: usize) -> Option<T> {
@@ -274,7 +275,7 @@ fn hexadecimal<T: Binary>(text: &[u8]) -> Option<T> {
     let free = significand.leading_zeros();
     significand <<= free;
     exponent -= i64::from(free);
-    // A subnormal value has fewer bits: the dropped ones are rounded now.
+    // A subnormal value has fewer bits; round the dropped bits.
     let lost = (T::MIN_EXPONENT - (exponent + 63)).clamp(0, 64);
     if lost > 0 {
         let shift = u32::try_from(lost).unwrap_or(64);

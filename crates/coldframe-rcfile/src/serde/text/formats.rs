@@ -112,7 +112,7 @@ fn items(pattern: &str) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// The quoted text at the start of `rest`, and the rest after it. Two quotes stand for a quote.
+/// The quoted text at the start of `rest`, and the rest after it. Two quotes are an escaped quote.
 fn quoted<'a>(rest: &'a str, pattern: &str) -> Result<(String, &'a str)> {
     if let Some(behind) = rest.strip_prefix("''") {
         return Ok(("'".to_owned(), behind));

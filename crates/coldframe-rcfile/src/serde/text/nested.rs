@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Each level uses the next separator (a map uses two). An entry whose key is null, does not parse or is repeated is
-//! dropped. A union whose tag names no branch makes Hive throw; here it is null. Each level is split for the whole
+//! dropped. A union whose tag names no branch makes Hive throw; this reader returns null. Each level is split
+//! for the whole
 //! column at once, and its parts are decoded as a column. Sources: Hive's `LazyArray`, `LazyMap`, `LazyStruct`,
 //! `LazyUnion`.
 

@@ -83,7 +83,7 @@ fn definition_levels_count_64_bytes_and_closed_runs() {
     assert_eq!(counts(vec![1; 30], 72), [2; 15]);
     assert_eq!(counts(vec![0; 30], 64), [30]);
     assert_eq!(counts(vec![0; 30], 63), [1; 30]);
-    // A null takes two bits; the run of 4 nulls counts as a byte when the value closes it.
+    // A null takes two bits; the run of 4 nulls becomes a byte when the value ends it.
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 72), [5, 4]);
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 73), [9]);
 }
@@ -125,7 +125,7 @@ fn only_whole_groups_of_repetition_levels_count() {
 }
 
 #[test]
-fn a_crc_is_that_of_the_stored_bytes() {
+fn a_crc_covers_the_stored_bytes() {
     let values = Leaf { entries: 5, repetition: None, definition: None, values: integers(5) };
     for codec in [
         crate::write::Codec::None,

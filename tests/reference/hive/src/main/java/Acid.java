@@ -325,7 +325,7 @@ public final class Acid {
     }
   }
 
-  /** All writes up to one, except the aborted ones. */
+  /** All writes up to a write, except aborted writes. */
   private static String upTo(long highest, long... aborted) {
     StringBuilder list = new StringBuilder("default.t:" + highest + ":" + Long.MAX_VALUE + "::");
     for (int i = 0; i < aborted.length; i++) {

@@ -178,13 +178,13 @@ public final class MetadataTable {
       keys.add(String.format("id-%03d", i));
     }
     comma = "";
-    Map<String, String> found = new TreeMap<>();
+    Map<String, String> locations = new TreeMap<>();
     metadata
         .readRecordIndexLocationsWithKeys(org.apache.hudi.common.data.HoodieListData.eager(keys))
         .collectAsList()
         .forEach(
             pair ->
-                found.put(
+                locations.put(
                     pair.getKey(),
                     "[\""
                         + pair.getValue().getPartitionPath()
@@ -193,7 +193,7 @@ public final class MetadataTable {
                         + "\", \""
                         + pair.getValue().getInstantTime()
                         + "\"]"));
-    for (Map.Entry<String, String> entry : found.entrySet()) {
+    for (Map.Entry<String, String> entry : locations.entrySet()) {
       json.append(comma).append("\n\"").append(entry.getKey()).append("\": ").append(entry.getValue());
       comma = ",";
     }

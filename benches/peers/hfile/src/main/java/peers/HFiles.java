@@ -97,7 +97,7 @@ public final class HFiles {
             double processSeconds = (process.getProcessCpuTime() - all) / 1e9;
             double wallSeconds = (System.nanoTime() - wall) / 1e9;
             if (entries != expected) {
-                throw new IOException(reader + " " + file + ": expected " + expected + ", found " + entries);
+                throw new IOException(reader + " " + file + ": expected " + expected + ", values " + entries);
             }
             System.out.printf(
                     "{\"reader\": \"%s\", \"file\": \"%s\", \"what\": \"%s\", \"entries\": %d, \"cpu_s\": %.4f,"
@@ -183,29 +183,29 @@ public final class HFiles {
     /** hudi-io only seeks forwards: for a random key it starts again. */
     private static long getHudi(byte[] bytes, int lookups) throws IOException {
         Random random = new Random(2);
-        long found = 0;
+        long values = 0;
         try (HFileReader reader = open(bytes)) {
             for (int i = 0; i < lookups; i++) {
                 reader.seekTo();
                 if (reader.seekTo(new UTF8StringKey(key(random.nextInt(ENTRIES)))) == HFileReader.SEEK_TO_FOUND) {
-                    found += reader.getKeyValue().get().getValueLength() / 100;
+                    values += reader.getKeyValue().get().getValueLength() / 100;
                 }
             }
         }
-        return found;
+        return values;
     }
 
     private static long getManyHudi(byte[] bytes) throws IOException {
-        long found = 0;
+        long values = 0;
         try (HFileReader reader = open(bytes)) {
             reader.seekTo();
             for (int i = 0; i < LOOKUPS; i++) {
                 if (reader.seekTo(new UTF8StringKey(key(ENTRIES / LOOKUPS * i))) == HFileReader.SEEK_TO_FOUND) {
-                    found += reader.getKeyValue().get().getValueLength() / 100;
+                    values += reader.getKeyValue().get().getValueLength() / 100;
                 }
             }
         }
-        return found;
+        return values;
     }
 
     private static long scanHBase(Path file) throws IOException {
@@ -229,7 +229,7 @@ public final class HFiles {
 
     private static long getHBase(Path file, int lookups, boolean sorted) throws IOException {
         Random random = new Random(2);
-        long found = 0;
+        long values = 0;
         try (HFile.Reader reader = HFile.createReader(disk(), path(file), CacheConfig.DISABLED, true, CONF)) {
             HFileScanner scanner = reader.getScanner(CONF, false, true, false);
             for (int i = 0; i < lookups; i++) {
@@ -237,10 +237,10 @@ public final class HFiles {
                 KeyValue wanted =
                         new KeyValue(key(n).getBytes(UTF_8), FAMILY, QUALIFIER, TIME + n % 1000, KeyValue.Type.Put);
                 if (scanner.seekTo(wanted) == 0) {
-                    found += scanner.getCell().getValueLength() / 100;
+                    values += scanner.getCell().getValueLength() / 100;
                 }
             }
         }
-        return found;
+        return values;
     }
 }

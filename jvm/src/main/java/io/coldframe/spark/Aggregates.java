@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
 
-/** Spark's aggregates as JSON. The native library decides which ones it computes. */
+/** Spark's aggregates as JSON. The native library decides which aggregates it computes. */
 final class Aggregates {
   private static final String OTHER = "{\"op\":\"other\"}";
 

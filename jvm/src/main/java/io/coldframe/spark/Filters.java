@@ -8,7 +8,7 @@ import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.StructType;
 
-/** Spark's predicates as JSON. The native library interprets them and decides which ones it evaluates. */
+/** Spark's predicates as JSON. The native library interprets the filters and decides which of them it evaluates. */
 final class Filters {
   /** Spark evaluates a predicate that nests deeper. */
   private static final int MAX_DEPTH = 50;

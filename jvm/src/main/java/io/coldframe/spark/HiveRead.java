@@ -26,8 +26,8 @@ final class HiveRead {
   static final String ORC = "spark.coldframe.hive.orc";
 
   /**
-   * Null for other nodes. Nodes with Spark's own reader count if the table is transactional, which that reader ignores, or if it has
-   * ORC files and the setting {@link #ORC} is on.
+   * Null for other nodes. Nodes with Spark's own reader are replaced if the table is transactional, which that reader
+   * ignores, or if it has ORC files and the setting {@link #ORC} is on.
    */
   static HiveRead of(LogicalPlan node) {
     if (node instanceof HiveTableRelation) {

@@ -28,7 +28,8 @@ import scala.runtime.AbstractPartialFunction;
 
 /**
  * Replaces Spark's reader by this connector for tables of a Hive metastore, if both return the same rows. Tables left to Spark are
- * logged at debug level, with the reason. Transactional tables are never left to Spark, which reads their files as plain ones.
+ * logged at debug level, with the reason. Spark never reads transactional tables itself, since it would read their
+ * files as plain files.
  */
 final class HiveScans extends Rule<LogicalPlan> {
   /** The setting that turns this rule off. */

@@ -230,7 +230,7 @@ final class HiveTable implements SupportsRead {
     return options;
   }
 
-  /** Adds SerDe properties. Of a table's own properties, only those that concern the SerDe count. */
+  /** Adds SerDe properties. Of a table's own properties, only SerDe properties are used. */
   private static void properties(Map<String, String> options, Object given, boolean ofTable) {
     Map<?, ?> properties = given == null ? Collections.emptyMap() : (Map<?, ?>) given;
     properties.forEach(

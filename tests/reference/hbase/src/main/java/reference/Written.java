@@ -21,7 +21,7 @@ final class Written {
 
     private Written() {}
 
-    /** One region, one store file a family. Lines of base64, by tabs. */
+    /** Writes a region with a store file for each family. A line of {@code cells} has the fields in base64, separated by tabs. */
     static void write(Path to, String name, Path cells) throws Exception {
         List<byte[][]> all = Files.readAllLines(cells).stream().map(Written::cell).toList();
         Set<String> families = new LinkedHashSet<>();

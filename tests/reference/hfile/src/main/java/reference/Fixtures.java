@@ -31,7 +31,7 @@ import org.apache.hudi.io.hfile.HFileWriter;
 import org.apache.hudi.io.hfile.HFileWriterImpl;
 import org.apache.hudi.io.storage.HoodieHBaseKVComparator;
 
-/** The files of tests/data/hfile. Values and times are fixed, and so are the bytes. */
+/** The files of tests/data/hfile. Values and times are fixed, so the bytes are, too. */
 final class Fixtures {
     private static final long TIME = 1_700_000_000_000L;
     private static final String SCHEMA =

@@ -98,7 +98,7 @@ final class HBaseFile {
      */
     static String find(Path file) throws IOException {
         List<KeyValue> cells = cells(file);
-        int found = 0;
+        int hits = 0;
         int refused = 0;
         FileSystem disk = disk();
         StoreFileInfo info = new StoreFileInfo(CONF, disk, disk.getFileStatus(path(file)), (HFileLink) null);
@@ -114,7 +114,7 @@ final class HBaseFile {
             if (way != 0 || !CellUtil.matchingRowColumn(scanner.getCell(), cell)) {
                 throw new IOException("not found: " + cell + ": seek " + way + " to " + scanner.getCell());
             }
-            found++;
+            hits++;
             byte[] row = CellUtil.cloneRow(cell);
             byte type = cell.getTypeByte();
             boolean deletes = type == KeyValue.Type.DeleteFamily.getCode()
@@ -131,7 +131,7 @@ final class HBaseFile {
         boolean bulk = store.getBulkLoadTimestamp().isPresent();
         String facts = ", \"cells\": " + cells.size() + ", \"deletes\": " + reader.getDeleteFamilyCnt();
         store.closeStoreFile(true);
-        return "{\"found\": " + found + ", \"refused\": " + refused + ", \"bloom\": \"" + bloom + "\", \"bulk\": "
+        return "{\"found\": " + hits + ", \"refused\": " + refused + ", \"bloom\": \"" + bloom + "\", \"bulk\": "
                 + bulk + facts + "}";
     }
 

@@ -60,7 +60,7 @@ final class HudiFile {
     /** Seeks every seventh key. */
     static String find(Path file) throws IOException {
         List<Pair> pairs = pairs(file);
-        int found = 0;
+        int hits = 0;
         try (HFileReader reader = open(file)) {
             reader.seekTo();
             for (int i = 0; i < pairs.size(); i += 7) {
@@ -69,9 +69,9 @@ final class HudiFile {
                         || !Arrays.equals(pair(reader).key, key)) {
                     throw new IOException("not found: " + new String(key));
                 }
-                found++;
+                hits++;
             }
-            return "{\"found\": " + found + ", \"cells\": " + pairs.size() + ", \"entries\": "
+            return "{\"found\": " + hits + ", \"cells\": " + pairs.size() + ", \"entries\": "
                     + reader.getNumKeyValueEntries() + "}";
         }
     }

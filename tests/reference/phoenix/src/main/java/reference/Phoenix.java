@@ -33,7 +33,8 @@ import org.apache.phoenix.util.PhoenixRuntime;
 /**
  * Phoenix's own client without a cluster: it makes the cells of rows, as for a bulk load, and reads their columns again.
  *
- * <p>usage: Phoenix STATEMENTS DIR. STATEMENTS has tables, each with its rows: a DDL, UPSERTs, ended by semicolons. For the table T
+ * <p>usage: Phoenix STATEMENTS DIR. STATEMENTS has a CREATE TABLE for each table, followed by UPSERTs of its rows; semicolons end
+ * statements. For the table T
  * it writes DIR/T.sql, DIR/T.cells (row, family, qualifier, type, value: base64, by tabs) and DIR/T.rows (JSON lines).
  */
 public final class Phoenix {
@@ -123,7 +124,7 @@ public final class Phoenix {
         return "{" + String.join(", ", fields) + "}";
     }
 
-    /** Numbers as they are but for floating ones and decimals (text), times in ms (Timestamp: in us), bytes in base64. */
+    /** Floating-point numbers and decimals are text, times are in ms (Timestamp: us), bytes in base64. */
     private static String json(Object value) {
         if (value == null || value instanceof Boolean || value instanceof Integer || value instanceof Long) {
             return String.valueOf(value);
