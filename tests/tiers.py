@@ -29,6 +29,7 @@ ENGINE = frozenset(
         "test_hive_dst",
         "test_iceberg_catalogs",
         "test_iceberg_stores",
+        "test_layout::test_a_browser_draws_it",
         "test_layout_in_a_browser",
         "test_metastore",
         "test_metastore_failures",

@@ -413,8 +413,14 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             for batch in self._stream([], parsed, None, DEFAULT_BATCH_SIZE, None, "raise", None)
         )
 
-    def splits(self, split_bytes: int = DEFAULT_SPLIT_BYTES) -> list[Split]:
-        """Parts of about `split_bytes` each that can be read independently, also in other processes."""
+    def splits(
+        self, split_bytes: int = DEFAULT_SPLIT_BYTES, *, target_bytes: int | None = None
+    ) -> list[Split]:
+        """Parts of about `split_bytes` each that can be read independently, also in other processes.
+
+        `target_bytes` is another name of `split_bytes`.
+        """
+        split_bytes = split_bytes if target_bytes is None else target_bytes
         source = None if self._source.travels else self._source
         with step(_log, logging.INFO, "planning splits of %s", self._source) as notes:
             raw = splits_of(

@@ -223,8 +223,13 @@ class Dataset(AsTables):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
+        target_bytes: int | None = None,
     ) -> list[Split]:
-        """Parts that can be read independently, also in other processes. A filter excludes whole files."""
+        """Parts that can be read independently, also in other processes. A filter excludes whole files.
+
+        `target_bytes` is another name of `split_bytes`.
+        """
+        split_bytes = split_bytes if target_bytes is None else target_bytes
         bound = self._bound(filter)
         with step(_log, logging.INFO, "planning splits of %s", self._label) as notes:
             raw = self._raw.splits(split_bytes, predicate=bound.predicate, files=self._pruned(bound))
@@ -443,6 +448,7 @@ class LocatedDataset(Dataset):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
+        target_bytes: int | None = None,
     ) -> list[Split]:
         """Unsupported: a split cannot know how many rows precede it."""
         raise unsupported(

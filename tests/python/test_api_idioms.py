@@ -40,12 +40,11 @@ def test_rows_at_once(written: Path, file: cf.File, table: pa.Table) -> None:
         assert frame["id"].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_split_bytes_replaces_target_bytes(orc: Path) -> None:
+def test_splits_take_their_size_by_both_names(orc: Path) -> None:
     file = cf.open(orc)
     assert file.splits(split_bytes=1) == file.splits(1)
     for rows in (file, cf.scan(orc)):
-        with pytest.warns(DeprecationWarning, match="split_bytes"):
-            assert len(rows.splits(target_bytes=1)) == len(rows.splits(1))
+        assert len(rows.splits(target_bytes=1)) == len(rows.splits(1))
 
 
 def test_files_and_datasets_pickle(orc: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_cfile_has_one_dictionary(tmp_path: Path) -> None:
     cf.write(pa.table({"value": ROWS["channel"]}), path, encoding="dict")
     [dictionary] = cf.open(path).dictionaries("value")
     assert (dictionary["part"], dictionary["values"].to_pylist()) == ("file", ["web", "shop", "app"])
-    with pytest.raises(cf.SchemaError, match="a CFile has the column `value`"):
+    with pytest.raises(cf.SchemaError, match="a CFile has only the column `value`"):
         cf.open(path).dictionaries("channel")
     cf.write(pa.table({"value": ROWS["channel"]}), tmp_path / "b.cfile", encoding="plain")
     assert cf.open(tmp_path / "b.cfile").dictionaries("value") == []

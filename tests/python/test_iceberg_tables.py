@@ -334,7 +334,7 @@ def test_invalid_tables_are_refused(made, tmp_path):
         cf.iceberg_table(tmp_path)
     with pytest.raises(cf.NotFoundError, match="no snapshot 1"):
         table(made, "evolved", snapshot_id=1)
-    with pytest.raises(cf.NotFoundError, match="no snapshot at 1970"):
+    with pytest.raises(cf.NotFoundError, match="no snapshot of 1970"):
         table(made, "evolved", as_of=1)
     with pytest.raises(ValueError, match="one of them"):
         table(made, "evolved", as_of=1, snapshot_id=1)

@@ -200,6 +200,7 @@ class HiveDataset(DefinedDataset):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
+        target_bytes: int | None = None,
     ) -> list[Split]:
         """Unsupported: a split has the columns of its partition, not those of the table."""
         raise self._unsupported("splits")

@@ -170,11 +170,13 @@ class IcebergDataset(DefinedDataset):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
+        target_bytes: int | None = None,
     ) -> list[Split]:
         """Parts that can be read independently, also in other processes, which do not read the metadata.
 
-        A filter excludes files.
+        A filter excludes files. `target_bytes` is another name of `split_bytes`.
         """
+        split_bytes = split_bytes if target_bytes is None else target_bytes
         return self._splits(split_bytes, filter, opened=True)
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:

@@ -169,9 +169,7 @@ def test_an_entry_with_only_a_layout_applies_to_a_table_of_a_metastore(tmp_path:
     assert report.exit_code == 1
     assert "1 entry of tables.toml matches nothing: sales.nothing" in summary(report)
     entry.write_text('[tables."sales.orders"]\nschema = "id int"\n')
-    with pytest.raises(
-        SchemaError, match=r"tables\.sales\.orders: where the source is a metastore, an entry"
-    ):
+    with pytest.raises(SchemaError, match=r"tables\.sales\.orders: for a metastore as the source, an entry"):
         migrate_iceberg(estate, tables=entry)
 
 

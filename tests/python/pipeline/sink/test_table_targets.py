@@ -237,7 +237,7 @@ def test_a_table_with_other_rows_is_not_verified(lake: Lake) -> None:
     """The footers hold other rows than were verified: the final read of the table decides."""
     first = lake.file("a.parquet", [1, 2])
     more = Part("", "t/a.parquet", 3, first.parts[0].bytes, {"columns": {}}, True)
-    with pytest.raises(ColdframeError, match=r"reads 2 rows of .*, but 3 were verified"):
+    with pytest.raises(ColdframeError, match=r"reads 2 rows of .*3 were verified"):
         lake.register(Committed("a", "a", "t", (more,)))
 
 

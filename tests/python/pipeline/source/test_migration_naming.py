@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -50,21 +49,6 @@ def test_the_first_migrated_format_keeps_the_name(estate: Estate) -> None:
     report = estate.migrate(untyped=True, include=["sales/dt=1"])
     assert [table.path for table in report.tables] == ["sales__rcfile"]
     assert estate.values("sales") == [1]
-
-
-def test_a_state_without_formats_is_understood(estate: Estate) -> None:
-    estate.orc("sales/dt=2/1", {"a": [1]})
-    assert estate.migrate().exit_code == 0
-    for segment in (estate.target / "_coldframe/state").iterdir():
-        events = [json.loads(line) for line in segment.read_text().splitlines()]
-        for event in events:
-            if event["event"] == "table":
-                del event["place"], event["format"]
-        segment.write_text("".join(json.dumps(event) + "\n" for event in events))
-    estate.rc("sales/dt=1/1", {"a": [b"x"]})
-    assert estate.migrate(untyped=True).exit_code == 0
-    assert estate.values("sales") == [1]
-    assert estate.values("sales__rcfile", "_c0") == [b"x"]
 
 
 def test_a_table_rewritten_in_another_format_is_the_same_table(estate: Estate) -> None:
