@@ -113,7 +113,7 @@ fn column(choices: &mut Choices<'_>, rows: usize, depth: u8, nullable: bool) -> 
         2 => made!(Int32Builder::new(), choices.number() as i32),
         3 => made!(Int64Builder::new(), choices.number()),
         4 => made!(Float64Builder::new(), float(choices)),
-        5 => made!(StringBuilder::new(), String::from_utf8_lossy(&choices.bytes()).into_owned()),
+        5 => made!(StringBuilder::new(), &String::from_utf8_lossy(&choices.bytes())),
         6 => made!(BinaryBuilder::new(), choices.bytes()),
         7 => made!(Date32Builder::new(), choices.number() as i32),
         8 => {

@@ -105,9 +105,11 @@ mod tests {
         let schema = of("dt date, p decimal(5,2), c varchar(3), d decimal").unwrap();
         let types: Vec<String> = schema.fields().iter().map(|f| types::name(f.data_type())).collect();
         assert_eq!(types, ["date32[day]", "decimal128(5, 2)", "string", "decimal128(10, 0)"]);
-        for (text, part) in
-            [("dt binary", "type binary of partition column dt"), ("a array<int>", "array<int>"), ("dt blob", "blob")]
-        {
+        for (text, part) in [
+            ("dt binary", "type binary of partition column dt"),
+            ("a array<int>", "array<int>"),
+            ("dt blob", "blob"),
+        ] {
             let e = of(text).unwrap_err().to_string();
             assert!(e.contains(part), "{e}");
         }

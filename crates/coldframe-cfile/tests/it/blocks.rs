@@ -1,7 +1,5 @@
 //! The blocks that Kudu's servers wrote, one by one: columns, deltas, composite keys, bloom filters.
 
-#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

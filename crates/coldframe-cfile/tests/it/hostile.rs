@@ -1,5 +1,4 @@
 //! Malicious files: small files that try to cost much. Work and memory stay proportional to the bytes.
-#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use bytes::Bytes;
 use coldframe_cfile::CFileFormat;

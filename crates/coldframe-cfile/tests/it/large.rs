@@ -1,5 +1,4 @@
 //! Values that together exceed one array are written and read; input that no file can hold is an error with a reason.
-#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use crate::support;
 

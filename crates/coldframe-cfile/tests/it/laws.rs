@@ -1,5 +1,4 @@
 //! The laws of damage, on files of each encoding.
-#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
 
 use crate::support;
 

@@ -1,7 +1,5 @@
 //! The bytes that filters, splits and seeks read; the same rows with pruning and without.
 
-#![expect(clippy::unwrap_used, reason = "a failing test shows the place")]
-
 use crate::support;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Round trips: every type, encoding and codec, with and without nulls, over several blocks.
 
-#![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a failing test shows the place")]
+#![expect(clippy::cast_possible_wrap, reason = "a failing test shows the place")]
 
 use crate::support;
 

@@ -1,6 +1,5 @@
 //! The laws of damage, for each kind of file of a root directory: losses are reported, and no cell is returned that was
 //! not there. A lost block, file or description never exposes an outdated or a deleted value.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

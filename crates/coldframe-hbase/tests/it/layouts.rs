@@ -1,5 +1,4 @@
 //! Views and dictionaries have the same rows as plain columns.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! The data that travels with a split: its reader opens the files of one region, and reads the same rows.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::ops::Range;

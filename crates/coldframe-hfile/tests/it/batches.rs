@@ -1,7 +1,5 @@
 //! Batches of a scan: their sizes, and blocks that are removed again.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test shows the line")]
-
 use std::sync::Arc;
 
 use arrow_array::Array as _;

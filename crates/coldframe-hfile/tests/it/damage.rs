@@ -1,8 +1,6 @@
 //! Accidental damage to real files: cuts and flips at every byte, random changes. Reads give an error or the correct
 //! cells; salvaged cells are written cells, in order; `inspect` still assigns each byte to one leaf.
 
-#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
-
 use std::collections::BTreeSet;
 
 use bytes::Bytes;

@@ -1,8 +1,6 @@
 //! Malicious files: each read ends soon, with an error or with the readable cells, and uses memory in proportion to the
 //! file.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test shows the line")]
-
 use crate::support;
 
 use std::sync::Arc;

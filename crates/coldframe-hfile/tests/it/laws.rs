@@ -1,7 +1,5 @@
 //! The laws of every format, on HFiles: damage costs a block, and all of it is reported.
 
-#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
-
 use crate::support;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Look-ups, their results and their requests; the wide table and its splits; pruning by key.
 
-#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

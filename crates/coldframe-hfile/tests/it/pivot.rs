@@ -1,7 +1,5 @@
 //! The wide table of a damaged file: a lost block never exposes an outdated or a deleted value.
 
-#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
-
 use crate::support;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,5 @@
 //! Writes and reads random sorted cells in every encoding, codec, bloom filter and index depth.
 
-#![expect(clippy::unwrap_used, reason = "test helpers, shared by several tests")]
-
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, ListBuilder, StructBuilder, UInt8Builder};

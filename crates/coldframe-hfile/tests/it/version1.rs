@@ -1,7 +1,5 @@
 //! The bloom filter of a version 1 file, assembled here byte by byte: HBase wrote such files before 0.92.
 
-#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
-
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -1,7 +1,5 @@
 //! Directories of transactional Hive tables: the live rows after inserts, deletes and compactions.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::collections::BTreeMap;

@@ -1,8 +1,6 @@
 //! Tables that Hive's own classes wrote, changed and compacted: the rows that Hive reads with each list of
 //! write ids. `tests/python/test_fixtures.py` checks every value.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};

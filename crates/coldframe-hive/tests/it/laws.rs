@@ -1,8 +1,6 @@
 //! The laws of every format, on a table of two files: every loss in a file is reported, and no deleted row
 //! comes back.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! A metadata table that Hudi wrote, compared with what Hudi read from it after each commit.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
 use crate::support;
 
 use std::collections::BTreeMap;

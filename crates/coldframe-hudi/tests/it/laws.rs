@@ -1,6 +1,5 @@
 //! The laws of damage, for each file of a metadata table: losses are reported, and no record is returned in an older or
 //! a deleted state.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! Data directories that Kudu wrote: tables, snapshots, splits, filters, logs, damage.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod damage;
 mod edit;

@@ -1,6 +1,5 @@
 //! The laws of damage, for each kind of file of a data directory: losses are reported, and no row is returned that was
 //! not there. A lost block or delta never exposes an older or a deleted value.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,5 @@
 //! The unit of a migration: rows become files whose pages have checksums; a failure leaves no file.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

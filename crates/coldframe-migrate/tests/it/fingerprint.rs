@@ -1,7 +1,5 @@
 //! Equal rows have equal fingerprints in any storage form; different rows have different fingerprints.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;

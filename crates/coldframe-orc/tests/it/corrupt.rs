@@ -1,8 +1,6 @@
 //! Accidental damage (cuts, changed bytes) and single false fields: helpful errors, never a panic, a hang or
 //! invalid Arrow.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Damage at a known place: which rows are lost, and which stay. Every byte belongs to a structure.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test names its place")]
-
 use crate::support;
 
 use std::collections::HashSet;

@@ -1,7 +1,5 @@
 //! Decimals of Hive 0.11, whose type states no precision: values have different scales, and keep all digits.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use arrow_array::cast::AsArray;

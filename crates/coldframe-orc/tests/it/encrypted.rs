@@ -1,7 +1,5 @@
 //! Encrypted columns: their values with keys, the masked values without, and refusals.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::collections::BTreeMap;

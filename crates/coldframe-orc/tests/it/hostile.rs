@@ -1,8 +1,6 @@
 //! Small files that claim much data, and healthy files that are wide or long: work and memory stay in
 //! proportion to the file.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

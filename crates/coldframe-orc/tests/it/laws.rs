@@ -1,7 +1,5 @@
 //! The laws of every format, for ORC: damage costs only rows of its stripe, and all of it is recorded.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Filters: pruning changes no rows, and few rows cost few bytes.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::sync::Arc;

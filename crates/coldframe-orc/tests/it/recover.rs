@@ -1,7 +1,5 @@
 //! Files without their tail: the rows recovered from their stripes.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::path::Path;

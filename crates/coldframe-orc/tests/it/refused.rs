@@ -1,7 +1,5 @@
 //! Data that the writer cannot store is refused with an error that names column and value.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use crate::support;
 
 use std::sync::Arc;

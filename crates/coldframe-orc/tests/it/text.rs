@@ -1,8 +1,6 @@
 //! Text that is not UTF-8, such as Latin-1 from Hive: each value costs only itself, and declared as binary it
 //! costs nothing.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use crate::support;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Each file as a whole: layout, projection by position, batches of any size.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use coldframe_core::{Node, OnError, OpenOptions, Scan, TableFile, Value};
 use coldframe_rcfile::RcFile;
 use coldframe_testing::fixture::{self, Fixture, source};

@@ -1,5 +1,4 @@
 //! Damage and splits: each loss is counted once, each remaining row is read once; nothing is invented.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampNanosecondType;

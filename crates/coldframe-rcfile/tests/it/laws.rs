@@ -1,5 +1,4 @@
 //! The laws of every format, for RCFile: damage costs a row group, and all of it is recorded.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
 

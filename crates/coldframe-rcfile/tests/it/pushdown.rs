@@ -1,7 +1,5 @@
 //! Which bytes are read for projections, counts, limits and filters.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! The writer's input: it reads back equal, or is refused with an error that names column and value.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
 

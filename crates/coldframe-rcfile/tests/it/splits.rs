@@ -1,7 +1,5 @@
 //! Byte ranges: which rows belong to each, and that any cut gives each row once.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use coldframe_core::{OnError, OpenOptions, Scan, Split, TableFile};

@@ -1,7 +1,5 @@
 //! Which bytes are read for projections of columns and of nested leaves, counts, limits and filters.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails must show where")]
-
 use std::ops::Range;
 use std::sync::Arc;
 

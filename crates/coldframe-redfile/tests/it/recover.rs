@@ -1,7 +1,5 @@
 //! Files without a footer: row groups reconstructed from their pages and a schema.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails must show where")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,8 +1,6 @@
 //! What is written is read back: random nested tables, both dialects, all codecs, pages and row groups of all
 //! sizes.
 
-#![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
-
 use std::ops::Range;
 use std::sync::Arc;
 

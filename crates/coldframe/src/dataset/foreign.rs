@@ -6,12 +6,15 @@
 //!                     000001_0    text, but one of a series: not left out, so opening it is an error
 //!       dt=2014-01-02/export.csv  the only file of its folder: not left out, or the partition would be lost
 //! ```
+//!
 //! Rows must not be lost silently. A listed file is left out only if all of these hold:
+//!
 //! 1. No format recognises it, and its bytes show another kind (`Kind::Other`).
 //! 2. It is not named like a file of the table: it has another extension or, without extension, another name apart from
-//! numbers. If the table's files form a numbered series, a number in its name makes it one of the series, unless it is named
-//! after a listed file (`part-0.orc.md5`).
+//!    numbers. If the table's files form a numbered series, a number in its name makes it one of the series, unless it is
+//!    named after a listed file (`part-0.orc.md5`).
 //! 3. Its folder, or a folder below, has a file of the table.
+//!
 //! Files that are named explicitly are never left out. No file is read if all names are alike or have a format's extension.
 
 use std::collections::{BTreeMap, HashSet};

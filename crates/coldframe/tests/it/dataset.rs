@@ -1,5 +1,4 @@
 //! Many files as one table: rows in the order of the files however they are read, and errors at the position of their file.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

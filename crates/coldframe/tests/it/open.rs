@@ -1,5 +1,4 @@
 //! Opening: which bytes it reads, reopening in another process without reading, and its errors.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::ops::Range;
 use std::path::PathBuf;

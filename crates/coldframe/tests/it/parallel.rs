@@ -1,5 +1,4 @@
 //! Several threads return the same rows, in the same order, and the same error as one thread.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
