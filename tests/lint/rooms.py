@@ -40,8 +40,6 @@ ORDER = (
 """Rooms and modules of the pipeline, from the lowest up. A module's own line overrides its room's."""
 ENTRY = frozenset({"__main__"})
 """Scripts: nothing imports them, and they alone may import the command line."""
-MOVED = frozenset({"run", "destination", "journal"})
-"""Old names of modules, deprecated."""
 
 FORMATS = frozenset({"orc", "rcfile", "hfile", "cfile", "kudu", "hbase", "redfile", "hudi", "acid"})
 DATA = frozenset(
@@ -92,7 +90,7 @@ def upward(root: Path) -> Iterator[str]:
     known = {module_of(path, base) for path in base.rglob("*.py")}
     for path in sorted(base.rglob("*.py")):
         module, where = module_of(path, base), path.relative_to(root)
-        if module in ENTRY | MOVED:
+        if module in ENTRY:
             continue
         mine = rank(module)
         if mine is None:
