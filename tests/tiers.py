@@ -3,7 +3,7 @@
     tier      what it may use                                                    run by
     unit      no server, no JVM, no browser, no long sleep                        make check, make test
     engine    Spark, metastores, object stores, HDFS, browsers, the reference     make test
-              readers and writers: all that guards a promise
+              readers and writers, laws over all fixtures: what takes long
     soak      kills at random moments, the model of the migration, versions       make soak
               of engines: more rounds find more
 
@@ -23,6 +23,16 @@ TIERS = ("unit", "engine", "soak")
 ENGINE_FIXTURES = frozenset({"spark", "hive_server", "hive_spark", "hive_estate", "browser"})
 ENGINE = frozenset(
     {
+        # Laws over all fixtures: no server, but minutes.
+        "test_cli_shell",
+        "test_filter_law",
+        "test_fixtures",
+        "test_iceberg_splits",
+        "test_robustness",
+        "test_salvage_law",
+        "test_hive_dumps::test_ten_thousand_partitions_of_fifty_columns",
+        "test_migration_state::test_killed_before_and_after_every_operation",
+        # Engines.
         "spark",  # the folder tests/spark
         "test_api_usage",
         "test_hive_derby",
