@@ -104,7 +104,7 @@ model: $(VENV)/.built-dev $(VENV)/.dev
 # A third of the minutes for the model, the rest in rounds of kills; the versions of engines take what they take.
 soak: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)/.jar-dev $(VENV)-spark35/.tried $(VENV)/.classes
 	COLDFRAME_MODEL_MINUTES=$$(($(SOAK_MINUTES) / 3)) COLDFRAME_KILLS=$$(($(SOAK_MINUTES) * 2)) \
-	COLDFRAME_SPARK_KILLS=$$(($(SOAK_MINUTES) / 5 + 1)) COLDFRAME_TASK_KILLS=$(SOAK_MINUTES) COLDFRAME_STREAM_KILLS=$$(($(SOAK_MINUTES) / 3 + 1)) \
+	COLDFRAME_SPARK_KILLS=$$(($(SOAK_MINUTES) / 5 + 1)) COLDFRAME_STREAM_KILLS=$$(($(SOAK_MINUTES) / 3 + 1)) \
 		$(BIN)/python -m pytest -s --timeout 0 -m soak
 
 api: | $(VENV)/.venv

@@ -154,36 +154,28 @@ def change_since(base: str) -> Change:
     return change
 
 
+def packages(crates: Sequence[str]) -> list[str]:
+    """The crates as options of cargo."""
+    return [argument for crate in crates for argument in ("-p", crate)]
+
+
 def check_rust(check: Check, change: Change) -> None:
-    named = [argument for crate in change.dependents for argument in ("-p", crate)]
     tested = [crate for crate in change.dependents if crate not in NOT_TESTED]
     check.run("rustfmt", ["cargo", "fmt", "--all", "--check"])
-    clippy = ["cargo", "clippy", *named, "--all-targets", "-q", "--", "-D", "warnings"]
+    clippy = ["cargo", "clippy", *packages(change.dependents), "--all-targets", "-q", "--", "-D", "warnings"]
     check.run(f"clippy of {len(change.dependents)} crates", clippy)
-    packages = [argument for crate in tested for argument in ("-p", crate)]
-    if packages:
-        nextest = Path(sys.prefix) / "bin" / "cargo-nextest"
-        if nextest.exists() or shutil.which("cargo-nextest"):
-            path = f"{nextest.parent}:{os.environ['PATH']}"
-            run = [
-                "cargo",
-                "nextest",
-                "run",
-                *packages,
-                "--lib",
-                "--tests",
-                "--no-fail-fast",
-                "--status-level",
-                "fail",
-            ]
+    if tested:
+        path = f"{sys.prefix}/bin:{os.environ['PATH']}"
+        which = [*packages(tested), "--lib", "--tests", "--no-fail-fast"]
+        if shutil.which("cargo-nextest", path=path):
+            run = ["cargo", "nextest", "run", *which, "--status-level", "fail"]
             check.run(f"nextest of {len(tested)} crates", run, PATH=path)
         else:
-            run = ["cargo", "test", *packages, "--lib", "--tests", "-q", "--no-fail-fast"]
+            run = ["cargo", "test", *which, "-q"]
             check.run(f"tests of {len(tested)} crates (cargo-nextest is not installed)", run)
     documented = [crate for crate in change.crates if crate in tested]
     if 0 < len(documented) < 5:
-        arguments = [argument for crate in documented for argument in ("-p", crate)]
-        check.run("doctests", ["cargo", "test", "--doc", "-q", *arguments])
+        check.run("doctests", ["cargo", "test", "--doc", "-q", *packages(documented)])
         check.left_out.append("doctests of the crates that rest on the changed ones")
     elif documented:
         check.left_out.append("doctests")
@@ -219,10 +211,9 @@ def check_python(check: Check, change: Change) -> None:
     check.run("mypy", [f"{sys.prefix}/bin/mypy"])
     for lint in ("circles", "rooms", "dependencies", "words"):
         check.run(lint, [python, f"tests/lint/{lint}.py"])
-    workers = ["-n", "2"] if os.cpu_count() and (os.cpu_count() or 1) > 1 else []
     check.run(
         "pytest, tier unit",
-        [python, "-m", "pytest", *workers, "-m", "unit", "--durations=10", "--durations-min=0.5"],
+        [python, "-m", "pytest", "-n", "2", "-m", "unit", "--durations=10", "--durations-min=0.5"],
     )
     files = engine_files(change)
     if files:
