@@ -11,7 +11,6 @@ import itertools
 import os
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import generated_filters
@@ -158,13 +157,13 @@ def hold(source: Any, options: dict[str, Any], seed: int) -> None:
 
 
 @pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
-def test_fixture(case: Case, tmp_path: Path) -> None:
-    for source in case.sources(tmp_path):
+def test_fixture(case: Case) -> None:
+    for source in case.sources():
         hold(source, case.options, SEED)
 
 
 @pytest.mark.skipif("COLDFRAME_FILTERS" not in os.environ, reason="asked for by COLDFRAME_FILTERS=number")
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
-def test_corpus(case: Case, tmp_path: Path) -> None:
-    for source in case.sources(tmp_path):
+def test_corpus(case: Case) -> None:
+    for source in case.sources():
         hold(source, case.options, SEED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,10 +23,10 @@ CORPUS = [
 ]
 
 
-def check(case: Case, scratch: Path) -> None:
+def check(case: Case) -> None:
     expect = case.entry.get("expect")
     try:
-        got = pa.concat_tables(cf.open(source, **case.options).read() for source in case.sources(scratch))
+        got = pa.concat_tables(cf.open(source, **case.options).read() for source in case.sources())
     except cf.UnsupportedError:
         if case.entry.get("optional") or expect == "UnsupportedError":
             return
@@ -51,14 +50,14 @@ def check(case: Case, scratch: Path) -> None:
 
 
 @pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
-def test_fixture(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_fixture(case: Case) -> None:
+    check(case)
 
 
 @pytest.mark.skipif(not CORPUS, reason="no larger corpus beside the checkout")
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
-def test_corpus(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_corpus(case: Case) -> None:
+    check(case)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ def test_cut_at_every_byte(case: object) -> None:
     data, options = case.path.read_bytes(), case.options
     whole = outcome(data, options)
     assert whole is not None
-    for length in range(len(data)):
+    # bzip2 takes a hundred times as long as other codecs.
+    for length in range(0, len(data), 7 if "bzip2" in case.name else 1):
         table = outcome(data[:length], options)
         # A cut at the end of a row group leaves a valid, shorter file.
         assert table is None or table.equals(whole.slice(0, table.num_rows)), length

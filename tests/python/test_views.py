@@ -48,8 +48,8 @@ def assert_same(got: pa.Table, plain: pa.Table, what: str) -> None:
 
 
 @pytest.mark.parametrize("case", FIXTURES, ids=lambda case: case.name)
-def test_fixture(case: Case, tmp_path: Path) -> None:
-    for source in case.sources(tmp_path):
+def test_fixture(case: Case) -> None:
+    for source in case.sources():
         try:
             plain = cf.open(source, **case.options)
             full = plain.read()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import decimal
+import functools
 import json
 import math
 import os
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +61,8 @@ class Case:
         """For a damaged file: the rows of the undamaged one."""
         return pq.read_table(self.folder / self.entry["base_truth"])
 
-    def sources(self, scratch: Path) -> Iterator[Any]:
-        """The sources to open, in order."""
+    def sources(self) -> Iterator[Any]:
+        """The sources to open, in order. No test may change them."""
         files = self.entry["file"]
         for name in files if isinstance(files, list) else [files]:
             path = self.folder / name
@@ -68,11 +70,21 @@ class Case:
                 start, length = self.entry["slice"]
                 yield path.read_bytes()[start : start + length]
             elif "unpack" in self.entry:
-                with tarfile.open(path) as archive:
-                    archive.extractall(scratch, filter="data")
-                yield str(scratch / self.entry["unpack"])
+                yield str(unpacked(path) / self.entry["unpack"])
             else:
                 yield str(path)
+
+
+SCRATCH = tempfile.TemporaryDirectory(prefix="coldframe-unpacked-")
+
+
+@functools.cache
+def unpacked(archive: Path) -> Path:
+    """The folder with an archive's files. Dozens of cases share one archive."""
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH.name))
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
 
 
 def cases(manifest: Path) -> list[Case]:
