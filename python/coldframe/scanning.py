@@ -268,7 +268,7 @@ class Dataset(AsTables):
         """
         kept: list[int] = list(range(len(self._raw)))
         if filter is not None and self.partition_columns and not isinstance(filter, Condition):
-            kept = self._partitions().kept(filter)
+            kept = self._partitions().kept(bind(filter, self.schema))
         paths, sources = self.files, self._raw.found()
         for at in kept:
             row = pa.record_batch(self._raw.constants(at))
@@ -325,7 +325,7 @@ class Dataset(AsTables):
         """The numbers of the files that the residual filter does not rule out; None for all files."""
         if bound.exact or not self.partition_columns:
             return None
-        return self._partitions().kept(bound.residual)
+        return self._partitions().kept(bound)
 
     def _partitions(self) -> PartitionPruner:
         if self._pruner is None:

@@ -17,12 +17,12 @@ impl Predicate {
         let parts =
             |parts: &[Self]| parts.iter().map(|part| part.given(schema, known)).collect::<Result<Vec<_>>>();
         Ok(match self {
-            Self::Compare { column, .. }
-            | Self::In { column, .. }
-            | Self::Null { column, .. }
-            | Self::Like { column, .. } => {
-                let top = projection::steps(schema, column)?.first().map(|field| field.name().as_str());
-                match top.and_then(|top| Some((top, known(top)?))) {
+            Self::Compare { .. } | Self::In { .. } | Self::Null { .. } | Self::Like { .. } | Self::Trimmed(_) => {
+                let mut columns = Vec::new();
+                self.columns(&mut columns);
+                let column = columns.first().copied().unwrap_or_default();
+                let top = projection::steps(schema, column)?.first().copied();
+                match top.and_then(|top| Some((top, known(top.name())?))) {
                     Some((top, value)) if self.holds(top, &value)? => Self::all_rows(),
                     Some(_) => Self::no_row(),
                     None => self.clone(),
@@ -71,9 +71,10 @@ impl Predicate {
         }
     }
 
-    /// A leaf's result for one value of the column `name`.
-    fn holds(&self, name: &str, value: &ArrayRef) -> Result<bool> {
-        let schema = Schema::new(vec![Field::new(name, value.data_type().clone(), true)]);
+    /// A leaf's result for one value of a column.
+    fn holds(&self, column: &Field, value: &ArrayRef) -> Result<bool> {
+        let column = column.clone().with_data_type(value.data_type().clone()).with_nullable(true);
+        let schema = Schema::new(vec![column]);
         let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
         let batch = RecordBatch::try_new_with_options(schema.clone().into(), vec![value.clone()], &options)
             .map_err(arrow_error)?;
