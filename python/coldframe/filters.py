@@ -9,7 +9,7 @@ applies to the decoded batches. The rows are the same either way.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from coldframe._coldframe import Calls, Condition, Predicate, without_views
 from coldframe.errors import SchemaError, unsupported
 
-__all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "parse"]
+__all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "needed", "parse"]
 
 
 # A column of row numbers, by a name that no file has.
@@ -159,6 +159,12 @@ def mentioned(test: Any, schema: Any) -> list[str]:
         return list(schema.names)
     named = set(calls.columns())
     return [name for name in schema.names if name in named]
+
+
+def needed(names: Iterable[str], test: Any, schema: Any) -> list[str]:
+    """These columns and those that a filter reads: all in the schema's order, if it may number them."""
+    asked = mentioned(test, schema)
+    return asked if len(asked) == len(schema) else list(dict.fromkeys([*names, *asked]))
 
 
 def _check(expression: Any, schema: Any) -> None:

@@ -23,7 +23,7 @@ from coldframe.batches import (
 )
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File, Split
-from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
+from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, needed, parse
 from coldframe.literals import OnError
 from coldframe.logs import step, watched
 from coldframe.notebook import summary_html
@@ -398,7 +398,8 @@ class LocatedDataset(Dataset):
         asked = [] if test is None else mentioned(test, schema)
         own = {self._path, self._index}
         pushed = filter if self._index is None and not own & set(asked) else None
-        needed = [name for name in dict.fromkeys([*names, *asked]) if name not in own]
+        read = names if test is None else needed(names, test, schema)
+        read = [name for name in dict.fromkeys(read) if name not in own]
         # pyarrow filters these rows, and it cannot filter views.
         strings = "plain" if test is not None and pushed is None else None
 
@@ -408,7 +409,7 @@ class LocatedDataset(Dataset):
             for path, dataset in self._datasets():
                 reader = dataset.laid_out(
                     strings,
-                    needed,
+                    read,
                     filter=pushed,
                     batch_size=batch_size,
                     on_error=on_error,

@@ -553,7 +553,7 @@ def test_deep_nesting_ends_with_an_error() -> None:
         deep = deep | (pc.field("x") == level) if level % 2 else deep & (pc.field("x") != -level)
         negated = ~negated
     assert bind(negated, TABLE.schema).exact
-    with pytest.raises(ValueError, match="nested deeper than 1000"):
+    with pytest.raises(ValueError, match="nested deeper than 600"):
         bind(deep, TABLE.schema)
     many = functools.reduce(operator.or_, (pc.starts_with(pc.field("s"), str(n)) for n in range(6000)))
     with pytest.raises(UnsupportedError, match=r"nested 6\d* deep"):
@@ -574,10 +574,7 @@ def test_deep_predicates_of_polars(tmp_path: Path) -> None:
         flat = flat | (polars.col("x") == level % 7)
         deep = deep | (polars.col("x") == level % 7) if level % 2 else deep & (polars.col("x") >= 0)
     assert file.to_polars().filter(flat).collect().height == 7
-    assert (
-        file.to_polars().filter(deep).collect().height
-        == file.read().to_pandas().query("x < 7 and x % 7 > 0").shape[0]
-    )
+    assert file.to_polars().filter(deep).collect().height == 7
 
 
 def test_meaning_is_not_taken_from_the_printed_form(tmp_path: Path) -> None:
@@ -617,7 +614,7 @@ def test_meaning_is_not_taken_from_the_printed_form(tmp_path: Path) -> None:
         (pa.binary(), [b"\xff%d" % n for n in range(0, 400_000, 2)]),
         (pa.timestamp("us"), range(0, 400_000, 2)),
     ],
-    ids=str,
+    ids=["integers", "texts", "bytes", "times"],
 )
 def test_sets_of_200_000_members(type: Any, values: Any, tmp_path: Path) -> None:
     members = pa.array(values, type)
@@ -652,8 +649,9 @@ def char_files(folder: Path) -> Iterator[tuple[str, cf.File]]:
     yield "orc with dictionaries", cf.open(folder / "plain.orc", dictionary=True)
     yield "orc with views", cf.open(folder / "plain.orc", strings="view")
     schema = "c char(4), s struct<c: char(4)>, row bigint"
+    valid = CHARS.filter(pc.field("c").is_valid())  # text has no null alone in a struct
     for serde in ("text", "binary"):
-        cf.write(CHARS, folder / serde, format="rcfile", serde=serde, schema=schema)
+        cf.write(valid, folder / serde, format="rcfile", serde=serde, schema=schema)
         yield f"rcfile of {serde}", cf.open(folder / serde, schema=schema, serde=serde)
 
 

@@ -40,7 +40,7 @@ pub use members::Members;
 pub use number::Number;
 
 /// How deeply `and` and `or` of a filter may be nested. A part that joins others of its kind adds no level.
-pub const MAX_DEPTH: usize = 1000;
+pub const MAX_DEPTH: usize = 600;
 
 fn too_deep() -> Error {
     Error::invalid(format!("a filter whose `and`, `or` and `not` are nested deeper than {MAX_DEPTH}"))

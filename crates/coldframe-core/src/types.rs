@@ -22,9 +22,9 @@
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
 
 pub mod arrange;
-mod hive_char;
 pub mod conform;
 pub mod ddl;
+mod hive_char;
 mod name;
 mod plain;
 pub mod views;
@@ -35,8 +35,8 @@ use std::collections::{HashMap, HashSet};
 use arrow_schema::{Field, Schema};
 
 pub use arrange::{Arrangement, DefaultOf, with_defaults, with_fields};
-pub use hive_char::{HIVE_TYPE, char_field, is_char};
 pub use conform::conform;
+pub use hive_char::{HIVE_TYPE, char_field, is_char};
 pub use name::name;
 pub use plain::{Consumer, shape};
 pub use widen::{MAX_PRECISION, Unlike, wider};

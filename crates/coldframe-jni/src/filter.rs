@@ -237,7 +237,7 @@ mod tests {
     use crate::types::plain_schema;
 
     fn batch() -> RecordBatch {
-        let numbers = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
         let field = Arc::new(Field::new("n", DataType::Int64, true));
         let valid = Some(vec![true, false, true, false].into());
         let points = StructArray::new(vec![field.clone()].into(), vec![numbers.clone()], valid);

@@ -225,7 +225,11 @@ impl PyPredicate {
     }
 
     /// Whether no row passes if these columns of `schema` have these values, each an array of one.
-    fn excludes(&self, schema: &Bound<'_, PyAny>, known: HashMap<String, Bound<'_, PyAny>>) -> PyResult<bool> {
+    fn excludes(
+        &self,
+        schema: &Bound<'_, PyAny>,
+        known: HashMap<String, Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
         let (schema, known) = (import_schema(schema)?, values(&known)?);
         let left = self.0.given(&schema, &|name| known.get(name).cloned()).map_err(to_python)?;
         Ok(left.is_no_row())

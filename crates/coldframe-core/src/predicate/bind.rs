@@ -15,6 +15,11 @@ impl Predicate {
     /// comparison is changed so that it selects the same rows. A literal that only a wider type can represent
     /// (0.1 for a float32 column) keeps the wider type; evaluation then widens the column.
     pub fn bind(self, schema: &Schema) -> Result<Self> {
+        self.bound(schema, true)
+    }
+
+    /// `trims`: whether trailing blanks of literals do not count either, if those of a column do not.
+    fn bound(self, schema: &Schema, trims: bool) -> Result<Self> {
         Ok(match self {
             Self::Compare { column, op, value, negated } => {
                 let field = field_of(schema, &column)?;
@@ -32,13 +37,13 @@ impl Predicate {
                 } else {
                     Self::Compare { column, op, value, negated }
                 };
-                bound.of_column(field)
+                bound.of_column(field, trims)
             }
             Self::In { column, values, negated } => {
                 let field = field_of(schema, &column)?;
                 let to = comparable(field, &column)?;
                 if values.data_type() == to {
-                    return Ok(Self::In { column, values, negated }.of_column(field));
+                    return Ok(Self::In { column, values, negated }.of_column(field, trims));
                 }
                 let literals: Vec<Literal> = (0..values.len())
                     .filter(|i| values.is_valid(*i))
@@ -50,7 +55,7 @@ impl Predicate {
                     let null = arrow_array::new_null_array(to, 1);
                     within = Self::Or(vec![within, Self::compare(column, Op::Eq, null)]);
                 }
-                (if negated { !within } else { within }).of_column(field)
+                (if negated { !within } else { within }).of_column(field, trims)
             }
             Self::Null { column, negated } => {
                 field_of(schema, &column)?;
@@ -59,12 +64,16 @@ impl Predicate {
             Self::Like { column, pattern, negated } => {
                 let field = field_of(schema, &column)?;
                 comparable(field, &column)?;
-                Self::Like { column, pattern, negated }.of_column(field)
+                Self::Like { column, pattern, negated }.of_column(field, trims)
             }
             // Its literals are as they shall be compared.
-            Self::Trimmed(test) => test.bind(schema)?.trimmed(false),
-            Self::And(all) => Self::And(all.into_iter().map(|p| p.bind(schema)).collect::<Result<_>>()?),
-            Self::Or(any) => Self::Or(any.into_iter().map(|p| p.bind(schema)).collect::<Result<_>>()?),
+            Self::Trimmed(test) => test.bound(schema, false)?.trimmed(false),
+            Self::And(all) => {
+                Self::And(all.into_iter().map(|p| p.bound(schema, trims)).collect::<Result<_>>()?)
+            }
+            Self::Or(any) => {
+                Self::Or(any.into_iter().map(|p| p.bound(schema, trims)).collect::<Result<_>>()?)
+            }
         })
     }
 }

@@ -26,6 +26,16 @@ impl Predicate {
     /// The result for each row of `batch`; null if it is unknown, as in SQL.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         match self {
+            Self::And(all) => fold(all, batch, true, boolean::and_kleene),
+            Self::Or(any) => fold(any, batch, false, boolean::or_kleene),
+            test => test.evaluate_test(batch),
+        }
+    }
+
+    /// The result of a test of one column. A function of its own, so that the recursion above needs little stack.
+    #[inline(never)]
+    fn evaluate_test(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        match self {
             Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => {
                 self.of_values(&projection::column(batch, column)?)
             }
@@ -42,8 +52,7 @@ impl Predicate {
                 let path = columns.first().copied().unwrap_or_default();
                 test.of_values(&trim(&projection::column(batch, path)?))
             }
-            Self::And(all) => fold(all, batch, true, boolean::and_kleene),
-            Self::Or(any) => fold(any, batch, false, boolean::or_kleene),
+            Self::And(_) | Self::Or(_) => self.evaluate(batch),
         }
     }
 
@@ -65,9 +74,12 @@ type Combine = fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, arrow_sc
 
 fn fold(parts: &[Predicate], batch: &RecordBatch, start: bool, combine: Combine) -> Result<BooleanArray> {
     let start = BooleanBuffer::collect_bool(batch.num_rows(), |_| start);
-    parts.iter().try_fold(BooleanArray::new(start, None), |sum, p| {
-        combine(&sum, &p.evaluate(batch)?).map_err(arrow_error)
-    })
+    let mut sum = BooleanArray::new(start, None);
+    for part in parts {
+        let result = part.evaluate(batch)?;
+        sum = combine(&sum, &result).map_err(arrow_error)?;
+    }
+    Ok(sum)
 }
 
 /// `column op values[i]` for each row.

@@ -15,9 +15,9 @@ use crate::types::is_char;
 const BLANK: char = ' ';
 
 impl Predicate {
-    /// The test, if its column has this type, with literals in the form that it compares.
-    pub(super) fn of_column(self, field: &Field) -> Self {
-        if is_char(field) && is_text(field.data_type()) { self.trimmed(true) } else { self }
+    /// The test of a column; see [`Self::trimmed`] if that is a `char`.
+    pub(super) fn of_column(self, field: &Field, literals: bool) -> Self {
+        if is_char(field) && is_text(field.data_type()) { self.trimmed(literals) } else { self }
     }
 
     /// Tests of texts without their trailing blanks; `literals`: whether those of literals do not count either.
@@ -114,7 +114,8 @@ mod tests {
         let column: ArrayRef = Arc::new(StringArray::from(texts));
         let words: arrow_array::DictionaryArray<arrow_array::types::Int8Type> =
             column.as_string::<i32>().iter().collect();
-        let field = |kind: &DataType| Arc::new(crate::types::char_field(Field::new("c", kind.clone(), true), 4));
+        let field =
+            |kind: &DataType| Arc::new(crate::types::char_field(Field::new("c", kind.clone(), true), 4));
         for column in [column, Arc::new(words) as ArrayRef] {
             let schema = Arc::new(arrow_schema::Schema::new(vec![field(column.data_type())]));
             let batch = arrow_array::RecordBatch::try_new(schema.clone(), vec![column]).unwrap();
@@ -142,7 +143,7 @@ mod tests {
         }
         let value: ArrayRef = Arc::new(StringArray::from(vec!["ab "]));
         let field = field(&DataType::Utf8);
-        let plain = Predicate::compare("c", Op::Eq, value).of_column(&field);
+        let plain = Predicate::compare("c", Op::Eq, value).of_column(&field, true);
         assert!(matches!(plain, Predicate::Trimmed(_)), "{plain:?}");
     }
 

@@ -49,7 +49,6 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
         if planned.schema not in schemas:
             schemas[planned.schema] = (planned.file.relative, work.schemas[planned.schema])
     try:
-        work.table.check_partitions()
         work.schema = table_schema(work.table, schemas.values(), partitions_inside=target.partitions_inside)
         if work.layout is not None and target.settle_layout is not None:
             keys = work.table.partition_fields

@@ -136,14 +136,11 @@ class Table:
     def _stated(self) -> tuple[tuple[str, pa.DataType], ...]:
         return () if self.spec is None else self.spec.partitions
 
-    def check_partitions(self) -> None:
-        """Raises SchemaError if tables.toml states a partition column that no folder has."""
+    @property
+    def unmatched_partitions(self) -> list[str]:
+        """The partition columns that tables.toml states and that no folder has."""
         known = {name.lower() for name in self._keys}
-        if missing := [name for name, _ in self._stated if name.lower() not in known]:
-            raise SchemaError(
-                f"table {self.name}: tables.toml states the partition columns {', '.join(missing)}, which no "
-                f"folder has; the folders have {', '.join(self._keys) or 'none'}"
-            )
+        return [name for name, _ in self._stated if name.lower() not in known]
 
 
 def load_tables(path: str, storage_options: StorageOptions = None) -> list[TableSpec]:

@@ -71,12 +71,15 @@ pub(super) fn from_nodes(nodes: &[message::Predicate]) -> Result<Option<Predicat
     for node in nodes.iter().rev() {
         let count = usize::try_from(node.parts).unwrap_or(usize::MAX);
         let rest = made.len().checked_sub(count);
-        let rest = rest.ok_or_else(|| refused(format!("expected {count} parts of a filter, found {}", made.len())))?;
+        let rest =
+            rest.ok_or_else(|| refused(format!("expected {count} parts of a filter, found {}", made.len())))?;
         let (parts, depths): (Vec<_>, Vec<_>) = made.drain(rest..).rev().unzip();
         let depth = depths.into_iter().max().unwrap_or(0) + 1;
         // Within the deepest are a set that became an `or`, trimming, and the test of a column.
         if depth > MAX_DEPTH + 3 {
-            return Err(refused(format!("expected a filter nested at most {MAX_DEPTH} deep, found a deeper one")));
+            return Err(refused(format!(
+                "expected a filter nested at most {MAX_DEPTH} deep, found a deeper one"
+            )));
         }
         made.push((from_node(node, parts)?, depth));
     }
@@ -112,7 +115,9 @@ fn from_node(node: &message::Predicate, mut parts: Vec<Predicate>) -> Result<Pre
         NULL => Predicate::Null { column, negated },
         LIKE => Predicate::Like { column, pattern: Pattern::new(&node.pattern), negated },
         TRIMMED => match (parts.pop(), parts.len()) {
-            (Some(test), 0) if !matches!(test, Predicate::And(_) | Predicate::Or(_) | Predicate::Trimmed(_)) => {
+            (Some(test), 0)
+                if !matches!(test, Predicate::And(_) | Predicate::Or(_) | Predicate::Trimmed(_)) =>
+            {
                 Predicate::Trimmed(Box::new(test))
             }
             _ => return Err(refused("expected the test of one column to trim")),
