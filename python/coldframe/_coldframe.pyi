@@ -436,6 +436,20 @@ class RawTableRows:
         """Frees the units that were read ahead."""
 
 @final
+class Calls:
+    """What a pyarrow expression contains: its calls, columns and values."""
+
+    def __new__(cls, message: bytes) -> Calls:
+        """From the pickled form of a `pyarrow.compute.Expression`."""
+    def columns(self) -> list[str]:
+        """The names of the columns that it refers to."""
+    @property
+    def depth(self) -> int:
+        """How deeply its calls are nested."""
+    def predicate(self, schema: ArrowSchemaExportable) -> Predicate | None:
+        """The filter, bound to a schema; None if it contains something that only pyarrow evaluates."""
+
+@final
 class Condition:
     """A filter that is not bound to a schema yet, with SQL's three-valued logic."""
 
@@ -475,10 +489,9 @@ class Condition:
 class Predicate:
     """A filter in normal form, bound to a schema."""
 
-    @staticmethod
-    def from_substrait(message: bytes, schema: ArrowSchemaExportable) -> Predicate | None:
-        """From pyarrow's `Expression.to_substrait(schema)`; None if it is not supported."""
     def columns(self) -> list[str]: ...
+    def excludes(self, schema: ArrowSchemaExportable, known: dict[str, Any]) -> bool:
+        """Whether no row passes if columns have these known values, given as arrays of length 1."""
     def tree(self) -> tuple[Any, ...]:
         """("and", nodes), ("or", nodes), or (kind, column, operand, whether negated).
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from coldframe import _coldframe
 from coldframe.errors import SchemaError
-from coldframe.filters import Bound, keep, mentioned
+from coldframe.filters import Bound, keep, needed
 from coldframe.logs import watched
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def with_tested(columns: Sequence[str] | None, bound: Bound, schema: Any) -> lis
     names = names_of(columns)
     if names is None or bound.exact:
         return names
-    return names + [name for name in mentioned(bound.residual, schema) if name not in names]
+    return needed(names, bound.residual, schema)
 
 
 def projected(schema: Any, columns: Sequence[str] | None) -> Any:

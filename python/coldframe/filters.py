@@ -1,24 +1,24 @@
 """Filters: which rows to read.
 
 A filter is given as pyarrow.parquet's lists, as a line of SQL, or as a `pyarrow.compute.Expression`. The core
-parses lists and SQL, evaluates them and prunes with them. Expressions go to it as Substrait; if Substrait has
-no form for one, pyarrow applies it to the decoded batches. The rows are the same either way.
+parses lists and SQL, evaluates them and prunes with them. Expressions go to it in the form in which pyarrow
+pickles them, which has all their calls and values, in linear time; what the core does not support, pyarrow
+applies to the decoded batches. The rows are the same either way.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import Condition, Predicate, without_views
+from coldframe._coldframe import Calls, Condition, Predicate, without_views
 from coldframe.errors import SchemaError, unsupported
 
-__all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "parse"]
+__all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "needed", "parse"]
 
 
 # A column of row numbers, by a name that no file has.
@@ -31,7 +31,6 @@ class Bound:
 
     predicate: Predicate | None
     residual: Any = None  # pc.Expression
-    expression: Any = None  # the pc.Expression that became the predicate
 
     @property
     def exact(self) -> bool:
@@ -46,13 +45,11 @@ class Bound:
     @property
     def test(self) -> Any:
         """The whole filter, in a form that `keep` takes."""
-        if self.expression is not None:
-            return self.expression
         return self.predicate if self.exact else self.residual
 
 
-# Substrait can only express the default null behaviour of `is_in`.
-_OTHER_NULLS = re.compile(r"null_matching_behavior=(?!MATCH)")
+# pyarrow evaluates expressions by recursion; below some more levels the stack ends, and with it the process.
+_MAX_DEPTH = 5000
 
 # What the public functions take. Expression is pyarrow's own class, which has no type information.
 Filter = str | Sequence[Any] | Condition | Any
@@ -81,17 +78,26 @@ def bind(filter: Any, schema: Any) -> Bound:
     schema = without_views(schema)
     if isinstance(filter, Condition):
         return Bound(filter.bind(schema))
+    calls = _calls(filter)
+    if calls is not None:
+        predicate = calls.predicate(schema)
+        if predicate is not None:
+            return Bound(predicate)
+        if calls.depth > _MAX_DEPTH:
+            raise unsupported(
+                f"a filter that pyarrow has to evaluate, nested {calls.depth} deep (at most {_MAX_DEPTH})"
+            )
     _check(filter, schema)
-    if not _OTHER_NULLS.search(str(filter)):
-        try:
-            message = bytes(filter.to_substrait(_without_unions(schema, pa.bool_())))
-        except pa.ArrowException:
-            pass  # Substrait lacks some functions: pyarrow evaluates those
-        else:
-            predicate = Predicate.from_substrait(message, schema)
-            if predicate is not None:
-                return Bound(predicate, expression=filter)
     return Bound(None, filter)
+
+
+def _calls(expression: Any) -> Calls | None:
+    """What an expression contains; None if pyarrow cannot pickle it, as those that number their columns."""
+    try:
+        _, (message,) = expression.__reduce__()
+    except pa.ArrowNotImplementedError:
+        return None
+    return Calls(message.to_pybytes())
 
 
 def both(first: Any, second: Any) -> Any:
@@ -137,10 +143,7 @@ def keep(batch: Any, test: Any) -> Any:
 
 
 def mentioned(test: Any, schema: Any) -> list[str]:
-    """The columns that a Predicate or an expression names, and perhaps a few more.
-
-    pyarrow does not list the columns of an expression, but prints each by its name.
-    """
+    """The columns that a Predicate or an expression names; all if an expression numbers them."""
     if isinstance(test, Predicate):
         whole = set(schema.names)
         columns: dict[str, None] = {}
@@ -151,16 +154,17 @@ def mentioned(test: Any, schema: Any) -> list[str]:
             )
             columns.update(dict.fromkeys(within))
         return list(columns)
-    schema, text = without_views(schema), str(test)
-    names = [name for name in schema.names if name in text]
-    if "FieldPath(" in text or len(set(names)) < len(names):
+    calls = _calls(test)
+    if calls is None:
         return list(schema.names)
-    narrow = pa.schema([schema.field(name) for name in names])
-    try:
-        _check(test, narrow)
-    except SchemaError:
-        return list(schema.names)
-    return names
+    named = set(calls.columns())
+    return [name for name in schema.names if name in named]
+
+
+def needed(names: Iterable[str], test: Any, schema: Any) -> list[str]:
+    """These columns and those that a filter reads: all in the schema's order, if it may number them."""
+    asked = mentioned(test, schema)
+    return asked if len(asked) == len(schema) else list(dict.fromkeys([*names, *asked]))
 
 
 def _check(expression: Any, schema: Any) -> None:
@@ -170,7 +174,16 @@ def _check(expression: Any, schema: Any) -> None:
     try:
         empty.filter(expression)
     except (pa.ArrowException, TypeError) as reason:
-        raise SchemaError(f"the filter {expression} does not fit the columns: {reason}") from reason
+        raise SchemaError(f"the filter {_shown(expression)} does not fit the columns: {reason}") from reason
+
+
+def _shown(expression: Any) -> str:
+    """The beginning of an expression, for people."""
+    try:
+        text = str(expression)
+    except UnicodeDecodeError:  # pyarrow cuts long texts inside of characters
+        return "with long texts"
+    return text if len(text) <= 200 else f"{text[:200]} .."
 
 
 def _without_unions(schema: Any, stand_in: Any) -> Any:

@@ -1,6 +1,7 @@
 """Selects the files or partitions whose partition values allow rows that pass a filter.
 
-pyarrow evaluates the filter: each file is a fragment with a partition expression. No file is opened.
+The core evaluates the filter on these values, or pyarrow what the core does not support: then each file is a
+fragment with a partition expression. No file is opened.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe._coldframe import Predicate
+from coldframe.filters import Bound
+
 __all__ = ["PartitionPruner", "expression_of"]
 
 
@@ -18,19 +22,30 @@ class PartitionPruner:
 
     def __init__(self, rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
         """`rows`: one row of known values for each file; `schema`: the columns that filters may name."""
+        self._rows, self._schema = list(rows), schema
+        self._dataset: Any = None
+
+    def kept(self, bound: Bound) -> list[int]:
+        """The numbers of the files that a filter, bound to the schema, does not rule out."""
+        if bound.predicate is not None:
+            return [at for at, row in enumerate(self._rows) if not self._excluded(bound.predicate, row)]
+        if self._dataset is None:
+            self._dataset = self._of_fragments()
+        return [int(fragment.path) for fragment in self._dataset.get_fragments(bound.residual)]
+
+    def _excluded(self, predicate: Predicate, row: pa.RecordBatch) -> bool:
+        return predicate.excludes(self._schema, dict(zip(row.schema.names, row.columns, strict=True)))
+
+    def _of_fragments(self) -> Any:
         import pyarrow.dataset as pads
         import pyarrow.fs
 
         format, filesystem = pads.ParquetFileFormat(), pyarrow.fs.LocalFileSystem()
         fragments = [
             format.make_fragment(str(at), filesystem, partition_expression=expression_of(row))
-            for at, row in enumerate(rows)
+            for at, row in enumerate(self._rows)
         ]
-        self._dataset = pads.FileSystemDataset(fragments, schema, format, filesystem)
-
-    def kept(self, filter: Any) -> list[int]:
-        """The numbers of the files that a pyarrow expression does not rule out."""
-        return [int(fragment.path) for fragment in self._dataset.get_fragments(filter)]
+        return pads.FileSystemDataset(fragments, self._schema, format, filesystem)
 
 
 def expression_of(row: pa.RecordBatch) -> Any:

@@ -83,20 +83,42 @@ def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
     return node
 
 
-def _superset(tree: Any, schema: Any) -> Condition | None:
+_ALL, _ANY = ("And", "LogicalAnd"), ("Or", "LogicalOr")
+
+_MAX_DEPTH = 50
+"""polars evaluates what is nested deeper."""
+
+
+def _superset(tree: Any, schema: Any, depth: int = 0) -> Condition | None:
     """The supported parts of the predicate: parts of an `and` may be dropped."""
-    binary = tree.get("BinaryExpr") if isinstance(tree, dict) else None
-    if binary and binary.get("op") in ("And", "LogicalAnd"):
-        parts = [_superset(binary["left"], schema), _superset(binary["right"], schema)]
-        known = [part for part in parts if part is not None]
-        return Condition.all_of(known) if known else None
-    if binary and binary.get("op") in ("Or", "LogicalOr"):
-        left, right = _superset(binary["left"], schema), _superset(binary["right"], schema)
-        return Condition.any_of([left, right]) if left is not None and right is not None else None
+    for ops, join in ((_ALL, Condition.all_of), (_ANY, Condition.any_of)):
+        if _op(tree) in ops:
+            if depth == _MAX_DEPTH:
+                return None
+            parts = [_superset(part, schema, depth + 1) for part in _operands(tree, ops)]
+            known = [part for part in parts if part is not None]
+            return join(known) if known and (ops is _ALL or len(known) == len(parts)) else None
     try:
         return _leaf(tree, schema)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, pa.ArrowException):
         return None  # another version of polars has another form
+
+
+def _op(tree: Any) -> str | None:
+    binary = tree.get("BinaryExpr") if isinstance(tree, dict) else None
+    return binary.get("op") if isinstance(binary, dict) else None
+
+
+def _operands(tree: Any, ops: tuple[str, str]) -> list[Any]:
+    """The operands of a chain of `and` or of `or`, from left to right."""
+    operands, open = [], [tree]
+    while open:
+        part = open.pop()
+        if _op(part) in ops:
+            open += [part["BinaryExpr"]["right"], part["BinaryExpr"]["left"]]
+        else:
+            operands.append(part)
+    return operands
 
 
 _OPS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}

@@ -23,7 +23,7 @@ from coldframe.batches import (
 )
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File, Split
-from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
+from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, needed, parse
 from coldframe.literals import OnError
 from coldframe.logs import step, watched
 from coldframe.notebook import summary_html
@@ -268,7 +268,7 @@ class Dataset(AsTables):
         """
         kept: list[int] = list(range(len(self._raw)))
         if filter is not None and self.partition_columns and not isinstance(filter, Condition):
-            kept = self._partitions().kept(filter)
+            kept = self._partitions().kept(bind(filter, self.schema))
         paths, sources = self.files, self._raw.found()
         for at in kept:
             row = pa.record_batch(self._raw.constants(at))
@@ -325,7 +325,7 @@ class Dataset(AsTables):
         """The numbers of the files that the residual filter does not rule out; None for all files."""
         if bound.exact or not self.partition_columns:
             return None
-        return self._partitions().kept(bound.residual)
+        return self._partitions().kept(bound)
 
     def _partitions(self) -> PartitionPruner:
         if self._pruner is None:
@@ -398,7 +398,8 @@ class LocatedDataset(Dataset):
         asked = [] if test is None else mentioned(test, schema)
         own = {self._path, self._index}
         pushed = filter if self._index is None and not own & set(asked) else None
-        needed = [name for name in dict.fromkeys([*names, *asked]) if name not in own]
+        read = names if test is None else needed(names, test, schema)
+        read = [name for name in dict.fromkeys(read) if name not in own]
         # pyarrow filters these rows, and it cannot filter views.
         strings = "plain" if test is not None and pushed is None else None
 
@@ -408,7 +409,7 @@ class LocatedDataset(Dataset):
             for path, dataset in self._datasets():
                 reader = dataset.laid_out(
                     strings,
-                    needed,
+                    read,
                     filter=pushed,
                     batch_size=batch_size,
                     on_error=on_error,

@@ -80,9 +80,64 @@ def _below(steps: tuple[str, ...], values: Any) -> Iterator[Column]:
         yield Column(steps, values.type, values)
 
 
+def nested(full: Any) -> list[tuple[str, ...]]:
+    """The columns and children of structs that can only be tested for null."""
+    some: list[tuple[str, ...]] = []
+    for field in full.schema:
+        if full.column_names.count(field.name) == 1 and not _holds_union(field.type):
+            some += _nested_below((field.name,), field.type)
+    paths = [".".join(steps) for steps in some]
+    return [steps for steps, path in zip(some, paths, strict=True) if paths.count(path) == 1]
+
+
+def _nested_below(steps: tuple[str, ...], type: Any) -> Iterator[tuple[str, ...]]:
+    if pa.types.is_nested(type):
+        yield steps
+    if pa.types.is_struct(type):
+        for child in type:
+            if sum(child.name == other.name for other in type) == 1:
+                yield from _nested_below((*steps, child.name), child.type)
+
+
+def _nested_null(steps: tuple[str, ...], dice: random.Random) -> Test:
+    column, field = Column(steps, None, None), pc.field(*steps)
+    filter, meaning = dice.choice(
+        [
+            ([(column.path, "is null")], field.is_null()),
+            ([(column.path, "is not null")], field.is_valid()),
+            (f"{_quoted(column)} is null", field.is_null()),
+            (f"not ({_quoted(column)} is null)", field.is_valid()),
+            (field.is_null(), field.is_null()),
+            (~field.is_null(), field.is_valid()),
+            (field.is_valid(), field.is_valid()),
+        ]
+    )
+    return Test(filter, column.path, meaning)
+
+
+def _tower(column: Column, others: list[Column], dice: random.Random) -> Test | None:
+    """A chain of tests, some of them negated, with many levels."""
+    whole = None
+    for level in range(dice.choice([3, 40, 120])):
+        made = _compared(dice.choice([column, *others]), dice)
+        if made is None:
+            continue
+        part = ~made[1] if dice.random() < 0.3 else made[1]
+        if whole is None:
+            whole = part
+        elif level % 3 == 0:
+            whole = ~(part & whole) if dice.random() < 0.5 else part & whole
+        else:
+            whole = whole | part
+    return None if whole is None else Test(whole, column.path, whole)
+
+
 def tests(full: Any, dice: random.Random, count: int) -> Iterator[Test]:
     """Random filters on a table."""
     candidates = columns(full)
+    of_null = nested(full)
+    for steps in dice.sample(of_null, min(len(of_null), 2)):
+        yield _nested_null(steps, dice)
     if not candidates:
         return
     # Every column is used.
@@ -181,9 +236,7 @@ def _among(column: Column, others: list[Column], dice: random.Random) -> Test | 
         return None
     if dice.random() < 0.3:
         values.append(pa.scalar(None, column.values.type))
-    within = column.field.isin(
-        pa.array([v.as_py() for v in values], column.values.type) if False else _array(values, column)
-    )
+    within = column.field.isin(_array(values, column))
     if dice.random() < 0.5:
         return Test([(column.path, "in", values)], column.path, within)
     return Test([(column.path, "not in", values)], column.path, ~within)
@@ -210,7 +263,7 @@ def _null(column: Column, others: list[Column], dice: random.Random) -> Test:
 
 
 def _expression(column: Column, others: list[Column], dice: random.Random) -> Test | None:
-    """A pyarrow expression that goes to the core as Substrait."""
+    """A pyarrow expression that the core evaluates."""
     made = _compared(column, dice)
     if made is None:
         return None
@@ -222,7 +275,7 @@ def _expression(column: Column, others: list[Column], dice: random.Random) -> Te
 
 
 def _residual(column: Column, others: list[Column], dice: random.Random) -> Test | None:
-    """A pyarrow expression without a Substrait form: pyarrow evaluates it on the rows."""
+    """A pyarrow expression that pyarrow evaluates on the rows."""
     made = _compared(column, dice)
     if made is None:
         return None
@@ -265,7 +318,19 @@ def _like(column: Column, others: list[Column], dice: random.Random) -> Test | N
     return Test(f"{_quoted(column)} not like '{pattern}'", column.path, ~meaning)
 
 
-_KINDS = (_list, _list, _lists, _among, _expression_set, _null, _expression, _residual, _negated, _like)
+_KINDS = (
+    _list,
+    _list,
+    _lists,
+    _among,
+    _expression_set,
+    _null,
+    _expression,
+    _tower,
+    _residual,
+    _negated,
+    _like,
+)
 
 
 def _quoted(column: Column) -> str:

@@ -70,6 +70,37 @@ def test_tables_of_a_directory_have_names(estate: Path, capsys: pytest.CaptureFi
     assert query(capsys, "--in", str(estate), 'select count(*) as n from "tserver.numbers"') == [{"n": 378}]
 
 
+def test_tables_of_a_warehouse_have_their_names_in_hive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in ("sales.db/orders", "hr.db/staff", "sales.db/staff"):
+        (tmp_path / "hive/warehouse" / place).mkdir(parents=True)
+        cf.write(ROWS, tmp_path / "hive/warehouse" / place / "000000_0", format="orc")
+    known = ("--in", str(tmp_path))
+    for name in ("orders", "sales.orders", '"sales"."orders"', '"hive.warehouse.sales.db.orders"'):
+        assert query(capsys, *known, f"select count(*) as n from {name} where id < 5") == [{"n": 5}], name
+    text = "select count(*) as n from sales.staff a join hr.staff using (id) join orders o on o.id = a.id"
+    assert query(capsys, *known, text) == [{"n": 1000}]
+    assert main(["sql", *known, "from staff"]) == 2
+    assert "hive.warehouse.hr.db.staff" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["select max(s) from '{}'", "from '{}' where id > 5", "from '{}'"])
+def test_damage_is_reported_as_by_other_commands(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.orc"
+    rows = pa.table({"id": range(20_000), "s": [f"value {i * 7919 % 20_000}" for i in range(20_000)]})
+    cf.write(rows, path, format="orc", codec="zstd", stripe_rows=5000)
+    content = bytearray(path.read_bytes())
+    content[1000 : len(content) // 2] = bytes(len(content) // 2 - 1000)
+    path.write_bytes(content)
+    assert main(["cat", str(path)]) == 1
+    expected = capsys.readouterr().err
+    assert main(["sql", text.format(path)]) == 1
+    assert capsys.readouterr().err == expected
+
+
 def test_columns_and_filters_reach_the_reader(
     estate: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 //! ```text
 //! SQL text ─ parse ─┐
 //! lists ──── dnf ───┼─▶ Condition ─ bind(schema): resolve names, coerce literals ─▶ Predicate
-//! parts ────────────┘                                    Substrait ─ substrait ──────▲
+//! parts ────────────┘                            pyarrow expression ─ expression ─────▲
 //! ```
 //!
 //! A [`Condition`] is the caller's filter, a [`Predicate`] its meaning for a schema. A predicate is a tree of
@@ -18,6 +18,7 @@ mod coerce;
 mod condition;
 pub mod dnf;
 mod evaluate;
+pub mod expression;
 mod given;
 mod instant;
 mod like;
@@ -26,9 +27,10 @@ mod members;
 mod number;
 pub mod parse;
 mod passing;
-pub mod substrait;
+mod trimmed;
 
 use arrow_array::ArrayRef;
+use coldframe_encoding::Error;
 
 pub use bounds::{ColumnBounds, KeyRange};
 pub use condition::{Condition, resolve};
@@ -36,6 +38,13 @@ pub use like::Pattern;
 pub use literal::Literal;
 pub use members::Members;
 pub use number::Number;
+
+/// How deeply `and` and `or` of a filter may be nested. A part that joins others of its kind adds no level.
+pub const MAX_DEPTH: usize = 600;
+
+fn too_deep() -> Error {
+    Error::invalid(format!("a filter whose `and`, `or` and `not` are nested deeper than {MAX_DEPTH}"))
+}
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +141,7 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
-    /// `column is null`, or its negation.
+    /// `column is null`, or its negation. The only test of nested columns.
     Null {
         /// A column or a dotted path to a struct's child.
         column: String,
@@ -148,6 +157,8 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
+    /// One of the tests above, of texts without their trailing blanks: of a column of Hive's type `char`.
+    Trimmed(Box<Predicate>),
     /// All hold.
     And(Vec<Predicate>),
     /// Any holds.
@@ -167,6 +178,7 @@ impl std::ops::Not for Predicate {
             Predicate::Like { column, pattern, negated } => {
                 Predicate::Like { column, pattern, negated: !negated }
             }
+            Predicate::Trimmed(test) => Predicate::Trimmed(Box::new(!*test)),
             Predicate::And(all) => Predicate::Or(all.into_iter().map(std::ops::Not::not).collect()),
             Predicate::Or(any) => Predicate::And(any.into_iter().map(std::ops::Not::not).collect()),
         }
@@ -189,6 +201,7 @@ impl Predicate {
             Self::In { column, values, negated } => Self::In { column: name(column), values, negated },
             Self::Null { column, negated } => Self::Null { column: name(column), negated },
             Self::Like { column, pattern, negated } => Self::Like { column: name(column), pattern, negated },
+            Self::Trimmed(test) => Self::Trimmed(Box::new(test.rename(name))),
             Self::And(all) => Self::And(all.into_iter().map(|p| p.rename(name)).collect()),
             Self::Or(any) => Self::Or(any.into_iter().map(|p| p.rename(name)).collect()),
         }
@@ -201,6 +214,7 @@ impl Predicate {
             | Self::In { column, .. }
             | Self::Null { column, .. }
             | Self::Like { column, .. } => into.push(column),
+            Self::Trimmed(test) => test.columns(into),
             Self::And(all) | Self::Or(all) => all.iter().for_each(|p| p.columns(into)),
         }
     }

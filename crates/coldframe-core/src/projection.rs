@@ -12,6 +12,7 @@ use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, RecordBatch, StructArray,
 };
 use arrow_array::{RecordBatchOptions, new_empty_array};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use coldframe_encoding::{Error, Result};
 
@@ -353,11 +354,29 @@ pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
         })?;
         let child =
             outer.column_by_name(&name).ok_or_else(|| Error::schema(format!("no column `{path}`")))?;
-        let nulls = arrow_buffer::NullBuffer::union(outer.nulls(), child.nulls());
+        let nulls = NullBuffer::union(outer.nulls(), child.nulls());
         let data = child.to_data().into_builder().nulls(nulls).build().map_err(arrow_error)?;
         array = arrow_array::make_array(data);
     }
     Ok(array)
+}
+
+/// Which rows have a value at `path` in `batch`, of any type; `None` for all. A row whose enclosing struct is null has
+/// none, nor has one whose value in a union is null.
+pub(crate) fn validity(batch: &RecordBatch, path: &str) -> Result<Option<NullBuffer>> {
+    let schema = batch.schema();
+    let (index, below) = Names::new(&schema, true).find(path)?;
+    let lacking = || Error::schema(format!("no column `{path}`"));
+    let mut array = batch.columns().get(index).ok_or_else(lacking)?;
+    let mut nulls = array.logical_nulls();
+    for name in below {
+        let outer = array.as_struct_opt().ok_or_else(|| {
+            Error::unsupported(format!("a filter on `{path}`, which is inside a list or map"))
+        })?;
+        array = outer.column_by_name(&name).ok_or_else(lacking)?;
+        nulls = NullBuffer::union(nulls.as_ref(), array.logical_nulls().as_ref());
+    }
+    Ok(nulls)
 }
 
 #[cfg(test)]

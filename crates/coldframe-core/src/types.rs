@@ -17,12 +17,14 @@
 //! | `plain` | the types of a consumer such as Spark |
 //! | [`mod@arrange`] | a file's columns in the table's order and under its names, nulls for missing columns |
 //! | [`ddl`] | columns and types in the language of Hive's and Spark's `CREATE TABLE` |
+//! | `hive_char` | Hive's `char`, whose trailing blanks do not count |
 //! | [`views`] | strings and binary values as views, or plain |
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
 
 pub mod arrange;
 pub mod conform;
 pub mod ddl;
+mod hive_char;
 mod name;
 mod plain;
 pub mod views;
@@ -34,6 +36,7 @@ use arrow_schema::{Field, Schema};
 
 pub use arrange::{Arrangement, DefaultOf, with_defaults, with_fields};
 pub use conform::conform;
+pub use hive_char::{HIVE_TYPE, char_field, is_char};
 pub use name::name;
 pub use plain::{Consumer, shape};
 pub use widen::{MAX_PRECISION, Unlike, wider};

@@ -92,6 +92,8 @@ impl<'a> Columns<'a> {
         // A dot may be part of a name, or separate names.
         let dots = |text: &str| text.matches('.').count();
         let is_clear = names.len() == 1 || (dots(&path) == names.len() - 1 && self.has_no_column(&path));
+        // In Spark, a null in a union is a struct with a tag.
+        let is_clear = is_clear && !matches!(kind, DataType::Union(..));
         (is_clear && plain_type(kind).ok()? == *spark).then_some(Column { path: name, kind })
     }
 
@@ -226,14 +228,24 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{
-        ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray,
+        ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, StructArray,
+        TimestampNanosecondArray, UnionArray,
     };
+    use arrow_schema::{Field, UnionFields};
 
     use super::*;
     use crate::types::plain_schema;
 
     fn batch() -> RecordBatch {
-        let columns: [(&str, ArrayRef); 5] = [
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
+        let field = Arc::new(Field::new("n", DataType::Int64, true));
+        let valid = Some(vec![true, false, true, false].into());
+        let points = StructArray::new(vec![field.clone()].into(), vec![numbers.clone()], valid);
+        let kinds = UnionFields::from_iter([(0, field)]);
+        let union = UnionArray::try_new(kinds, vec![0; 4].into(), None, vec![numbers]).unwrap();
+        let columns: [(&str, ArrayRef); 7] = [
+            ("p", Arc::new(points)),
+            ("u", Arc::new(union)),
             ("a", Arc::new(Int64Array::from(vec![Some(1), Some(5), None, Some(9)]))),
             ("S", Arc::new(StringArray::from(vec![Some("a_b%"), Some("axb"), None, Some("ä")]))),
             ("x", Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), None, Some(-0.0)]))),
@@ -279,6 +291,8 @@ mod tests {
             (of("=", "x", "double", &[Some("0.0")]), [f, f, f, t]),
             (of("BOOLEAN_EXPRESSION", "b", "", &[]), [t, f, f, t]),
             (of("IS_NOT_NULL", "t", "", &[]), [t, t, f, t]),
+            (of("IS_NULL", "P", "", &[]), [f, t, f, t]),
+            (format!(r#"{{"op":"NOT","args":[{}]}}"#, of("IS_NULL", "p", "", &[])), [t, f, t, f]),
         ] {
             assert_eq!(passing(&filter).as_deref(), Some(&rows[..]), "{filter}");
         }
@@ -290,6 +304,8 @@ mod tests {
             of("=", "x", "double", &[Some("NaN")]),
             of("IN", "x", "double", &[Some("1.0")]),
             of("=", "t", "timestamp_ntz", &[Some("1")]),
+            of("IS_NULL", "u", "", &[]),
+            of("=", "p", "long", &[Some("1")]),
             of("=", "a", "integer", &[Some("1")]),
             of("=", "nowhere", "long", &[Some("1")]),
             of("+", "a", "long", &[Some("1")]),

@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
+use coldframe_core::types::char_field;
 use coldframe_core::{Error, Result};
 
 use crate::layout::proto::Footer;
@@ -91,7 +92,11 @@ fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Res
         let name = usize::try_from(algorithm).ok().and_then(|a| names.get(a)).copied().unwrap_or("unknown");
         metadata.insert("algorithm".to_owned(), name.to_owned());
     }
-    Ok(Arc::new(field.with_metadata(metadata)))
+    let field = field.with_metadata(metadata);
+    Ok(Arc::new(match column.kind {
+        Kind::Char => char_field(field, column.maximum_length.unwrap_or(0)),
+        _ => field,
+    }))
 }
 
 /// The type of a decimal.

@@ -214,6 +214,7 @@ fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<convert::RawTarget>()?;
     module.add_class::<hfile::RawCells>()?;
     module.add_class::<hfile::RawRows>()?;
+    module.add_class::<predicate::PyCalls>()?;
     module.add_class::<predicate::PyCondition>()?;
     module.add_class::<predicate::PyPredicate>()?;
     Ok(())

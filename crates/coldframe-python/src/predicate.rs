@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch};
-use coldframe::predicate::{Condition, Op, Pattern, Predicate, dnf, parse, substrait};
+use coldframe::predicate::expression::Expression;
+use coldframe::predicate::{Condition, Op, Pattern, Predicate, dnf, parse};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySequence, PyString, PyTuple};
@@ -88,10 +89,7 @@ impl PyCondition {
     }
 
     fn given(&self, schema: &Bound<'_, PyAny>, known: HashMap<String, Bound<'_, PyAny>>) -> PyResult<Self> {
-        let known = known
-            .iter()
-            .map(|(name, value)| Ok((name.as_str(), import_array(value)?)))
-            .collect::<PyResult<HashMap<&str, ArrayRef>>>()?;
+        let known = values(&known)?;
         let schema = import_schema(schema)?;
         self.0.given(&schema, &|name| known.get(name).cloned()).map(Self).map_err(to_python)
     }
@@ -112,6 +110,36 @@ impl PyCondition {
 
     fn __repr__(&self) -> String {
         format!("<Condition {}>", self.0)
+    }
+}
+
+fn values<'a>(known: &'a HashMap<String, Bound<'_, PyAny>>) -> PyResult<HashMap<&'a str, ArrayRef>> {
+    known.iter().map(|(name, value)| Ok((name.as_str(), import_array(value)?))).collect()
+}
+
+/// What a pyarrow expression contains, from its pickled form.
+#[pyclass(name = "Calls", module = "coldframe._coldframe", frozen)]
+pub(crate) struct PyCalls(Expression);
+
+#[pymethods]
+impl PyCalls {
+    #[new]
+    fn new(message: &[u8]) -> PyResult<Self> {
+        Expression::read(message).map(Self).map_err(to_python)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        self.0.columns().into_iter().map(str::to_owned).collect()
+    }
+
+    #[getter]
+    fn depth(&self) -> usize {
+        self.0.depth()
+    }
+
+    fn predicate(&self, schema: &Bound<'_, PyAny>) -> PyResult<Option<PyPredicate>> {
+        let schema = import_schema(schema)?;
+        self.0.predicate(&schema).map(|predicate| predicate.map(PyPredicate)).map_err(to_python)
     }
 }
 
@@ -189,17 +217,22 @@ pub(crate) struct PyPredicate(pub(crate) Predicate);
 
 #[pymethods]
 impl PyPredicate {
-    #[staticmethod]
-    fn from_substrait(message: &[u8], schema: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let schema = import_schema(schema)?;
-        substrait::parse(message, &schema).map(|p| p.map(Self)).map_err(to_python)
-    }
-
     fn columns(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.0.columns(&mut names);
         let names: BTreeSet<&str> = names.into_iter().collect();
         names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Whether no row passes if these columns of `schema` have these values, each an array of one.
+    fn excludes(
+        &self,
+        schema: &Bound<'_, PyAny>,
+        known: HashMap<String, Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let (schema, known) = (import_schema(schema)?, values(&known)?);
+        let left = self.0.given(&schema, &|name| known.get(name).cloned()).map_err(to_python)?;
+        Ok(left.is_no_row())
     }
 
     /// Its nodes, for translation into another language: `("and", nodes)`, `("or", nodes)`, or a test of a column: its kind,
@@ -241,6 +274,8 @@ fn tree<'py>(py: Python<'py>, predicate: &Predicate) -> PyResult<Bound<'py, PyTu
             ("in", column, values(members)?, *negated).into_pyobject(py)
         }
         Predicate::Null { column, negated } => ("null", column, py.None(), *negated).into_pyobject(py),
+        // No other language has it.
+        Predicate::Trimmed(_) => ("and", Vec::<Bound<'py, PyTuple>>::new()).into_pyobject(py),
         Predicate::Like { column, pattern, negated } => {
             ("like", column, pattern.as_str(), *negated).into_pyobject(py)
         }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, TimeUnit, UnionFields, UnionMode};
+use coldframe_core::types::char_field;
 use coldframe_core::types::ddl::Name;
 use coldframe_encoding::{Error, Result};
 
@@ -114,6 +115,15 @@ impl HiveType {
         }
     }
 
+    /// A nullable field of the type. A `char` is known as such by its metadata.
+    pub fn to_field(&self, name: &str, unit: TimestampUnit) -> Field {
+        let field = Field::new(name, self.to_arrow(unit), true);
+        match self {
+            Self::Char(length) => char_field(field, *length),
+            _ => field,
+        }
+    }
+
     /// The Hive type for the values of an Arrow type; an error where Hive has none (unsigned integers, times,
     /// durations ...).
     pub fn from_arrow(data_type: &DataType) -> Result<Self> {
@@ -207,7 +217,7 @@ pub fn map_entries(key: &HiveType, value: &HiveType, unit: TimestampUnit) -> Fie
 
 /// The fields of a struct: all nullable.
 pub fn struct_fields(fields: &[(String, HiveType)], unit: TimestampUnit) -> Fields {
-    fields.iter().map(|(name, t)| Field::new(name, t.to_arrow(unit), true)).collect()
+    fields.iter().map(|(name, t)| t.to_field(name, unit)).collect()
 }
 
 /// The branches of a union: `f0`, `f1` ... with ids 0, 1 ...

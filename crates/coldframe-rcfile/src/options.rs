@@ -106,8 +106,7 @@ impl Table {
             )
         })?;
         let unit = serde_options.timestamp_unit;
-        let fields: Vec<Field> =
-            names.into_iter().zip(&types).map(|(name, t)| Field::new(name, t.to_arrow(unit), true)).collect();
+        let fields: Vec<Field> = names.iter().zip(&types).map(|(name, t)| t.to_field(name, unit)).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         Ok(Self { schema, types: Some(types), serde, options: serde_options })
     }

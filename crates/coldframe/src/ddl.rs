@@ -9,7 +9,7 @@ use coldframe_rcfile::hive_type::{HiveType, ddl};
 /// The columns of a list such as `id bigint, tags array<string>`.
 pub fn parse_columns(text: &str, unit: TimestampUnit) -> Result<Schema> {
     let columns = ddl::parse_columns(text, &Limits::default())?;
-    let fields = columns.into_iter().map(|(name, of)| Field::new(name, of.to_arrow(unit), true));
+    let fields = columns.into_iter().map(|(name, of)| of.to_field(&name, unit));
     Ok(Schema::new(fields.collect::<Vec<_>>()))
 }
 

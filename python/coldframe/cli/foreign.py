@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe.errors import SchemaError
-from coldframe.filters import bind, keep, mentioned, parse
+from coldframe.filters import bind, keep, needed, parse
 from coldframe.sources import open_store
 from coldframe.store_file import RangedFile
 
@@ -68,7 +68,7 @@ class Foreign:
             raise SchemaError(f"no column {missing[0]!r}; the columns are {', '.join(self.schema.names)}")
         condition = parse(filter)
         test = None if condition is None else bind(condition, self.schema).test
-        needed = [] if test is None else mentioned(test, self.schema)
+        tested = list(dict.fromkeys(names)) if test is None else needed(names, test, self.schema)
         schema = pa.schema([self.schema.field(name) for name in names])
 
         def batches() -> Iterator[Any]:
@@ -81,7 +81,7 @@ class Foreign:
                             + ", ".join(f"{field.name} {field.type}" for field in reader.schema)
                         )
                     for batch in reader:
-                        read = batch.select([*dict.fromkeys([*names, *needed])])
+                        read = batch.select(tested)
                         kept = (read if test is None else keep(read, test)).select(names)
                         if left is not None:
                             kept = kept.slice(0, left)

@@ -15,7 +15,7 @@ from coldframe._coldframe import RawDataset
 from coldframe.arguments import OpenArguments
 from coldframe.cli.source_files import first_file
 from coldframe.errors import ColdframeError, NotFoundError
-from coldframe.filters import bind, keep, mentioned
+from coldframe.filters import bind, keep, needed
 from coldframe.sources import is_remote, open_store
 from coldframe.store_file import RangedFile
 from coldframe.widening import unified
@@ -64,11 +64,11 @@ class ParquetRows:
     ) -> Iterator[Any]:
         """The rows that pass a parsed filter, with these columns."""
         test = None if filter is None else bind(filter, self.schema).test
-        more = [] if test is None else [n for n in mentioned(test, self.schema) if n not in columns]
+        tested = list(columns) if test is None else needed(columns, test, self.schema)
         for number, path in enumerate(self._paths):
             with self._opened(path) as file:
                 for batch in file.iter_batches(batch_size=batch_size):
-                    adapted = pa.record_batch(self._raw.adapt(number, batch, [*columns, *more]))
+                    adapted = pa.record_batch(self._raw.adapt(number, batch, tested))
                     yield (adapted if test is None else keep(adapted, test)).select(list(columns))
 
     def _opened(self, path: str) -> Any:

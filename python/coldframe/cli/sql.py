@@ -7,6 +7,7 @@ which DuckDB pushes the columns and filters of the query.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import decimal
 import os
 import re
@@ -36,6 +37,7 @@ from coldframe.cli.options import (
 from coldframe.cli.parquet_side import is_parquet
 from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
+from coldframe.dataset import ArrowDataset, Rows
 from coldframe.errors import NotFoundError, install_hint, unsupported
 from coldframe.hive.addresses import is_metastore
 from coldframe.sources import open_store, scheme_of
@@ -203,11 +205,13 @@ class Session:
         self._arguments = open_arguments(args)
         self._storage = self._arguments["storage_options"]
         self._known: set[str] = set()
+        self._scans: list[_Watched] = []
         self.tables: dict[str, FoundTable] = {}
         """The tables by their names in queries."""
         for place in args.places:
             for table in tables(place, storage_options=self._storage, rows=False):
                 self.tables.setdefault(table.name, table)
+        self._by_hive = by_hive_names(self.tables)
 
     def show_all(self, text: str) -> None:
         """Runs statements one after the other, and shows the rows of each."""
@@ -222,19 +226,37 @@ class Session:
 
     def run(self, statement: str) -> Any:
         """The rows of one statement as a pyarrow.RecordBatchReader; None if it returns none."""
-        for name in mentioned(statement, self.tables):
+        for name in mentioned(statement, {**self._by_hive, **self.tables}):
             self._find(name)
         try:
             relation = self._connection.sql(statement)
-            return None if relation is None else pa.RecordBatchReader.from_stream(relation)
+            reader = None if relation is None else pa.RecordBatchReader.from_stream(relation)
         except self._duckdb.Error as error:
+            self._raise_own()
             raise ValueError(self._advice(str(error))) from error
+        if reader is None:
+            return None
+        return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+
+    def _batches(self, reader: Any) -> Iterator[Any]:
+        try:
+            yield from reader
+        except (self._duckdb.Error, pa.ArrowException, OSError) as error:
+            self._raise_own()
+            raise ValueError(self._advice(str(error))) from error
+
+    def _raise_own(self) -> None:
+        """Raises the error of a scan that ended a statement."""
+        for scan in self._scans:
+            if scan.error is not None:
+                error, scan.error = scan.error, None
+                raise error
 
     def _find(self, name: str) -> None:
         """Registers the rows for a name in a query, unless DuckDB reads the name itself."""
         if name in self._known:
             return
-        if (table := self.tables.get(name)) is not None:
+        if (table := self.tables.get(name) or self._by_hive.get(name)) is not None:
             rows = table.open(storage_options=self._storage)
         else:
             path_rows = self._of_path(name)
@@ -242,7 +264,13 @@ class Session:
                 return
             rows = path_rows
         self._known.add(name)
-        self._connection.register(name, rows.to_dataset())
+        self._scans.append(_Watched(rows))
+        self._connection.register(name, ArrowDataset(self._scans[-1]))
+        if name in self._by_hive and "." in name:
+            database, of_database = (_quoted(part) for part in name.split("."))
+            self._connection.execute(f"create schema if not exists {database}")
+            view = f"create view {database}.{of_database} as select * from {_quoted(name)}"
+            self._connection.execute(view)
 
     def _of_path(self, path: str) -> Any:
         """The rows of a path, pattern or URL; None if the format is not one of coldframe's."""
@@ -290,8 +318,7 @@ class Session:
         return rows_of_sources([folder], {**self._arguments, "table": known[table]})
 
     def _register_parquet(self, folder: str) -> None:
-        quoted = folder.rstrip("/").replace("'", "''")
-        view = '"' + folder.replace('"', '""') + '"'
+        quoted, view = folder.rstrip("/").replace("'", "''"), _quoted(folder)
         self._known.add(folder)
         self._connection.execute(
             f"create temp view {view} as select * from read_parquet('{quoted}/**/*.parquet', "
@@ -306,6 +333,55 @@ class Session:
         if self.tables:
             return f"{first} The tables are: {', '.join(sorted(self.tables))}"
         return f"{first} Name a file or directory in quotes, or give the tables' directory by --in"
+
+
+def by_hive_names(known: Mapping[str, FoundTable]) -> dict[str, FoundTable]:
+    """The tables of a copied warehouse by their names in Hive: `sales.orders`, or `orders` if that is clear.
+
+    Such a table lies in a folder `sales.db/orders`, so its own name ends with `sales.db.orders`.
+    """
+    named: dict[str, list[FoundTable]] = {}
+    for name, table in known.items():
+        if (match := re.search(r"(?:^|\.)([^.]+)\.db\.([^.]+)$", name)) is not None:
+            for short in (".".join(match.groups()), match[2]):
+                named.setdefault(short, []).append(table)
+    return {name: some[0] for name, some in named.items() if len(some) == 1 and name not in known}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+class _Watched:
+    """Rows that keep the error of a scan: DuckDB hands on no more than its text, with a traceback."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.schema = rows.schema
+        self.error: Exception | None = None
+
+    def to_batches(self, columns: Sequence[str] | None = None, **arguments: Any) -> Any:
+        """The rows as a pyarrow.RecordBatchReader."""
+        with self._watch():
+            reader = self._rows.to_batches(columns, **arguments)
+        return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+
+    def count(self, filter: Any = None) -> int:
+        """The number of rows that pass."""
+        with self._watch():
+            return self._rows.count(filter)
+
+    def _batches(self, reader: Any) -> Iterator[Any]:
+        with self._watch():
+            yield from reader
+
+    @contextlib.contextmanager
+    def _watch(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.error = error
+            raise
 
 
 def _names(folder: str, held: Sequence[tuple[str, str]]) -> str:
@@ -323,7 +399,7 @@ _BEFORE = frozenset({"from", "join", "summarize", "describe", "pivot", "unpivot"
 
 def mentioned(statement: str, known: Mapping[str, Any]) -> Iterator[str]:
     """The names in a statement that may be tables: known names, and quoted names after FROM."""
-    before = ""
+    before = last = ""
     seen: set[str] = set()
     for match in _TOKENS.finditer(statement):
         if match["skip"] is not None:
@@ -334,6 +410,12 @@ def mentioned(statement: str, known: Mapping[str, Any]) -> Iterator[str]:
         if name is not None and name not in seen and (is_table or name in known):
             seen.add(name)
             yield name
+        # Hive's `database.table`, which is not in quotes as a whole.
+        both = f"{last}.{name}"
+        if before == "." and both in known and both not in seen:
+            seen.add(both)
+            yield both
+        last = last if match["mark"] == "." else name or ""
         before = (match["word"] or match["mark"] or "").lower()
 
 

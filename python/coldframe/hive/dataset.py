@@ -20,7 +20,7 @@ from coldframe.arguments import Keys, check_plain
 from coldframe.batches import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, filtered, projected
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File, Split
-from coldframe.filters import Filter, bind, both, mentioned, parse
+from coldframe.filters import Filter, bind, both, mentioned, needed, parse
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect
 from coldframe.hive.definition import Definition, PartitionDefinition
@@ -317,9 +317,9 @@ class HiveDataset(DefinedDataset):
             return
         # Some columns of the filter have other names in these files, or are missing: filter afterwards.
         asked = bind(test, self._schema).test
-        needed = list(dict.fromkeys([*wanted.names, *mentioned(asked, self._schema)]))
-        whole = projected(self._schema, needed)
-        names = [own[name] for name in needed if name in own]
+        tested = needed(wanted.names, asked, self._schema)
+        whole = projected(self._schema, tested)
+        names = [own[name] for name in tested if name in own]
         rows = (_arranged(batch, own, whole) for batch in dataset.to_batches(names, **ways))
         yield from filtered(rows, bind(test, whole).test, wanted, limit)
 

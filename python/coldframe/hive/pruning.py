@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from coldframe._coldframe import HIVE_NULL
-from coldframe.filters import Condition, given
+from coldframe.filters import Condition, bind, given
 from coldframe.partition_pruning import PartitionPruner
 
 __all__ = ["kept", "values_of"]
@@ -43,4 +43,6 @@ def kept(values: Sequence[tuple[str, ...]], keys: pa.Schema, filter: Any, schema
             if not given(filter, schema, {name: column[at] for name, column in typed.items()}).never_true
         ]
     known = pa.RecordBatch.from_arrays(list(typed.values()), names=list(typed))
-    return PartitionPruner((known.slice(at, 1) for at in range(len(values))), schema).kept(filter)
+    return PartitionPruner((known.slice(at, 1) for at in range(len(values))), schema).kept(
+        bind(filter, schema)
+    )

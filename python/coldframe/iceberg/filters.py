@@ -55,10 +55,16 @@ def translated(predicate: Predicate | None, schema: Schema, columns: pa.Schema) 
     return _node(predicate.tree(), schema, columns)
 
 
-def _node(node: tuple[Any, ...], schema: Schema, columns: pa.Schema) -> BooleanExpression:
+_MAX_DEPTH = 50
+"""Prunes nothing below this depth, since PyIceberg works by recursion."""
+
+
+def _node(node: tuple[Any, ...], schema: Schema, columns: pa.Schema, depth: int = 0) -> BooleanExpression:
     kind = node[0]
     if kind in ("and", "or"):
-        parts = [_node(part, schema, columns) for part in node[1]]
+        if depth == _MAX_DEPTH:
+            return AlwaysTrue()
+        parts = [_node(part, schema, columns, depth + 1) for part in node[1]]
         if len(parts) < 2:
             return parts[0] if parts else AlwaysTrue()
         return And(*parts) if kind == "and" else Or(*parts)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from coldframe._coldframe import RawSplit
 from coldframe.batches import Damage, filtered, row_count_batch
 from coldframe.errors import ColdframeError
-from coldframe.filters import Bound, mentioned
+from coldframe.filters import Bound, needed
 from coldframe.iceberg.columns import NUMBERS, POSITION, public, with_metadata
 from coldframe.iceberg.deletes import Deletes
 from coldframe.iceberg.files import Located, ReadyFile
@@ -127,14 +127,13 @@ class TableRows:
         planned, ours = file.planned, is_ours(file.planned.format)
         pushed = ours and bound.exact
         test = None if pushed else bound.test
-        asked = [] if test is None else mentioned(test, self.known)
-        names = list(dict.fromkeys([*wanted.names, *asked]))
+        names = list(wanted.names) if test is None else needed(wanted.names, test, self.known)
         whole = pa.schema([self.known.field(name) for name in names])
-        needed = [*names, *(field.name for field in file.compared)]
+        read_names = [*names, *(field.name for field in file.compared)]
         if planned.positions:
-            needed.append(NUMBERS)
+            read_names.append(NUMBERS)
         limit = scan.limit if pushed and planned.is_whole else None
-        own = replace(scan, names=needed, predicate=bound.predicate if ours else None, limit=limit)
+        own = replace(scan, names=read_names, predicate=bound.predicate if ours else None, limit=limit)
         if planned.is_whole:
             read = rows.batches(own, damage)
         else:

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
 use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, SortOptions, TimeUnit};
 
-use super::{Members, Op, Predicate};
+use super::{Members, Op, Predicate, trimmed};
 
 /// The bounds of a column in a unit (stripe, row group, block). `None` is unknown.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +77,7 @@ impl Predicate {
                 let could = if *negated { values.null_count() == 0 } else { may_hold_member(&b, values) };
                 b.has_value != Some(false) && could
             }
+            Self::Trimmed(test) => test.may_match(&|column| bounds(column).map(trimmed::bounds_of)),
             Self::Like { column, .. } => bounds(column).is_none_or(|b| b.has_value != Some(false)),
         }
     }

@@ -17,6 +17,7 @@ use super::like::{Pattern, behind_prefix};
 use super::literal::Literal;
 use super::{ColumnBounds, Op, Predicate, bounds};
 use crate::projection;
+use crate::types::is_char;
 
 /// An unbound filter, with SQL's three-valued logic.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +105,10 @@ impl Condition {
             }
             Self::Like { column, pattern } => {
                 let (path, data_type) = resolve(schema, column)?;
-                signed(like(path, pattern, data_type, column)?)
+                let is_char = projection::steps(schema, &path)?.last().is_some_and(|field| is_char(field));
+                let test = like(path, pattern, data_type, column)?;
+                // A plain pattern is a comparison. The blanks of others count.
+                signed(if is_char && !pattern.is_plain() { test.trimmed(false) } else { test })
             }
             Self::Not(part) => part.lower(schema, !negated)?,
             Self::And(all) if negated => Predicate::Or(parts(all)?),
@@ -126,9 +130,9 @@ impl Condition {
             | Self::IsNull { column }
             | Self::Like { column, .. } => {
                 let (path, _) = resolve(schema, column)?;
-                let top = top_level(schema, &path).unwrap_or(&path);
-                match known(top) {
-                    Some(value) => Self::Constant(self.test(top, value)?),
+                let top = projection::steps(schema, &path)?.first().copied();
+                match top.and_then(|top| Some((top, known(top.name())?))) {
+                    Some((top, value)) => Self::Constant(self.test(top, value)?),
                     None => self.clone(),
                 }
             }
@@ -141,9 +145,10 @@ impl Condition {
         })
     }
 
-    /// A leaf's result for one value of the column `name`.
-    fn test(&self, name: &str, value: ArrayRef) -> Result<Option<bool>> {
-        let schema = Schema::new(vec![Field::new(name, value.data_type().clone(), true)]);
+    /// A leaf's result for one value of a column.
+    fn test(&self, column: &Field, value: ArrayRef) -> Result<Option<bool>> {
+        let column = column.clone().with_data_type(value.data_type().clone()).with_nullable(true);
+        let schema = Schema::new(vec![column]);
         let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
         let batch = RecordBatch::try_new_with_options(schema.clone().into(), vec![value], &options)
             .map_err(crate::arrow_error)?;
@@ -339,11 +344,6 @@ fn top<'a>(schema: &'a Schema, name: &str) -> Result<Option<(&'a str, &'a DataTy
 fn unknown(schema: &Schema, name: &str) -> Error {
     let names: Vec<String> = schema.fields().iter().take(20).map(|f| format!("`{}`", f.name())).collect();
     Error::schema(format!("the filter names column `{name}`; the columns are {}", names.join(", ")))
-}
-
-/// The column that a resolved path begins with.
-fn top_level<'a>(schema: &'a Schema, path: &str) -> Option<&'a str> {
-    Some(projection::steps(schema, path).ok()?.first()?.name())
 }
 
 impl fmt::Display for Condition {

@@ -17,6 +17,7 @@ use arrow_select::take::take;
 use coldframe_encoding::{Error, Result};
 
 use super::like::Pattern;
+use super::trimmed::trim;
 use super::{Members, Op, Predicate};
 use crate::types::views;
 use crate::{arrow_error, projection};
@@ -25,24 +26,46 @@ impl Predicate {
     /// The result for each row of `batch`; null if it is unknown, as in SQL.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         match self {
-            Self::Compare { column, op, value, negated } => {
-                let result = compare(&projection::column(batch, column)?, *op, value, 0)?;
-                if *negated { boolean::not(&result).map_err(arrow_error) } else { Ok(result) }
-            }
-            Self::In { column, values, negated } => {
-                let column = projection::column(batch, column)?;
-                is_in(&column, values, *negated)
-            }
-            Self::Null { column, negated } => {
-                let column = projection::column(batch, column)?;
-                let test = if *negated { boolean::is_not_null } else { boolean::is_null };
-                test(&column).map_err(arrow_error)
-            }
-            Self::Like { column, pattern, negated } => {
-                like(&projection::column(batch, column)?, pattern, *negated)
-            }
             Self::And(all) => fold(all, batch, true, boolean::and_kleene),
             Self::Or(any) => fold(any, batch, false, boolean::or_kleene),
+            test => test.evaluate_test(batch),
+        }
+    }
+
+    /// The result of a test of one column. A function of its own, so that the recursion above needs little stack.
+    #[inline(never)]
+    fn evaluate_test(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        match self {
+            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => {
+                self.of_values(&projection::column(batch, column)?)
+            }
+            Self::Null { column, negated } => {
+                let valid = match projection::validity(batch, column)? {
+                    Some(nulls) => nulls.into_inner(),
+                    None => BooleanBuffer::new_set(batch.num_rows()),
+                };
+                Ok(BooleanArray::new(if *negated { valid } else { !&valid }, None))
+            }
+            Self::Trimmed(test) => {
+                let mut columns = Vec::new();
+                test.columns(&mut columns);
+                let path = columns.first().copied().unwrap_or_default();
+                test.of_values(&trim(&projection::column(batch, path)?))
+            }
+            Self::And(_) | Self::Or(_) => self.evaluate(batch),
+        }
+    }
+
+    /// The result of a comparison for each of its column's values.
+    fn of_values(&self, column: &ArrayRef) -> Result<BooleanArray> {
+        match self {
+            Self::Compare { op, value, negated, .. } => {
+                let result = compare(column, *op, value, 0)?;
+                if *negated { boolean::not(&result).map_err(arrow_error) } else { Ok(result) }
+            }
+            Self::In { values, negated, .. } => is_in(column, values, *negated),
+            Self::Like { pattern, negated, .. } => like(column, pattern, *negated),
+            _ => Err(Error::invalid("a filter that tests something other than the values of a column")),
         }
     }
 }
@@ -51,9 +74,12 @@ type Combine = fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, arrow_sc
 
 fn fold(parts: &[Predicate], batch: &RecordBatch, start: bool, combine: Combine) -> Result<BooleanArray> {
     let start = BooleanBuffer::collect_bool(batch.num_rows(), |_| start);
-    parts.iter().try_fold(BooleanArray::new(start, None), |sum, p| {
-        combine(&sum, &p.evaluate(batch)?).map_err(arrow_error)
-    })
+    let mut sum = BooleanArray::new(start, None);
+    for part in parts {
+        let result = part.evaluate(batch)?;
+        sum = combine(&sum, &result).map_err(arrow_error)?;
+    }
+    Ok(sum)
 }
 
 /// `column op values[i]` for each row.

@@ -14,32 +14,46 @@ impl Predicate {
     ///
     /// A row passes only if the whole is true, so an unknown part is treated as false.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
-        let parts =
-            |parts: &[Self]| parts.iter().map(|part| part.given(schema, known)).collect::<Result<Vec<_>>>();
-        Ok(match self {
-            Self::Compare { column, .. }
-            | Self::In { column, .. }
-            | Self::Null { column, .. }
-            | Self::Like { column, .. } => {
-                let top = projection::steps(schema, column)?.first().map(|field| field.name().as_str());
-                match top.and_then(|top| Some((top, known(top)?))) {
-                    Some((top, value)) if self.holds(top, &value)? => Self::all_rows(),
-                    Some(_) => Self::no_row(),
-                    None => self.clone(),
-                }
-            }
+        match self {
             Self::And(all) => {
-                let mut open = parts(all)?;
+                let mut open = Self::parts_given(all, schema, known)?;
                 open.retain(|part| !part.is_all_rows());
                 let never = open.iter().any(Self::is_no_row);
-                if never { Self::no_row() } else { alone_or(open, Self::And) }
+                Ok(if never { Self::no_row() } else { alone_or(open, Self::And) })
             }
             Self::Or(any) => {
-                let mut open = parts(any)?;
+                let mut open = Self::parts_given(any, schema, known)?;
                 open.retain(|part| !part.is_no_row());
                 let always = open.iter().any(Self::is_all_rows);
-                if always { Self::all_rows() } else { alone_or(open, Self::Or) }
+                Ok(if always { Self::all_rows() } else { alone_or(open, Self::Or) })
             }
+            test => test.test_given(schema, known),
+        }
+    }
+
+    fn parts_given(
+        parts: &[Self],
+        schema: &Schema,
+        known: &dyn Fn(&str) -> Option<ArrayRef>,
+    ) -> Result<Vec<Self>> {
+        let mut left = Vec::with_capacity(parts.len());
+        for part in parts {
+            left.push(part.given(schema, known)?);
+        }
+        Ok(left)
+    }
+
+    /// A function of its own, so that the recursion above needs little stack.
+    #[inline(never)]
+    fn test_given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
+        let mut columns = Vec::new();
+        self.columns(&mut columns);
+        let column = columns.first().copied().unwrap_or_default();
+        let top = projection::steps(schema, column)?.first().copied();
+        Ok(match top.and_then(|top| Some((top, known(top.name())?))) {
+            Some((top, value)) if self.holds(top, &value)? => Self::all_rows(),
+            Some(_) => Self::no_row(),
+            None => self.clone(),
         })
     }
 
@@ -71,9 +85,10 @@ impl Predicate {
         }
     }
 
-    /// A leaf's result for one value of the column `name`.
-    fn holds(&self, name: &str, value: &ArrayRef) -> Result<bool> {
-        let schema = Schema::new(vec![Field::new(name, value.data_type().clone(), true)]);
+    /// A leaf's result for one value of a column.
+    fn holds(&self, column: &Field, value: &ArrayRef) -> Result<bool> {
+        let column = column.clone().with_data_type(value.data_type().clone()).with_nullable(true);
+        let schema = Schema::new(vec![column]);
         let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
         let batch = RecordBatch::try_new_with_options(schema.clone().into(), vec![value.clone()], &options)
             .map_err(arrow_error)?;

@@ -43,25 +43,30 @@ impl Predicate {
             Self::Null { .. } => false,
             Self::Compare { value, .. } => !value.data_type().is_primitive(),
             Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.is_costly()),
-            Self::In { .. } | Self::Like { .. } => true,
+            Self::In { .. } | Self::Like { .. } | Self::Trimmed(_) => true,
         }
     }
 }
 
+/// Not by recursion: there may be thousands of parts.
 fn all_of(parts: &[&Predicate], batch: &RecordBatch) -> Result<BooleanBuffer> {
-    let Some((first, rest)) = parts.split_first() else {
-        return Ok(BooleanBuffer::new_set(batch.num_rows()));
-    };
-    let passes = first.passing(batch)?;
-    let count = passes.count_set_bits();
-    if rest.is_empty() || count == 0 {
-        return Ok(passes);
+    let mut left = batch.clone();
+    let mut passes = BooleanBuffer::new_set(left.num_rows());
+    let mut before = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let count = passes.count_set_bits();
+        if count == 0 {
+            break;
+        }
+        if count <= passes.len() / FEW {
+            let needed = of_columns(parts.get(at..).unwrap_or_default(), &left)?;
+            let rows = BooleanArray::new(passes.clone(), None);
+            left = filter_record_batch(&needed, &rows).map_err(arrow_error)?;
+            before.push(std::mem::replace(&mut passes, BooleanBuffer::new_set(left.num_rows())));
+        }
+        passes = &passes & &part.passing(&left)?;
     }
-    if count > passes.len() / FEW {
-        return Ok(&passes & &all_of(rest, batch)?);
-    }
-    let left = filter_record_batch(&of_columns(rest, batch)?, &BooleanArray::new(passes.clone(), None));
-    Ok(spread(&passes, &all_of(rest, &left.map_err(arrow_error)?)?))
+    Ok(before.iter().rev().fold(passes, |of_them, passes| spread(passes, &of_them)))
 }
 
 /// The columns of a batch that the conditions need.

@@ -142,3 +142,79 @@ fn sorted_files_get_a_key_range() {
     assert_eq!(p.key_range("key"), KeyRange { lower: Some(b"b".to_vec()), upper: Some(b"d".to_vec()) });
     assert_eq!(Predicate::Or(vec![p]).key_range("key"), KeyRange::default());
 }
+
+/// `and` within `or` within `and` .., so that no level joins another.
+fn tower(levels: usize) -> Predicate {
+    (0..levels).fold(Predicate::compare("i", Op::Ge, int(2)), |inner, level| {
+        let test = Predicate::compare("i", Op::Eq, float(if level % 2 == 0 { 2.5 } else { 4.0 }));
+        if level % 2 == 0 { Predicate::Or(vec![inner, test]) } else { Predicate::And(vec![inner, !test]) }
+    })
+}
+
+#[test]
+fn the_deepest_filter_fits_a_small_stack() {
+    let work = || {
+        let batch = batch();
+        let schema = batch.schema();
+        let bound = tower(MAX_DEPTH).bind(&schema).unwrap();
+        let (t, f) = (true, false);
+        assert_eq!(bound.passing(&batch).unwrap().iter().collect::<Vec<_>>(), [f, t, f, f]);
+        assert_eq!(bound.evaluate(&batch).unwrap().value(1), t);
+        assert!(bound.may_match(&|_| Some(ColumnBounds::default())));
+        let known: ArrayRef = int(2);
+        assert!(bound.given(&schema, &|_| Some(known.clone())).unwrap().is_all_rows());
+        let mut columns = Vec::new();
+        bound.columns(&mut columns);
+        assert_eq!(columns.len(), MAX_DEPTH + 1);
+        let renamed = (!bound.clone()).rename(&|name| name + "2");
+        assert!(format!("{renamed:?}").contains("i2"));
+    };
+    // Java's threads have a stack of 1 MiB, Rust's of 2.
+    std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn thousands_of_conditions_need_no_stack() {
+    let work = || {
+        let batch = batch();
+        let all = (5..20_000).map(|i| Predicate::compare("i", Op::Ne, int(i)));
+        let bound = Predicate::And(all.collect()).bind(&batch.schema()).unwrap();
+        assert_eq!(bound.passing(&batch).unwrap().count_set_bits(), 3);
+    };
+    std::thread::Builder::new().stack_size(1 << 18).spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn only_null_tests_take_nested_columns() {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{Array, ListArray, StructArray};
+    use arrow_schema::Field;
+    let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([
+        Some(vec![Some(1)]),
+        Some(vec![]),
+        None,
+        Some(vec![None]),
+    ]);
+    let field = Field::new("l", lists.data_type().clone(), true);
+    let valid = Some(vec![true, false, true, true].into());
+    let points = StructArray::new(vec![field].into(), vec![Arc::new(lists)], valid);
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("s", Arc::new(points) as ArrayRef, true)]).unwrap();
+    let schema = batch.schema();
+    let bind = |text: &str| parse::condition(text).unwrap().bind(&schema);
+    for (text, rows) in [
+        ("s is null", &[1][..]),
+        ("S.l is null", &[1, 2]),
+        ("not (s.l is null)", &[0, 3]),
+        ("s is not null and s.l is null", &[2]),
+    ] {
+        let passing = bind(text).unwrap().passing(&batch).unwrap();
+        assert_eq!(passing.set_indices().collect::<Vec<_>>(), rows, "{text}");
+    }
+    for text in ["s = 1", "s.l in (1, 2)", "s.l like 'a'"] {
+        let e = bind(text).unwrap_err();
+        assert!(matches!(e.kind(), crate::ErrorKind::Schema(_) | crate::ErrorKind::Unsupported(_)), "{e}");
+    }
+    let nested = Predicate::compare("s.l", Op::Eq, int(1)).bind(&schema).unwrap_err().to_string();
+    assert!(nested.contains("`is null`"), "{nested}");
+}

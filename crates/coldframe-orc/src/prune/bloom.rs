@@ -150,10 +150,15 @@ impl<'a> Filter<'a> {
         }
         let Stored::Char(width) = stored else { return self.has_bytes(value.as_bytes()) };
         let trimmed = value.trim_end_matches(' ');
-        let blanks = width.saturating_sub(trimmed.chars().count()).min(1 << 16);
+        let padded = |length: usize| {
+            let blanks = width.saturating_sub(length).min(1 << 16);
+            self.has_bytes(format!("{trimmed}{:blanks$}", "").as_bytes())
+        };
+        // Writers pad to a number of characters or of bytes.
         self.has_bytes(value.as_bytes())
             || self.has_bytes(trimmed.as_bytes())
-            || self.has_bytes(format!("{trimmed}{:blanks$}", "").as_bytes())
+            || padded(trimmed.chars().count())
+            || padded(trimmed.len())
     }
 
     fn has_decimal(&self, value: i128, scale: i8, stored: Stored) -> bool {

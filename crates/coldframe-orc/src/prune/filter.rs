@@ -124,6 +124,10 @@ impl Pruner {
     fn bounds<'a>(&self, path: &str, statistics: StatisticsOf<'a>) -> Option<ColumnBounds> {
         let column = self.column(path).filter(|c| c.trusted)?;
         let mut column_bounds = bounds(statistics(column.id)?, column.plain(), column.stored, self.quirks);
+        if matches!(column.data_type, DataType::Union(..)) {
+            // A union that is not null may hold a null.
+            column_bounds.has_null = None;
+        }
         if column.plain() != &column.data_type {
             let cast = |a: Option<ArrayRef>| arrow_cast::cast(&a?, &column.data_type).ok();
             (column_bounds.min, column_bounds.max) = (cast(column_bounds.min), cast(column_bounds.max));
@@ -143,6 +147,7 @@ impl Pruner {
 
     fn may_contain<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
         let (path, values): (_, &ArrayRef) = match leaf {
+            Predicate::Trimmed(test) => return self.may_contain(test, statistics, bloom),
             Predicate::Compare { column, op: Op::Eq, value, negated: false } => (column, value),
             Predicate::In { column, values, negated: false } => (column, values),
             _ => return true,
@@ -175,6 +180,7 @@ fn equalities<'a>(predicate: &'a Predicate, paths: &mut BTreeSet<&'a str>) {
         | Predicate::In { column, negated: false, .. } => {
             paths.insert(column);
         }
+        Predicate::Trimmed(test) => equalities(test, paths),
         _ => {}
     }
 }

@@ -16,6 +16,7 @@
 //! becomes attributes of types.
 
 use arrow_schema::{DataType, Field, Schema, UnionMode};
+use coldframe_core::types::HIVE_TYPE;
 use coldframe_encoding::{Error, Limits, Result};
 
 use crate::layout::proto;
@@ -252,7 +253,9 @@ impl Types {
             }
             leaf => leaf_kind(leaf).map_err(|e| e.within(format!("column {path:?}")))?,
         };
-        let mut attributes: Vec<_> = field.metadata().iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        // The type of a column is no attribute of it.
+        let kept = field.metadata().iter().filter(|(key, _)| *key != HIVE_TYPE);
+        let mut attributes: Vec<_> = kept.map(|(k, v)| (k.clone(), v.clone())).collect();
         attributes.sort();
         Ok(ColumnType { id, path, kind, children, nullable: field.is_nullable(), attributes })
     }

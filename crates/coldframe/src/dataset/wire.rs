@@ -23,7 +23,7 @@ use prost::Message;
 use super::plan::{Plan, Split};
 
 const MAGIC: &[u8; 4] = b"CFPL";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Magic, version, checksum.
 const HEADER: usize = 9;
 

@@ -187,7 +187,7 @@ def preview_text(preview: Preview) -> str:
         lines += metastore_lines(table.metastore, "  ")
         lines += [f"  {table.error}"] if table.error is not None else []
     lines += metastore_lines(preview.metastore.findings) if preview.metastore is not None else []
-    lines += [f"NOTHING LIES in {path}, which an entry of tables.toml names" for path in preview.unmatched]
+    lines += [f"NOTHING MATCHES {path}, which an entry of tables.toml names" for path in preview.unmatched]
     lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in preview.unread]
     if preview.unknown:
         lines.append(f"{len(preview.unknown):,} files of other formats, such as {preview.unknown[0]}")

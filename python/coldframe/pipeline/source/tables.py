@@ -128,9 +128,19 @@ class Table:
 
     @property
     def partition_fields(self) -> list[pa.Field]:
-        """The partition columns; text unless tables.toml states otherwise."""
-        types = dict(self.spec.partitions) if self.spec is not None else {}
-        return [pa.field(name, types.get(name, pa.string())) for name in self._keys]
+        """The partition columns; text unless tables.toml states otherwise, whose names match in any case."""
+        types = {name.lower(): kind for name, kind in self._stated}
+        return [pa.field(name, types.get(name.lower(), pa.string())) for name in self._keys]
+
+    @property
+    def _stated(self) -> tuple[tuple[str, pa.DataType], ...]:
+        return () if self.spec is None else self.spec.partitions
+
+    @property
+    def unmatched_partitions(self) -> list[str]:
+        """The partition columns that tables.toml states and that no folder has."""
+        known = {name.lower() for name in self._keys}
+        return [name for name, _ in self._stated if name.lower() not in known]
 
 
 def load_tables(path: str, storage_options: StorageOptions = None) -> list[TableSpec]:

@@ -1,4 +1,4 @@
-"""Entries of tables.toml that match nothing: a table was requested that the source does not have."""
+"""What tables.toml names and the source does not have: tables, and partition columns of tables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from coldframe.sources import is_remote
 
 
 def unmatched(inventory: Inventory, tables: Sequence[Table], state: State) -> list[str]:
-    """The paths of entries without any files. Skips paths that were left out, could not be read or are gone
-    since an earlier run, which are reported as such, and directories without files: tables without rows.
+    """The paths of entries without any files, and partition columns that no folder has. Skips paths that were
+    left out, could not be read or are gone since an earlier run, which are reported as such, and directories
+    without files: tables without rows.
     """
-    return [path for path in inventory.unmatched if not _is_explained(path, inventory, tables, state)]
+    paths = [path for path in inventory.unmatched if not _is_explained(path, inventory, tables, state)]
+    return paths + [
+        f"{table.place}: partition column {name}"
+        for table in tables
+        if table.files
+        for name in table.unmatched_partitions
+    ]
 
 
 def _is_explained(path: str, inventory: Inventory, tables: Sequence[Table], state: State) -> bool:

@@ -76,6 +76,24 @@ def test_a_partition_value_of_the_wrong_type_fails_only_its_files(estate: Estate
     assert estate.values() == [1]
 
 
+def test_partition_columns_of_tables_toml_match_in_any_case(estate: Estate) -> None:
+    estate.orc("t/dt=2014-01-01/1", {"a": [1]})
+    entry(estate, '[tables.t]\npartitions = "DT date"\n')
+    deltalake = pytest.importorskip("deltalake")
+    assert estate.migrate(to="delta").exit_code == 0
+    types = {field.name: field.type for field in deltalake.DeltaTable(estate.target / "t").schema().fields}
+    assert "date" in str(types["dt"])
+
+
+def test_a_partition_column_that_no_folder_has_is_reported(estate: Estate) -> None:
+    estate.orc("t/dt=2014-01-01/1", {"a": [1]})
+    entry(estate, '[tables.t]\npartitions = "day date"\n')
+    report = estate.migrate()
+    assert report.exit_code == 1
+    assert [(why.kind, why.detail) for why in report.reasons] == [("unmatched", "t: partition column day")]
+    assert estate.values() == [1]
+
+
 # A second run.
 
 

@@ -29,8 +29,6 @@ pub(super) struct Scan {
     pub(super) has_columns: bool,
     #[prost(string, repeated, tag = "2")]
     pub(super) columns: Vec<String>,
-    #[prost(message, optional, tag = "3")]
-    pub(super) predicate: Option<Predicate>,
     #[prost(uint64, optional, tag = "4")]
     pub(super) limit: Option<u64>,
     #[prost(uint64, tag = "5")]
@@ -45,12 +43,15 @@ pub(super) struct Scan {
     /// 0 as the files are opened, 1 plain, 2 views.
     #[prost(uint32, tag = "9")]
     pub(super) strings: u32,
+    /// The nodes of the filter, each before its parts. Nested messages would end at a depth of 100.
+    #[prost(message, repeated, tag = "10")]
+    pub(super) filter: Vec<Predicate>,
 }
 
-/// A filter; `kind` selects which of the other fields are used.
+/// A node of a filter; `kind` selects which of the other fields are used.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Predicate {
-    /// 1 compare, 2 in, 3 null, 4 like, 5 and, 6 or.
+    /// 1 compare, 2 in, 3 null, 4 like, 5 and, 6 or, 7 trimmed.
     #[prost(uint32, tag = "1")]
     pub(super) kind: u32,
     #[prost(string, tag = "2")]
@@ -65,8 +66,9 @@ pub(super) struct Predicate {
     pub(super) values: Vec<u8>,
     #[prost(string, tag = "6")]
     pub(super) pattern: String,
-    #[prost(message, repeated, tag = "7")]
-    pub(super) parts: Vec<Predicate>,
+    /// How many parts follow.
+    #[prost(uint64, tag = "8")]
+    pub(super) parts: u64,
 }
 
 /// How files are opened.
@@ -223,12 +225,12 @@ pub(super) struct Split {
 }
 
 const PIECE: Shape = Shape::of::<Piece>(&[]);
-const PREDICATE: Shape = Shape::of::<Predicate>(&[(7, Shape::of::<Predicate>(&[]))]);
+const PREDICATE: Shape = Shape::of::<Predicate>(&[]);
 const VALUE: Shape = Shape::of::<Value>(&[(7, Shape::of::<Value>(&[]))]);
 
 impl Shaped for Plan {
     const SHAPE: Shape = Shape::of::<Self>(&[
-        (2, Shape::of::<Scan>(&[(3, PREDICATE)])),
+        (2, Shape::of::<Scan>(&[(10, PREDICATE)])),
         (
             3,
             Shape::of::<Opening>(&[

@@ -48,7 +48,7 @@ fn size(number: u64, what: &str) -> Result<usize> {
 fn scan(message: &message::Scan) -> Result<Scan> {
     Ok(Scan {
         columns: message.has_columns.then(|| message.columns.clone()),
-        predicate: message.predicate.as_ref().map(predicate::from_message).transpose()?,
+        predicate: predicate::from_nodes(&message.filter)?,
         limit: message.limit,
         batch_rows: size(message.batch_rows, "the rows of a batch")?,
         on_error: match message.on_error {

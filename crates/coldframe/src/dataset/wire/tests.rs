@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema};
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::parse;
-use coldframe_core::{OnError, OpenOptions, Scan, SchemaSpec, Source, Value};
+use coldframe_core::{OnError, Op, OpenOptions, Predicate, Scan, SchemaSpec, Source, Value};
 use proptest::prelude::*;
 
 use super::*;
@@ -102,6 +102,45 @@ fn a_plan_survives_its_bytes() {
     let split = plan.splits[1].to_bytes().unwrap();
     assert_eq!(Split::from_bytes(&split, &Bound::default()).unwrap().to_bytes().unwrap(), split);
     assert!(Split::from_bytes(&bytes, &Bound::default()).is_err());
+}
+
+#[test]
+fn deep_and_long_filters_survive_their_bytes() {
+    let test = |i: i64| {
+        let value: ArrayRef = Arc::new(Int64Array::from(vec![i]));
+        Predicate::compare("id", Op::Ne, value)
+    };
+    let word: ArrayRef = Arc::new(StringArray::from(vec!["ab"]));
+    let trimmed = Predicate::Trimmed(Box::new(Predicate::compare("s", Op::Eq, word)));
+    let deep = (0..600).fold(trimmed, |inner, i| {
+        let parts = vec![test(i), inner, test(-i)];
+        if i % 2 == 0 { Predicate::Or(parts) } else { Predicate::And(parts) }
+    });
+    for filter in [deep, Predicate::And((0..5000).map(test).collect()), Predicate::Or(Vec::new())] {
+        let mut plan = plan();
+        plan.scan.predicate = Some(filter);
+        let back = Plan::from_bytes(&plan.to_bytes().unwrap(), &Bound::default()).unwrap();
+        assert_eq!(format!("{:?}", back.scan.predicate), format!("{:?}", plan.scan.predicate));
+    }
+    let mut plan = plan();
+    plan.scan.predicate = None;
+    let back = Plan::from_bytes(&plan.to_bytes().unwrap(), &Bound::default()).unwrap();
+    assert!(back.scan.predicate.is_none());
+}
+
+#[test]
+fn malformed_filters_are_errors() {
+    let node = |kind, parts| message::Predicate { kind, parts, ..message::Predicate::default() };
+    let null = || node(3, 0);
+    let refused = |nodes: &[message::Predicate]| predicate::from_nodes(nodes).unwrap_err().to_string();
+    assert!(refused(&[node(5, 2), null()]).contains("expected 2 parts of a filter, found 1"));
+    assert!(refused(&[null(), null()]).contains("expected one filter, found 2"));
+    assert!(refused(&[node(3, 1), null()]).contains("without parts"));
+    assert!(refused(&[node(7, 1), node(5, 1), null()]).contains("to trim"));
+    assert!(refused(&[node(5, u64::MAX)]).contains("found 0"));
+    let deep: Vec<_> = std::iter::repeat_with(|| node(5, 1)).take(2000).chain([null()]).collect();
+    assert!(refused(&deep).contains("at most 600 deep"));
+    assert!(predicate::from_nodes(&deep[1500..]).unwrap().is_some());
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn scan(scan: &Scan) -> Result<message::Scan> {
     Ok(message::Scan {
         has_columns: scan.columns.is_some(),
         columns: scan.columns.clone().unwrap_or_default(),
-        predicate: scan.predicate.as_ref().map(predicate::to_message).transpose()?,
+        filter: scan.predicate.as_ref().map_or(Ok(Vec::new()), predicate::to_nodes)?,
         limit: scan.limit,
         batch_rows: scan.batch_rows as u64,
         on_error: match scan.on_error {

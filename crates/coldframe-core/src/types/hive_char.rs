@@ -1,0 +1,20 @@
+//! Hive's type `char(n)`, which Arrow does not have: a text that knows that its trailing blanks do not count.
+
+use arrow_schema::Field;
+
+/// The key in the metadata of a field whose Hive type is not that of its Arrow type: `char(4)`.
+pub const HIVE_TYPE: &str = "hive.type";
+
+/// A column of texts of the type `char(length)`.
+#[must_use]
+pub fn char_field(field: Field, length: u32) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(HIVE_TYPE.to_owned(), format!("char({length})"));
+    field.with_metadata(metadata)
+}
+
+/// Whether a column has the type `char`.
+#[must_use]
+pub fn is_char(field: &Field) -> bool {
+    field.metadata().get(HIVE_TYPE).is_some_and(|kind| kind.starts_with("char("))
+}
