@@ -34,6 +34,7 @@ JAVA := $(shell find jvm/src -type f) jvm/pom.xml
 TARGET := $(shell uname -m)-unknown-linux-gnu
 JAR_TARGETS ?= $(TARGET)
 JAR := python/coldframe/spark/coldframe-spark.jar
+HAS_JDK := command -v mvn >/dev/null && command -v javac >/dev/null
 PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
@@ -57,9 +58,11 @@ $(VENV)/.nextest: | $(VENV)/.venv
 		echo 'cargo-nextest cannot be installed here: cargo test takes its place'
 	@touch $@
 
-# Cargo's part runs beside pytest, and its output comes last. BESIDE=fuzz-build adds the build of the fuzz targets.
-# The extension comes first: cargo builds one thing at a time, and pytest, which often waits for servers, takes longest.
-test: $(VENV)/.built-dev | $(VENV)/.venv
+# Two things at a time. First what pytest needs: the extension and the connector's library beside packages and Maven. Then
+# cargo's tests and lints beside pytest, which often waits for servers; their output comes last. Cargo locks its folder, so
+# pytest's part must not call it. BESIDE=fuzz-build adds the build of the fuzz targets.
+test: $(VENV)/.base
+	$(PYTHON) tests/beside.py '$(MAKE) $(VENV)/.built-dev $(VENV)/.jni-dev' '$(MAKE) $(VENV)/.dev $(VENV)/.java $(VENV)/.jvm $(VENV)-spark35/.tried'
 	$(PYTHON) tests/beside.py '$(MAKE) test-rust lint-rust $(BESIDE)' '$(MAKE) lint-python test-python'
 
 test-rust: | $(VENV)/.venv
@@ -136,7 +139,7 @@ wheel: $(VENV)/.ship jar-to-ship
 # compiles and links for either, once `rustup target add` has brought Rust's library.
 jar-to-ship: $(VENV)/.ship
 	rm -f $(JAR) $(VENV)/.jar-dev
-	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
+	@if $(HAS_JDK); then \
 		mvn -q -B -f jvm/pom.xml package && \
 		for target in $(JAR_TARGETS); do \
 			PATH="$(abspath $(BIN)):$$PATH" cargo zigbuild --release --locked -q -p coldframe-jni --target $$target.2.17 \
@@ -212,11 +215,19 @@ jar: $(VENV)/.base
 	cargo build --release --locked -q -p coldframe-jni
 	$(BIN)/python packaging/jar.py jvm/target/coldframe-spark.jar target/release/libcoldframe_jni.so $(JAR)
 
-$(VENV)/.jar-dev: $(VENV)/.base $(RUST) $(JAVA) packaging/jar.py
-	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
-		mvn -q -B -f jvm/pom.xml package && cargo build --locked -q -p coldframe-jni && \
+$(VENV)/.jar-dev: $(VENV)/.jvm $(VENV)/.jni-dev packaging/jar.py
+	@if $(HAS_JDK); then \
 		$(BIN)/python packaging/jar.py jvm/target/coldframe-spark.jar target/debug/libcoldframe_jni.so $(JAR); \
 	else echo 'no Maven or no JDK here: the Spark connector for the JVM is neither built nor tested'; fi
+	@touch $@
+
+# The connector's classes, and its native library.
+$(VENV)/.jvm: $(JAVA) | $(VENV)/.venv
+	@if $(HAS_JDK); then mvn -q -B -f jvm/pom.xml package; fi
+	@touch $@
+
+$(VENV)/.jni-dev: $(RUST) | $(VENV)/.venv
+	@if $(HAS_JDK); then cargo build --locked -q -p coldframe-jni; fi
 	@touch $@
 
 # Spark's classes as a JVM can map them: the dozens of Sparks in the tests start in half the processor time.
