@@ -53,8 +53,8 @@ pub(super) fn separated(hive_type: &HiveType, level: usize, costs: &mut Vec<u64>
     }
 }
 
-/// The bytes of the elements that one bit of a bitmap may stand for: those of the lists in a value. A map's entry
-/// has a key, which takes bytes.
+/// The bytes of the elements that one bit of a bitmap may be: those of the lists in a value. A map's entry has a key,
+/// which takes bytes.
 pub(super) fn per_bit(hive_type: &HiveType) -> u64 {
     match hive_type {
         HiveType::Array(element) => element_bytes(element).max(per_bit(element)),

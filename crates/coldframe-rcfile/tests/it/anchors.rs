@@ -198,13 +198,13 @@ fn separators_take_memory_in_proportion() {
         written(&RcFileFormat, &[batch], &[("serde", "text".into())]).unwrap().to_vec()
     };
     let cell = "\u{2}".repeat(1 << 20);
-    let one = file(std::slice::from_ref(&cell));
-    let outcome = read(&open(one.clone(), Some("a array<string>")), OnError::Raise);
+    let single = file(std::slice::from_ref(&cell));
+    let outcome = read(&open(single.clone(), Some("a array<string>")), OnError::Raise);
     assert_eq!(outcome.batch.column(0).as_list::<i32>().value(0).len(), (1 << 20) + 1);
     // A hundred fields for each separator are more than a block may hold.
     let fields: Vec<String> = (0..100).map(|i| format!("f{i}: string")).collect();
     let wide = format!("a array<struct<{}>>", fields.join(","));
-    let e = read(&open(one, Some(&wide)), OnError::Raise).error.unwrap();
+    let e = read(&open(single, Some(&wide)), OnError::Raise).error.unwrap();
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { option: "max_block_bytes", .. }), "{e}");
     // Several rows come in shorter batches instead.
     let many = open(

@@ -13,7 +13,7 @@ const UNCOUNTED_BYTES: u64 = 32 << 20;
 pub(super) struct ListBytes {
     /// Bytes of an element of the outermost list; `None` if the cells are no lists.
     element: Option<u64>,
-    /// Bytes of the elements that one bit within the outermost list, or within a cell, may stand for.
+    /// Bytes of the elements that one bit within the outermost list, or within a cell, may be.
     per_bit: u64,
 }
 
