@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -133,3 +134,31 @@ def test_byte_ranges_that_tile_a_file_give_each_row_once(tmp_path: Path, nulls: 
         ]
         assert [row for part in parts for row in part] == rows
     assert len(file.to_batches(split=(0, size // 2)).read_all()) not in (0, 20_000)
+
+
+def test_a_decimal_of_too_many_digits_loses_its_row(tmp_path: Path) -> None:
+    """No checksum: the type's digits are all that tells. Every other value of the block stays."""
+    values = [Decimal(i * 7919 % 10**5) / 100 for i in range(200)]
+    path = tmp_path / "n.cfile"
+    for encoding in ("plain", "bit_shuffle"):
+        table = pa.table({"value": pa.array(values, pa.decimal128(9, 2))})
+        cf.write(table, path, format="cfile", checksums=False, encoding=encoding)
+        whole, reported = path.read_bytes(), 0
+        for at in range(30, len(whole) - 60):
+            try:
+                file = cf.open(whole[:at] + bytes([whole[at] ^ 0x40]) + whole[at + 1 :])
+                rows = file.read(on_error="skip")
+            except cf.ColdframeError:
+                continue
+            rows.validate(full=True)
+            long = [d for d in file.damage if "decimals between" in d["reason"]]
+            if long:
+                reported += 1
+                assert rows.num_rows == 200 - sum(d["rows_lost"] for d in long) >= 190
+                assert set(rows["value"].to_pylist()) <= set(values)
+                assert file.verify()["damage"] == file.damage
+                with pytest.raises(cf.CorruptFileError, match="decimals between"):
+                    file.read()
+                nulled = file.read(on_error="null")
+                assert (nulled.num_rows, nulled["value"].null_count) == (200, 200 - rows.num_rows)
+        assert reported, encoding

@@ -166,6 +166,22 @@ def test_logs_that_are_not_read_are_named(tmp_path: Path, header: bytes, what: s
     assert (len(flushed.metadata["wal"]["logs"]), flushed.metadata["wal"]["cells"]) == (1, None)
 
 
+def test_a_damaged_log_withholds_what_lost_edits_may_concern(tmp_path: Path) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+    [log] = (path for path in (root / "WALs").rglob("*") if path.is_file())
+    log.write_bytes(b"PWAL\x7f" + log.read_bytes()[5:])
+    for view in ("latest", "versions", "raw"):
+        file = cf.open(root, as_of=AS_OF, view=view)
+        assert (file.read(on_error="skip").num_rows, file.read(on_error="null").num_rows) == (0, 0)
+        assert file.damage
+        assert all("write-ahead log" in d["structure"] for d in file.damage)
+        assert file.verify()["damage"]
+        with pytest.raises(cf.ColdframeError, match="write-ahead log"):
+            file.read()
+    assert cf.open(root, as_of=AS_OF, wal=False).read().equals(latest(wal=False))
+
+
 def test_an_inventory_lists_the_tables_of_a_root(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     [table] = find_tables(take_inventory(str(tmp_path / "hbase")), [])

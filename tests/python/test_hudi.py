@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -103,3 +104,80 @@ def test_truncated_log(table: Path) -> None:
     # The lost block may concern any key: the base file's record may be outdated or deleted.
     assert f.read(on_error="skip").num_rows == 0
     assert f.damage
+
+
+FIRST_FILE = "297a6753-0_0-296-269_20211022144726.parquet"
+FIRST_SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "HoodieMetadataRecord",
+        "namespace": "org.apache.hudi.avro.model",
+        "fields": [
+            {"name": "key", "type": "string"},
+            {"name": "type", "type": "int"},
+            {
+                "name": "filesystemMetadata",
+                "type": [
+                    "null",
+                    {
+                        "type": "map",
+                        "values": {
+                            "type": "record",
+                            "name": "HoodieMetadataFileInfo",
+                            "fields": [
+                                {"name": "size", "type": "long"},
+                                {"name": "isDeleted", "type": "boolean"},
+                            ],
+                        },
+                    },
+                ],
+                "default": None,
+            },
+        ],
+    }
+)
+
+
+def avro_text(text: str) -> bytes:
+    assert len(text) < 64
+    return bytes([len(text) << 1]) + text.encode()
+
+
+def log_block(instant: str, schema: str, content: bytes) -> bytes:
+    """A block with an HFile, as Hudi 0.8 to 0.10 wrote it."""
+    header = b"".join(
+        struct.pack(">ii", key, len(text)) + text
+        for key, text in ((0, instant.encode()), (2, schema.encode()))
+    )
+    body = struct.pack(">iii", 1, 4, 2) + header + struct.pack(">q", len(content)) + content + bytes(4)
+    return b"#HUDI#" + struct.pack(">q", len(body) + 8) + body + struct.pack(">q", len(body) + 14)
+
+
+@pytest.mark.parametrize("first", ["0000000000000", "00000000000000"])
+@pytest.mark.parametrize("in_header", [True, False])
+def test_metadata_tables_before_hudi_0_11(tmp_path: Path, first: str, in_header: bool) -> None:
+    """Their first instant has 13 zeros, and only the blocks' headers have the schema."""
+    table = tmp_path / "t"
+    metadata = table / ".hoodie" / "metadata"
+    (metadata / ".hoodie").mkdir(parents=True)
+    (metadata / "files").mkdir()
+    properties = "hoodie.table.name=t\nhoodie.table.type={}\nhoodie.table.version=3\n"
+    (table / ".hoodie" / "hoodie.properties").write_text(properties.format("COPY_ON_WRITE"))
+    (metadata / ".hoodie" / "hoodie.properties").write_text(properties.format("MERGE_ON_READ"))
+    instant = "20211022144726"
+    (table / ".hoodie" / f"{instant}.commit").write_text('{"partitionToWriteStats":{}}')
+    for each in (first, instant):
+        (metadata / ".hoodie" / f"{each}.deltacommit").write_text('{"partitionToWriteStats":{}}')
+    files = b"\x02" + avro_text(FIRST_FILE) + b"\x08\0" + b"\0"
+    partitions = b"\x02" + avro_text(".") + b"\0\0" + b"\0"
+    values = [
+        avro_text(".") + b"\x04\x02" + files,
+        avro_text("__all_partitions__") + b"\x02\x02" + partitions,
+    ]
+    rows = pa.table({"key": [".", "__all_partitions__"], "value": pa.array(values, pa.binary())})
+    info: dict[str, Any] = {} if in_header else {"metadata": {"schema": FIRST_SCHEMA}}
+    cf.write(rows, tmp_path / "x.hfile", format="hfile", view="kv", **info)
+    content = (tmp_path / "x.hfile").read_bytes()
+    log = metadata / "files" / f".files-0000_{first}.log.1_0-0-0"
+    log.write_bytes(log_block(instant, FIRST_SCHEMA, content))
+    assert [row["name"] for row in cf.open_hudi_metadata(table).files().to_pylist()] == [FIRST_FILE]

@@ -38,3 +38,17 @@ def test_report_names_what_was_compared(tmp_path: Path, format: str, rows: pa.Ta
     assert ("no checksums are stored" in report["checked"]) == (checksums == "none")
     ignored = cf.open(path, verify_checksums=False).verify()
     assert ignored["checksums"] == ("none" if checksums == "none" else "ignored")
+
+
+def test_blocks_that_say_they_have_no_checksum_are_no_proof(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    cf.write(CELLS, path, format="hfile", checksum="null")
+    report = cf.open(path).verify()
+    assert (report["damage"], report["checksums"]) == ([], "none")
+    assert "no checksums are stored" in report["checked"]
+    # A block of another writer, or one whose checksum type was changed.
+    cf.write(CELLS, path, format="hfile")
+    whole = bytearray(path.read_bytes())
+    assert whole[24] in (1, 2)
+    whole[24] = 0
+    assert cf.open(bytes(whole)).verify()["checksums"] == "some"

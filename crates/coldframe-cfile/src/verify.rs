@@ -1,14 +1,17 @@
 //! Verifies the parts of a file that a scan does not read.
 
+use std::sync::Arc;
+
 use coldframe_core::{Damage, Error, Result};
 
 use crate::inspect::tree;
 use crate::layout::block::BlockPointer;
 use crate::layout::bloom::BloomBlock;
 use crate::open::{CFile, Purpose};
+use crate::prune::find::KeyFinder;
 
-/// Checks the value index of a file with both indexes, bloom blocks, and bytes outside any block.
-pub(crate) fn contradictions(file: &CFile, kind: Purpose) -> Result<Vec<Damage>> {
+/// Checks the value index of a file with both indexes against its keys, bloom blocks, and bytes outside any block.
+pub(crate) fn contradictions(file: &Arc<CFile>, kind: Purpose) -> Result<Vec<Damage>> {
     let mut damage = Vec::new();
     for node in tree(file, kind)?.children.iter().filter(|n| n.name == "unknown") {
         let e = Error::corrupt(format!(
@@ -28,6 +31,10 @@ pub(crate) fn contradictions(file: &CFile, kind: Purpose) -> Result<Vec<Damage>>
         };
         if kind == Purpose::Bloom {
             check_blooms(file, blocks, &mut damage)?;
+        } else if kind == Purpose::Column && damage.is_empty() {
+            damage.extend(KeyFinder::new(file.clone()).and_then(|finder| finder.contradictions()).or_else(
+                |e| if e.is_damage() { Ok(Vec::new()) } else { Err(e) },
+            )?);
         }
     }
     Ok(damage)

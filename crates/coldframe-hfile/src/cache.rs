@@ -4,10 +4,11 @@
 //! (the clock algorithm), so a hit only sets a flag.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use coldframe_core::Result;
+use coldframe_core::{Error, Result};
 
 use crate::layout::cell::{Cell, CellLayout};
 use crate::layout::index::IndexBlock;
@@ -25,6 +26,8 @@ pub(crate) struct SearchBlock {
     order: RowOrder,
     /// Built when the block is used again. The inner `None` means that the rows are not in byte order.
     prefixes: OnceLock<Option<KeyPrefixes>>,
+    /// Whether its rows have been compared with the index.
+    proved: AtomicBool,
 }
 
 impl SearchBlock {
@@ -38,7 +41,8 @@ impl SearchBlock {
             starts.push(u32::try_from(at).unwrap_or(u32::MAX)); // no block is that long
             at = end;
         }
-        Ok(Self { bytes, starts, layout, order, prefixes: OnceLock::new() })
+        let (prefixes, proved) = (OnceLock::new(), AtomicBool::new(false));
+        Ok(Self { bytes, starts, layout, order, prefixes, proved })
     }
 
     /// The number of cells.
@@ -51,6 +55,30 @@ impl SearchBlock {
     pub(crate) fn cell(&self, i: usize) -> Result<Option<Cell<'_>>> {
         let Some(at) = self.starts.get(i) else { return Ok(None) };
         self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
+    }
+
+    /// Compares the block's rows with what the index states: the least row of the block, and of the next one if that is
+    /// known.
+    pub(crate) fn prove(&self, least: &[u8], next: Option<&[u8]>) -> Result<()> {
+        if self.proved.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let ends = self.starts.first().zip(self.starts.last()).map(|(a, b)| (self.row(*a), self.row(*b)));
+        if let Some((first, last)) = ends
+            && (self.order.compare(first, least).is_lt()
+                || next.is_some_and(|next| self.order.compare(last, next).is_gt()))
+        {
+            let to = next.map_or_else(String::new, |next| format!(" to \"{}\"", next.escape_ascii()));
+            return Err(Error::corrupt(format!(
+                "expected rows from \"{}\"{to}, as the index states, found \"{}\" to \"{}\" (a read of the whole file \
+                 needs no index)",
+                least.escape_ascii(),
+                first.escape_ascii(),
+                last.escape_ascii()
+            )));
+        }
+        self.proved.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The first cell, starting at `from`, whose row is not before `row`.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use coldframe_core::{ErrorContext, Result};
+use coldframe_core::{Error, ErrorContext, Result};
 
 use crate::cache::SearchBlock;
 use crate::layout::cell::{Cell, CellSink};
@@ -114,6 +114,7 @@ impl Lookups {
                 file: raw,
                 wanted: Vec::new(),
                 blocks: Vec::new(),
+                bounds: Vec::new(),
                 bytes: 0,
                 cursor: IndexCursor::new(raw.clone()),
                 near: false,
@@ -173,24 +174,36 @@ fn each_block_of(
         };
         if continues(&cursor) {
             // The row may continue in the next block, so both are read at once.
-            let mut blocks = vec![entry.block];
-            while blocks.len() < 64 && continues(&cursor) {
+            let mut entries = vec![entry];
+            while entries.len() < 64 && continues(&cursor) {
                 let Some(entry) = cursor.next_entry()? else { break };
-                blocks.push(entry.block);
+                entries.push(entry);
             }
-            for block in file.search_blocks(reader, &blocks)? {
-                if with(&block)? {
+            let blocks: Vec<BlockRef> = entries.iter().map(|entry| entry.block).collect();
+            let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
+            let blocks = file.search_blocks(reader, &blocks)?;
+            for ((block, entry), next) in blocks.iter().zip(&entries).zip(behind) {
+                block.prove(entry.row(), next).map_err(|e| in_block(e, entry.block))?;
+                if with(block)? {
                     return Ok(());
                 }
             }
-        } else if with(&*file.search_block(reader, entry.block)?)? {
-            return Ok(());
+        } else {
+            let block = file.search_block(reader, entry.block)?;
+            block.prove(entry.row(), cursor.peek_row()).map_err(|e| in_block(e, entry.block))?;
+            if with(&block)? {
+                return Ok(());
+            }
         }
         if cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
             next = cursor.next_entry()?.filter(|entry| file.order.compare(entry.row(), row).is_le());
         }
     }
     Ok(())
+}
+
+fn in_block(e: Error, block: BlockRef) -> Error {
+    e.at(block.offset).within("data block")
 }
 
 /// Collects cells into batches.
@@ -233,6 +246,8 @@ struct Many<'a> {
     /// Rows, each with the range of `blocks` that may hold it.
     wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
     blocks: Vec<BlockRef>,
+    /// For each block, the least row of it and of the next one, as the index states them.
+    bounds: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     bytes: u64,
     cursor: IndexCursor,
     /// Whether the cursor is directly after the last of `blocks`.
@@ -265,6 +280,8 @@ impl<'a> Many<'a> {
             if known == self.blocks.len() {
                 self.bytes = self.bytes.saturating_add(entry.block.size.into());
                 self.blocks.push(entry.block);
+                let next = cursor.peek_row().map(<[u8]>::to_vec);
+                self.bounds.push((entry.row().to_vec(), next));
             }
             let first = range.map_or(known, |r: (usize, usize)| r.0);
             range = Some((first, known + 1));
@@ -278,6 +295,9 @@ impl<'a> Many<'a> {
     /// Reads the blocks and extracts the rows.
     fn flush(&mut self, reader: &mut BlockReader, sink: &mut Sink) -> Result<()> {
         let blocks = self.file.search_blocks(reader, &self.blocks)?;
+        for ((block, place), (least, next)) in blocks.iter().zip(&self.blocks).zip(self.bounds.drain(..)) {
+            block.prove(&least, next.as_deref()).map_err(|e| in_block(e, *place))?;
+        }
         // Rows are sorted, so within a block each search starts where the last one ended.
         let (mut current, mut at) = (usize::MAX, 0);
         for (row, range) in self.wanted.drain(..) {

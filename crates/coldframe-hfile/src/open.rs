@@ -162,6 +162,11 @@ impl RawFile {
         len - trailer::len_of(self.trailer.major).unwrap_or(0).min(len)
     }
 
+    /// What holds for all blocks.
+    pub fn context(&self) -> &BlockContext {
+        &self.context
+    }
+
     /// The bytes of one block.
     pub fn read(&self, block: BlockRef) -> Result<Bytes> {
         let range = self.range_of(block);
@@ -280,6 +285,7 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<OpenParts> 
         limits: options.limits,
         layout: CellLayout::default(),
         compressed_tags: false,
+        met: Arc::default(),
     };
     if trailer.major == 1 {
         return open_v1(trailer, context, &section, start, source.as_ref());

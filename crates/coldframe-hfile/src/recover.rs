@@ -64,6 +64,7 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
         limits: options.limits,
         layout: CellLayout::default(),
         compressed_tags: false,
+        met: Arc::default(),
     };
     let sample = source.read(first.offset..first.end())?;
     let info = match guess_codec(&mut context, trailer.as_ref(), options, &sample, first, &blocks, source) {

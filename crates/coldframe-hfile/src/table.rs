@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Checksums, Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, Proof, ReadAt, Result, Source,
-    Split, TableFile, Value,
+    Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, Proof, ReadAt, Result, Source, Split,
+    TableFile, Value,
 };
 
 use crate::layout::cell::{Cell, row_of};
@@ -216,9 +216,8 @@ impl TableFile for HFile {
     }
 
     fn proof(&self) -> Proof {
-        let stored = if self.raw.context.with_checksums { Checksums::All } else { Checksums::None };
         let besides = &["indexes and bloom filters", "counts in the trailer"];
-        Proof { checksums: stored.if_compared(self.options.verify), besides }
+        Proof { checksums: self.raw.context.checksums().if_compared(self.options.verify), besides }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

@@ -1,18 +1,24 @@
 //! The checks of `verify` beyond decoding.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::{Damage, Error, ErrorContext, Result};
 
+use crate::cache::SearchBlock;
+use crate::layout::cell::Cell;
 use crate::layout::content::BlockReader;
 use crate::layout::index::BlockRef;
 use crate::open::RawFile;
+use crate::prune::bloom::{Bloom, Which};
+use crate::prune::cursor::IndexCursor;
 use crate::recover::walk::{BlockWalk, Step};
 
-/// Checks blocks that a scan does not read (with their checksums), bytes that belong to no block, and counts.
-pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
-    let mut damage = Vec::new();
+/// Checks blocks that a scan does not read (with their checksums), bytes that belong to no block, counts, and what the
+/// index and the bloom filter state of the cells.
+pub(crate) fn verify(file: &Arc<RawFile>) -> Result<Vec<Damage>> {
+    let mut damage = if file.check().is_ok() { contradictions(file)? } else { Vec::new() };
     let mut note = |e: &Error, range: Range<u64>| damage.push(Damage::from_error(e, range, Some(0)));
     if let Err(e) = file.check() {
         let at = e.offset().unwrap_or(0);
@@ -52,6 +58,65 @@ pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
         }
     }
     Ok(damage)
+}
+
+/// Blocks whose cells contradict the index or the bloom filter. The scan reports blocks that cannot be read.
+fn contradictions(file: &Arc<RawFile>) -> Result<Vec<Damage>> {
+    let mut damage = Vec::new();
+    let mut reader = file.block_reader();
+    let bloom = unless_damaged(Bloom::open(file, Which::General))?.flatten();
+    let mut cursor = IndexCursor::new(file.clone());
+    while let Some(entry) = unless_damaged(cursor.next_entry())?.flatten() {
+        let block = entry.block;
+        let mut read = || {
+            let bytes = reader.cells(&file.read(block)?, block.offset, block.size)?.bytes;
+            SearchBlock::new(bytes, file.context.layout, file.order)
+        };
+        let Some(cells) = unless_damaged(read())? else { continue };
+        let index = cells.prove(entry.row(), cursor.peek_row()).within(|| "data index");
+        let filter = match &bloom {
+            Some(bloom) => excluded(file, &mut reader, bloom, &cells),
+            None => Ok(()),
+        };
+        for checked in [index, filter] {
+            match checked.map_err(|e| e.at(block.offset)) {
+                Ok(()) => {}
+                Err(e) if e.is_damage() => {
+                    damage.push(Damage::from_error(&e, file.range_of(block), Some(0)));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+    Ok(damage)
+}
+
+/// Fails if the bloom filter excludes a cell that the block has.
+fn excluded(file: &RawFile, reader: &mut BlockReader, bloom: &Bloom, cells: &SearchBlock) -> Result<()> {
+    let of_rows = bloom.filters_rows();
+    let mut before: Option<Cell<'_>> = None;
+    for i in 0..cells.len() {
+        let Some(cell) = cells.cell(i)? else { break };
+        let is_known = before.is_some_and(|before| {
+            before.row == cell.row && (of_rows || before.qualifier == cell.qualifier)
+        });
+        if !is_known && !bloom.might_contain(file, reader, cell.row, Some(cell.qualifier))? {
+            let row = cell.row.escape_ascii();
+            let message = format!("expected row \"{row}\", which a block has, found it excluded");
+            return Err(Error::corrupt(message).within("bloom filter"));
+        }
+        before = Some(cell);
+    }
+    Ok(())
+}
+
+/// `None` for damage.
+fn unless_damaged<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(e) if e.is_damage() => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 fn content(file: &RawFile, reader: &mut BlockReader, block: BlockRef) -> Result<Bytes> {

@@ -149,7 +149,7 @@ fn open_base(
         let raw = Arc::new(coldframe_hfile::open(source, &context.options).map_err(named)?);
         // A file without its trailer or index still has its blocks, but may lack its schema.
         let schema = match raw.check() {
-            Ok(()) => schema_of(context, &raw).map_err(named)?,
+            Ok(()) => schema_of(context, &raw, None).map_err(named)?,
             Err(e) => {
                 context.lose(named(e), 0..len, None)?;
                 lost.add(changes::ALL);
@@ -173,9 +173,11 @@ fn open_base(
     }
 }
 
-/// The schema of an HFile's values. A file without records may lack the schema.
-fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
-    match raw.info().get(file_info::HUDI_SCHEMA) {
+/// The schema of an HFile's values. Before Hudi 0.11, only the header of a log's block has it. A file without records may
+/// lack the schema.
+fn schema_of(context: &Context, raw: &RawFile, block: Option<&Block>) -> Result<Arc<Schema>> {
+    let of_block = || block.and_then(Block::schema).map(str::as_bytes);
+    match raw.info().get(file_info::HUDI_SCHEMA).or_else(of_block) {
         Some(json) => context.schema(json),
         None if raw.trailer().entry_count == 0 => Ok(context.target.clone()),
         None => Err(Error::corrupt("expected an Avro `schema` in the file info, found none")),
@@ -271,7 +273,7 @@ impl BlockChanges<'_> {
         // Offsets in an embedded HFile count from the HFile's start.
         let raw = raw.map_err(|e| e.within(format!("HFile at byte {}", self.block.content.start)))?;
         let raw = Arc::new(raw);
-        let schema = schema_of(self.context, &raw)?;
+        let schema = schema_of(self.context, &raw, Some(self.block))?;
         raw.check()?;
         let mut cells = CellReader::new(raw);
         loop {

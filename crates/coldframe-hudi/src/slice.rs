@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use coldframe_core::Result;
 use coldframe_core::io::{Entry, Folder};
 
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, is_instant};
 
 /// The first table version that names logs by the commits that wrote them.
 const LOGS_BY_COMMIT: u32 = 8;
@@ -92,10 +92,6 @@ pub(crate) fn log_instant(path: &str) -> Option<&str> {
         FileName::Log { instant, .. } => Some(instant),
         FileName::Base { .. } => None,
     }
-}
-
-fn is_instant(text: &str) -> bool {
-    text.len() >= 14 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// A base file, and logs with their sort keys.
@@ -192,6 +188,12 @@ mod tests {
                 is_cdc: false
             })
         );
+        // The first instant of a metadata table before Hudi 0.11.
+        assert!(matches!(
+            parse_name(".files-0000_0000000000000.log.1_0-0-0"),
+            Some(FileName::Log { instant: "0000000000000", .. })
+        ));
+        assert_eq!(parse_name(".files-0000_0000000000001.log.1_0-0-0"), None);
         let group = "14ca9f7d-a44d-47a9-b7a1-c53fb3b7117a-0";
         assert_eq!(
             parse_name("14ca9f7d-a44d-47a9-b7a1-c53fb3b7117a-0_0-0-0_20261121143911695.parquet"),

@@ -19,8 +19,13 @@ use crate::avro::container;
 use crate::avro::datum::Datum;
 use crate::avro::schema::{Schema, Type, TypeId};
 
-/// The prefix of all instants that initialise a partition of the metadata table.
-const SOLO_COMMIT: &str = "00000000000000";
+/// The prefix of all instants that initialise a partition of the metadata table, and that instant in Hudi 0.7 to 0.10.
+const SOLO_COMMIT: &str = "0000000000000";
+
+/// Whether a text is an instant.
+pub(crate) fn is_instant(text: &str) -> bool {
+    text == SOLO_COMMIT || (text.len() >= 14 && text.bytes().all(|b| b.is_ascii_digit()))
+}
 
 /// A completed instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +74,7 @@ fn parse_name(name: &str) -> Option<InstantName<'_>> {
         Some((instant, completion)) => (instant, Some(completion)),
         None => (times, None),
     };
-    let digits = |s: &str| s.len() >= 14 && s.bytes().all(|b| b.is_ascii_digit());
-    if !digits(instant) || completion.is_some_and(|c| !digits(c)) {
+    if !is_instant(instant) || completion.is_some_and(|c| !is_instant(c)) {
         return None;
     }
     let (action, done) = match (action, state) {

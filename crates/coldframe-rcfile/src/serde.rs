@@ -1,11 +1,14 @@
 //! How Hive turns the bytes of a cell into a value and back: ColumnarSerDe (text), LazyBinaryColumnarSerDe (binary).
 
 mod bounds;
+mod expansion;
 pub(crate) mod lazy_binary;
 pub(crate) mod text;
 
 use arrow_buffer::{Buffer, OffsetBuffer};
 pub use coldframe_core::options::TimestampUnit;
+
+pub(crate) use self::expansion::empty_bytes;
 
 coldframe_core::choices! {
     /// The SerDe that wrote the cells.
@@ -72,6 +75,12 @@ pub(crate) struct Cells {
 ///
 /// `decode` returns an array of exactly `HiveType::to_arrow(..)`'s data type with one value per cell.
 pub(crate) trait ColumnDecoder: Send + Sync {
+    /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. It may be too high if the
+    /// cells are those of several rows.
+    fn element_bytes(&self, _cells: &Cells) -> u64 {
+        0
+    }
+
     /// One value per cell.
     fn decode(&self, cells: &Cells) -> coldframe_encoding::Result<arrow_array::ArrayRef>;
 }

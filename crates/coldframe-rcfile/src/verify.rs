@@ -27,7 +27,14 @@ pub(crate) fn contradictions(file: &RawFile) -> Result<Vec<Damage>> {
             report(format_args!("key length"), key_len, group.header.key_len.into());
             let record_len = key_len + i128::from(group.key.disk_len());
             report(format_args!("record length"), record_len, group.header.record_len.into());
-            for (i, column) in group.key.columns.iter().enumerate().filter(|(_, c)| !c.lengths.is_empty()) {
+            for (i, column) in group.key.columns.iter().enumerate() {
+                if file.context.codec.is_none() {
+                    let title = format_args!("column {i}: bytes decompressed");
+                    report(title, column.disk_len.into(), column.data_len.into());
+                }
+                if column.lengths.is_empty() {
+                    continue;
+                }
                 let cells = count_cells(&column.lengths).map_or(0, |(cells, _)| cells);
                 report(format_args!("column {i}: cells"), group.key.rows.into(), cells.into());
             }

@@ -3,6 +3,7 @@
 //! Nothing lists a file's row groups: each is found after the previous one, or after a sync marker. A group's key
 //! says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and `RCFile.Reader.sync`.
 
+mod boundary;
 mod candidate;
 mod resync;
 mod sync;
@@ -58,14 +59,36 @@ impl GroupWalk {
         self.window.len()
     }
 
+    /// The row group at `at`, if it is anchored: it ends where something begins that can follow it.
+    pub(crate) fn read_anchored_group(&mut self, at: u64) -> Result<RowGroup> {
+        let group = self.read_group(at)?;
+        let end = group.end();
+        if self.is_anchored(&group)? {
+            return Ok(group);
+        }
+        let message =
+            format!("expected a row group, a sync marker or the end of the file at byte {end}, found none");
+        Err(Error::corrupt(message).at(group.key_bytes.start).within("key"))
+    }
+
     /// The row group at `at`, which may begin with a sync marker.
     pub(crate) fn read_group(&mut self, at: u64) -> Result<RowGroup> {
         let sync = self.read_sync(at)?;
         let header_offset = sync.as_ref().map_or(at, |s| s.end);
         let header = self.read_header(header_offset)?;
+        self.read_behind_header(sync, header_offset, header)
+    }
+
+    /// The row group whose key follows this header.
+    fn read_behind_header(
+        &mut self,
+        sync: Option<Range<u64>>,
+        header_offset: u64,
+        header: RecordHeader,
+    ) -> Result<RowGroup> {
         let (key, key_bytes) = match self.context.codec {
-            None => self.read_plain_key(header_offset + 12, &header)?,
-            Some(codec) => self.read_compressed_key(header_offset + 12, &header, codec)?,
+            None => self.read_plain_key(header_offset.saturating_add(12), &header)?,
+            Some(codec) => self.read_compressed_key(header_offset.saturating_add(12), &header, codec)?,
         };
         let group = RowGroup { sync, header_offset, header, key_bytes, key };
         if group.end() > self.file_len() {
@@ -183,7 +206,7 @@ impl GroupWalk {
         let mut at = self.context.header_end;
         let mut damaged: Option<(Range<u64>, Error)> = None;
         while at < self.file_len() {
-            match self.read_group(at) {
+            match self.read_anchored_group(at) {
                 Ok(group) => {
                     if let Some((range, e)) = damaged.take() {
                         each(WalkItem::Damaged(range, e))?;

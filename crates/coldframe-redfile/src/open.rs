@@ -70,7 +70,7 @@ impl RawFile {
         Self::new(metadata, collect, options, lost)
     }
 
-    /// The files of a summary.
+    /// The files of a summary, and the Redfiles beside it that a later job has added.
     pub(crate) fn of_summary(
         bytes: &dyn ReadAt,
         siblings: Option<&dyn Folder>,
@@ -82,7 +82,13 @@ impl RawFile {
             files.next().ok_or_else(|| Error::corrupt("expected a file, found none").within("summary"))?;
         let own = collect.part(&path)?;
         collect.add(std::mem::take(&mut first.row_groups), own)?;
-        for (path, metadata) in files {
+        let listed: Vec<_> = files.collect();
+        let mut named: Vec<&str> = listed.iter().map(|(path, _)| path.as_str()).collect();
+        named.push(&path);
+        let unlisted = siblings.map_or(Ok(Vec::new()), |folder| {
+            summary::unlisted(folder, &named, &options.limits).within(|| "summary")
+        })?;
+        for (path, metadata) in listed.into_iter().chain(unlisted) {
             if metadata.schema != first.schema {
                 return Err(Error::schema(format!(
                     "{path} has another schema than the summary's first file"

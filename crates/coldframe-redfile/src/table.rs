@@ -151,8 +151,13 @@ impl TableFile for RedFile {
         let inside =
             |g: &&Arc<Group>| g.part == part && (split.range.contains(&g.start) || (last && g.start >= len));
         let groups = self.raw.groups.iter().filter(inside).cloned().collect();
-        if request.scan.on_error != OnError::Raise && part == 0 && split.range.start == 0 {
-            verify::lost(&self.raw).into_iter().for_each(|damage| request.damage.push(damage));
+        if part == 0 && split.range.start == 0 {
+            for damage in verify::lost(&self.raw) {
+                if request.scan.on_error == OnError::Raise {
+                    return Err(damage.to_error());
+                }
+                request.damage.push(damage);
+            }
         }
         Ok(Box::new(GroupPlan::new(scan, Divided::new(request, &request.decode)?, groups)))
     }

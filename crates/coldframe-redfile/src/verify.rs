@@ -11,6 +11,17 @@ pub(crate) fn lost(file: &RawFile) -> Vec<Damage> {
         Some(_) => "expected a footer at the end of the file, found only an earlier one",
         None => "expected a footer or pages of a row group, found neither",
     };
-    let lost = file.lost.as_deref().unwrap_or_default().iter().filter(|r| !r.is_empty());
-    lost.map(|r| Damage::from_error(&Error::corrupt(reason).within("footer"), r.clone(), None)).collect()
+    let Some(lost) = &file.lost else { return Vec::new() };
+    let record = |reason, bytes| Damage::from_error(&Error::corrupt(reason).within("footer"), bytes, None);
+    let damage: Vec<Damage> =
+        lost.iter().filter(|r| !r.is_empty()).map(|r| record(reason, r.clone())).collect();
+    if !damage.is_empty() {
+        return damage;
+    }
+    // All bytes belong to row groups, but only a footer says that there were no others.
+    let len = file.parts.first().map_or(0, |part| part.source.len());
+    vec![record(
+        "expected a footer at the end of the file, found none: further row groups may be lost",
+        len..len,
+    )]
 }

@@ -83,6 +83,9 @@ pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static 
 
     /// The value, sign-extended from its highest bit.
     fn sign_extend(self) -> i128;
+
+    /// Whether a value is not between `-limit` and `limit`, both excluded.
+    fn exceed(values: &[Self], limit: i128) -> bool;
 }
 
 macro_rules! word_types {
@@ -127,6 +130,16 @@ macro_rules! word_types {
             #[inline]
             fn sign_extend(self) -> i128 {
                 <$signed>::from_le_bytes(self.to_le_bytes()).into()
+            }
+
+            fn exceed(values: &[Self], limit: i128) -> bool {
+                // No value reaches a limit beyond its type.
+                <$signed>::try_from(limit).ok().is_some_and(|limit| {
+                    values.iter().fold(false, |exceeds, value| {
+                        let value = <$signed>::from_le_bytes(value.to_le_bytes());
+                        exceeds | (value >= limit) | (value <= -limit)
+                    })
+                })
             }
         }
     )*};

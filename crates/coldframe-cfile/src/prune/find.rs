@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::Array;
-use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_core::{Damage, Error, ErrorContext, Result};
 
 use super::key::encode;
 use super::walk::Step;
@@ -19,6 +19,8 @@ use crate::layout::block::{BlockPointer, DataBlock};
 use crate::layout::types::Encoding;
 use crate::open::CFile;
 use crate::scan::column::ColumnScan;
+
+const VALUE_INDEX: &str = "value index";
 
 /// Finds keys in a file.
 #[derive(Debug)]
@@ -84,16 +86,46 @@ impl KeyFinder {
         // The first separator may be greater than the empty key, since no value precedes it.
         let Some(at) = behind.checked_sub(1) else { return Ok(None) };
         if self.current != Some(at) {
-            let Some((_, pointer)) = self.index.get(at) else { return Ok(None) };
-            let pointer = *pointer;
             self.current = None;
-            self.keys = match &self.located {
-                Some(blocks) => self.column(blocks, pointer)?,
-                None => self.composite(pointer).map_err(|e| e.at(pointer.offset))?,
-            };
+            self.keys = self.block(at)?;
             self.current = Some(at);
         }
         Ok(self.keys.find(key))
+    }
+
+    /// The keys of the block with index `at`, which lie between its separator and the next one.
+    fn block(&self, at: usize) -> Result<Keys> {
+        let Some((least, pointer)) = self.index.get(at) else { return Ok(Keys::default()) };
+        let pointer = *pointer;
+        let keys = match &self.located {
+            Some(blocks) => self.column(blocks, pointer)?,
+            None => self.composite(pointer).map_err(|e| e.at(pointer.offset))?,
+        };
+        let first = keys.get(0).unwrap_or(least);
+        let last = keys.ends.len().checked_sub(1).and_then(|last| keys.get(last)).unwrap_or(least);
+        let next = self.index.get(at + 1).map(|(next, _)| next.as_slice());
+        // No value precedes the first separator, so it may be greater than the empty key.
+        if (at > 0 && first < least.as_slice()) || next.is_some_and(|next| last > next) {
+            return Err(Error::corrupt("expected keys between the separators of the index, found others")
+                .at(pointer.offset)
+                .within(VALUE_INDEX));
+        }
+        Ok(keys)
+    }
+
+    /// The damage of blocks whose keys contradict the index. A scan reports those that cannot be read.
+    pub(crate) fn contradictions(&self) -> Result<Vec<Damage>> {
+        let mut damage = Vec::new();
+        for (at, (_, pointer)) in self.index.iter().enumerate() {
+            match self.block(at) {
+                Err(e) if e.is_damage() && e.structure().starts_with(VALUE_INDEX) => {
+                    damage.push(Damage::from_error(&e, pointer.range(), Some(0)));
+                }
+                Err(e) if !e.is_damage() => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(damage)
     }
 
     /// The values of a block of a key column, as keys.

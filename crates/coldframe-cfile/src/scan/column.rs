@@ -10,6 +10,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
 use arrow_schema::DataType;
 use bytes::Bytes;
 use coldframe_core::{Fetch, Result};
@@ -115,24 +118,24 @@ impl ColumnPart {
         ColumnReader::new(self.context.clone(), self.blocks.clone(), bytes, self.rows.clone())
     }
 
-    /// Decodes each block once, and returns the losses: blocks that fail, and rows that no block has.
+    /// Decodes each block once, and returns the losses: blocks that fail, values that contradict their type, and rows that
+    /// no block has. Blocks are decoded whole, so that parts of a block agree on what is lost.
     pub fn survey(&self, bytes: &[Bytes]) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut at = self.rows.start;
         for (block, bytes) in self.blocks.iter().zip(bytes) {
-            let rows = block.rows.start.max(self.rows.start)..block.rows.end.min(self.rows.end);
-            if at < rows.start {
-                lost.push(self.gap(at..rows.start));
+            let rows_of_part = block.rows.start.max(self.rows.start)..block.rows.end.min(self.rows.end);
+            if at < rows_of_part.start {
+                lost.push(self.gap(at..rows_of_part.start));
             }
-            at = rows.end;
-            let reader = ColumnReader::new(
-                self.context.clone(),
-                vec![block.clone()],
-                vec![bytes.clone()],
-                rows.clone(),
-            );
-            if let Err(e) = reader.and_then(read_through) {
-                lost.push(Loss::from_error(&e, block.pointer.range(), rows));
+            at = rows_of_part.end;
+            if let Err(e) = read_block(self.context.clone(), block, bytes, |_| {}) {
+                let values = self.long_decimals(block, bytes);
+                let rows = values.unwrap_or_else(|| vec![block.rows.clone()]).into_iter();
+                let rows =
+                    rows.map(|lost| lost.start.max(rows_of_part.start)..lost.end.min(rows_of_part.end));
+                let rows = rows.filter(|rows| !rows.is_empty());
+                lost.extend(rows.map(|rows| Loss::from_error(&e, block.pointer.range(), rows)));
             }
         }
         if at < self.rows.end {
@@ -141,17 +144,43 @@ impl ColumnPart {
         lost
     }
 
+    /// The rows of a block whose decimals are too long, if it can be read apart from that.
+    fn long_decimals(&self, block: &DataBlock, bytes: &Bytes) -> Option<Vec<Range<u64>>> {
+        let limit = self.context.decimal_limit()?;
+        let mut lost: Vec<Range<u64>> = Vec::new();
+        let mut row = block.rows.start;
+        let read = read_block(Arc::new(self.context.widest()?), block, bytes, |array| {
+            for value in array.as_primitive_opt::<Decimal128Type>().into_iter().flatten() {
+                if value.is_some_and(|value| value.unsigned_abs() >= limit.unsigned_abs()) {
+                    match lost.last_mut().filter(|last| last.end == row) {
+                        Some(last) => last.end += 1,
+                        None => lost.push(row..row + 1),
+                    }
+                }
+                row += 1;
+            }
+        });
+        read.is_ok().then_some(lost).filter(|_| row == block.rows.end)
+    }
+
     fn gap(&self, rows: Range<u64>) -> Loss {
         let reason = "no data block in the index has these ordinals".to_owned();
         Loss { rows, bytes: 0..0, structure: "positional index".to_owned(), reason }
     }
 }
 
-/// Decodes all remaining rows and discards them.
-fn read_through(mut reader: ColumnReader) -> Result<()> {
+/// Decodes a block, and passes on its values.
+fn read_block(
+    context: Arc<ColumnContext>,
+    block: &DataBlock,
+    bytes: &Bytes,
+    mut with: impl FnMut(ArrayRef),
+) -> Result<()> {
+    let rows = block.rows.clone();
+    let mut reader = ColumnReader::new(context, vec![block.clone()], vec![bytes.clone()], rows)?;
     while !reader.rows().is_empty() {
         let left = reader.rows().end - reader.rows().start;
-        reader.read_some(usize::try_from(left).unwrap_or(usize::MAX))?;
+        with(reader.read_some(usize::try_from(left).unwrap_or(usize::MAX))?);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use coldframe_core::ReadAt;
 
 use crate::encoding::dict::Dictionary;
@@ -26,4 +26,29 @@ pub struct ColumnContext {
     pub to: DataType,
     /// The dictionary, if values are code words.
     pub dictionary: Option<Arc<Dictionary>>,
+}
+
+impl ColumnContext {
+    /// The least number that has too many digits, if the values are decimals.
+    pub(super) fn decimal_limit(&self) -> Option<i128> {
+        match self.to {
+            DataType::Decimal128(precision, _) => 10i128.checked_pow(precision.into()),
+            _ => None,
+        }
+    }
+
+    /// The same with as many digits as a decimal can have.
+    pub(super) fn widest(&self) -> Option<Self> {
+        let DataType::Decimal128(_, scale) = self.to else { return None };
+        let Self { source, format, data_type, encoding, nullable, dictionary, .. } = self;
+        Some(Self {
+            source: source.clone(),
+            format: *format,
+            data_type: *data_type,
+            encoding: *encoding,
+            nullable: *nullable,
+            to: DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale),
+            dictionary: dictionary.clone(),
+        })
+    }
 }

@@ -172,12 +172,16 @@ impl ColumnReader {
         let mut values = vec![T::default(); n];
         let mut nulls = NullBufferBuilder::new(n);
         let mut rest = values.as_mut_slice();
+        let limit = self.context.decimal_limit();
         while !rest.is_empty() {
             let segment = self.next_segment(rest.len(), &mut nulls)?;
             let (now, later) = rest.split_at_mut(segment.rows);
             let dense = now.get_mut(..segment.dense).unwrap_or_default();
             self.in_block(|values, bytes, memory| match values {
-                Values::Fixed(block, _) => block.decode(bytes, dense, &mut memory.shuffle),
+                Values::Fixed(block, _) => {
+                    block.decode(bytes, dense, &mut memory.shuffle)?;
+                    limit.map_or(Ok(()), |limit| check_decimals(dense, limit))
+                }
                 _ => Err(wrong_encoding()),
             })?;
             segment.spread(now)?;
@@ -561,6 +565,16 @@ fn append(
         }
     }
     Ok(())
+}
+
+/// Fails if a decimal has more digits than its type.
+fn check_decimals<T: Word>(values: &[T], limit: i128) -> Result<()> {
+    if !T::exceed(values, limit) {
+        return Ok(());
+    }
+    let value = values.iter().map(|value| value.sign_extend());
+    let value = value.filter(|value| value.unsigned_abs() >= limit.unsigned_abs()).take(1).sum::<i128>();
+    Err(Error::corrupt(format!("expected decimals between -{limit} and {limit}, found {value}")))
 }
 
 /// Turns values into an array of the requested type.

@@ -74,6 +74,10 @@ pub(crate) fn reference(bytes: &[u8], limits: &Limits) -> Result<Reference> {
 pub(crate) fn file_list(bytes: &[u8], limits: &Limits) -> Result<FileList> {
     let mut cursor = Cursor::new(bytes, 0);
     let length = cursor.i32_be()?;
+    // The checksum of no bytes is 0, so that zeros would pass as an empty list.
+    if length < 1 {
+        return Err(Error::corrupt(format!("expected a length of 1 or more, found {length}")).at(0));
+    }
     let message = cursor.take_signed(length.into())?;
     let stored = cursor.u32_be()?;
     check_crc32(stored, message).at(0)?;
@@ -137,6 +141,7 @@ mod tests {
         let mut bytes = [&length[..], &message, &crc.to_be_bytes()].concat();
         let limits = Limits::default();
         assert_eq!(file_list(&bytes, &limits).unwrap().timestamp, 7);
+        assert!(file_list(&vec![0; bytes.len()], &limits).unwrap_err().to_string().contains("1 or more"));
         bytes[5] ^= 1;
         assert!(file_list(&bytes, &limits).is_err());
         let message = FileList { version: Some(2), ..FileList::default() }.encode_to_vec();

@@ -147,6 +147,15 @@ pub(crate) struct ListedFile {
     pub(crate) size: Option<u64>,
 }
 
+/// `TIMERANGE` in the file info of a store file.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TimeRange {
+    #[prost(uint64, optional, tag = "1")]
+    pub from: Option<u64>,
+    #[prost(uint64, optional, tag = "2")]
+    pub to: Option<u64>,
+}
+
 /// `.filelist`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct FileList {

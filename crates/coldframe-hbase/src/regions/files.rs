@@ -11,27 +11,35 @@
 //! HBase: `HStoreFile`, `StoreFileComparators`, `StoreFileListFile`.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use coldframe_core::{Error, ErrorContext, Fault, ReadAt, Result};
+use coldframe_encoding::checksum::crc32;
 use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
+use prost::Message;
 
 use crate::layout::messages;
 use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id, is_file, is_region};
 use crate::layout::policy::{Family, Tracker};
-use crate::layout::proto::FileList;
+use crate::layout::proto::{FileList, TimeRange};
 use crate::regions::alive::Region;
 use crate::regions::unopened::{FileLocation, FilesOfFamilies, UnopenedFile};
 use crate::root::{Root, join, name_of};
 
 /// The newest sequence id in a file.
 const MAX_SEQ_ID: &[u8] = b"MAX_SEQ_ID_KEY";
+/// The range of the timestamps in a file.
+const TIME_RANGE: &[u8] = b"TIMERANGE";
 /// The time at which a file was bulk loaded.
 const BULK_TIME: &[u8] = b"BULKLOAD_TIMESTAMP";
 /// Whether the cells of a bulk loaded file keep their own sequence ids.
 const KEEPS_SEQUENCE_IDS: &[u8] = b"SKIP_RESET_SEQ_ID";
 /// The files that a compacted file replaced.
 const COMPACTED: &[u8] = b"COMPACTION_EVENT_KEY";
+
+/// No list of HBase is longer.
+const MAX_LIST_BYTES: i64 = 16 << 20;
 
 /// The folder of store files made from a split log.
 const RECOVERED: &str = "recovered.hfiles";
@@ -66,6 +74,22 @@ impl StoreFile {
 
     fn len(&self) -> u64 {
         self.raw().source().len()
+    }
+
+    /// The least and the greatest timestamp of its cells, if it states them: a message, or two integers before HBase 2.
+    pub(crate) fn times(&self) -> Option<RangeInclusive<i64>> {
+        let stored = self.raw().info().get(TIME_RANGE)?;
+        let times = match stored.strip_prefix(b"PBUF") {
+            Some(message) => {
+                let TimeRange { from, to } = TimeRange::decode(message).ok()?;
+                (from?, to?)
+            }
+            None => {
+                let (from, to) = stored.split_first_chunk::<8>()?;
+                (u64::from_be_bytes(*from), u64::from_be_bytes(*to.first_chunk()?))
+            }
+        };
+        Some(i64::try_from(times.0).ok()?..=i64::try_from(times.1).ok()?)
     }
 
     fn bulk_time(&self) -> i64 {
@@ -336,11 +360,13 @@ impl Shared {
         let lists = self.root.list(&join(folder, ".filelist"))?;
         let mut numbered: Vec<(u64, String)> = lists.iter().filter_map(numbered_list).collect();
         numbered.sort_unstable_by(|a, b| b.cmp(a));
+        let mut unfinished = None;
         for same in numbered.chunk_by(|a, b| a.0 == b.0) {
             let mut newest: Option<FileList> = None;
             for (_, path) in same {
                 let bytes = self.root.read(path, &self.options.limits)?;
                 if is_unfinished(&bytes) {
+                    unfinished.get_or_insert((path, bytes.len()));
                     continue;
                 }
                 let list = messages::file_list(&bytes, &self.options.limits);
@@ -354,7 +380,10 @@ impl Shared {
                 return Ok(newest.files.iter().map(|f| name(&f.name)).collect());
             }
         }
-        Ok(Vec::new())
+        unfinished.map_or(Ok(Vec::new()), |(path, len)| {
+            let e = Error::corrupt(format!("expected a whole list, found only its first {len} bytes"));
+            Err(e.at(0).within(format!("file list {path}")))
+        })
     }
 
     /// Opens a store file. Also returns damage that costs no cells.
@@ -423,8 +452,34 @@ fn numbered_list(entry: &coldframe_core::io::Entry) -> Option<(u64, String)> {
     (!entry.is_folder).then(|| (number, entry.path.clone()))
 }
 
-/// Whether a list was only partly written, so that the other list is valid.
+/// Whether a list was only partly written, so that the other list is valid. A list with its checksum is whole, and its
+/// length is damaged.
 fn is_unfinished(bytes: &[u8]) -> bool {
-    let length = bytes.first_chunk::<4>().map(|four| u64::from(u32::from_be_bytes(*four)));
-    length.is_none_or(|length| (bytes.len() as u64) < length.saturating_add(8))
+    let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return true };
+    let length = i64::from(i32::from_be_bytes(*length));
+    let ends_with_checksum =
+        rest.split_last_chunk::<4>().is_some_and(|(list, sum)| crc32(list) == u32::from_be_bytes(*sum));
+    let is_short = i64::try_from(rest.len()).is_ok_and(|len| len < length + 4);
+    is_short && length <= MAX_LIST_BYTES && (rest.len() <= 4 || !ends_with_checksum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_with_its_checksum_is_not_unfinished() {
+        let list = b"the names of files";
+        let length = u32::try_from(list.len()).unwrap().to_be_bytes();
+        let whole = [&length[..], list, &crc32(list).to_be_bytes()].concat();
+        assert!(!is_unfinished(&whole));
+        assert!((0..whole.len()).all(|len| is_unfinished(&whole[..len])));
+        // Zeros, and lengths that no writer writes, are damage.
+        assert!(!is_unfinished(&vec![0; whole.len()]));
+        for byte in 0..4 {
+            let mut damaged = whole.clone();
+            damaged[byte] ^= 0x80;
+            assert!(!is_unfinished(&damaged), "byte {byte}");
+        }
+    }
 }

@@ -6,8 +6,9 @@
 //! ```
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
-use coldframe_hfile::RowOrder;
+use coldframe_hfile::{Cell, RowOrder};
 
 use super::feed::Piece;
 
@@ -22,9 +23,18 @@ pub(crate) struct DamagedRows {
     /// Whether a whole file is lost. The files that it had replaced are then unknown, so no view shows cells of these
     /// rows.
     pub(crate) whole_file: bool,
+    /// The timestamps that the lost cells may have; `None` if they are unknown.
+    pub(crate) times: Option<RangeInclusive<i64>>,
 }
 
 impl DamagedRows {
+    /// Whether a lost cell may have replaced or deleted `cell`. In a view of `all` stored cells, only a cell of the same
+    /// column and timestamp replaces another.
+    pub(super) fn may_hide(&self, cell: &Cell<'_>, family: usize, all: bool, order: RowOrder) -> bool {
+        let same_time = self.times.as_ref().is_none_or(|times| times.contains(&cell.timestamp));
+        self.family == family && (!all || self.whole_file || same_time) && self.holds(cell.row, order)
+    }
+
     pub(super) fn holds(&self, row: &[u8], order: RowOrder) -> bool {
         order.compare(&self.lower, row).is_le() && !self.ends_before(row, order)
     }
@@ -40,12 +50,18 @@ impl DamagedRows {
 }
 
 /// Adds the rows of a lost block of a family.
-pub(super) fn add_block(damaged: &mut Vec<DamagedRows>, family: usize, block: Piece, order: RowOrder) {
+pub(super) fn add_block(
+    damaged: &mut Vec<DamagedRows>,
+    family: usize,
+    block: Piece,
+    times: Option<RangeInclusive<i64>>,
+    order: RowOrder,
+) {
     let Piece { first, last, .. } = block;
     let before = damaged
         .iter_mut()
         .rfind(|rows| rows.family == family)
-        .filter(|rows| rows.through && !rows.whole_file);
+        .filter(|rows| rows.through && !rows.whole_file && rows.times == times);
     if let Some(before) = before
         && before.holds(&first, order)
     {
@@ -55,7 +71,7 @@ pub(super) fn add_block(damaged: &mut Vec<DamagedRows>, family: usize, block: Pi
         }
         return;
     }
-    damaged.push(DamagedRows { family, lower: first, upper: last, through: true, whole_file: false });
+    damaged.push(DamagedRows { family, lower: first, upper: last, through: true, whole_file: false, times });
 }
 
 #[cfg(test)]
@@ -70,7 +86,7 @@ mod tests {
             let last = last.map(|row| row.as_bytes().to_vec());
             let block =
                 Piece { block: BlockRef { offset: 0, size: 0 }, first: first.as_bytes().to_vec(), last };
-            add_block(&mut damaged, family, block, RowOrder::Bytes);
+            add_block(&mut damaged, family, block, None, RowOrder::Bytes);
         };
         add(0, "a", Some("c"));
         add(1, "b", Some("c"));
@@ -96,6 +112,7 @@ mod tests {
             upper: Some(vec![5]),
             through,
             whole_file: true,
+            times: None,
         };
         let ends = |through, row: u8| rows(through).ends_before(&[row], RowOrder::Bytes);
         assert_eq!([ends(true, 4), ends(true, 5), ends(true, 6)], [false, false, true]);

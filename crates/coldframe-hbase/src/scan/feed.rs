@@ -206,6 +206,9 @@ impl Blocks {
         let order = self.file.raw().order();
         let cells = self.reader.cells(bytes, piece.block.offset, piece.block.size)?.bytes;
         let within = |e: Error| e.at(piece.block.offset).within("data block");
+        if !self.file.raw().context().are_checked() {
+            self.check(&cells).map_err(within)?;
+        }
         let mut start = 0;
         // Blocks that are entirely in range according to the index are not searched.
         if order.compare(&piece.first, &self.lower).is_lt() {
@@ -218,6 +221,15 @@ impl Blocks {
             end = self.find(&cells, start, upper, order).map_err(within)?;
         }
         Ok(cells.slice(start..end))
+    }
+
+    /// Whether all cells can be read, so that none is handed out of a block that is lost.
+    fn check(&self, cells: &[u8]) -> Result<()> {
+        let mut at = 0;
+        while at < cells.len() {
+            (_, at) = self.origin.layout.cell(cells, at)?;
+        }
+        Ok(())
     }
 
     /// The offset of the first cell, from `at` on, whose row is not before `row`.

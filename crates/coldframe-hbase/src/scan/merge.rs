@@ -295,8 +295,8 @@ impl Merge {
             Ok(heap) => heap,
             Err(ended) => return Ok(ended.into()),
         };
-        let hides = scanning.rules.hides();
-        let checks_damage = damaged.iter().any(|l| hides || l.whole_file);
+        let all = !scanning.rules.hides();
+        let checks_damage = !damaged.is_empty();
         let follows = visibility.can_follow() && !checks_damage;
         let mut before = None;
         let mut waiting = Vec::new();
@@ -317,9 +317,7 @@ impl Merge {
                 };
             } else {
                 let Some(family) = heap.origin(top).map(|origin| origin.family) else { break Stop::End };
-                let may_hide = |l: &DamagedRows| (hides || l.whole_file) && l.family == family;
-                let hidden =
-                    checks_damage && damaged.iter().any(|l| may_hide(l) && l.holds(top.cell.row, order));
+                let hidden = damaged.iter().any(|rows| rows.may_hide(&top.cell, family, all, order));
                 let visible =
                     if hidden { Ok(false) } else { visibility.admits(&top.cell, family, &mut before) };
                 let visible = match visible {
@@ -394,7 +392,8 @@ impl Merge {
         let range = from.raw().range_of(piece.block);
         self.scanning.record_damage(from.named(e.at(range.start)), range, None, own)?;
         self.columns.enter_lost_block(&piece, order);
-        damaged_rows::add_block(&mut self.damaged, family, piece, order);
+        let times = from.times();
+        damaged_rows::add_block(&mut self.damaged, family, piece, times, order);
         Ok(())
     }
 

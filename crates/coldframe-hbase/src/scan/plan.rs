@@ -92,7 +92,9 @@ impl RegionPlan {
             if self.owns(&self.region.start) && logs.missing(&self.region, &open)?.is_some() {
                 self.scanning.damage.pass_over(PassedOver::Logs, 1);
             }
-            // The edits in the damaged part of a log are unknown; flushed cells remain.
+            if !damage.is_empty() {
+                self.withhold_region();
+            }
             if self.owns(&self.region.start) {
                 damage.into_iter().for_each(|damage| self.scanning.damage.push(damage));
             }
@@ -105,6 +107,20 @@ impl RegionPlan {
             feeds.push(Feed::new(Arc::new(file), &self.rows.lower));
         }
         Ok(feeds)
+    }
+
+    /// Withholds all rows: the edits in the damaged part of a log are unknown, and each may replace or delete a cell.
+    fn withhold_region(&mut self) {
+        for (family, _) in self.families.iter().enumerate().filter(|(_, reads)| **reads) {
+            self.damaged.push(DamagedRows {
+                family,
+                lower: self.region.start.clone(),
+                upper: self.region.upper().map(<[u8]>::to_vec),
+                through: false,
+                whole_file: false,
+                times: None,
+            });
+        }
     }
 
     /// Whether no row of a file is requested.
@@ -126,7 +142,14 @@ impl RegionPlan {
             return Ok(());
         }
         let DamagedFile { family, lower, upper, .. } = file;
-        self.damaged.push(DamagedRows { family, lower, upper, through: false, whole_file: true });
+        self.damaged.push(DamagedRows {
+            family,
+            lower,
+            upper,
+            through: false,
+            whole_file: true,
+            times: None,
+        });
         Ok(())
     }
 
@@ -161,7 +184,8 @@ impl RegionPlan {
                 let e = feed.file.named(e).within(self.region.describe());
                 let own = self.owns(piece.first.as_slice().max(&feed.file.lower));
                 self.scanning.record_damage(e, feed.file.raw().range_of(piece.block), None, own)?;
-                damaged_rows::add_block(&mut self.damaged, feed.file.family, piece, self.scanning.order);
+                let (family, times) = (feed.file.family, feed.file.times());
+                damaged_rows::add_block(&mut self.damaged, family, piece, times, self.scanning.order);
             }
             let Some((row, e)) = feed.broken.take() else { continue };
             let e = feed.file.named(e).within(self.region.describe());
@@ -169,7 +193,9 @@ impl RegionPlan {
             let own = self.owns(&row);
             self.scanning.record_damage(e, at..at, None, own)?;
             let (family, upper) = (feed.file.family, feed.file.upper.clone());
-            self.damaged.push(DamagedRows { family, lower: row, upper, through: false, whole_file: false });
+            let times = feed.file.times();
+            let through = false;
+            self.damaged.push(DamagedRows { family, lower: row, upper, through, whole_file: false, times });
         }
         Ok(())
     }

@@ -161,6 +161,7 @@ impl BlockReader {
             let message = format!("expected a block of {expected} bytes, found one of {actual}");
             return Err(Error::corrupt(message).at(offset).within(header.block_type.name()));
         }
+        context.met.note(header.checksums.is_some_and(|checksums| checksums.kind != 0));
         let stored = header.data(block, offset, context.verify)?;
         let data_at = offset.saturating_add(header.header_len as u64);
         let content = match &context.key {

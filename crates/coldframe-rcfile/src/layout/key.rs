@@ -248,42 +248,6 @@ fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     Ok((cells, bytes))
 }
 
-/// The cells of a column, as far as their lengths can be read.
-pub(crate) struct CellCount {
-    /// Number of cells.
-    pub(crate) cells: u64,
-    /// Number of leading cells that lie within the column's bytes.
-    pub(crate) whole: u64,
-}
-
-impl CellCount {
-    /// From run-length coded lengths and `len` bytes.
-    pub(crate) fn new(lengths: &[u8], len: u64) -> Self {
-        let mut c = Cursor::new(lengths, 0);
-        let mut total = Self { cells: 0, whole: 0 };
-        let (mut left, mut last) = (len, None);
-        while !c.is_empty() {
-            let Ok(value) = c.hadoop_vint() else { break };
-            let count = match u64::try_from(value) {
-                Ok(length) => {
-                    last = Some(length);
-                    1
-                }
-                Err(_) => u64::from((!value).cast_unsigned()),
-            };
-            // A run without a cell before it.
-            let Some(length) = last else { break };
-            let fit = left.checked_div(length).map_or(count, |max| max.min(count));
-            if total.whole == total.cells {
-                total.whole += fit;
-                left -= fit * length;
-            }
-            total.cells = total.cells.saturating_add(count);
-        }
-        total
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,20 +267,6 @@ mod tests {
         assert!(read(&[5], 2).unwrap_err().to_string().contains("found fewer"));
         assert!(read(&[0x8c, 0x7f, 0xff, 0xff, 0xff, 1], 2).is_err());
         assert_eq!(count_cells(&[5, 0xfe, 0, 0xfc]).unwrap(), (6, 10));
-    }
-
-    #[test]
-    fn counts_stop_where_lengths_or_bytes_end() {
-        let of = |lengths: &[u8], len| {
-            let count = CellCount::new(lengths, len);
-            (count.cells, count.whole)
-        };
-        assert_eq!(of(&[5, 0xfe, 0, 0xfc], 10), (6, 6));
-        assert_eq!(of(&[5, 0xfe, 0, 0xfc], 9), (6, 1));
-        assert_eq!(of(&[5, 0xfc, 7], 21), (5, 4));
-        assert_eq!(of(&[0xfe, 5], 10), (0, 0));
-        assert_eq!(of(&[5, 0x8f], 10), (1, 1));
-        assert_eq!(of(&[6, 4], 5), (2, 0));
     }
 
     #[test]

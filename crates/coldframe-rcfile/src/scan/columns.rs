@@ -11,7 +11,7 @@ use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use crate::layout::key::ColumnKey;
-use crate::serde::{Cells, ColumnDecoder};
+use crate::serde::{Cells, ColumnDecoder, empty_bytes};
 
 /// How one column is decoded.
 pub(crate) struct ScanColumn {
@@ -40,7 +40,7 @@ pub(crate) struct Decoders {
     pub(super) columns: Vec<ScanColumn>,
     pub(super) schema: SchemaRef,
     codec: Option<HadoopCodec>,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// Whether a row group must be decoded in one piece, whatever the batch size.
     pub(super) at_once: bool,
     /// Arrow bytes of a row whose cells are all empty.
@@ -79,6 +79,11 @@ impl Decoders {
         self.columns.iter().filter_map(|c| c.in_file)
     }
 
+    /// Whether a row group may have this many rows.
+    pub(super) fn allows_rows(&self, rows: u64) -> bool {
+        self.limits.unit_rows("a row group", rows).is_ok()
+    }
+
     /// A column's decompressed bytes.
     pub(super) fn decompress(&self, key: &ColumnKey, disk: &Bytes) -> Result<Buffer> {
         let Some(codec) = &self.codec else { return Ok(Buffer::from(disk.clone())) };
@@ -97,15 +102,6 @@ impl Decoders {
         {
             self.scratch.lock().unwrap_or_else(PoisonError::into_inner).buffers.push(bytes);
         }
-    }
-}
-
-/// Bytes of one empty value, including validity and offset.
-fn empty_bytes(data_type: &DataType) -> u64 {
-    1 + match data_type {
-        DataType::Struct(fields) => fields.iter().map(|f| empty_bytes(f.data_type())).sum(),
-        DataType::Union(fields, _) => fields.iter().map(|(_, f)| empty_bytes(f.data_type())).sum(),
-        other => other.primitive_width().map_or(4, |width| width as u64),
     }
 }
 

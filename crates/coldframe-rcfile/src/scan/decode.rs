@@ -5,10 +5,9 @@
 //! is reused for the next column.
 //!
 //! A key states the number of rows and the length of each cell of each column. A column must have as many lengths as
-//! there are rows, and their sum must be the size of its bytes. Otherwise the reader keeps the
-//! cells before the contradiction and loses those after it: it drops their rows, or reads them as null. It trusts the
-//! key's row count if the key is as long as its header states and at least one column has that many lengths; otherwise
-//! the group has as many rows as every column has cells.
+//! there are rows, and their sum must be the size of its bytes. Otherwise nothing says which length is wrong, and the
+//! column loses all cells of the group: their rows are dropped, or read as null. How many rows there are takes two
+//! statements that agree: the key's number and a column, or all of several columns. Otherwise the group is lost.
 
 mod batches;
 
@@ -25,7 +24,7 @@ use coldframe_core::{
 use self::batches::Batches;
 pub(super) use self::batches::take_cells;
 use super::columns::{Decoders, ScanColumn};
-use crate::layout::key::{CellCount, CellLengths, ColumnKey, count_cells};
+use crate::layout::key::{CellLengths, ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
 
 /// Maximum rows decoded at once, whatever the batch size, and maximum lengths expanded before they are counted.
@@ -64,44 +63,28 @@ impl DecodeGroup {
 }
 
 impl DecodeUnit for DecodeGroup {
-    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let decoders = self.decoders.clone();
+    fn decode(mut self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let mut bytes = bytes.into_iter();
-        let mut cells = Vec::with_capacity(decoders.columns.len());
-        let mut failed = Vec::new();
-        for (i, column) in decoders.columns.iter().enumerate() {
-            let Some((key, disk)) = self.key(column).zip(column.in_file.and_then(|_| bytes.next())) else {
-                cells.push(None);
-                continue;
-            };
-            match self.cells(key, &disk) {
-                Ok(column_cells) => cells.push(Some(column_cells)),
-                Err(e) if self.on_error == OnError::Raise || !e.is_damage() => {
-                    return Err(e.within(column.title()));
-                }
-                Err(e) => {
-                    cells.push(None);
-                    failed.push((i, column, key, disk, e));
-                }
-            }
-        }
-        let nullable = decoders.columns.iter().map(|_| true);
+        let stored: Vec<Option<Bytes>> =
+            self.columns().iter().map(|column| column.in_file.and_then(|_| bytes.next())).collect();
+        let (mut cells, mut failed) = self.split(&stored)?;
+        let nullable = self.columns().iter().map(|_| true);
         let mut salvage = Salvage::new(self.on_error, nullable, self.damage.clone());
-        if !failed.is_empty() || (decoders.is_empty() && self.on_error != OnError::Raise) {
-            let rows = self.trusted_rows(&mut salvage);
-            for (i, column, key, disk, e) in failed {
-                let rescued = self.rescue(key, &disk, rows);
-                let lost = rescued.as_ref().map_or(0, |(_, whole)| *whole)..rows;
-                let e = e.within(column.title());
-                if lost.is_empty() {
-                    // Nothing is lost, but values may be shifted. Hive returns such rows without an error.
-                    self.record(e, 0);
-                } else {
-                    salvage.lose(i, self.loss(e, lost));
-                }
-                if let Some(place) = cells.get_mut(i) {
-                    *place = rescued.map(|(column_cells, _)| column_cells);
-                }
+        if !failed.is_empty() || (self.decoders.is_empty() && self.on_error != OnError::Raise) {
+            let stated = self.group.key.rows;
+            let Some(rows) = self.settled_rows() else {
+                let e = Error::corrupt(format!("expected lengths of {stated} cells, found other numbers"));
+                self.record(e.within("key"), None);
+                return Ok(Box::new(std::iter::empty()));
+            };
+            if rows != stated {
+                let e = Error::corrupt(format!("expected {rows} rows, as all columns have, found {stated}"));
+                self.record(e.within("key"), Some(0));
+                self.group.key.rows = rows;
+                (cells, failed) = self.split(&stored)?;
+            }
+            for (i, e) in failed {
+                salvage.lose(i, Loss::from_error(&e.within(self.title()), self.bytes(), 0..rows));
             }
         }
         let stretches = salvage.stretches(0..self.group.key.rows);
@@ -125,7 +108,26 @@ pub(super) enum Places {
     Lengths(CellLengths),
 }
 
+/// The cells of the requested columns, and the error of each column whose cells are lost.
+type Split = (Vec<Option<ColumnCells>>, Vec<(usize, Error)>);
+
 impl DecodeGroup {
+    /// Splits the columns into cells; `stored` are their bytes. An error if damage is not skipped.
+    fn split(&self, stored: &[Option<Bytes>]) -> Result<Split> {
+        let (mut all, mut failed) = (Vec::with_capacity(stored.len()), Vec::new());
+        for (i, disk) in stored.iter().enumerate() {
+            let cells = disk.as_ref().map_or(Ok(None), |disk| self.column_cells(i, disk));
+            all.push(match cells {
+                Err(e) if self.on_error != OnError::Raise && e.is_damage() => {
+                    failed.push((i, e));
+                    None
+                }
+                cells => cells?,
+            });
+        }
+        Ok((all, failed))
+    }
+
     /// The group's key entry for a column; `None` if the file does not have the column.
     fn key(&self, column: &ScanColumn) -> Option<&ColumnKey> {
         column.in_file.and_then(|i| self.group.key.columns.get(i))
@@ -179,42 +181,28 @@ impl DecodeGroup {
         Ok(())
     }
 
-    /// The usable cells of a column that contradicts its key, and for how many rows there are cells.
-    fn rescue(&self, key: &ColumnKey, disk: &Bytes, rows: u64) -> Option<(ColumnCells, u64)> {
-        let data = self.decoders.decompress(key, disk).ok()?;
-        // If a length was increased, the rows before it are right; later rows whose cells exist may be right.
-        let whole = CellCount::new(&key.lengths, data.len() as u64).whole.min(rows);
-        let places = Places::Lengths(CellLengths::new(key.lengths.clone()));
-        Some((ColumnCells { data, places }, whole))
-    }
-
-    /// How many of the key's rows to trust; the others are lost.
-    fn trusted_rows(&self, salvage: &mut Salvage) -> u64 {
-        let key_rows = self.group.key.rows;
-        let columns = || self.group.key.columns.iter().filter(|c| !c.lengths.is_empty());
-        let agrees =
-            |column: &ColumnKey| count_cells(&column.lengths).is_ok_and(|(cells, _)| cells == key_rows);
+    /// The number of rows on which two statements of the key agree: the stated number and a column's, or those of
+    /// several columns, if no column has another.
+    fn settled_rows(&self) -> Option<u64> {
+        let key = &self.group.key;
+        let columns = key.columns.iter().filter(|column| !column.lengths.is_empty());
+        let counts: Vec<_> = columns.map(|c| (count_cells(&c.lengths).ok(), c.data_len)).collect();
         // A key whose length differs from its header's may not be a key at all.
-        let key_len = usize::try_from(self.group.header.key_len).ok();
-        if key_len == Some(self.group.key.len) && columns().any(agrees) {
-            return key_rows;
+        let is_key = usize::try_from(self.group.header.key_len).ok() == Some(key.len);
+        let is_stated =
+            |(count, _): &(Option<(u64, u64)>, u64)| count.is_some_and(|(cells, _)| cells == key.rows);
+        if counts.is_empty() || counts.iter().all(is_stated) || (is_key && counts.iter().any(is_stated)) {
+            return Some(key.rows);
         }
-        let whole = columns().map(|column| CellCount::new(&column.lengths, column.data_len).whole);
-        let trusted = whole.min().map_or(key_rows, |whole| whole.min(key_rows));
-        if trusted < key_rows {
-            let e = Error::corrupt(format!("expected cells of {key_rows} rows, found those of {trusted}"));
-            salvage.lose_rows(self.loss(e.within("key"), trusted..key_rows));
-        }
-        trusted
-    }
-
-    fn loss(&self, e: Error, rows: Range<u64>) -> Loss {
-        Loss::from_error(&e.within(self.title()), self.bytes(), rows)
+        let mut whole = counts.iter().map(|(count, len)| count.filter(|(_, bytes)| bytes == len));
+        let (rows, _) = whole.next().flatten()?;
+        let agreed = counts.len() > 1 && whole.all(|count| count.is_some_and(|(cells, _)| cells == rows));
+        Some(rows).filter(|rows| agreed && self.decoders.allows_rows(*rows))
     }
 
     /// Records damage that costs `rows` rows of this group.
-    pub(super) fn record(&self, e: Error, rows: u64) {
-        self.damage.push(Damage::from_error(&e.within(self.title()), self.bytes(), Some(rows)));
+    pub(super) fn record(&self, e: Error, rows: Option<u64>) {
+        self.damage.push(Damage::from_error(&e.within(self.title()), self.bytes(), rows));
     }
 
     fn title(&self) -> String {

@@ -33,6 +33,7 @@
 
 mod cells;
 mod decimal;
+mod elements;
 mod encode;
 mod fixed;
 mod framing;
@@ -49,6 +50,7 @@ use arrow_schema::DataType;
 use coldframe_encoding::{Error, Result};
 
 use self::cells::{Run, Values};
+use self::elements::ListBytes;
 use super::{Cells, ColumnDecoder, ColumnEncoder, HiveVersion, SerdeOptions};
 use crate::hive_type::HiveType;
 
@@ -56,7 +58,7 @@ use crate::hive_type::HiveType;
 pub(crate) fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let data_type = hive_type.to_arrow(options.timestamp_unit);
-    Ok(Box::new(Decoder { values: values(hive_type, options)?, data_type }))
+    Ok(Box::new(Decoder { values: values(hive_type, options)?, data_type, lists: ListBytes::new(hive_type) }))
 }
 
 /// An encoder into the cells of a column of type `hive_type`.
@@ -75,10 +77,20 @@ fn has_old_calendar(version: HiveVersion) -> bool {
 
 struct Decoder {
     values: Box<dyn Values>,
+    lists: ListBytes,
     data_type: DataType,
 }
 
 impl ColumnDecoder for Decoder {
+    /// The lists of a single row are measured when they are decoded.
+    fn element_bytes(&self, cells: &Cells) -> u64 {
+        let several = !cells.nulled && cells.offsets.len() > 2;
+        match Run::of_column(&cells.data, &cells.offsets) {
+            Ok(run) if several => self.lists.most(&run),
+            _ => 0,
+        }
+    }
+
     fn decode(&self, cells: &Cells) -> Result<ArrayRef> {
         let rows = cells.offsets.len().saturating_sub(1);
         if cells.nulled {

@@ -39,6 +39,7 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{ArrayRef, PrimitiveArray, StructArray, new_null_array};
+use arrow_buffer::ArrowNativeType;
 use coldframe_core::Changes;
 use coldframe_encoding::{Error, Result};
 
@@ -49,7 +50,7 @@ use self::cells::{CellSource, Validity};
 use self::fixed::{Parse, boolean, primitive};
 use self::formats::Formats;
 use self::strings::CharLimit;
-use super::{Cells, ColumnDecoder, HiveVersion, SerdeOptions, TimestampUnit};
+use super::{Cells, ColumnDecoder, HiveVersion, SerdeOptions, TimestampUnit, expansion};
 use crate::hive_type::{HiveType, interval_day_time_fields};
 
 /// Whether a value of this type may depend on earlier cells in its row group, so that the group must be decoded in one
@@ -62,13 +63,19 @@ pub(crate) fn depends_on_earlier_rows<'a>(
         && types.into_iter().any(|hive_type| hive_type.contains(&HiveType::Boolean))
 }
 
+/// Elements that take no more than this together are not counted before they are decoded.
+const UNCOUNTED_BYTES: u64 = 32 << 20;
+
 /// A decoder of a text column of type `hive_type`.
 pub(crate) fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let text = TextOptions::from(options);
     text.check_nesting(hive_type)?;
+    let mut separated = Vec::new();
+    expansion::separated(hive_type, 1, &mut separated);
     Ok(Box::new(TextDecoder {
         hive_type: hive_type.clone(),
+        separated,
         formats: Formats::compile(&text.timestamp_formats, options.hive_version)?,
         options: text,
         version: options.hive_version,
@@ -80,6 +87,8 @@ pub(crate) fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Bo
 
 struct TextDecoder {
     hive_type: HiveType,
+    /// For each level of separators, the bytes of the elements that one separator may begin.
+    separated: Vec<u64>,
     options: TextOptions,
     formats: Formats,
     version: HiveVersion,
@@ -89,6 +98,22 @@ struct TextDecoder {
 }
 
 impl ColumnDecoder for TextDecoder {
+    fn element_bytes(&self, cells: &Cells) -> u64 {
+        let place = cells.offsets.first().as_usize()..cells.offsets.last().as_usize();
+        let bytes = cells.data.get(place).unwrap_or_default();
+        let most = self.separated.iter().max().copied().unwrap_or(0).saturating_mul(bytes.len() as u64);
+        // So few bytes cannot be too many elements.
+        if cells.nulled || most <= UNCOUNTED_BYTES {
+            return 0;
+        }
+        let levels = self.separated.iter().zip(&self.options.separators).filter(|(cost, _)| **cost > 0);
+        levels
+            .map(|(cost, separator)| {
+                cost.saturating_mul(memchr::memchr_iter(*separator, bytes).count() as u64)
+            })
+            .fold(0, u64::saturating_add)
+    }
+
     fn decode(&self, cells: &Cells) -> Result<ArrayRef> {
         if cells.nulled {
             return Ok(new_null_array(&self.hive_type.to_arrow(self.unit), cells.len()));

@@ -23,6 +23,7 @@ const BUDGET: u64 = 4 << 20;
 const EXAMINE_COST: u64 = 16;
 
 /// The remaining budget, in bytes.
+#[derive(Clone, Copy)]
 pub(super) struct Budget(u64);
 
 impl Budget {
@@ -56,21 +57,22 @@ impl GroupWalk {
 
     /// Whether a header's lengths are plausible for a key at `at`.
     pub(super) fn is_likely(&self, at: u64, header: &RecordHeader) -> bool {
+        self.stated_end(at, header).is_some_and(|end| end <= self.file_len())
+    }
+
+    /// Where a group with a key at `at` ends by its header, if the header's lengths are plausible except that the group
+    /// may be longer than the file.
+    pub(super) fn stated_end(&self, at: u64, header: &RecordHeader) -> Option<u64> {
         let length = |n: i64| u64::try_from(n).ok();
-        let (Some(key_len), Some(disk_len)) =
-            (length(header.key_len.into()), length(header.key_disk_len.into()))
-        else {
-            return false;
-        };
+        let (key_len, disk_len) = (length(header.key_len.into())?, length(header.key_disk_len.into())?);
         // This rejects most offsets.
         if key_len < self.context.min_key_len() || disk_len > self.file_len() {
-            return false;
+            return None;
         }
+        let columns = length(i64::from(header.record_len) - i64::from(header.key_len))?;
         let plain = self.context.codec.is_none();
-        length(i64::from(header.record_len) - i64::from(header.key_len))
-            .is_some_and(|columns| at + disk_len + columns <= self.file_len())
-            && (!plain || key_len == disk_len)
-            && self.check_key_len(key_len).is_ok()
+        let plausible = (!plain || key_len == disk_len) && self.check_key_len(key_len).is_ok();
+        plausible.then(|| at.saturating_add(disk_len).saturating_add(columns))
     }
 
     /// Whether the key after a plausible header agrees with it. The key is charged before it is read.

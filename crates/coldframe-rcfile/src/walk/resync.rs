@@ -30,22 +30,11 @@ impl GroupWalk {
         })
     }
 
-    /// The offset within the columns of `group` at which another group or a sync marker starts: some bytes of `group`
-    /// are missing then. Searched only if nothing readable follows the group.
-    pub(crate) fn starts_within(&mut self, group: &RowGroup) -> Result<Option<u64>> {
-        if self.is_boundary(group.end()) {
-            return Ok(None);
-        }
+    /// Whether another group or a sync marker starts within the columns of `group`: some bytes of `group` are missing
+    /// then.
+    pub(super) fn holds_another(&mut self, group: &RowGroup) -> Result<bool> {
         let columns = group.header_offset.saturating_add(1)..group.end().saturating_sub(1);
-        if let Some(marker) = self.find_marker(columns.clone())? {
-            return Ok(Some(marker));
-        }
-        self.find_group(columns)
-    }
-
-    /// Whether the bytes at `at` can follow a row group: the end of the file, a sync marker, a group.
-    fn is_boundary(&mut self, at: u64) -> bool {
-        at == self.file_len() || self.is_marker(at) || self.is_group(at)
+        Ok(self.find_marker(columns.clone())?.is_some() || self.find_group(columns)?.is_some())
     }
 
     /// The first self-consistent group without a marker that starts in `range`.

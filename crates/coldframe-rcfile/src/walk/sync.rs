@@ -1,8 +1,8 @@
 //! The search for sync markers.
 //!
 //! A marker is the escape -1 and the file's hash. Hive searches for the hash alone, so a marker with a damaged escape
-//! still begins a split, and the split before must end there. This reader accepts a hash as a marker if its
-//! escape is intact, or if a self-consistent row group follows it, both when walking and when searching.
+//! still begins a split, and the split before must end there. Cells may hold the same bytes, so a split begins only at
+//! a marker that a row group follows: a self-consistent one or, if the escape is intact, the remains of one.
 
 use std::ops::Range;
 
@@ -64,7 +64,9 @@ impl GroupWalk {
                 let Some(marker) = hash.checked_sub(4) else { continue };
                 let escape = bytes.get(marker..hash).is_some_and(|bytes| bytes == SYNC_ESCAPE.to_be_bytes());
                 let place = at + marker as u64;
-                if escape || self.is_group(place + SYNC_MARKER_LEN) {
+                let announces =
+                    if escape { self.announces_group(place) } else { self.is_group(place + SYNC_MARKER_LEN) };
+                if announces {
                     return Ok(Some(place));
                 }
             }
@@ -77,8 +79,13 @@ impl GroupWalk {
         Ok(None)
     }
 
+    /// Whether a split begins at `at`, as [`Self::sync`] finds it.
+    pub(crate) fn begins_split(&mut self, at: u64) -> bool {
+        self.is_marker(at) && self.announces_group(at)
+    }
+
     /// Whether a sync marker is at `at`.
-    pub(crate) fn is_marker(&mut self, at: u64) -> bool {
+    pub(super) fn is_marker(&mut self, at: u64) -> bool {
         let Ok(bytes) = self.window.read(at..at.saturating_add(SYNC_MARKER_LEN)) else { return false };
         let Some((escape, hash)) = bytes.split_first_chunk::<4>() else { return false };
         let is_hash = <&[u8; SYNC_LEN]>::try_from(hash).is_ok_and(|hash| *hash == self.context.sync);

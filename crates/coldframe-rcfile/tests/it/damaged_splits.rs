@@ -169,23 +169,6 @@ fn null_keeps_what_skip_keeps() {
     }
 }
 
-/// A cell length that is one too large costs the last row under skip, and the last cell under null.
-#[test]
-fn a_length_that_grew_costs_one_row_or_one_cell() {
-    let mut bytes = text_file(&["a", "bb", "ccc", "dddd"]);
-    let lengths = bytes.windows(4).position(|w| w == [1, 2, 3, 4]).unwrap();
-    bytes[lengths + 1] = 3;
-    let len = bytes.len() as u64;
-    let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
-    let skipped = part(&file, 0..len, OnError::Skip);
-    assert_eq!((skipped.batch.num_rows(), skipped.damage.len()), (3, 1));
-    assert_eq!(skipped.damage[0].rows_lost, Some(1));
-    let nulled = part(&file, 0..len, OnError::Null);
-    assert_eq!((nulled.batch.num_rows(), nulled.damage.len()), (4, 1));
-    assert_eq!(nulled.damage[0].rows_lost, Some(0));
-    assert_eq!(as_text(&nulled.batch)[3], NULL);
-}
-
 #[test]
 fn extended_booleans_do_not_depend_on_where_batches_are_cut() {
     let cells = ["t", "no", "no", "no", "0", "yes", "T", "\\N", "what"];

@@ -112,13 +112,12 @@ fn not_every_likely_header_is_examined() {
     assert_eq!(survive("likely headers", &header(1000), &likely), 0);
 }
 
-/// Groups without markers, with a wrong byte between them: each search for the next marker could read the rest of the
-/// file.
+/// Groups without markers, with a wrong byte between them, so that only the last is anchored: each search for the next marker
+/// could read the rest of the file.
 #[test]
 fn damage_between_groups_without_markers() {
     let unit = [group(&key(1, 1, 4), b"abcd"), vec![0xfe]].concat();
-    let groups = BASE / unit.len();
-    assert_eq!(survive("no markers", &header(1), &unit), groups);
+    assert_eq!(survive("no markers", &header(1), &unit), 1);
 }
 
 /// The hash alone, repeated: it is no marker, but parses as the lengths of inconsistent groups.

@@ -1,9 +1,10 @@
 //! The laws of every format, for RCFile: damage costs a row group, and all of it is recorded.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coldframe_core::{Format, OpenOptions, Result, Source, TableFile};
+use coldframe_core::{Format, Node, OpenOptions, Result, Source, TableFile};
 use coldframe_rcfile::RcFileFormat;
 use coldframe_testing::fixture::{self, Fixture};
 use coldframe_testing::laws::{self, AllowedLoss, Damaged, Kind, Moved, Subject, Units};
@@ -18,27 +19,45 @@ fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>>
 }
 
 /// The unit is the row group: markers and the lengths of groups lead to the next group. If a group is longer or shorter
-/// than it states, the next group may be lost with it, unless a marker precedes that. Nothing states where a file ends:
-/// a file that is cut between two groups is just shorter.
-fn unit(units: Units) -> impl Fn(&Damaged) -> AllowedLoss {
+/// than it states, the next group may be lost with it, unless a marker precedes that. What begins a group also proves
+/// the end of the group before it, unless checksums do. Nothing states where a file ends: a file that is cut between two
+/// groups is just shorter. `heads` are the markers, record headers and keys of the groups.
+fn unit(units: Units, heads: Vec<Range<u64>>) -> impl Fn(&Damaged) -> AllowedLoss {
     move |damaged| {
         let mut loss = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
         if damaged.moves() {
             let next = units.parts().iter().find(|(_, rows)| rows.start == loss.rows.end);
             loss.rows.end = next.map_or(loss.rows.end, |(_, rows)| rows.end);
         }
+        let touches = |head: &&Range<u64>| {
+            damaged.bytes.start < head.end
+                && (damaged.bytes.end > head.start || damaged.bytes.start == head.start)
+        };
+        if let Some(head) = heads.iter().find(touches) {
+            let before = units.parts().iter().find(|(bytes, _)| bytes.end == head.start);
+            loss.rows.start = before.map_or(loss.rows.start, |(_, rows)| rows.start.min(loss.rows.start));
+        }
         let at_start = units.parts().iter().any(|(bytes, _)| bytes.start == damaged.bytes.start);
         if damaged.kind == Kind::Cut && at_start { loss.silent() } else { loss }
     }
+}
+
+/// What precedes the columns of a group.
+fn head(group: &Node) -> Range<u64> {
+    let key = group.children.iter().find(|node| node.name == "key buffer").unwrap();
+    group.bytes.start..key.bytes.end
 }
 
 fn obey(name: &str, summed: bool) {
     let case = fixture(name);
     let subject = Subject::new(name, case.bytes(), opener(case.options()));
     let subject = if summed { subject } else { subject.unsummed() };
-    let units = Units::named(&subject.tree(), "row group", "rows");
+    let tree = subject.tree();
+    let units = Units::named(&tree, "row group", "rows");
     assert!(units.parts().len() > 3, "{name}");
-    subject.unit(unit(units)).obey();
+    let groups = tree.children.iter().filter(|node| node.name.starts_with("row group") && !summed);
+    let heads = groups.map(head).collect();
+    subject.unit(unit(units, heads)).obey();
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod anchors;
 mod corpus;
 mod corrupt;
 mod damaged_splits;

@@ -5,11 +5,17 @@
 //! ```
 //!
 //! It has no magic and no lengths of the metadata; the files are in the order in which the job listed them. The URIs
-//! are those of the job's file system: a file is looked up beside the summary by its last component.
+//! are those of the job's file system: a file is looked up beside the summary by its last component. A job that adds
+//! files to a folder does not change the summary of the job before it: the footers of those files are read.
 
+use std::collections::BTreeSet;
+
+use coldframe_core::io::Folder;
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
 
+use super::footer;
+use crate::layout::footer::MAGIC;
 use crate::layout::metadata::FileMetaData;
 use crate::layout::thrift::Reader;
 
@@ -54,6 +60,31 @@ pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, 
         files.push(file().within(|| format!("file {i}"))?);
     }
     reader.cursor().finish()?;
+    Ok(files)
+}
+
+/// The Redfiles of a folder that a summary does not name (`named` are its URIs), and their footers. Names that begin
+/// with `_` or `.` are not those of data files.
+pub(crate) fn unlisted(
+    folder: &dyn Folder,
+    named: &[&str],
+    limits: &Limits,
+) -> Result<Vec<(String, FileMetaData)>> {
+    let last = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+    let named: BTreeSet<String> = named.iter().map(|path| last(path)).collect();
+    let mut files = Vec::new();
+    for entry in folder.list("")? {
+        let name = last(&entry.path);
+        if entry.is_folder || name.starts_with(['_', '.']) || named.contains(&name) {
+            continue;
+        }
+        let source = folder.open(&name)?;
+        let head = source.read(0..source.len().min(MAGIC.len() as u64))?;
+        if head.as_ref() == MAGIC {
+            let footer = footer::read(source.as_ref(), limits).map_err(|e| e.in_file(&name))?;
+            files.push((name, footer.metadata));
+        }
+    }
     Ok(files)
 }
 

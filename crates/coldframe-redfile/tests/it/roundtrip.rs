@@ -11,9 +11,11 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use arrow_select::concat::concat_batches;
-use coldframe_core::{DamageLog, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
+use coldframe_core::{DamageLog, OnError, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
 use coldframe_redfile::RedFile;
 use coldframe_redfile::write::{Codec, Dialect, Encoding, WriteOptions, Writer};
+use coldframe_testing::folder::MemoryFolder;
+use coldframe_testing::rows;
 use proptest::prelude::*;
 
 fn write(batch: &RecordBatch, step: usize, options: WriteOptions) -> Vec<u8> {
@@ -272,7 +274,7 @@ fn a_file_cut_off_anywhere_is_read_up_to_its_last_footer() {
         }
         match open(cut, &recover) {
             Ok(file) => {
-                let recovered = read(&file);
+                let recovered = rows::read(&file, OnError::Skip).unwrap().batch;
                 assert_eq!(recovered, batch.slice(0, recovered.num_rows()));
                 rows.push(recovered.num_rows());
             }
@@ -437,4 +439,32 @@ fn unsupported_types_are_named_by_their_column() {
         let e = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap_err();
         assert!(e.to_string().contains(expected), "{e}");
     }
+}
+
+/// A job that adds a file to a folder does not change the summary of the job before it.
+#[test]
+fn files_beside_a_summary_are_read() {
+    let whole = numbers(0..300);
+    let file = |from, rows| write(&whole.slice(from, rows), 100, WriteOptions::default());
+    let footer = |file: &[u8]| {
+        let end = file.len() - 8;
+        let len = u32::from_le_bytes(file[end..end + 4].try_into().unwrap()) as usize;
+        file[end - len..end].to_vec()
+    };
+    let (first, added) = (file(0, 100), file(100, 200));
+    let path = b"hdfs://host/t/part-0.redelm";
+    let path_len = u16::try_from(path.len()).unwrap().to_be_bytes();
+    let summary = [&[0, 0, 0, 1][..], &path_len, path, &footer(&first)].concat();
+    let folder = MemoryFolder::default()
+        .with("_RedElmSummary", summary)
+        .with("part-0.redelm", first)
+        .with("part-1.redelm", added.clone())
+        .with("_part-2.redelm", added.clone())
+        .with("notes.txt", b"RED".to_vec());
+    let options = OpenOptions::default();
+    assert_eq!(read(&RedFile::open(&folder.source(), &options).unwrap()), whole);
+    // A file that is cut off is not passed over.
+    let cut = folder.with("part-1.redelm", added[..added.len() - 1].to_vec());
+    let e = RedFile::open(&cut.source(), &options).unwrap_err();
+    assert!(e.is_damage() && e.to_string().contains("part-1.redelm"), "{e}");
 }

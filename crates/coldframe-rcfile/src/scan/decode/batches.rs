@@ -9,7 +9,7 @@ use arrow_select::concat::concat;
 use coldframe_core::salvage::{Fate, Stretch, check_batch};
 use coldframe_core::{Error, ErrorContext, ErrorKind, OnError, Result, arrays, arrow_error};
 
-use super::{ColumnCells, DecodeGroup, Places};
+use super::{ColumnCells, DecodeGroup, Places, ScanColumn};
 use crate::serde::Cells;
 
 /// The batches of one row group.
@@ -101,8 +101,7 @@ impl Batches {
         decoded.map(Some)
     }
 
-    /// Takes the cells of the next rows to keep. A column loses only the last rows of a group, so rows are skipped only
-    /// at the end.
+    /// Takes the cells of the next rows to keep. A column loses its cells of the whole group, or of none of its rows.
     fn take(&mut self) -> Result<Option<Pending>> {
         let Some(stretch) = self.stretches.front_mut() else { return Ok(None) };
         let null = match &stretch.fate {
@@ -118,9 +117,6 @@ impl Batches {
         stretch.rows.start += rows as u64;
         if stretch.rows.is_empty() {
             self.stretches.pop_front();
-        }
-        if self.stretches.front().is_some_and(|s| s.fate == Fate::Dropped) {
-            self.stretches.clear();
         }
         let first_row = self.taken;
         self.taken += rows as u64;
@@ -162,6 +158,12 @@ fn is_of_a_cell(e: &Error) -> bool {
     !matches!(e.kind(), ErrorKind::Io(_) | ErrorKind::Foreign(_) | ErrorKind::BatchTooLong { .. })
 }
 
+/// Names the cell in an error of a single row that does not.
+fn of_cell(e: Error, rows: usize, row: u64) -> Error {
+    let is_named = rows != 1 || !e.structure().is_empty();
+    if is_named { e } else { e.within("cell").within(format!("row {row}")) }
+}
+
 impl DecodeGroup {
     /// Rows `start..start + rows` of a batch's cells.
     fn decode_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
@@ -182,13 +184,24 @@ impl DecodeGroup {
                 None => Ok(new_null_array(&column.data_type, rows)),
                 Some(cells) => {
                     let part = part(cells, start, rows);
-                    let bytes = part.offsets.last() - part.offsets.first();
-                    check_batch("cells of a column", rows, bytes.unsigned_abs().into())
+                    self.check_size(column, &part, rows)
                         .and_then(|()| column.decoder.decode(&part))
+                        .map_err(|e| of_cell(e, rows, part.first_row))
                         .within(|| column.title())
                 }
             })
             .collect()
+    }
+
+    /// Refuses cells that are too long for one batch, or whose elements take more memory than a block may.
+    fn check_size(&self, column: &ScanColumn, cells: &Cells, rows: usize) -> Result<()> {
+        let bytes = u64::from((cells.offsets.last() - cells.offsets.first()).unsigned_abs());
+        let elements = column.decoder.element_bytes(cells);
+        if rows > 1 {
+            return check_batch("cells of a column", rows, bytes.saturating_add(elements));
+        }
+        self.decoders.limits.block("the elements of a value", elements)?;
+        check_batch("cells of a column", rows, bytes)
     }
 
     pub(in crate::scan) fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
@@ -201,10 +214,10 @@ impl DecodeGroup {
     fn salvage_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
         match self.decode_rows(cells, start, rows) {
             Ok(batch) => Ok(batch),
-            Err(e) if !is_of_a_cell(&e) => Err(e),
+            Err(e) if !is_of_a_cell(&e) && !(rows > 1 && e.is_batch_too_long()) => Err(e),
             Err(e) if rows == 1 && self.on_error == OnError::Null => self.null_cells(cells, start, e),
             Err(e) if rows == 1 => {
-                self.record(e, 1);
+                self.record(e, Some(1));
                 Ok(RecordBatch::new_empty(self.decoders.schema.clone()))
             }
             Err(_) => {
@@ -223,7 +236,7 @@ impl DecodeGroup {
 
     /// One row with null for the cells that do not decode.
     fn null_cells(&self, cells: &[Option<Cells>], row: usize, e: Error) -> Result<RecordBatch> {
-        self.record(e, 0);
+        self.record(e, Some(0));
         let arrays = cells
             .iter()
             .zip(self.columns())

@@ -6,23 +6,27 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, MapArray, StructArray, UnionArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, FieldRef, Fields, UnionFields};
-use coldframe_encoding::{Cursor, Error, Result};
+use coldframe_encoding::{Cursor, Error, Limits, Result};
 
 use super::cells::{CellError, Elements, Run, Values, at};
 use super::framing::Framing;
-use super::values;
+use super::{elements, values};
 use crate::hive_type::{HiveType, map_entries, struct_fields, union_fields};
 use crate::serde::SerdeOptions;
+use crate::serde::expansion::element_bytes;
 
 pub(super) struct List {
     field: FieldRef,
     element: Box<dyn Values>,
+    element_bytes: u64,
+    limits: Limits,
 }
 
 impl List {
     pub(super) fn new(element: &HiveType, options: &SerdeOptions) -> Result<Self> {
         let field = Arc::new(Field::new("item", element.to_arrow(options.timestamp_unit), true));
-        Ok(Self { field, element: values(element, options)? })
+        let (element_bytes, limits) = (element_bytes(element), options.limits);
+        Ok(Self { field, element: values(element, options)?, element_bytes, limits })
     }
 
     fn gather(&self, mut cell: Cursor<'_>, elements: &mut Elements) -> Result<()> {
@@ -44,6 +48,7 @@ impl Values for List {
     }
 
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
+        elements::check(run, self.element_bytes, &self.limits).map_err(|e| CellError::new(0, e))?;
         let mut elements = Elements::with_capacity(run.len(), run.bytes().len());
         let offsets = gather_lists(run, |cell| {
             self.gather(cell, &mut elements)?;

@@ -94,6 +94,11 @@ impl<'a> CellParts<'a> {
         self.ranges.push((u32::MAX, 0));
     }
 
+    /// Removes all parts.
+    pub(super) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
     /// The parts for which `keep` is set.
     pub(super) fn filter(&self, keep: &BooleanBuffer) -> Self {
         let ranges = self.ranges.iter().zip(keep).filter(|(_, k)| *k).map(|(r, _)| *r).collect();

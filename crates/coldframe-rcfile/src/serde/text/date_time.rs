@@ -25,7 +25,7 @@ use super::cells::Cell;
 use super::digits::{POWERS_OF_TEN, up_to_16};
 use super::fixed::Parse;
 use super::float::trim;
-use super::formats::Formats;
+use super::formats::{Formats, Reading};
 use super::instant::{Instant, Range};
 use super::scanner::Scanner;
 use crate::serde::HiveVersion;
@@ -273,8 +273,10 @@ fn leniently(text: &[u8], version: HiveVersion, formats: &Formats) -> Option<Ins
     if text.len() < 8 && version > HiveVersion::V0_8 {
         return None;
     }
-    if let Some(instant) = formats.parse(text) {
-        return Some(instant);
+    match formats.parse(text) {
+        Reading::Time(instant) => return Some(instant),
+        Reading::Null => return None,
+        Reading::Unmatched => {}
     }
     let text = trim(text);
     match version {

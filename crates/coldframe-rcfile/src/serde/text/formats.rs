@@ -15,7 +15,21 @@ use crate::serde::HiveVersion;
 
 /// The compiled patterns, in the order in which they are tried.
 #[derive(Debug, Default)]
-pub(super) struct Formats(Vec<Format>);
+pub(super) struct Formats {
+    formats: Vec<Format>,
+    /// Whether Joda-Time reads them.
+    joda: bool,
+}
+
+/// What the patterns make of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    Time(Instant),
+    /// No pattern matches; the default form is tried.
+    Unmatched,
+    /// Joda-Time throws at a field out of its range, even if only a part of the text matches: Hive gives null.
+    Null,
+}
 
 #[derive(Debug)]
 enum Format {
@@ -23,10 +37,7 @@ enum Format {
     Millis,
     Iso8601,
     Rfc1123,
-    Pattern {
-        items: Vec<Item>,
-        joda: bool,
-    },
+    Pattern(Vec<Item>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,22 +82,51 @@ impl Formats {
             "iso8601" if version >= HiveVersion::V4_1 => Ok(Format::Iso8601),
             "rfc1123" if version >= HiveVersion::V4_1 => Ok(Format::Rfc1123),
             _ if pattern.eq_ignore_ascii_case("millis") && version < HiveVersion::V4_1 => Ok(Format::Millis),
-            _ => Ok(Format::Pattern { items: items(pattern)?, joda: version < HiveVersion::V4_1 }),
+            _ => Ok(Format::Pattern(items(pattern)?)),
         };
         let mut formats: Vec<Format> = patterns.iter().map(compile).collect::<Result<_>>()?;
         // Hive 4 tries the number first, wherever it is in the list.
         if version >= HiveVersion::V4_1 {
             formats.sort_by_key(|f| !matches!(f, Format::Millis));
         }
-        Ok(Self(formats))
+        Ok(Self { formats, joda: version < HiveVersion::V4_1 })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.formats.is_empty()
     }
 
-    pub(super) fn parse(&self, text: &[u8]) -> Option<Instant> {
-        self.0.iter().find_map(|format| format.parse(text))
+    pub(super) fn parse(&self, text: &[u8]) -> Reading {
+        if self.joda && self.formats.iter().any(|format| matches!(format, Format::Pattern(_))) {
+            return self.as_joda(text);
+        }
+        let time = self.formats.iter().find_map(|format| format.parse(text));
+        time.map_or(Reading::Unmatched, Reading::Time)
+    }
+
+    /// Joda-Time applies the fields it has read, whether or not the whole text matches: those of the only pattern up to
+    /// where it ceases to match, or those of the pattern among several that matches the longest beginning of the text.
+    fn as_joda(&self, text: &[u8]) -> Reading {
+        let mut best: Option<(usize, Option<Instant>)> = None;
+        for (i, format) in self.formats.iter().enumerate() {
+            let (matched, time) = format.beginning(text);
+            let is_only = self.formats.len() == 1;
+            if matched.is_none() && !is_only {
+                continue;
+            }
+            let end = matched.unwrap_or(0);
+            if is_only || best.is_none_or(|(longest, _)| end > longest) {
+                best = Some((end, time));
+            }
+            if end == text.len() || (matched.is_some() && i + 1 == self.formats.len()) {
+                break;
+            }
+        }
+        match best {
+            Some((end, Some(time))) if end == text.len() => Reading::Time(time),
+            Some((_, None)) => Reading::Null,
+            _ => Reading::Unmatched,
+        }
     }
 }
 
@@ -169,8 +209,29 @@ impl Format {
                 let text = std::str::from_utf8(text).ok()?;
                 DateTime::parse_from_rfc2822(text).ok().map(|t| instant(t.timestamp_millis()))
             }
-            Self::Pattern { items, joda } => matched(items, *joda, text),
+            Self::Pattern(items) => {
+                let mut scanner = Scanner::new(text);
+                let mut fields = Fields::default();
+                fields.read(items, false, &mut scanner)?;
+                scanner.end()?;
+                fields.last_of_month();
+                fields.instant()
+            }
         }
+    }
+
+    /// Where the match ends, if the format matches a beginning of the text, and the time of the fields up to there, or
+    /// up to where it ceases to match; no time if they are out of their ranges.
+    fn beginning(&self, text: &[u8]) -> (Option<usize>, Option<Instant>) {
+        let Self::Pattern(items) = self else {
+            // A number reads as a whole or not at all.
+            let time = self.parse(text);
+            return (time.map(|_| text.len()), time.or_else(|| Fields::default().instant()));
+        };
+        let mut scanner = Scanner::new(text);
+        let mut fields = Fields::default();
+        let matched = fields.read(items, true, &mut scanner);
+        (matched.map(|()| text.len() - scanner.rest().len()), fields.instant())
     }
 }
 
@@ -191,55 +252,80 @@ fn millis(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(whole).ok()?.parse().ok()
 }
 
-fn matched(items: &[Item], joda: bool, text: &[u8]) -> Option<Instant> {
-    let mut scanner = Scanner::new(text);
-    let mut date = Civil::new(1970, 1, 1);
-    let (mut hour, mut half_day_hour, mut afternoon) = (0, None, false);
-    let (mut minute, mut second, mut millis) = (0, 0, 0);
-    for (i, item) in items.iter().enumerate() {
-        match item {
-            Item::Literal(literal) => literal.iter().try_for_each(|&b| scanner.literal(b))?,
-            Item::MonthName { short } => date.month = month_name(&mut scanner, *short, joda)?,
-            Item::HalfDay => afternoon = half_day(&mut scanner)?,
-            Item::Number { field: Field::Fraction, width } => {
-                let least = if joda { 1 } else { *width };
-                let before = scanner.rest();
-                scanner.unsigned(least, *width)?;
-                let digits = before.iter().take(before.len() - scanner.rest().len());
-                millis = digits
-                    .chain(std::iter::repeat(&b'0'))
-                    .take(3)
-                    .fold(0, |n, b| n * 10 + i64::from(b - b'0'));
-            }
-            Item::Number { field, width } => {
-                let value = number(&mut scanner, *field, *width, items.get(i + 1..)?, joda)?;
-                match field {
-                    Field::Year => date.year = value,
-                    Field::Month => date.month = value,
-                    Field::Day => date.day = value,
-                    Field::Hour => hour = value,
-                    Field::HalfDayHour => half_day_hour = Some(value),
-                    Field::Minute => minute = value,
-                    _ => second = value,
+/// The fields that a pattern has read; the others are those of 1970-01-01 00:00:00.
+struct Fields {
+    date: Civil,
+    hour: i64,
+    half_day_hour: Option<i64>,
+    afternoon: bool,
+    minute: i64,
+    second: i64,
+    millis: i64,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        let date = Civil::new(1970, 1, 1);
+        Self { date, hour: 0, half_day_hour: None, afternoon: false, minute: 0, second: 0, millis: 0 }
+    }
+}
+
+impl Fields {
+    /// Reads the text by the pattern's items, up to the first that does not match.
+    fn read(&mut self, items: &[Item], joda: bool, scanner: &mut Scanner<'_>) -> Option<()> {
+        for (i, item) in items.iter().enumerate() {
+            match item {
+                Item::Literal(literal) => literal.iter().try_for_each(|&b| scanner.literal(b))?,
+                Item::MonthName { short } => self.date.month = month_name(scanner, *short, joda)?,
+                Item::HalfDay => self.afternoon = half_day(scanner)?,
+                Item::Number { field: Field::Fraction, width } => {
+                    let before = scanner.rest();
+                    scanner.unsigned(if joda { 1 } else { *width }, *width)?;
+                    let digits = before.iter().take(before.len() - scanner.rest().len());
+                    let padded = digits.chain(std::iter::repeat(&b'0')).take(3);
+                    self.millis = padded.fold(0, |n, b| n * 10 + i64::from(b - b'0'));
+                }
+                Item::Number { field, width } => {
+                    let value = number(scanner, *field, *width, items.get(i + 1..)?, joda)?;
+                    self.set(*field, value);
                 }
             }
         }
+        Some(())
     }
-    scanner.end()?;
-    if let Some(value) = half_day_hour.filter(|h| (1..=12).contains(h)) {
-        hour = value % 12 + if afternoon { 12 } else { 0 };
-    } else if half_day_hour.is_some() {
-        return None;
-    }
-    if !joda && (29..=31).contains(&date.day) && (1..=12).contains(&date.month) {
-        // Java's resolver is in SMART mode: the 31st of a shorter month is its last day.
-        while !date.exists() {
-            date.day -= 1;
+
+    fn set(&mut self, field: Field, value: i64) {
+        match field {
+            Field::Year => self.date.year = value,
+            Field::Month => self.date.month = value,
+            Field::Day => self.date.day = value,
+            Field::Hour => self.hour = value,
+            Field::HalfDayHour => self.half_day_hour = Some(value),
+            Field::Minute => self.minute = value,
+            Field::Second | Field::Fraction => self.second = value,
         }
     }
-    let in_range = date.exists() && (0..24).contains(&hour) && minute < 60 && second < 60;
-    let seconds = date.days() * 86_400 + hour * 3600 + minute * 60 + second;
-    in_range.then(|| instant(seconds * 1000 + millis))
+
+    /// Java's resolver is in SMART mode: the 31st of a shorter month is its last day.
+    fn last_of_month(&mut self) {
+        if (29..=31).contains(&self.date.day) && (1..=12).contains(&self.date.month) {
+            while !self.date.exists() {
+                self.date.day -= 1;
+            }
+        }
+    }
+
+    /// The time, if all fields are in their ranges.
+    fn instant(&self) -> Option<Instant> {
+        let hour = match self.half_day_hour {
+            Some(hour) if (1..=12).contains(&hour) => hour % 12 + if self.afternoon { 12 } else { 0 },
+            Some(_) => return None,
+            None => self.hour,
+        };
+        let in_range = self.date.exists() && (0..24).contains(&hour) && self.minute < 60 && self.second < 60;
+        let seconds = self.date.days() * 86_400 + hour * 3600 + self.minute * 60 + self.second;
+        in_range.then(|| instant(seconds * 1000 + self.millis))
+    }
 }
 
 /// A number of a pattern: of fixed width for two letters, otherwise as wide as the numbers behind it allow.

@@ -20,6 +20,7 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray}
 use arrow_buffer::{BooleanBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field};
+use arrow_select::concat::concat;
 use coldframe_encoding::{Error, Result};
 
 use super::TextDecoder;
@@ -67,8 +68,11 @@ impl TextDecoder {
         level: usize,
     ) -> Result<ArrayRef> {
         let separator = self.separator(level)?;
-        let mut parts = CellParts::new(source.data(), source.len());
+        // An extended boolean depends on the values before it.
+        let most = if self.options.extended_boolean { usize::MAX } else { PARTS_AT_ONCE };
+        let mut parts = CellParts::new(source.data(), source.len().min(most));
         let mut rows = Rows::new(source.len());
+        let (mut decoded, mut arrays) = (0, Vec::new());
         for ((start, end), cell) in source.ranges().zip(source.cells()) {
             let null = self.is_null(cell);
             if !null && start < end {
@@ -76,15 +80,21 @@ impl TextDecoder {
                 loop {
                     let part_end = self.part_end(source.data(), at, end, separator);
                     parts.push(at, part_end);
+                    if parts.len() >= most {
+                        arrays.push(self.values(element, &parts, level + 1)?);
+                        decoded += parts.len();
+                        parts.clear();
+                    }
                     if part_end >= end {
                         break;
                     }
                     at = part_end + 1;
                 }
             }
-            rows.end(!null, parts.len())?;
+            rows.end(!null, decoded + parts.len())?;
         }
-        let values = self.values(element, &parts, level + 1)?;
+        arrays.push(self.values(element, &parts, level + 1)?);
+        let values = joined(&arrays)?;
         let field = Arc::new(Field::new("item", element.to_arrow(self.unit), true));
         let (offsets, nulls) = rows.finish();
         Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls).map_err(unexpected)?))
@@ -213,6 +223,20 @@ impl TextDecoder {
         let fields = union_fields(branches, self.unit);
         let array = UnionArray::try_new(fields, ScalarBuffer::from(ids), None, arrays);
         Ok(Arc::new(array.map_err(unexpected)?))
+    }
+}
+
+/// How many elements are decoded at once, so that the places of a long list's elements take little memory.
+const PARTS_AT_ONCE: usize = 1 << 20;
+
+/// One array of the values of all.
+fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
+    match arrays {
+        [array] => Ok(array.clone()),
+        _ => {
+            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+            concat(&arrays).map_err(unexpected)
+        }
     }
 }
 

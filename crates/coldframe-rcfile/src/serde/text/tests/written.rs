@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field};
 
 use super::{encoded, encoder, hive_type, options, with_options};
 use crate::hive_type::interval_day_time_fields;
-use crate::serde::HiveVersion::{V2_3, V4_1};
+use crate::serde::HiveVersion::{V2_3, V3_1, V4_1};
 use crate::serde::SerdeOptions;
 
 fn written(text: &str, options: &SerdeOptions, array: &dyn Array) -> Vec<String> {
@@ -237,6 +237,24 @@ fn patterns_of_timestamps_come_before_hives_own() {
     assert_eq!(written("timestamp", &options(V4_1, &[]), &array), expected);
     let e = encoder_or_decoder_error("yyyy-DDD");
     assert!(e.contains("`D`"), "{e}");
+}
+
+/// Joda-Time applies what it has read of a text that it does not match, and throws at a day of 99.
+#[test]
+fn patterns_before_hive_4_refuse_fields_out_of_range() {
+    let cells = ["9999-12-31 00:00:00", "2020-01-02 03:04:05", "99/12/2020", "31/12/2020", "31/02/2020"];
+    let read = |version, formats: &str| {
+        let o = options(version, &[("timestamp.formats", formats)]);
+        let array = with_options("timestamp", &o, &cells);
+        (0..cells.len()).map(|i| array.is_valid(i)).collect::<Vec<_>>()
+    };
+    for version in [V2_3, V3_1] {
+        assert_eq!(read(version, "dd/MM/yyyy"), [false, true, false, true, false]);
+        // Of several patterns, those that match no beginning of the text leave nothing behind.
+        assert_eq!(read(version, "dd/MM/yyyy,yyyyMMdd"), [true, true, false, true, false]);
+        assert_eq!(read(version, "dd,dd/MM/yyyy"), [false, true, false, true, false]);
+    }
+    assert_eq!(read(V4_1, "dd/MM/yyyy"), [true, true, false, true, true]);
 }
 
 fn encoder_or_decoder_error(format: &str) -> String {
