@@ -353,6 +353,12 @@ def find_files(
     `whole`: each folder is one table.
     """
 
+def managed_by(folders: Sequence[str]) -> str | None:
+    """Why the files of a folder with these subfolders are no table by themselves; None for other folders.
+
+    The metadata of a table format says which of them count.
+    """
+
 def foreign_files(
     files: Sequence[_Found], *, storage_options: Mapping[str, Any] | None = None
 ) -> tuple[list[int], str | None]:
@@ -825,6 +831,19 @@ def contents(
     `kind` and `of` describe the part, `visible` whether a reader of the engine may see it, `taken` whether
     it is read: None if only reading can tell. `count` of `unit`, `bytes` and `note` have details that are
     cheap to get.
+    """
+
+def unclaimed(
+    path: object,
+    *,
+    format: str,
+    storage_options: Mapping[str, str] | None = None,
+    verify_checksums: bool = True,
+    keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
+) -> list[tuple[str, int]]:
+    """The files of a folder of a format that belong to none of its tables: relative paths, and sizes.
+
+    Nobody reads them. Files without bytes are left out.
     """
 
 def write(

@@ -122,6 +122,9 @@ def test_tables_of_a_server_of_kudu() -> None:
         ("events", False),
         ("numbers", True),
     ]
+    edits = entries.pop(("edits", table))
+    assert (edits["taken"], edits["count"]) == (False, 2)
+    assert "logs are missing" in edits["note"]
     assert all(
         entry["taken"] is True for (_, of), entry in entries.items() if of == table and entry["visible"]
     )

@@ -115,7 +115,8 @@ def test_a_script() -> None:
     [
         ("CREATE TABLE t (a int", "after a column, found the end"),
         ("CREATE TABLE t (a) STORED AS ORC", "line 1: expected the type of a, found '\\)'"),
-        ("DROP TABLE t", "expected CREATE TABLE, .* found 'DROP'"),
+        ("DROP TABLE t", "expected CREATE TABLE, .* found the end"),
+        ("FOO TABLE t", "expected CREATE TABLE, .* found 'FOO'"),
         ("CREATE TABLE t (a int)\nFOO", "line 2: expected a clause of CREATE TABLE, found 'FOO'"),
         ("CREATE TABLE t (a int) LOCATION x", "expected a text in quotes, found 'x'"),
         ("CREATE TABLE t (a int) \x01", "expected a Hive statement"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -244,13 +245,55 @@ def test_tablets_of_other_servers_are_a_warning(tmp_path: Path) -> None:
         other = cf.open(FILES / "file_blocks", tablet=path.name)
         if other.metadata["table"] == "numbers":
             path.unlink()
+            (part / "meta" / "consensus-meta" / path.name).unlink()
             break
     with pytest.warns(cf.PartialTableWarning, match="1 hash bucket"):
         file = cf.open(part, table="numbers")
     assert len(file.metadata["missing_tablets"]) == 1
     assert 0 < file.read().num_rows < 378
     with pytest.raises(cf.CorruptFileError, match="another server"):
-        cf.open(part, table="numbers", complete=True).read()
+        cf.open(part, table="numbers", complete=True, wal=False).read()
+
+
+def warned(root: Path, table: str, **options: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cf.open(root, table=table, **options)
+    return [str(warning.message) for warning in caught]
+
+
+def test_a_directory_without_its_logs_is_a_warning(tmp_path: Path) -> None:
+    root = tmp_path / "server"
+    shutil.copytree(WAL / "lz4", root)
+    whole = cf.open(root, table="trips").read().num_rows
+    assert warned(root, "trips") == []
+    shutil.rmtree(root / "wals")
+    [text] = warned(root, "trips")
+    assert "write-ahead log" in text
+    assert warned(root, "trips", wal=False) == []
+    with pytest.raises(cf.CorruptFileError, match="write-ahead log"):
+        cf.open(root, table="trips", complete=True).read()
+    file = cf.open(root, table="trips", complete=True)
+    assert file.read(on_error="skip").num_rows < whole
+    assert any("write-ahead log" in lost["reason"] for lost in file.damage)
+    estate = Estate(tmp_path)
+    root.rename(estate.source / "server")
+    report = estate.migrate()
+    assert (report.exit_code, estate.safe()) == (1, [])
+    assert "write-ahead log" in summary(report)
+
+
+def test_a_lost_super_block_keeps_its_directory_off_the_list(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)
+    lost = min((estate.source / "meta" / "tablet-meta").iterdir())
+    lost.unlink()
+    for table in [name for _, name in held_tables(str(estate.source), format="kudu")]:
+        assert any(lost.name in text for text in warned(estate.source, table, wal=False))
+    known = [TableSpec("all", ".", options={"wal": False})]
+    report = estate.migrate(tables=known, leave_behind=["unflushed-edits"])
+    assert (report.exit_code, estate.safe()) == (1, [])
+    assert lost.name in summary(report)
 
 
 def crc32c(data: bytes) -> int:
@@ -298,17 +341,22 @@ def test_migration_of_some_tablets_is_reported(tmp_path: Path) -> None:
         other = cf.open(FILES / "file_blocks", tablet=path.name)
         if other.metadata["table"] == "numbers":
             path.unlink()
+            (estate.source / "meta" / "consensus-meta" / path.name).unlink()
             break
-    before = dry_run(estate.source, estate.target, Options())
+    # The directory was copied without its logs.
+    copied = {"tables": [TableSpec("all", ".", options={"wal": False})]}
+    before = dry_run(estate.source, estate.target, Options(), tables=copied["tables"])
     assert (before.exit_code, [bool(table.partial) for table in before.tables]) == (1, [False, True])
     assert "1 hash bucket of table numbers" in preview_text(before)
     # The tables of an earlier run are partial, too.
-    for report in (estate.migrate(), estate.migrate()):
+    for report in (estate.migrate(**copied), estate.migrate(**copied)):
         assert (report.exit_code, report.safe_to_delete) == (1, 0)
         assert [len(table.partial) for table in report.tables] == [0, 1]
         assert "1 hash bucket of table numbers" in summary(report)
         assert "1 source has a part of its table only" in page(report)
         assert report.tables[1].to_json()["partial"]
-    known = [TableSpec("all", ".", options={"complete": False})]
-    known_report = migrate(InProcess(), estate.source, tmp_path / "known", tables=known)
+    known = [TableSpec("all", ".", options={"complete": False, "wal": False})]
+    known_report = migrate(
+        InProcess(), estate.source, tmp_path / "known", tables=known, leave_behind=["unflushed-edits"]
+    )
     assert (known_report.exit_code, known_report.safe_to_delete) == (0, 1)

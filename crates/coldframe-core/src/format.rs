@@ -17,6 +17,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Result};
 
+use crate::io::Entry;
 use crate::options::OptionSpec;
 use crate::{
     ColumnSummary, Content, Damage, DamageLog, Extremes, Node, Notice, Predicate, Proof, ReadAt, Scan,
@@ -103,6 +104,13 @@ pub trait Format: Send + Sync {
     /// Everything that could be read from a source, each part with whether these options read all of it.
     /// Empty if there is nothing besides what [`Self::open`] opens. Reads no rows.
     fn contents(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<Content>> {
+        Ok(Vec::new())
+    }
+
+    /// The files in a folder that belong to none of its tables: neither data, in whatever state, nor metadata of
+    /// this format. Nobody reads them, so a folder is not safe to delete with them. Files without bytes are left
+    /// out.
+    fn unclaimed(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<Entry>> {
         Ok(Vec::new())
     }
 

@@ -12,7 +12,7 @@ mod window;
 
 pub(crate) use coalesce::begin_coalesced;
 pub use coalesce::{LONG, read_coalesced};
-pub use folder::{Entry, Folder};
+pub use folder::{Entry, Folder, files_below};
 pub use recorded::{Recorded, Recording};
 pub use window::Window;
 

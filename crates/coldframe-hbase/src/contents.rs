@@ -7,6 +7,7 @@ use std::sync::Arc;
 use coldframe_core::io::Folder;
 use coldframe_core::{Content, ErrorContext, OpenOptions, Result};
 
+use crate::descriptor::Descriptor;
 use crate::layout::names::TableName;
 use crate::layout::policy::{self, Family};
 use crate::layout::{messages, proto::TableSchema};
@@ -37,11 +38,16 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
     };
     match &chosen {
         Chosen::Table(requested) => {
-            let (table, schema) = OpenTable::described(root, requested.as_ref(), &options.files.limits)?;
+            let Descriptor { table, schema, is_lost } =
+                Descriptor::read(root, requested.as_ref(), &options.files.limits)?;
             // A table's folder alone does not state its name.
             let of =
                 if all.iter().any(|c| c.of == table.to_string()) { table.to_string() } else { String::new() };
             all.extend(parts(&of, &schema, &options)?);
+            if is_lost {
+                let content = Content::new("descriptor", &of, Some(false));
+                all.push(content.noted("it is missing: the settings of the families are unknown"));
+            }
             all.push(edits(root, &of, &options)?);
             let regions = Content::new("regions", &of, None);
             all.push(

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use coldframe_core::io::Folder;
+use coldframe_core::io::{Entry, Folder};
 use coldframe_core::options::Options as _;
 use coldframe_core::{
     Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source, TableFile,
 };
 
+use crate::claims::unclaimed;
 use crate::contents::contents;
 use crate::open::tables;
 use crate::options;
@@ -48,6 +49,13 @@ impl Format for HBaseFormat {
         match source {
             Source::Folder { folder, .. } => contents(folder, options),
             Source::File { .. } => Err(Error::invalid("expected a root directory of HBase, found a file")),
+        }
+    }
+
+    fn unclaimed(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Entry>> {
+        match source {
+            Source::Folder { folder, .. } => unclaimed(folder, options),
+            Source::File { .. } => Ok(Vec::new()),
         }
     }
 

@@ -19,16 +19,18 @@
 //! | `scan` | units of rows, merging their cells, visibility |
 //! | `lookup` | rows by key |
 //! | `splits` | parts that are read independently; the data that travels with them |
-//! | `meta`, `open` | the contents of hbase:meta; the requested table |
+//! | `meta`, `descriptor`, `open` | the contents of hbase:meta; a table's families; the requested table |
 //! | `table`, `format`, `options` | a table of regions |
-//! | `contents` | what a directory holds beyond the request |
+//! | `contents`, `claims` | what a directory holds beyond the request; files that are not HBase's |
 //! | `inspect`, `verify`, `describe`, `propose` | the layout; checks beyond a scan; metadata; a guess at a table's columns |
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase writes it.
 
+mod claims;
 mod columns;
 mod contents;
 mod describe;
+mod descriptor;
 mod format;
 mod inspect;
 mod layout;

@@ -9,12 +9,14 @@ use coldframe_core::{Damage, DamageLog, Error, ErrorContext, Fault, Limits, OnEr
 use coldframe_hfile::{RowOrder, View, schema_of};
 use md5::{Digest, Md5};
 
+use crate::descriptor::{Descriptor, name_in};
 use crate::layout::messages;
 use crate::layout::names::{META_REGION, TableName};
 use crate::layout::policy;
 use crate::layout::proto::{SnapshotDescription, SnapshotManifest, TableSchema};
 use crate::meta::{Decided, Listed};
 use crate::options::{Options, View as CellView};
+use crate::regions::abandoned::alive_and_abandoned;
 use crate::regions::alive::{self, Region};
 use crate::regions::files::Shared;
 use crate::regions::undescribed::{self, Classified};
@@ -24,6 +26,9 @@ use crate::scan::mob::MobFiles;
 use crate::scan::plan::{RegionPlan, Rows, Source};
 use crate::scan::visibility::VisibilityRules;
 use crate::wal::edits::Logs;
+
+/// How many regions are examined on opening, to see whether they need missing logs.
+const LOOKED_AT: usize = 4;
 
 /// How the live regions are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +81,10 @@ pub(crate) struct OpenTable {
     pub(crate) unknown: Vec<String>,
     /// How many of them are not read although they have files of their own.
     pub(crate) skipped_regions: u64,
+    /// Region folders of splits and merges that HBase gave up, if hbase:meta does not list the table.
+    pub(crate) abandoned: Vec<String>,
+    /// Whether its descriptor is lost, so that the families are those of its folders.
+    pub(crate) lacks_descriptor: bool,
     pub(crate) region_source: RegionSource,
     pub(crate) disabled: Option<bool>,
     pub(crate) snapshot: Option<SnapshotInfo>,
@@ -140,6 +149,9 @@ impl OpenTable {
             Chosen::None(own) => return Err(several(&own, &names.snapshots)),
         };
         (table.tables, table.snapshots) = (names.tables, names.snapshots);
+        if table.options.complete {
+            table.missing.extend(table.lacking()?.iter().map(|text| lacking(text)));
+        }
         Ok(table)
     }
 
@@ -204,7 +216,7 @@ impl OpenTable {
         let (description, manifest) = Self::manifest(&root, name, &options.files.limits)?;
         let SnapshotManifest { schema, regions } = manifest;
         let path = join(&join(SNAPSHOTS, name), "data.manifest");
-        let table = table_of(&schema)?;
+        let table = name_in(&schema)?;
         if let Some(requested) = options.table.as_ref().filter(|requested| **requested != table) {
             return Err(Error::not_found(format!("table {requested} in the snapshot {name:?} of {table}")));
         }
@@ -227,42 +239,17 @@ impl OpenTable {
         Ok(open)
     }
 
-    /// The descriptor of a table. It gives the name of a table whose folder was opened on its own.
-    pub(crate) fn described(
-        root: &Root,
-        requested: Option<&TableName>,
-        limits: &Limits,
-    ) -> Result<(TableName, TableSchema)> {
-        let any = TableName::parse("");
-        let at = requested.unwrap_or(&any);
-        let Some((path, length)) = root.descriptor(at)? else {
-            let names: Vec<String> = root.tables()?.iter().map(ToString::to_string).collect();
-            return Err(Error::not_found(format!("table {at}; the directory has: {}", names.join(", "))));
-        };
-        let bytes = root.read(&path, limits)?;
-        let schema = messages::table_schema(&bytes, length, limits);
-        let schema = schema.within(|| format!("table descriptor {path}"))?;
-        let table = match (requested, &schema.table_name) {
-            (Some(requested), None) => requested.clone(),
-            (requested, Some(_)) => {
-                let named = table_of(&schema).within(|| format!("table descriptor {path}"))?;
-                if let Some(requested) = requested.filter(|requested| **requested != named) {
-                    let message = format!("expected the descriptor of {requested}, found that of {named}");
-                    return Err(Error::corrupt(message).within(format!("table descriptor {path}")));
-                }
-                named
-            }
-            (None, None) => {
-                return Err(Error::corrupt("expected a table's name in its descriptor, found none"));
-            }
-        };
-        Ok((table, schema))
-    }
-
     fn of_table(root: Root, requested: Option<TableName>, options: Options) -> Result<Self> {
-        let (table, schema) = Self::described(&root, requested.as_ref(), &options.files.limits)?;
+        let Descriptor { table, schema, is_lost } =
+            Descriptor::read(&root, requested.as_ref(), &options.files.limits)?;
         let mut open = Self::new(root, table, schema, options)?;
+        open.lacks_descriptor = is_lost;
         open.find_regions()?;
+        if open.disabled == Some(true)
+            && let Some(logs) = &open.logs
+        {
+            logs.are_needless();
+        }
         Ok(open)
     }
 
@@ -295,6 +282,8 @@ impl OpenTable {
             missing: Vec::new(),
             unknown: Vec::new(),
             skipped_regions: 0,
+            abandoned: Vec::new(),
+            lacks_descriptor: false,
             region_source: RegionSource::Folders,
             disabled: None,
             snapshot: None,
@@ -393,7 +382,11 @@ impl OpenTable {
     /// Uses the regions that no newer region overlaps, because hbase:meta does not list the table.
     fn take_youngest(&mut self, described: DescribedRegions) -> Result<()> {
         let DescribedRegions { regions, broken } = described;
-        let by_folder = alive::youngest(regions);
+        let (by_folder, abandoned) = alive_and_abandoned(&self.shared, regions)?;
+        self.abandoned = abandoned.iter().map(Region::describe).collect();
+        for region in &abandoned {
+            self.skipped_regions += u64::from(self.shared.has_own(&region.encoded)?);
+        }
         let names: Vec<&str> = broken.iter().map(|(encoded, _)| encoded.as_str()).collect();
         let Classified { alive, uncertain } = undescribed::classify(&self.shared, by_folder, &names)?;
         let mut described = alive.clone();
@@ -523,6 +516,37 @@ impl OpenTable {
         Ok(RegionPlan::new(self.source(), region.clone(), scanning, families, rows))
     }
 
+    /// What seems to be missing, for the user.
+    pub(crate) fn lacking(&self) -> Result<Vec<String>> {
+        let (name, mut texts) = (&self.shared.table, Vec::new());
+        if let Some(first) = self.unknown.first() {
+            texts.push(format!(
+                "hbase:meta does not list {} of the region folders of {name} (metadata[\"unknown_regions\"]): they are left from an abandoned split or merge, or newer than this copy of hbase:meta. If it lists a region with the same rows, that region is read instead. The first folder: {first}",
+                self.unknown.len(),
+            ));
+        }
+        if let Some(first) = self.abandoned.first() {
+            texts.push(format!(
+                "{} of the region folders of {name} were made for a split or merge that HBase gave up: they lack files of the older regions with the same rows, which are read instead. The first folder: {first}",
+                self.abandoned.len(),
+            ));
+        }
+        if self.lacks_descriptor {
+            texts.push(format!(
+                "the descriptor of {name} (.tabledesc/.tableinfo.N) is missing: its families are those with a folder, read with HBase's default settings (versions, time to live, deleted cells)"
+            ));
+        }
+        if let Some(logs) = &self.source().logs {
+            let first = self.regions.get(..LOOKED_AT).unwrap_or(&self.regions);
+            if let Some(region) = logs.first_missing(first)? {
+                texts.push(format!(
+                    "there is no folder WALs, so the newest edits of {name} may be missing (wal=False accepts this). {region}"
+                ));
+            }
+        }
+        Ok(texts)
+    }
+
     /// The error for a strict read of an incomplete table.
     pub(crate) fn first_missing(&self, on_error: OnError) -> Option<Error> {
         self.missing.first().filter(|_| on_error == OnError::Raise).map(Damage::to_error)
@@ -537,9 +561,8 @@ fn encoded_name(info: &crate::layout::proto::RegionInfo, table: &TableName) -> S
     Md5::digest(&name).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn table_of(schema: &TableSchema) -> Result<TableName> {
-    let name = schema.table_name.as_ref();
-    TableName::of(name.ok_or_else(|| Error::corrupt("expected a table's name, found none"))?)
+fn lacking(text: &str) -> Damage {
+    Damage::from_error(&Error::corrupt(text.to_owned()).within("table"), 0..0, None)
 }
 
 fn unreadable(encoded: &str, e: &Error) -> Damage {

@@ -58,6 +58,9 @@ coldframe_core::options! {
         dictionary: bool;
         /// whether to read edits that only the write-ahead logs hold; a snapshot has none
         wal: bool = true;
+        /// true treats as damage what seems to be missing: write-ahead logs, a descriptor, regions that hbase:meta does not
+        /// list. Default: a warning
+        complete: bool;
         /// size of the cache of decoded blocks for look-ups, for each file of the table
         block_cache_bytes: u64 = 16 << 20, as Kind::SIZE;
     }
@@ -79,6 +82,8 @@ pub(crate) struct Options {
     pub(crate) now: i64,
     /// Whether write-ahead logs are read.
     pub(crate) wal: bool,
+    /// Whether missing parts are damage.
+    pub(crate) complete: bool,
     /// The wide table of `pivot`.
     pub(crate) wide: Arc<WideTable>,
     /// The only families that are read.
@@ -127,6 +132,7 @@ impl Options {
             time_range: given.time_range.as_ref().map(ends).transpose()?,
             now: given.as_of.map_or_else(|| Ok(now()), |time| milliseconds("as_of", &time))?,
             wal: given.wal,
+            complete: given.complete,
             wide,
             families: given.families,
             files,

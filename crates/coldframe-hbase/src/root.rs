@@ -22,6 +22,10 @@ pub(crate) const SNAPSHOT_INFO: &str = ".snapshotinfo";
 /// `data/NS/TABLE` and `.hbase-snapshot/NAME`: how many levels above them a root directory may be.
 const TABLE_LEVELS: usize = 3;
 const SNAPSHOT_LEVELS: usize = 2;
+/// The file with a region's description.
+const REGION_INFO: &str = ".regioninfo";
+/// How many folders with the name of a region are examined to recognise a table.
+const PROBED: usize = 4;
 /// The folder of a table's descriptors.
 const DESCRIPTORS: &str = ".tabledesc";
 
@@ -50,13 +54,38 @@ fn has(entries: &[Entry], name: &str) -> bool {
     entries.iter().any(|e| e.path == name)
 }
 
-/// Whether a folder is a root directory, or the folder of a table or a snapshot.
+/// Whether a folder is a root directory, or the folder of a table, a region or a snapshot.
 pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
     let entries = folder.list("")?;
     if has(&entries, DESCRIPTORS) {
         return Ok(descriptors_in(folder, DESCRIPTORS)?.is_some());
     }
-    Ok(has(&entries, SNAPSHOT_INFO) || is_root(folder, &entries)?)
+    Ok(has(&entries, SNAPSHOT_INFO)
+        || has(&entries, REGION_INFO)
+        || is_old_root(&entries)
+        || is_root(folder, &entries)?
+        || holds_regions(folder, &entries)?)
+}
+
+/// Whether it is a root directory as HBase before 0.96 keeps it: tables and their regions lie in the root itself.
+fn is_old_root(entries: &[Entry]) -> bool {
+    (has(entries, "-ROOT-") || has(entries, ".META.")) && !has(entries, "data")
+}
+
+/// Whether it is a table's folder without a descriptor: it holds regions. Before 0.90 their names were numbers.
+fn holds_regions(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
+    let is_named =
+        |name: &str| is_region(name) || (name.len() > 6 && name.bytes().all(|b| b.is_ascii_digit()));
+    for entry in entries.iter().filter(|e| e.is_folder && is_named(name_of(e))).take(PROBED) {
+        if has_file(&folder.list(&entry.path)?, REGION_INFO) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn has_file(entries: &[Entry], name: &str) -> bool {
+    entries.iter().any(|e| !e.is_folder && name_of(e) == name)
 }
 
 fn is_root(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
@@ -98,8 +127,18 @@ impl Opened {
     /// Determines the kind of `folder`.
     pub(crate) fn new(folder: &Arc<dyn Folder>) -> Result<Self> {
         let entries = folder.list("")?;
+        if is_old_root(&entries) {
+            return Err(Error::unsupported(
+                "a root directory of HBase before 0.96 (with -ROOT- and .META.): HBase 0.96 or 0.98 converts a copy of it (`hbase upgrade -execute`)",
+            ));
+        }
+        if has(&entries, REGION_INFO) {
+            return Err(Error::unsupported(
+                "the folder of one region of an HBase table: open the table's folder or the root directory",
+            ));
+        }
         let whole = |folder: Arc<dyn Folder>, levels: usize| Root { folder, alone: false, levels };
-        if has(&entries, DESCRIPTORS) {
+        if has(&entries, DESCRIPTORS) || holds_regions(folder.as_ref(), &entries)? {
             let above = above(folder, TABLE_LEVELS)?;
             let [data, namespace, name] = match above.as_ref().map(|(_, names)| names.as_slice()) {
                 Some([data, namespace, name]) => [data, namespace, name].map(String::as_str),

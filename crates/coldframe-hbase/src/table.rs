@@ -21,9 +21,6 @@ use crate::scan::plan::{RegionPlan, Rows};
 use crate::splits;
 use crate::splits::packed::{self, OnlySplit};
 
-/// How many regions are examined on opening, to see whether they need missing logs.
-const LOOKED_AT: usize = 4;
-
 /// An open table.
 #[derive(Debug)]
 pub struct HBaseTable {
@@ -157,23 +154,9 @@ impl TableFile for HBaseTable {
     fn notices(&self) -> Result<Vec<Notice>> {
         // The caller that opened the whole table was already warned.
         let Ok(table) = self.whole() else { return Ok(Vec::new()) };
-        let mut messages = Vec::new();
-        let name = &table.shared.table;
-        if let Some(first) = table.unknown.first() {
-            messages.push(format!(
-                "hbase:meta does not list {} of the region folders of {name} (metadata[\"unknown_regions\"]): they are left from an abandoned split or merge, or newer than this copy of hbase:meta. If it lists a region with the same rows, that region is read instead. The first folder: {first}",
-                table.unknown.len(),
-            ));
-        }
-        if let Some(logs) = &table.source().logs {
-            let first = table.regions.get(..LOOKED_AT).unwrap_or(&table.regions);
-            if let Some(region) = logs.first_missing(first)? {
-                messages.push(format!(
-                    "there is no folder WALs, so the newest edits of {name} may be missing (wal=False accepts this). {region}"
-                ));
-            }
-        }
-        Ok(messages.into_iter().map(Notice::PartialTable).collect())
+        // A complete table records these as damage.
+        let texts = if table.options.complete { Vec::new() } else { table.lacking()? };
+        Ok(texts.into_iter().map(Notice::PartialTable).collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::io::Folder;
+use coldframe_core::io::{Entry, Folder};
 use coldframe_core::options::Options as _;
 use coldframe_core::{
     BatchWriter, Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source,
@@ -104,6 +104,13 @@ impl Format for HiveFormat {
         let all =
             [left_out("later writes", uncounted.later, later), left_out("open writes", uncounted.open, open)];
         Ok(all.into_iter().flatten().collect())
+    }
+
+    fn unclaimed(&self, source: &Source, _options: &OpenOptions) -> Result<Vec<Entry>> {
+        match source {
+            Source::Folder { folder, .. } => state::unclaimed(folder.as_ref()),
+            Source::File { .. } => Ok(Vec::new()),
+        }
     }
 
     fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {

@@ -17,10 +17,11 @@
 //! committed.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use coldframe_core::io::{Entry, Folder};
+use coldframe_core::io::{Entry, Folder, files_below};
 use coldframe_core::{Error, ReadAt, Result};
 
 use crate::write_ids::WriteIds;
@@ -28,6 +29,8 @@ use crate::write_ids::WriteIds;
 /// The file in which a directory states how it was made, before Hive 4:
 /// `{"thisFileVersion":"0","dataFormat":"compacted"}`.
 const MARK: &str = "_metadata_acid";
+/// The file that states the version of a directory's files.
+const ACID_VERSION: &str = "_orc_acid_version";
 const COMPACTED: &[u8] = b"\"compacted\"";
 /// The largest size accepted for such a file.
 const MAX_MARK: u64 = 1 << 16;
@@ -176,6 +179,37 @@ pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted
         }
     }
     Ok(uncounted)
+}
+
+/// The files that no state of the table reads, and that Hive did not write: rows that nobody reads.
+pub(crate) fn unclaimed(folder: &dyn Folder) -> Result<Vec<Entry>> {
+    let current: HashSet<String> = current_files(folder, None)?.into_iter().map(|file| file.path).collect();
+    files_below(folder, &|path| {
+        let (above, file) = path.rsplit_once('/').unwrap_or(("", path));
+        if file.starts_with('.') && file.ends_with(".crc") {
+            return true;
+        }
+        // The files of a base or delta, and original files, which a base replaces.
+        let is_place = above.is_empty() || is_part(above) && !above.contains('/') || is_union(above);
+        let is_own = is_bucket(file) || (is_part(above) && matches!(file, MARK | ACID_VERSION));
+        current.contains(path) || (is_place && is_own)
+    })
+}
+
+/// Whether a folder has the original files of a branch of UNION ALL.
+fn is_union(path: &str) -> bool {
+    path.strip_prefix("HIVE_UNION_SUBDIR_")
+        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether Hive gives files this name: `bucket_00002[_0][_flush_length]`, `000002_0[_copy_1]`.
+fn is_bucket(file: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let file = file.strip_suffix("_flush_length").unwrap_or(file);
+    match file.strip_prefix("bucket_") {
+        Some(rest) => rest.split('_').all(is_number),
+        None => file.contains('_') && file.split('_').filter(|part| *part != "copy").all(is_number),
+    }
 }
 
 /// Fails if a compaction has merged visible with invisible writes, since the merged files may be gone. Hive:
@@ -499,6 +533,39 @@ mod tests {
             ]
         );
         assert!(!is_acid(&folder(&["000000_0", "delta_x/bucket_0"])).unwrap());
+    }
+
+    #[test]
+    fn files_that_no_state_reads_are_unclaimed() {
+        let own = [
+            "000000_0",
+            "HIVE_UNION_SUBDIR_1/000000_0_copy_2",
+            "base_5/bucket_00000",
+            "base_5/_orc_acid_version",
+            "base_5/.bucket_00000.crc",
+            "base_5/part-0.orc",
+            "delta_1_1/bucket_00000_0",
+            "delta_6_9/bucket_00000",
+            "delta_6_9/bucket_00000_flush_length",
+            "delete_delta_7_7_0/bucket_00001",
+        ];
+        assert_eq!(unclaimed(&folder(&own)).unwrap(), []);
+        let foreign = [
+            ".hive-staging/000000_0",
+            "_backup/000000_0",
+            "base_5/old/bucket_00000",
+            "delta_1_1/part-0.orc",
+            "export/000000_0",
+            "export/part-0.orc",
+            "part-0.orc",
+        ];
+        let both = folder(&[own.as_slice(), &foreign].concat()).with("_SUCCESS", &b""[..]);
+        let left: Vec<String> = unclaimed(&both).unwrap().into_iter().map(|e| e.path).collect();
+        let read = "base_5/old/bucket_00000";
+        assert_eq!(left, foreign.iter().filter(|path| **path != read).copied().collect::<Vec<_>>());
+        // Without a base, original files of any name are read.
+        let plain = folder(&["delta_6_6_0/bucket_00000", "export/part-0.orc"]);
+        assert_eq!(unclaimed(&plain).unwrap(), []);
     }
 
     #[test]

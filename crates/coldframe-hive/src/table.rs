@@ -249,7 +249,7 @@ fn inserts_only(stats: &[u8]) -> bool {
 
 /// Whether the columns have the names that Hive wrote before 2.0.
 fn are_placeholders(fields: &[FieldRef]) -> bool {
-    !fields.is_empty() && fields.iter().enumerate().all(|(at, field)| *field.name() == format!("_col{at}"))
+    !fields.is_empty() && coldframe_orc::are_placeholders(fields.iter().map(|field| field.name()))
 }
 
 /// The columns of the newest file. Older files may lack some of them.

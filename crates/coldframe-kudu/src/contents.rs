@@ -7,7 +7,8 @@ use std::sync::Arc;
 use coldframe_core::io::Folder;
 use coldframe_core::{Content, OpenOptions, Result};
 
-use crate::open::replicas;
+use crate::missing::lacks_log;
+use crate::open::{ServerTablets, replicas};
 use crate::options::Options;
 use crate::replicas::{Replicas, by_tablet, incomplete, missing};
 use crate::rowset::Reading;
@@ -20,7 +21,7 @@ pub(crate) fn contents(
     options: &OpenOptions,
 ) -> Result<Vec<Content>> {
     let own = Options::new(&options.extra)?;
-    let (_, all, unreadable) = replicas(folder, path, options)?;
+    let ServerTablets { all, unreadable, lost, .. } = replicas(folder, path, options)?;
     let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: own.snapshot };
     let broken = incomplete(&all);
     let replicas = by_tablet(all, &reading);
@@ -55,6 +56,11 @@ pub(crate) fn contents(
             Content::new("damaged tablets", "", Some(false)).counted(unreadable.len() as u64, "tablets");
         contents.push(damaged.noted("their super blocks cannot be read, so their tables are unknown"));
     }
+    if !lost.is_empty() {
+        let named: Vec<&str> = lost.iter().map(String::as_str).collect();
+        let content = Content::new("lost tablets", "", Some(false)).counted(lost.len() as u64, "tablets");
+        contents.push(content.noted(format!("they have no super block: {}", named.join(", "))));
+    }
     Ok(contents)
 }
 
@@ -73,9 +79,13 @@ fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
     };
     let bytes: u64 = tablets.iter().map(|t| t.segments.bytes()).sum();
     let none = tablets.iter().all(|t| t.segments.count() == 0);
-    let edits = Content::new("edits", id, Some(own.wal || none)).sized(bytes);
-    let edits = match edits.taken {
-        Some(false) => edits.noted("rows that were not flushed are left out"),
+    let lacking = tablets.iter().filter(|t| lacks_log(t)).count() as u64;
+    let edits = Content::new("edits", id, Some(lacking == 0 && (own.wal || none))).sized(bytes);
+    let edits = match (edits.taken, lacking) {
+        (Some(false), 0) => edits.noted("rows that were not flushed are left out"),
+        (Some(false), _) => edits
+            .counted(lacking, "tablets")
+            .noted("their logs are missing, with the rows that were not flushed"),
         _ => edits,
     };
     [left, times, edits]

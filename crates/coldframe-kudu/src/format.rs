@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coldframe_core::io::Folder;
+use coldframe_core::io::{Entry, Folder};
 use coldframe_core::options::Options as _;
 use coldframe_core::{
     Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Result, Source, TableFile,
@@ -54,6 +54,15 @@ impl Format for KuduFormat {
         match source {
             Source::Folder { folder, path } => contents(folder, path, options),
             Source::File { .. } => Err(Error::invalid("expected a Kudu data directory, found a file")),
+        }
+    }
+
+    fn unclaimed(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Entry>> {
+        match source {
+            Source::Folder { folder, .. } => {
+                roots::unclaimed(folder.as_ref(), !options.skip_checksums, &options.limits)
+            }
+            Source::File { .. } => Ok(Vec::new()),
         }
     }
 

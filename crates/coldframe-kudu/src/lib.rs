@@ -13,6 +13,7 @@
 //! | `layout` | protobuf container files and their messages |
 //! | `store` | the directories of servers, encryption at rest, file and log block manager |
 //! | `schema`, `tablet`, `rowset`, `replicas`, `open` | columns; super blocks; a rowset's files; the best replica of each tablet; the requested table |
+//! | `missing` | what a copy lacks: partitions, logs, super blocks |
 //! | `prune` | the rows of a filter's key range |
 //! | `scan` | the scan of a rowset; applying delta files to arrays |
 //! | `wal` | the rows that only the write-ahead log holds |
@@ -26,6 +27,7 @@ mod format;
 mod inspect;
 mod layout;
 mod metadata;
+mod missing;
 mod open;
 mod options;
 mod prune;

@@ -1,18 +1,23 @@
 //! Finds a table in a data directory: the best replica of each of its tablets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use coldframe_core::io::Folder;
 use coldframe_core::{Error, OpenOptions, Result};
 
+use crate::missing::{Absent, lacks_log, missing_tablet, without_super_block};
 use crate::options::Options;
-use crate::replicas::{Absent, Incomplete, Replicas, by_tablet, incomplete, missing};
+use crate::replicas::{Incomplete, Replicas, by_tablet, incomplete, missing};
 use crate::rowset::Reading;
 use crate::schema::TableSchema;
 use crate::store::roots;
 use crate::tablet::{Server, Tablet, Unreadable};
 use crate::wal::{ReplayCache, TabletLog};
+
+const NO_LOG: &str = "expected its write-ahead log, found none: rows that were not flushed are missing; wal=False accepts this";
+const NO_SUPER_BLOCK: &str =
+    "expected its super block beside its log or consensus metadata, found none: its rows cannot be read";
 
 /// A table's tablets and where they are.
 #[derive(Debug)]
@@ -37,6 +42,10 @@ pub(crate) struct LocatedTable {
     pub(crate) unreadable: Vec<Unreadable>,
     /// Partitions without a tablet in this directory. Other servers may hold them.
     pub(crate) absent: Vec<Absent>,
+    /// Tablets whose log is missing, unless the caller does without it.
+    pub(crate) without_log: Vec<String>,
+    /// Tablets without a super block, which may belong to this table.
+    pub(crate) lost: BTreeSet<String>,
 }
 
 /// The ids and names of all tables in `folder`, sorted by name. Errors call the folder `path`.
@@ -45,7 +54,7 @@ pub(crate) fn tables(
     path: &Arc<str>,
     options: &OpenOptions,
 ) -> Result<Vec<(String, String)>> {
-    let (_, all, unreadable) = replicas(folder, path, options)?;
+    let ServerTablets { all, unreadable, .. } = replicas(folder, path, options)?;
     if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
         return Err(first.fault.to_error());
     }
@@ -66,9 +75,19 @@ pub(crate) fn tables(
     Ok(tables)
 }
 
-pub(crate) type ServerTablets = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
+/// The contents of a folder.
+pub(crate) struct ServerTablets {
+    /// The servers with directories in it.
+    pub(crate) servers: Vec<Arc<Server>>,
+    /// All their tablets.
+    pub(crate) all: Vec<Tablet>,
+    /// Those that cannot be read.
+    pub(crate) unreadable: Vec<Unreadable>,
+    /// Those that have lost their super block, on every server.
+    pub(crate) lost: BTreeSet<String>,
+}
 
-/// The servers with directories in `folder`, all their tablets, and those that cannot be read.
+/// The servers with directories in `folder`, and their tablets.
 pub(crate) fn replicas(
     folder: &Arc<dyn Folder>,
     path: &Arc<str>,
@@ -80,11 +99,17 @@ pub(crate) fn replicas(
         .into_iter()
         .map(|dirs| Arc::new(Server::new(folder, path, dirs, key.as_ref(), checked, limits)))
         .collect();
-    let (mut all, mut unreadable) = (Vec::new(), Vec::new());
+    let (mut all, mut unreadable, mut lost) = (Vec::new(), Vec::new(), BTreeSet::new());
     for server in &servers {
-        all.extend(server.tablets(folder.as_ref(), checked, &limits, &mut unreadable)?);
+        let hidden = unreadable.len();
+        let tablets = server.tablets(folder.as_ref(), checked, &limits, &mut unreadable)?;
+        let described = tablets.iter().map(|t| &t.id);
+        let described = described.chain(unreadable.iter().skip(hidden).map(|u| &u.tablet)).cloned().collect();
+        lost.extend(without_super_block(server, folder.as_ref(), &described)?);
+        all.extend(tablets);
     }
-    Ok((servers, all, unreadable))
+    lost.retain(|id| !all.iter().any(|t| t.id == *id && t.ready()));
+    Ok(ServerTablets { servers, all, unreadable, lost })
 }
 
 impl LocatedTable {
@@ -92,7 +117,8 @@ impl LocatedTable {
     pub(crate) fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let own = Options::new(&options.extra)?;
         let (checked, limits) = (!options.skip_checksums, options.limits);
-        let (servers, all, mut unreadable) = replicas(folder, path, options)?;
+        let ServerTablets { servers, all, mut unreadable, mut lost } = replicas(folder, path, options)?;
+        lost.retain(|id| own.tablet.as_ref().is_none_or(|asked| asked == id));
         // Drop tablets with a readable replica, and tablets that were not requested.
         unreadable.retain(|u: &Unreadable| {
             all.iter().all(|t: &Tablet| t.id != u.tablet || !t.ready())
@@ -106,6 +132,9 @@ impl LocatedTable {
             return Err(first.fault.to_error());
         }
         let chosen = choose(all, &own, &tables)?;
+        if own.complete == Some(true) {
+            unreadable.extend(lost.iter().map(|id| missing_tablet(id, NO_SUPER_BLOCK)));
+        }
         let absent = match own.tablet {
             Some(_) => Vec::new(),
             None => absent(&chosen, &broken, &own, &mut unreadable),
@@ -125,6 +154,11 @@ impl LocatedTable {
             logs.push(Arc::new(TabletLog::new(folder.clone(), of, reading, how, cache.clone())));
             tablets.push(tablet);
         }
+        let without_log = tablets.iter().filter(|t| own.wal && lacks_log(t));
+        let without_log: Vec<String> = without_log.map(|t: &Arc<Tablet>| t.id.clone()).collect();
+        if own.complete == Some(true) {
+            unreadable.extend(without_log.iter().map(|id| missing_tablet(id, NO_LOG)));
+        }
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
         let newest = newest.ok_or_else(|| Error::not_found("a Kudu table with tablets in the directory"))?;
         let (name, schema) = (newest.table.clone(), newest.schema.clone());
@@ -143,6 +177,8 @@ impl LocatedTable {
             tables,
             unreadable,
             absent,
+            without_log,
+            lost,
         })
     }
 }

@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coldframe_core::Result;
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, Fault, Result, Value};
 
-use crate::layout::proto::{Partition, PartitionSchema};
+use crate::layout::proto::Partition;
+use crate::missing::{Absent, absent, missing_tablet};
 use crate::rowset::{Reading, newest_operation};
 use crate::tablet::{Tablet, Unreadable};
 use crate::wal::{Tail, tail};
-
-/// Maximum number of combinations of hash buckets to check.
-const MAX_BUCKETS: u64 = 1 << 16;
 
 /// The complete replicas of a tablet. At least one.
 #[derive(Debug)]
@@ -121,83 +119,5 @@ pub(crate) fn missing(tablets: &[&Tablet], incomplete: &[Incomplete]) -> (Vec<Un
             ));
         }
     }
-    let newest = tablets.iter().max_by_key(|t| t.schema_version);
-    let absent = newest.and_then(|t| t.partition_schema.as_ref()).map(|schema| empty_buckets(schema, &known));
-    (missing, absent.unwrap_or_default())
-}
-
-/// A partition without a tablet.
-#[derive(Clone, Debug)]
-pub(crate) struct Absent {
-    /// The encoded start of the partition's range; empty for the first range.
-    range: Vec<u8>,
-    buckets: Vec<i32>,
-}
-
-impl Absent {
-    /// Describes the partition for `metadata`.
-    pub(crate) fn describe(&self) -> Value {
-        Value::map([
-            ("hash_buckets", Value::List(self.buckets.iter().map(|b| Value::from(*b)).collect())),
-            ("range_key_start", Value::Bytes(self.range.clone())),
-        ])
-    }
-
-    /// Describes the partition as a missing tablet, for a table that must be complete.
-    pub(crate) fn to_unreadable(&self) -> Unreadable {
-        let buckets: Vec<String> = self.buckets.iter().map(ToString::to_string).collect();
-        let range = &self.range;
-        let range = if range.is_empty() { String::new() } else { format!(" of the range {}", hex(range)) };
-        let name = format!("of hash bucket {}{range}", buckets.join(", "));
-        missing_tablet(
-            &name,
-            "expected a tablet for each hash bucket, found none: another server may hold it",
-        )
-    }
-}
-
-fn missing_tablet(tablet: &str, why: &str) -> Unreadable {
-    let e = Error::corrupt(why.to_owned()).within(format!("tablet {tablet}"));
-    Unreadable { tablet: tablet.to_owned(), fault: Fault::from_error(&e, 0..0, None) }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
-/// For each range of the table that has a tablet, the combinations of buckets that have none.
-fn empty_buckets(schema: &PartitionSchema, known: &[&Partition]) -> Vec<Absent> {
-    let counts: Vec<i32> = schema.hash.iter().map(|h| h.buckets).collect();
-    let all = counts.iter().try_fold(1u64, |n, count| n.checked_mul(u64::try_from(*count).ok()?));
-    let plain = schema.custom.is_empty() && !counts.is_empty();
-    let Some(all) = all.filter(|n| plain && (1..=MAX_BUCKETS).contains(n)) else { return Vec::new() };
-    let mut ranges: BTreeMap<Vec<u8>, BTreeSet<&[i32]>> = BTreeMap::new();
-    for partition in known {
-        let start = partition.start.as_deref().unwrap_or_default();
-        let range = start.get(4 * counts.len()..).unwrap_or_default().to_vec();
-        if partition.hash_buckets.len() != counts.len() {
-            return Vec::new();
-        }
-        ranges.entry(range).or_default().insert(&partition.hash_buckets);
-    }
-    let mut empty = Vec::new();
-    for (range, present) in ranges {
-        if present.len() as u64 >= all {
-            continue;
-        }
-        let mut buckets = vec![0; counts.len()];
-        for _ in 0..all {
-            if !present.contains(buckets.as_slice()) {
-                empty.push(Absent { range: range.clone(), buckets: buckets.clone() });
-            }
-            for (bucket, count) in buckets.iter_mut().zip(&counts).rev() {
-                *bucket += 1;
-                if *bucket < *count {
-                    break;
-                }
-                *bucket = 0;
-            }
-        }
-    }
-    empty
+    (missing, absent(tablets, &known))
 }

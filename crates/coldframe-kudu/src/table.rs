@@ -12,8 +12,8 @@ use coldframe_core::{
 };
 
 use crate::metadata::{log_metadata, statistics};
+use crate::missing::Absent;
 use crate::open::LocatedTable;
-use crate::replicas::Absent;
 use crate::rowset::{column_bytes, row_count};
 use crate::scan::memory::MemoryPlan;
 use crate::scan::plan::RowSetPlan;
@@ -201,22 +201,41 @@ impl TableFile for KuduTable {
             ("servers", Value::List(servers.collect())),
             ("wal", self.log()),
             ("missing_tablets", Value::List(self.located.absent.iter().map(Absent::describe).collect())),
+            ("tablets_without_log", texts(self.located.without_log.iter())),
+            ("tablets_without_super_block", texts(self.located.lost.iter())),
             ("rowsets_without_undo", Value::from(undated as u64)),
         ]))
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        let absent = self.located.absent.len();
-        if absent == 0 || self.located.complete.is_some() {
+        let LocatedTable { absent, without_log, lost, name, complete, .. } = &self.located;
+        // A complete table records these as damage.
+        if *complete == Some(true) {
             return Ok(Vec::new());
         }
-        let text = format!(
-            "{absent} hash bucket{} of table {} {} no tablet in this directory; other servers may hold the data (see metadata[\"missing_tablets\"]; complete=True treats this as damage, complete=False accepts it)",
-            if absent == 1 { "" } else { "s" },
-            self.located.name,
-            if absent == 1 { "has" } else { "have" },
-        );
-        Ok(vec![Notice::PartialTable(text)])
+        let counted =
+            |n: usize, single: &str, several: &str| format!("{n} {}", if n == 1 { single } else { several });
+        let mut texts = Vec::new();
+        if !absent.is_empty() && complete.is_none() {
+            let have = counted(absent.len(), "hash bucket", "hash buckets");
+            texts.push(format!(
+                "{have} of table {name} {} no tablet in this directory; other servers may hold the data (see metadata[\"missing_tablets\"]; complete=True treats this as damage, complete=False accepts it)",
+                if absent.len() == 1 { "has" } else { "have" },
+            ));
+        }
+        if let Some(first) = without_log.first() {
+            let tablets = counted(without_log.len(), "tablet", "tablets");
+            texts.push(format!(
+                "{tablets} of table {name} without a write-ahead log (wals/{first}): rows that were not flushed are missing, though Kudu had them (complete=True treats this as damage, wal=False accepts it)"
+            ));
+        }
+        if let Some(first) = lost.first().filter(|_| complete.is_none()) {
+            let tablets = counted(lost.len(), "tablet", "tablets");
+            texts.push(format!(
+                "{tablets} in the directory without a super block (tablet-meta/{first}), of this table or another one: their rows cannot be read (complete=True treats this as damage, complete=False accepts it)"
+            ));
+        }
+        Ok(texts.into_iter().map(Notice::PartialTable).collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
@@ -312,6 +331,10 @@ impl TableFile for KuduTable {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+fn texts<'a>(all: impl Iterator<Item = &'a String>) -> Value {
+    Value::List(all.map(|text| Value::from(text.as_str())).collect())
 }
 
 fn part_number(i: usize) -> Result<u32> {

@@ -76,11 +76,11 @@ fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], o
     }
 }
 
-/// Whether the columns have the names that Hive wrote before 2.0.
-pub(crate) fn are_placeholders<'a>(names: impl IntoIterator<Item = &'a String>) -> bool {
-    let is_placeholder =
-        |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
-    names.into_iter().enumerate().all(is_placeholder)
+/// Whether the columns have the names that Hive wrote before 2.0: each is `_col` and a number, of any order. Hive then
+/// matches columns by position.
+pub fn are_placeholders<'a>(names: impl IntoIterator<Item = &'a String>) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    names.into_iter().all(|name| name.strip_prefix("_col").is_some_and(is_number))
 }
 
 /// Uses a declared type where the file's own type states less; returns whether it did.

@@ -41,6 +41,7 @@ mod undeclared;
 mod verify;
 mod write;
 
+pub use declared::are_placeholders;
 pub use format::{OrcFormat, open};
 pub use layout::proto;
 pub use layout::types::Kind;

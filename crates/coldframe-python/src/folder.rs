@@ -81,6 +81,22 @@ pub(crate) fn shared_of_tables<'py>(
     Ok(shared.into_iter().map(|(table, recorded)| (table, pieces(py, recorded))).collect())
 }
 
+/// The files of a folder that belong to none of its tables: their paths below it, and their sizes.
+#[pyfunction]
+#[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None))]
+pub(crate) fn unclaimed(
+    py: Python<'_>,
+    path: &Bound<'_, PyAny>,
+    format: &str,
+    storage_options: Option<BTreeMap<String, String>>,
+    verify_checksums: bool,
+    keys: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<(String, u64)>> {
+    let request = FolderRequest::new(path, format, storage_options, verify_checksums, keys, None)?;
+    let files = request.ask(py, |format, source, options| format.unclaimed(source, options))?;
+    Ok(files.into_iter().map(|file| (file.path, file.len)).collect())
+}
+
 /// The contents of a source, each with whether a request with `options` reads all of it.
 #[pyfunction]
 #[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]

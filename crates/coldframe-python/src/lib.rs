@@ -127,6 +127,7 @@ fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::find_files, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::foreign_files, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::managed_by, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::stop_reading, module)?)?;
     module.add_function(wrap_pyfunction!(options::parse_option, module)?)?;
     module.add_function(wrap_pyfunction!(load::load_options, module)?)?;
@@ -140,6 +141,7 @@ fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(folder::tables, module)?)?;
     module.add_function(wrap_pyfunction!(folder::shared_of_tables, module)?)?;
     module.add_function(wrap_pyfunction!(folder::contents, module)?)?;
+    module.add_function(wrap_pyfunction!(folder::unclaimed, module)?)?;
     Ok(())
 }
 

@@ -42,6 +42,7 @@ pub mod wire;
 pub use columns::ColumnsBy;
 pub use discovery::discover;
 pub use file_entry::FileEntry;
+pub use folder::managed_by;
 pub use foreign::LeftOut;
 pub use fragment::Fragment;
 pub use plan::{Opening, Part, Plan, Split, SplitFile, pack};

@@ -74,7 +74,7 @@ def _record(table: DefinedTable) -> dict[str, object]:
         "partitions_outside": table.outside,
         "rows": table.rows,
         "serde": definition.storage.serde,
-        "serde_properties": dict(definition.storage.serde_properties),
+        "serde_properties": dict(definition.storage_of().serde_properties),
         "storage_handler": definition.storage_handler,
         "left_out": table.left_out,
     }

@@ -291,6 +291,7 @@ class HiveDataset(DefinedDataset):
             location = partition.storage.location if table.has_partitions else table.location
             if not location:
                 raise unsupported(f"{name}: it has no location")
+            partition = replace(partition, storage=table.storage_of(partition))
             members.append((format, partition, self._locations.readable(location)))
         return grouped(members, is_whole=table.is_transactional)
 

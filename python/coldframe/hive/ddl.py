@@ -6,7 +6,8 @@
     ALTER TABLE orders ADD PARTITION (dt = '2014-01-01') LOCATION 'hdfs://nn/elsewhere/x9';
 
 Semicolons between statements are optional, and statements may be framed as beeline prints them. Types stay
-texts; `parse_columns` parses them.
+texts; `parse_columns` parses them. A statement that this parser does not know leaves out its own table, if it
+could change the definition; statements that change no definition (SET, MSCK, INSERT) are skipped.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from coldframe.errors import SchemaError
 from coldframe.hive.ddl_tokens import Token, tokens
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
+from coldframe.partitions import folder_of
 
 __all__ = ["Statements", "parse_statements"]
 
@@ -61,7 +63,26 @@ _DELIMITERS = {
     ("NULL", "DEFINED", "AS"): "serialization.null.format",
 }
 """The clauses of ROW FORMAT DELIMITED, and the properties of the SerDe that they set."""
-_STARTS = frozenset(("CREATE", "ALTER", "USE"))
+# fmt: off
+_IDLE = frozenset((
+    "SET", "RESET", "MSCK", "TRUNCATE", "LOAD", "INSERT", "FROM", "SELECT",
+    "WITH", "ANALYZE", "GRANT", "REVOKE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN",
+    "ADD", "RELOAD", "REFRESH", "INVALIDATE", "COMPUTE", "COMMENT", "EXPORT", "UPDATE",
+    "DELETE", "MERGE", "START", "COMMIT", "ROLLBACK", "LOCK", "UNLOCK", "KILL",
+))
+# fmt: on
+"""The first words of statements that change no definition. INSERT may add partitions, which are folders."""
+_STARTS = frozenset(("CREATE", "ALTER", "USE", "DROP", "TRUNCATE", "LOAD", "MSCK"))
+"""The first words of statements that end the one before without a semicolon, at the start of a line."""
+_HARMLESS = (
+    ("ADD", "CONSTRAINT"),
+    ("COMPACT",),
+    ("TOUCH",),
+    ("ENABLE",),
+    ("DISABLE",),
+    ("RECOVER", "PARTITIONS"),
+)
+"""Clauses of ALTER TABLE that change no columns, formats or locations."""
 
 
 @dataclass
@@ -70,10 +91,12 @@ class Statements:
 
     tables: dict[tuple[str, str], Definition] = field(default_factory=dict)
     partitions: dict[tuple[str, str], list[PartitionDefinition]] = field(default_factory=dict)
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Tables whose statements are not understood, with the reason."""
 
 
 def parse_statements(text: str, path: str) -> Statements:
-    """Parses a script; raises SchemaError with the line for any other statement."""
+    """Parses a script; raises SchemaError with the line if it defines no table."""
     return _Parser(list(tokens(text, path)), path).run()
 
 
@@ -86,18 +109,45 @@ class _Parser:
         self._made = Statements()
 
     def run(self) -> Statements:
+        first: SchemaError | None = None
         while not self._is_over:
             if self._takes(";"):
                 continue
-            if self._takes("USE"):
-                self._database = self._name()
-            elif self._takes("CREATE"):
-                self._create()
-            elif self._takes("ALTER", "TABLE"):
-                self._alter()
-            else:
-                raise self._wrong("CREATE TABLE, CREATE VIEW, ALTER TABLE or USE")
+            begin = self._at
+            self._subject: tuple[str, str] | None = None
+            try:
+                self._statement()
+            except SchemaError as reason:
+                first = first or reason
+                if self._subject is None:
+                    raise
+                self._refuse(self._subject, str(reason))
+                self._at = max(self._at, begin + 1)
+                self._skip()
+        if not self._made.tables:
+            raise first or self._wrong("CREATE TABLE, CREATE VIEW, ALTER TABLE or USE")
         return self._made
+
+    def _statement(self) -> None:
+        if self._takes("USE"):
+            self._database = self._name()
+        elif self._takes("CREATE"):
+            self._create()
+        elif self._takes("ALTER", "TABLE"):
+            self._alter()
+        elif self._takes("DROP"):
+            self._drop()
+        elif self._takes("ALTER", "VIEW") or self._takes("ALTER", "DATABASE") or self._word() in _IDLE:
+            self._at += 1
+            self._skip()
+        else:
+            raise self._wrong("CREATE TABLE, CREATE VIEW, ALTER TABLE or USE")
+
+    def _refuse(self, key: tuple[str, str], reason: str) -> None:
+        """Leaves out a table whose definition is not known for sure."""
+        self._made.tables.pop(key, None)
+        self._made.partitions.pop(key, None)
+        self._made.refused.setdefault(key, reason)
 
     # ---- statements
 
@@ -119,22 +169,64 @@ class _Parser:
             self._skip()
             self._keep(Definition(database, name, "VIRTUAL_VIEW"))
             return None
+        if word in ("FUNCTION", "ROLE", "INDEX", "MACRO", "SCHEDULED"):
+            return self._skip()
         self._expect("TABLE")
         database, name = self._new_name()
-        self._keep(self._table(Definition(database, name, kind, parameters=parameters)))
+        self._subject = database, name
+        table = Definition(database, name, kind, parameters=parameters)
+        table = self._table(self._like(table) if self._takes("LIKE") else table)
+        self._keep(table)
         return None
+
+    def _like(self, table: Definition) -> Definition:
+        """A table with the columns, format and keys of another one."""
+        key = self._new_name()
+        other = self._made.tables.get(key)
+        if other is None:
+            raise SchemaError(
+                f"{self._path}: no CREATE TABLE of {'.'.join(key)} precedes CREATE TABLE .. LIKE"
+            )
+        storage = replace(other.storage, location=None)
+        return replace(
+            table, storage=storage, keys=other.keys, parameters={**other.parameters, **table.parameters}
+        )
+
+    def _drop(self) -> None:
+        kind = self._next().text.upper()
+        if self._takes("IF"):
+            self._expect("EXISTS")
+        if kind in ("DATABASE", "SCHEMA"):
+            database = self._name().lower()
+            for key in [key for key in self._made.tables if key[0] == database]:
+                self._forget(key)
+        elif kind in ("TABLE", "VIEW"):
+            self._forget(self._new_name())
+        self._skip()
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        for known in (self._made.tables, self._made.partitions, self._made.refused):
+            known.pop(key, None)
 
     def _keep(self, table: Definition) -> None:
         key = table.database, table.name
         if key in self._made.tables:
             raise SchemaError(f"{self._path}: {table.full_name} is defined twice")
-        self._made.tables[key] = table
+        if key not in self._made.refused:
+            self._made.tables[key] = table
 
     def _alter(self) -> None:
         key = self._new_name()
+        if key in self._made.refused:
+            self._skip()
+            return
         table = self._made.tables.get(key)
         if table is None:
             raise SchemaError(f"{self._path}: no CREATE TABLE of {'.'.join(key)} precedes ALTER TABLE")
+        self._subject = key
+        if any(self._takes(*clause) for clause in _HARMLESS):
+            self._skip()
+            return
         if not self._takes("ADD"):
             raise self._wrong("ADD PARTITION")
         if self._takes("IF"):
@@ -147,22 +239,34 @@ class _Parser:
             if len(given) != len(table.keys) or "" in values:
                 raise self._wrong(f"a value for each of {', '.join(key.name for key in table.keys)}")
             location = self._text() if self._takes("LOCATION") else None
+            if location is None and table.storage.location is None:
+                raise self._wrong("LOCATION: neither the partition nor its table has one")
             if location is None:
-                raise self._wrong("LOCATION: each partition needs one")
+                folder = folder_of((key.name for key in table.keys), values)
+                location = f"{(table.storage.location or '').rstrip('/')}/{folder}"
             parts.append(PartitionDefinition(values, replace(table.storage, location=location)))
 
     def _table(self, table: Definition) -> Definition:
-        storage = Storage()
+        storage, keys = table.storage, table.keys
         parameters = dict(table.parameters)
-        keys: tuple[Column, ...] = ()
         if self._takes("("):
             storage = replace(storage, columns=self._columns())
         while not self._is_over and not self._takes(";") and self._word() not in _STARTS:
             if self._takes("COMMENT"):
                 parameters["comment"] = self._text()
+            elif self._takes("PARTITIONED", "BY", "SPEC"):
+                # Transforms of Iceberg: its metadata has them.
+                self._skip_brackets()
             elif self._takes("PARTITIONED", "BY"):
                 self._expect("(")
                 keys = self._columns(untyped=storage.columns)
+            elif self._takes("SKEWED", "BY"):
+                self._skewed()
+            elif self._takes("SORT", "BY"):
+                # Impala: a hint for writers.
+                if self._word() in ("LEXICAL", "ZORDER"):
+                    self._at += 1
+                self._skip_brackets()
             elif self._takes("CLUSTERED", "BY"):
                 storage = self._buckets(storage)
             elif self._takes("ROW", "FORMAT"):
@@ -257,6 +361,23 @@ class _Parser:
         return replace(
             storage, buckets=int(count), bucketed_by=tuple(name for name, _ in by), sorted_by=order
         )
+
+    def _skewed(self) -> None:
+        """`(a, b) ON ((1, 'x'), ..)`: which rows are in files of their own."""
+        self._skip_brackets()
+        self._expect("ON")
+        self._skip_brackets()
+        if self._takes("STORED", "AS", "DIRECTORIES"):
+            self._at -= 1
+            raise self._wrong("files in one directory: skewed rows")
+
+    def _skip_brackets(self) -> None:
+        self._expect("(")
+        depth = 1
+        while depth:
+            text = self._next()
+            if not (text.is_text or text.is_quoted):
+                depth += (text.text == "(") - (text.text == ")")
 
     def _ordered_names(self) -> tuple[tuple[str, bool], ...]:
         """`(a, b DESC)`: columns, and whether they ascend."""

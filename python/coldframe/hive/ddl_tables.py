@@ -28,20 +28,26 @@ class DdlTables:
 
     def databases(self) -> list[str]:
         """The names of all databases."""
-        return sorted({database for database, _ in self._made.tables})
+        return sorted({database for database, _ in (*self._made.tables, *self._made.refused)})
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
         """All named objects of a database, briefly."""
-        yield from (table.brief for table in self.definitions(database) if isinstance(table, Definition))
+        for table in self.definitions(database):
+            yield table if isinstance(table, Refused) else table.brief
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
         names = sorted(name for of, name in self._made.tables if of == database)
         yield from (self.definition(database, name) for name in names)
+        for (of, name), reason in sorted(self._made.refused.items()):
+            if of == database:
+                yield Refused(database, name, reason)
 
     def definition(self, database: str, name: str) -> Definition:
         """One table; raises `MetastoreRefusal` if there is none."""
         table = self._made.tables.get((database, name))
+        if (reason := self._made.refused.get((database, name))) is not None:
+            raise MetastoreRefusal(f"{self.uri}: {database}.{name}: {reason}")
         if table is None:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name} table not found")
         # No statement adds partitions: the `key=value` folders are the partitions.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coldframe.hive.metadata import (
     POSITIONS,
@@ -21,6 +21,7 @@ from coldframe.hive.metadata import (
     match_by_position,
     partitions_are_registered,
     row_counts,
+    serde_properties,
 )
 from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.options import TYPELESS
@@ -191,6 +192,22 @@ class Definition:
         """As `format_of`, by the input format alone."""
         return declared_format(input_format, self.parameters)
 
+    def storage_of(self, partition: PartitionDefinition | None = None) -> Storage:
+        """The storage of a partition, or of the table without partitions, as Hive gives it to its SerDe.
+
+        Its properties are those of the table's SerDe, of the table, of the partition's SerDe and of the
+        partition. Later ones win.
+        """
+        storage = self.storage if partition is None else partition.storage
+        properties = {**self.storage.serde_properties, **serde_properties(self.parameters)}
+        if partition is not None and self.has_partitions:
+            properties |= {**storage.serde_properties, **serde_properties(partition.parameters)}
+        return (
+            storage
+            if properties == storage.serde_properties
+            else replace(storage, serde_properties=properties)
+        )
+
     @property
     def format(self) -> str:
         """The format of the table; new partitions get it."""
@@ -232,7 +249,7 @@ def toml_lines(name: str, path: str, definition: Definition) -> Iterator[str]:
     """The lines of an entry of tables.toml for a table at `path` below the source's root."""
     yield f"[tables.{json.dumps(name)}]"
     yield f"path = {json.dumps(path)}"
-    options = definition.storage.options(definition.format)
+    options = definition.storage_of().options(definition.format)
     properties = options.pop("serde_properties", {})
     for key, value in options.items():
         yield f"{key} = {json.dumps(value)}"

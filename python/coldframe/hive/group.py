@@ -23,6 +23,7 @@ from coldframe.discovery import DiscoveredFile, discover
 from coldframe.errors import NotFoundError, SchemaError
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
 from coldframe.hive.metadata import are_folders_of
+from coldframe.hive.pruning import fitting
 from coldframe.listing import is_flat
 from coldframe.logs import step
 from coldframe.scanning import Dataset
@@ -88,7 +89,7 @@ class Group:
         """
         own = options_for(self.location, reading.storage_options)
         arguments = replace(reading, storage_options=own).arguments(self.format, self.storage)
-        files = self._files(keys.names, own)
+        files = self._files(keys, own)
         # Hive's readers look up the table's column names in files that have names.
         is_named = "schema" not in arguments.options
         names_there = (
@@ -102,7 +103,13 @@ class Group:
             same = {name: name for name in keys.names}
             yield dataset, {**dict(zip(table.names, names, strict=False)), **same}
 
-    def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[DiscoveredFile]:
+    def _files(self, schema: pa.Schema, storage_options: Mapping[str, Any] | None) -> list[DiscoveredFile]:
+        keys = schema.names
+
+        def typed(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+            """The values of the keys; null where a value does not fit, as in Hive."""
+            return tuple((key, fitting(value, schema.field(key).type)) for key, value in pairs)
+
         def is_named(location: str, file: DiscoveredFile) -> bool:
             """Whether the folders above a file name its partition values, as no partition is registered."""
             return are_folders_of(keys, file.source[len(location) :].strip("/").split("/")[:-1])
@@ -112,9 +119,11 @@ class Group:
             files = _listed(location, storage_options, self.is_whole, by_folders=len(values) < len(keys))
             if len(values) < len(keys):
                 return [
-                    file._replace(keys=file.keys[: len(keys)]) for file in files if is_named(location, file)
+                    file._replace(keys=typed(file.keys[: len(keys)]))
+                    for file in files
+                    if is_named(location, file)
                 ]
-            pairs = tuple(zip(keys, values, strict=True))
+            pairs = typed(tuple(zip(keys, values, strict=True)))
             return [file._replace(keys=pairs) for file in files]
 
         what = "listing %d locations, the first is %s", len(self.members), self.location
@@ -127,7 +136,7 @@ class Group:
     def _by_names(
         files: Sequence[DiscoveredFile], arguments: OpenArguments, own: Sequence[str]
     ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
-        """The files whose columns have the partition's names, and those that have only `_col0`, `_col1`."""
+        """The files whose columns have the partition's names, and those whose names are like `_col0`."""
         if not files:
             return
         if "schema" in arguments.options:
@@ -135,11 +144,14 @@ class Group:
             yield own, list(files)
             return
         apart = Dataset(files, arguments, partitioned=False)
-        nameless = [apart.open_file(at)._raw.has_placeholder_names for at in range(len(files))]
-        for without in (False, True):
-            some = [file for file, has_none in zip(files, nameless, strict=True) if has_none == without]
-            if some:
-                yield ([f"_col{at}" for at in range(len(own))] if without else own), some
+        by_columns: dict[tuple[str, ...], list[DiscoveredFile]] = {}
+        for at, file in enumerate(files):
+            opened = apart.open_file(at)
+            # Names such as _col1, _col5 only number the columns: their positions count.
+            names = tuple(opened.schema.names[: len(own)]) if opened._raw.has_placeholder_names else ()
+            by_columns.setdefault(names, []).append(file)
+        for names, some in sorted(by_columns.items()):
+            yield names or own, some
 
     @staticmethod
     def _by_own_names(

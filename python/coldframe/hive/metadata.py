@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
@@ -18,6 +19,7 @@ __all__ = [
     "match_by_position",
     "partitions_are_registered",
     "row_counts",
+    "serde_properties",
 ]
 
 PROVIDER = "spark.sql.sources.provider"
@@ -28,6 +30,16 @@ _ROWS = ("numRows", "spark.sql.statistics.numRows")
 _FORMATS = tuple(
     (ending, name) for name, about in formats().items() for ending in about["capabilities"]["input_formats"]
 )
+
+
+_OF_SERDES = re.compile(
+    r"(.*\.delim|serialization\..*|timestamp\.formats|hive\.serialization\..*|hive\.lazysimple\..*)\Z"
+)
+
+
+def serde_properties(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a table or partition that mean something to a SerDe."""
+    return {name: value for name, value in parameters.items() if _OF_SERDES.match(name)}
 
 
 def location_of_files(

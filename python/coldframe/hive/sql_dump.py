@@ -4,7 +4,8 @@
     mysqldump    CREATE TABLE `TBLS` (`TBL_ID` bigint ..);              INSERT INTO `TBLS` VALUES (1,2),(3,4);
     sqlite3      CREATE TABLE TBLS (..); INSERT INTO TBLS VALUES(1,2);  a statement may span lines
 
-A truncated dump is refused: it would hide tables.
+A truncated dump is refused: it would hide tables. So is a dump of several metastores (mysqldump
+--all-databases): each counts its tables from 1.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _COPIED = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 _NO_COLUMN = re.compile(
     r"(PRIMARY|UNIQUE|KEY|INDEX|CONSTRAINT|FOREIGN|CHECK|FULLTEXT|SPATIAL)\b", re.IGNORECASE
 )
+_DATABASE = re.compile(rf"(?:USE\s+({_NAME})\s*;|\\connect\s+(?:-\S+\s+)*({_NAME}))", re.IGNORECASE)
+"""The database that the following statements are about."""
 _ENCODING = re.compile(r"\bSET (?:client_encoding = |NAMES )'?(\w+)")
 _HEAD_LINES = 40
 """The number of lines that may name the program and the encoding of a dump."""
@@ -57,6 +60,9 @@ class SqlDump:
     seen: set[str] = field(default_factory=set)
     """The wanted tables that the dump has, with or without rows."""
     _columns: dict[str, list[str]] = field(default_factory=dict)
+    _database: str = ""
+    _databases: dict[str, str] = field(default_factory=dict)
+    """The databases of the tables that were seen."""
     _has_backslashes: bool = False
     _end: str = ""
     _number: int = 0
@@ -69,7 +75,9 @@ class SqlDump:
             if self._number <= _HEAD_LINES:
                 self._learn(line)
             has_end = has_end or bool(self._end and line.startswith(self._end))
-            if (copied := _COPY.match(line)) is not None:
+            if (database := _DATABASE.match(line)) is not None:
+                self._database = _name(database[1] or database[2]).lower()
+            elif (copied := _COPY.match(line)) is not None:
                 yield from self._copied(_name(copied[1]), _names(copied[2]), lines)
             elif (made := _CREATE.match(line)) is not None:
                 statement = self._statement(line, lines)
@@ -96,10 +104,16 @@ class SqlDump:
             raise SchemaError(f"{self.path}: a dump in {encoding[1]}: dump in UTF-8 instead")
 
     def _takes(self, table: str) -> bool:
-        if table in self.wanted:
-            self.seen.add(table)
-            return True
-        return False
+        if table not in self.wanted:
+            return False
+        self.seen.add(table)
+        before = self._databases.setdefault(table, self._database)
+        if before != self._database:
+            raise SchemaError(
+                f"{self.path}: line {self._number}: a dump of several databases with a metastore's tables, "
+                f"{before or 'one without a name'} and {self._database}: dump the metastore's database alone"
+            )
+        return True
 
     def _copied(self, table: str, columns: list[str], lines: Iterator[str]) -> Iterator[Row]:
         takes = self._takes(table)
@@ -131,8 +145,13 @@ class SqlDump:
 
     def _declare(self, table: str, body: str) -> None:
         """Records the columns of a table in order."""
+        known = table in self._columns
         if not self._takes(table):
             return
+        if known:
+            raise SchemaError(
+                f"{self.path}: line {self._number}: {table} is created twice: a dump of several metastores"
+            )
         if self._columns.get(table) is None:
             parts = (part.strip() for part in _apart(body))
             names = (re.match(_NAME, part) for part in parts if not _NO_COLUMN.match(part))

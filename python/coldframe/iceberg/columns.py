@@ -15,6 +15,7 @@ import pyarrow as pa
 __all__ = [
     "FILE",
     "ID",
+    "NAMES",
     "NUMBERS",
     "POSITION",
     "hidden",
@@ -28,7 +29,7 @@ __all__ = [
 
 ID = "iceberg.id"
 """The key of a field's id, also among the attributes of ORC columns."""
-_NAMES = "coldframe.names"
+NAMES = "coldframe.names"
 """The key of the names of a field in files without ids; Rust reads it."""
 
 _IN_FILES = "coldframe.in_files"
@@ -51,7 +52,7 @@ def with_metadata(columns: pa.Schema) -> pa.Schema:
 
 def marked(number: int, names: Iterable[str]) -> dict[str, str]:
     """The metadata of a field: its id, and its names in files without ids."""
-    return {ID: str(number), _NAMES: "\0".join(names)}
+    return {ID: str(number), NAMES: "\0".join(names)}
 
 
 def number_of(field: pa.Field) -> int:
@@ -71,7 +72,7 @@ def within(number: int) -> str:
 
 def public(schema: pa.Schema) -> pa.Schema:
     """A schema without the metadata for the readers."""
-    ours = (_NAMES.encode(), _IN_FILES.encode())
+    ours = (NAMES.encode(), _IN_FILES.encode())
 
     def kept(metadata: Metadata) -> Metadata:
         return {name: text for name, text in metadata.items() if name not in ours}

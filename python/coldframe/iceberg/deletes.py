@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from coldframe.iceberg.columns import NUMBERS, hidden, marked, number_of
 from coldframe.iceberg.equality import DeletedValues
 from coldframe.iceberg.files import DeleteFile, Located, ReadyFile
+from coldframe.iceberg.paths import below_store, is_same_file
 from coldframe.iceberg.positions import Positions, vector
 from coldframe.iceberg.reading import Reading, Scan, rows_of
 
@@ -38,7 +39,7 @@ class Deletes:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._positions: dict[str, dict[str, pa.Array]] = {}
+        self._positions: dict[str, dict[str, dict[str, pa.Array]]] = {}
         self._values: dict[tuple[DeleteFile, ...], DeletedValues] = {}
 
     def of(self, file: ReadyFile) -> DeletedRows:
@@ -55,19 +56,23 @@ class Deletes:
             return vector(file.read(length), deletes.path, offset)
         if deletes.path not in self._positions:
             self._positions[deletes.path] = self._read_positions(deletes)
-        return self._positions[deletes.path].get(path, pa.array([], pa.int64()))
+        named = self._positions[deletes.path].get(below_store(path), {})
+        numbers = [positions for name, positions in named.items() if is_same_file(name, path)]
+        return pa.chunked_array(numbers, pa.int64())
 
-    def _read_positions(self, deletes: DeleteFile) -> dict[str, pa.Array]:
+    def _read_positions(self, deletes: DeleteFile) -> dict[str, dict[str, pa.Array]]:
+        """The deleted rows by data file; above that, by the part that all names of a file share."""
         table = self._table(deletes, _POSITIONS).combine_chunks()
         if not table.num_rows:
             return {}
         paths = table.column(0).chunk(0).dictionary_encode()
         order = pc.array_sort_indices(paths.indices)
         numbers = table.column(1).chunk(0).take(order)
-        by_path, at = {}, 0
+        by_path: dict[str, dict[str, pa.Array]] = {}
+        at = 0
         counts = {entry["values"]: entry["counts"] for entry in paths.indices.value_counts().to_pylist()}
         for number, path in enumerate(paths.dictionary.to_pylist()):
-            by_path[path] = numbers.slice(at, counts[number])
+            by_path.setdefault(below_store(path), {})[path] = numbers.slice(at, counts[number])
             at += counts[number]
         return by_path
 

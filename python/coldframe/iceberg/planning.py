@@ -21,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyiceberg.avro.file import AvroFile
+from pyiceberg.avro.decoder import StreamingBinaryDecoder
+from pyiceberg.avro.file import SYNC_SIZE, AvroFile, Block
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import (
     _InclusiveMetricsEvaluator,
@@ -41,10 +42,12 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DoubleType
 
 from coldframe.errors import unsupported
 from coldframe.iceberg.files import DeleteFile, PlannedFile
 from coldframe.iceberg.inputs import Inputs
+from coldframe.iceberg.paths import below_store, is_same_file
 from coldframe.logs import step
 
 __all__ = ["Planner"]
@@ -60,6 +63,21 @@ _REFERENCED, _OFFSET, _LENGTH = 143, 144, 145
 """Field ids of a deletion vector in an entry: its data file, and its offset and length in its own file."""
 _FILE_PATH = 2147483546
 """The id of the column with the paths of data files in position deletes."""
+
+
+class _Exact(AvroFile[ManifestEntry]):
+    """A manifest with doubles, which the compiled decoder of PyIceberg 0.12 rounds to 32 bits."""
+
+    def _read_block(self) -> int:
+        if self.block and self.decoder.read(SYNC_SIZE) != self.header.sync:
+            raise ValueError("expected the sync marker after a block, found other bytes")
+        count, data = self.decoder.read_int(), self.decoder.read_bytes()
+        if codec := self.header.compression_codec():
+            data = codec.decompress(data)
+        self.block = Block(
+            reader=self.reader, block_records=count, block_decoder=StreamingBinaryDecoder(data)
+        )
+        return count
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,9 @@ class Planner:
     def __init__(self, metadata: Any, snapshot: Any, schema: Schema, files: Inputs) -> None:
         self._snapshot, self._schema, self._files = snapshot, schema, files
         self._specs = metadata.specs()
+        self._types = {
+            field.field_id: field.field_type for known in metadata.schemas for field in known.fields
+        }
         self._manifests: list[ManifestFile] | None = None
 
     def plan(self, expression: BooleanExpression) -> list[PlannedFile]:
@@ -108,7 +129,7 @@ class Planner:
             return self._read_manifest(manifest)
 
     def _read_manifest(self, manifest: ManifestFile) -> list[_Entry]:
-        with AvroFile[ManifestEntry](
+        with self._reader_of(manifest.partition_spec_id)(
             self._files.new_input(manifest.manifest_path),
             _ENTRY,
             read_types={-1: ManifestEntry, 2: DataFile},
@@ -118,6 +139,12 @@ class Planner:
         return [
             _Entry(entry.data_file, _sequence(entry, manifest), manifest.partition_spec_id) for entry in live
         ]
+
+    def _reader_of(self, spec_id: int) -> type[AvroFile[ManifestEntry]]:
+        """The reader of manifests with partitions of a spec."""
+        sources = {part.source_id for part in self._specs[spec_id].fields}
+        is_double = any(isinstance(self._types.get(source), DoubleType) for source in sources)
+        return _Exact if is_double else AvroFile[ManifestEntry]
 
     def _planned(self, entry: _Entry, deletes: _Deletes) -> PlannedFile:
         file = entry.file
@@ -192,6 +219,7 @@ class _Deletes:
 
     specs: Mapping[int, Any]
     vectors: dict[str, list[tuple[int, DeleteFile]]] = field(default_factory=dict)
+    """By the part of the data file's location that all its names share, like the next."""
     by_path: dict[str, list[tuple[int, DeleteFile]]] = field(default_factory=dict)
     by_partition: dict[tuple[Any, ...], list[tuple[int, DeleteFile]]] = field(default_factory=dict)
     equality: dict[tuple[Any, ...], list[tuple[int, DeleteFile]]] = field(default_factory=dict)
@@ -215,13 +243,13 @@ class _Deletes:
             if referenced is None or None in part:
                 raise unsupported(f"{file.file_path}: a deletion vector whose entry lacks its position")
             vector = DeleteFile(file.file_path, _format(file), referenced, part)
-            self.vectors.setdefault(referenced, []).append((entry.sequence, vector))
+            self.vectors.setdefault(below_store(referenced), []).append((entry.sequence, vector))
             return
         delete_file = DeleteFile(file.file_path, _format(file), referenced)
         of = (
             self.by_partition.setdefault(key, [])
             if referenced is None
-            else self.by_path.setdefault(referenced, [])
+            else self.by_path.setdefault(below_store(referenced), [])
         )
         of.append((entry.sequence, delete_file))
 
@@ -230,12 +258,19 @@ class _Deletes:
         path, key = entry.file.file_path, (entry.spec, *entry.partition)
         equal = [*self.everywhere, *self.equality.get(key, ())]
         equality = tuple(delete_file for number, delete_file in equal if number > entry.sequence)
-        vectors = _since(self.vectors.get(path, ()), entry)
+        vectors = _since(_of_file(self.vectors, path), entry)
         if len(vectors) > 1:
             raise unsupported(f"{path}: {len(vectors)} deletion vectors in one snapshot")
         if vectors:
             return vectors, equality
-        return _since([*self.by_path.get(path, ()), *self.by_partition.get(key, ())], entry), equality
+        by_path = _of_file(self.by_path, path)
+        return _since([*by_path, *self.by_partition.get(key, ())], entry), equality
+
+
+def _of_file(deletes: Mapping[str, list[tuple[int, DeleteFile]]], path: str) -> list[tuple[int, DeleteFile]]:
+    """The deletes that name a data file."""
+    some = deletes.get(below_store(path), ())
+    return [(number, file) for number, file in some if is_same_file(file.referenced or "", path)]
 
 
 def _since(deletes: Iterable[tuple[int, DeleteFile]], entry: _Entry) -> tuple[DeleteFile, ...]:

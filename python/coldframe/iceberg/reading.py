@@ -19,7 +19,7 @@ from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, 
 from coldframe.arguments import Keys, OpenArguments, threads_of
 from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, row_count_batch
 from coldframe.errors import corrupt, unsupported
-from coldframe.iceberg.columns import ID, NUMBERS, Metadata, with_other
+from coldframe.iceberg.columns import ID, NAMES, NUMBERS, Metadata, with_other
 from coldframe.iceberg.files import Located
 from coldframe.iceberg.store import TableFiles
 from coldframe.literals import OnError
@@ -193,9 +193,11 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
     wanted = {_id(columns.field(name)) for name in scan.names}
     opened = _Watched(reading.files.store(file.location))
     try:
-        with pq.ParquetFile(opened) as parquet:
+        with pq.ParquetFile(opened, coerce_int96_timestamp_unit="us") as parquet:
+            fields = [with_other(arrow_field, _id_of_table) for arrow_field in parquet.schema_arrow]
+            old = _instants(parquet)
             schema = pa.schema(
-                [with_other(arrow_field, _id_of_table) for arrow_field in parquet.schema_arrow]
+                [_as_instant(field, columns) if field.name in old else field for field in fields]
             )
             has_ids = any(_id(arrow_field) is not None for arrow_field in schema)
             if not has_ids and not reading.has_mapping:
@@ -213,6 +215,23 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
             raise
         path = reading.files.readable(file.location)
         raise corrupt(path, 0, "file", str(reason).partition("\n")[0]) from reason
+
+
+def _instants(parquet: Any) -> set[str]:
+    """The columns with INT96, the old timestamps of Spark, Hive and Impala."""
+    leaves = (parquet.schema.column(at) for at in range(len(parquet.schema.names)))
+    return {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
+
+
+def _as_instant(field: pa.Field, columns: pa.Schema) -> pa.Field:
+    """A field of INT96 with the zone that the table's column has."""
+    number, of_names = _id(field), NAMES.encode()
+    for column in columns:
+        names = (column.metadata or {}).get(of_names, b"").decode().split("\0")
+        same = _id(column) == number if number is not None else field.name in names
+        if same and pa.types.is_timestamp(column.type):
+            return field.with_type(pa.timestamp("us", column.type.tz))
+    return field
 
 
 def _with_numbers(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:

@@ -9,6 +9,8 @@ from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.source.selection import Selection
 
+OTHER_FILES = "other-files"
+"""Files in a directory that belong to none of its tables."""
 LEAVABLE = {
     "tables": "table",
     "snapshots": "snapshot",
@@ -22,6 +24,7 @@ LEAVABLE = {
     "tablets": "tablets",
     "later-writes": "later writes",
     "open-writes": "open writes",
+    OTHER_FILES: "other files",
 }
 """Parts of a directory that may be left behind: their names for users, and those in the core."""
 LOSSES: Mapping[str, str] = {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use coldframe_encoding::Result;
+use coldframe_encoding::{Error, Result};
 
 use super::ReadAt;
 
@@ -17,6 +17,33 @@ pub struct Entry {
     pub len: u64,
     /// Whether it is a folder.
     pub is_folder: bool,
+}
+
+/// The deepest nesting of folders that [`files_below`] enters.
+const MAX_DEPTH: usize = 64;
+
+/// All files with bytes below a folder, hidden ones too, which `claims` does not claim by their paths.
+pub fn files_below(folder: &dyn Folder, claims: &dyn Fn(&str) -> bool) -> Result<Vec<Entry>> {
+    let (mut left, mut folders) = (Vec::new(), vec![(String::new(), 0)]);
+    while let Some((path, depth)) = folders.pop() {
+        if depth > MAX_DEPTH {
+            return Err(Error::unsupported(format!("more than {MAX_DEPTH} folders above a file: {path}")));
+        }
+        let entries = match folder.list(&path) {
+            // Deleted since its parent was listed.
+            Err(e) if depth > 0 && e.is_not_found() => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            if entry.is_folder {
+                folders.push((entry.path, depth + 1));
+            } else if entry.len > 0 && !claims(&entry.path) {
+                left.push(entry);
+            }
+        }
+    }
+    left.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(left)
 }
 
 /// Files under a common root.

@@ -6,6 +6,9 @@
 //! cell  | length i32 | key length i32 | value length i32 | key | value | [tags length u16 | tags] |
 //! ```
 //!
+//! An index update of Phoenix (codec `IndexedWALEditCodec`) stands among the cells: i32 -1, the index table, its mutation, each with its
+//! length as a vint. It is no cell of the table, and is skipped.
+//!
 //! If the server died, the trailer is missing and the last edit may be cut off; everything before it is intact. HBase:
 //! `ProtobufLogReader`, `WALCellCodec`, `KeyValueCodecWithTags`.
 
@@ -23,6 +26,9 @@ use super::proto::{LogHeader, LogKey};
 
 const MAGIC: &[u8] = b"PWAL";
 const END: &[u8] = b"LAWP";
+/// The codec of Phoenix's index updates, and what stands in place of a cell's length before one.
+const INDEXED: &str = "IndexedWALEditCodec";
+const INDEX_UPDATE: i32 = -1;
 /// How many bytes are read at a time.
 const WINDOW: u64 = 4 << 20;
 
@@ -51,6 +57,8 @@ pub(crate) struct LogReader {
     /// Whether there is a trailer, so that nothing was cut off.
     closed: bool,
     cut_at: Option<u64>,
+    /// Whether Phoenix's index updates stand among the cells.
+    has_index_updates: bool,
 }
 
 /// The length of a key's start: tag and length of the region's encoded name.
@@ -71,8 +79,9 @@ impl LogReader {
     /// Reads the header.
     pub(crate) fn open(source: Arc<dyn ReadAt>, limits: Limits) -> Result<Self> {
         let end = source.len();
-        let mut reader =
-            Self { source, limits, held: Bytes::new(), window: 0, at: 0, end, closed: false, cut_at: None };
+        let (held, window) = (Bytes::new(), 0);
+        let (closed, cut_at, has_index_updates) = (false, None, false);
+        let mut reader = Self { source, limits, held, window, at: 0, end, closed, cut_at, has_index_updates };
         if end == 0 {
             return Ok(reader);
         }
@@ -92,6 +101,7 @@ impl LogReader {
         if header.encryption_key.is_some() || secure(&header.writer_class) || secure(&header.codec_class) {
             return Err(Error::unsupported("encrypted write-ahead logs; `wal=False` reads what was flushed"));
         }
+        reader.has_index_updates = header.codec_class.is_some_and(|class| class.ends_with(INDEXED));
         reader.find_end()?;
         Ok(reader)
     }
@@ -212,6 +222,26 @@ impl LogReader {
         Ok(None)
     }
 
+    /// Skips the two byte arrays of an index update; `None` if they extend beyond the end of the edits.
+    fn skip_index_update(&mut self) -> Result<Option<()>> {
+        for _ in 0..2 {
+            let at = self.at;
+            let Some(first) = self.take(1)?.and_then(|b| b.first().copied()) else { return Ok(None) };
+            let rest = self.take(vint_rest(first))?;
+            let Some(rest) = rest else { return Ok(None) };
+            let length = vint(first, &rest).ok_or_else(|| {
+                Error::corrupt("expected the length of a part of an index update, found a negative one")
+                    .at(at)
+                    .within("edit")
+            })?;
+            match self.at.checked_add(length).filter(|end| *end <= self.end) {
+                Some(end) => self.at = end,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(()))
+    }
+
     /// Reads an edit; `None` if it extends beyond the end of the edits.
     fn whole_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
         let begin = self.at;
@@ -221,6 +251,12 @@ impl LogReader {
             let place = self.at;
             let Some(length) = self.take(4)? else { return Ok(None) };
             let length = length.first_chunk::<4>().map_or(0, |four| i32::from_be_bytes(*four));
+            if length == INDEX_UPDATE && self.has_index_updates {
+                if self.skip_index_update()?.is_none() {
+                    return Ok(None);
+                }
+                continue;
+            }
             let length = u64::try_from(length).map_err(|_| {
                 Error::corrupt(format!("expected a cell's length, found {length}")).at(place).within("edit")
             })?;
@@ -236,6 +272,24 @@ impl LogReader {
     }
 }
 
+/// How many bytes follow the first one of Hadoop's vint (`WritableUtils.readVInt`).
+fn vint_rest(first: u8) -> u64 {
+    match first {
+        0x88..=0x8f => u64::from(0x90 - first),
+        0x80..=0x87 => u64::from(0x88 - first),
+        _ => 0,
+    }
+}
+
+/// The value of a vint; `None` if it is negative.
+fn vint(first: u8, rest: &[u8]) -> Option<u64> {
+    match first {
+        0..=0x7f => Some(first.into()),
+        0x88..=0x8f => Some(rest.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))),
+        _ => None,
+    }
+}
+
 /// Passes the cells of an edit to `with`.
 pub(crate) fn each_cell(
     source: &dyn ReadAt,
@@ -247,6 +301,18 @@ pub(crate) fn each_cell(
     while !cursor.is_empty() {
         let at = cursor.offset();
         let length = cursor.i32_be()?;
+        // The reader has accepted it where it located the cells.
+        if length == INDEX_UPDATE {
+            for _ in 0..2 {
+                let first = cursor.u8()?;
+                let rest = cursor.take(usize::try_from(vint_rest(first)).unwrap_or(usize::MAX))?;
+                let length = vint(first, rest).and_then(|length| usize::try_from(length).ok());
+                cursor.take(
+                    length.ok_or_else(|| Error::corrupt("expected a length, found a negative one").at(at))?,
+                )?;
+            }
+            continue;
+        }
         let cell = cursor.take_signed(length.into())?;
         // Without tags nothing follows the value, not even their length.
         let lengths = cell.first_chunk::<8>().map(|l| {

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use coldframe_core::io::Entry;
 use coldframe_core::{Error, ErrorContext, Fault, ReadAt, Result};
 use coldframe_encoding::checksum::crc32;
 use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
@@ -265,6 +266,28 @@ impl Shared {
         Ok(self.root.list(&edits)?.iter().any(|e| !e.is_folder && e.len > 0))
     }
 
+    /// Whether a region's folder has a file, a reference or a link of each of these families, by index.
+    pub(crate) fn has_files(&self, region: &str, families: &BTreeSet<usize>) -> Result<bool> {
+        for family in families.iter().filter_map(|i| self.families.get(*i)) {
+            let listed = self.root.list(&self.folder(region, family))?;
+            let is_file = |e: &Entry| !e.is_folder && self.names_file(name_of(e), family);
+            if !listed.iter().any(is_file) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn names_file(&self, name: &str, family: &Family) -> bool {
+        StoreName::parse(name, &self.table, &family.name).is_some()
+    }
+
+    /// Whether a region was opened once, which leaves a mark, or has edits of its own.
+    pub(crate) fn was_opened(&self, region: &str) -> Result<bool> {
+        let folder = join(&join(&self.root.table(&self.table), region), "recovered.edits");
+        Ok(!self.root.list(&folder)?.is_empty())
+    }
+
     /// The unopened files of a family.
     fn unopened(&self, region: &Region, place: usize) -> Result<Vec<Result<UnopenedFile>>> {
         if let Some(known) = &region.known {
@@ -276,7 +299,7 @@ impl Shared {
         }
         let folder = self.folder(&region.encoded, family);
         let names: Vec<(String, Option<u64>)> = match family.tracker {
-            Tracker::List => self.listed(&folder)?.into_iter().map(|name| (name, None)).collect(),
+            Tracker::List => self.listed(&folder, family)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
                 // HBase ignores empty files. For this reader they are damage.
@@ -356,7 +379,7 @@ impl Shared {
     }
 
     /// The names in a tracker's newest list.
-    fn listed(&self, folder: &str) -> Result<Vec<String>> {
+    fn listed(&self, folder: &str, family: &Family) -> Result<Vec<String>> {
         let lists = self.root.list(&join(folder, ".filelist"))?;
         let mut numbered: Vec<(u64, String)> = lists.iter().filter_map(numbered_list).collect();
         numbered.sort_unstable_by(|a, b| b.cmp(a));
@@ -380,10 +403,20 @@ impl Shared {
                 return Ok(newest.files.iter().map(|f| name(&f.name)).collect());
             }
         }
-        unfinished.map_or(Ok(Vec::new()), |(path, len)| {
+        if let Some((path, len)) = unfinished {
             let e = Error::corrupt(format!("expected a whole list, found only its first {len} bytes"));
-            Err(e.at(0).within(format!("file list {path}")))
-        })
+            return Err(e.at(0).within(format!("file list {path}")));
+        }
+        // A family without a list is new and empty. HBase shows none of these files either.
+        let files = self.root.list(folder)?.into_iter().filter(|e| !e.is_folder);
+        let files = files.filter(|e| self.names_file(name_of(e), family)).count();
+        if files > 0 {
+            let message = format!(
+                "expected a list of the store files in {folder}/.filelist, found none that is whole, but {files} store files"
+            );
+            return Err(Error::corrupt(message));
+        }
+        Ok(Vec::new())
     }
 
     /// Opens a store file. Also returns damage that costs no cells.
@@ -442,7 +475,7 @@ fn rows_of(region: &Region, half: Option<&(Vec<u8>, bool)>) -> (Vec<u8>, Option<
 }
 
 /// The number of a tracker's list, and its path.
-fn numbered_list(entry: &coldframe_core::io::Entry) -> Option<(u64, String)> {
+fn numbered_list(entry: &Entry) -> Option<(u64, String)> {
     let name = name_of(entry);
     let number = match name.split_once('.') {
         Some(("f1" | "f2", number)) => number.parse().ok()?,

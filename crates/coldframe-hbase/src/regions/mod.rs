@@ -3,10 +3,12 @@
 //! | module | holds |
 //! |---|---|
 //! | `alive` | which regions are live |
+//! | `abandoned` | regions of splits and merges that HBase gave up |
 //! | `undescribed` | region folders without a description, and the regions that they may have replaced |
 //! | `unopened` | store files before they are opened |
 //! | `files` | the store files of a region: which are valid, where they are, their order |
 
+pub(crate) mod abandoned;
 pub(crate) mod alive;
 pub(crate) mod files;
 pub(crate) mod undescribed;

@@ -20,7 +20,7 @@ use crate::regions::files::{Shared, StoreFile};
 
 /// A range of rows.
 #[derive(Debug)]
-struct Extent {
+pub(crate) struct Extent {
     first: Vec<u8>,
     last: Option<Vec<u8>>,
     /// The end of the rows, excluded.
@@ -28,7 +28,8 @@ struct Extent {
 }
 
 impl Extent {
-    fn of(file: &StoreFile) -> Option<Self> {
+    /// The rows of a file; `None` if none of them counts.
+    pub(crate) fn of(file: &StoreFile) -> Option<Self> {
         let first = file.raw().root_rows().next()?.to_vec().max(file.lower.clone());
         let last = file.raw().info().get(LAST_KEY).and_then(row_of).map(<[u8]>::to_vec);
         let extent = Self { upper: file.upper.clone(), last, first };
@@ -42,7 +43,8 @@ impl Extent {
             && self.last.as_deref().is_none_or(|last| row <= last)
     }
 
-    fn overlaps(&self, region: &Region) -> bool {
+    /// Whether a region has, or may have, some of these rows.
+    pub(crate) fn overlaps(&self, region: &Region) -> bool {
         self.reaches(&region.start) && region.upper().is_none_or(|end| self.first.as_slice() < end)
     }
 }

@@ -97,13 +97,20 @@ impl Logs {
         Ok(logs.filter(|log| log.path.ends_with(".meta") == of_meta).map(|log| (log.path, log.len)).collect())
     }
 
-    /// If the folder of all logs is missing, why a region needs them: it was opened and flushed, and not closed since,
-    /// so edits after the last flush may be missing. This is not damage: a copy of a running server's table looks like
-    /// this.
+    /// If the folder of all logs is missing, why a region may need them: edits after its last flush may be missing. This is
+    /// not damage: a copy of a running server's table looks like this.
     pub(crate) fn missing(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
         }
+        if let Some(known) = self.flushed_since_opened(region, open)? {
+            return Ok(Some(known));
+        }
+        Ok(Some(format!("{}: it may have been written to since its last flush", region.describe())))
+    }
+
+    /// The proof that a region was opened and flushed, and not closed since.
+    fn flushed_since_opened(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         let root = &self.shared.root;
         let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
         // Written whenever a region is opened or closed: all edits up to then are in files.
@@ -117,6 +124,11 @@ impl Logs {
         }))
     }
 
+    /// Notes that no edits are missing, even if the logs are: the table was closed, and so all of it was flushed.
+    pub(crate) fn are_needless(&self) {
+        self.lacks.get_or_init(|| false);
+    }
+
     /// Whether the folder of all logs is missing.
     pub(crate) fn are_lacking(&self) -> Result<bool> {
         if let Some(lacks) = self.lacks.get() {
@@ -126,23 +138,25 @@ impl Logs {
         Ok(*self.lacks.get_or_init(|| lacks))
     }
 
-    /// Like [`missing`](Self::missing), for the first of some regions that needs the logs.
+    /// Like [`missing`](Self::missing), for the first of some regions that certainly needs the logs, or the first of all.
     pub(crate) fn first_missing(&self, regions: &[Arc<Region>]) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
         }
+        let mut first = None;
         for region in regions {
-            let missing = match self.shared.open(region) {
-                Ok(open) => self.missing(region, &open)?,
+            let open = match self.shared.open(region) {
+                Ok(open) => open,
                 // Reading the region reports it.
-                Err(e) if Fault::is(&e) => None,
+                Err(e) if Fault::is(&e) => continue,
                 Err(e) => return Err(e),
             };
-            if missing.is_some() {
-                return Ok(missing);
+            if let Some(known) = self.flushed_since_opened(region, &open)? {
+                return Ok(Some(known));
             }
+            first = first.or(self.missing(region, &open)?);
         }
-        Ok(None)
+        Ok(first)
     }
 
     /// The `recovered.edits` files of a region.

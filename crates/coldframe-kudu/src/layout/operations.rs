@@ -8,7 +8,7 @@ use bytes::Bytes;
 use coldframe_encoding::limits::message::{Shape, Shaped};
 use prost::Message;
 
-use super::proto::{ColumnSchema, Schema};
+use super::proto::{ColumnSchema, RowOperations, Schema};
 
 /// The header of a segment.
 #[derive(Clone, PartialEq, Message)]
@@ -102,15 +102,6 @@ pub(crate) struct Write {
 pub(crate) struct AutoIncrementing {
     #[prost(int64, optional, tag = "1")]
     pub(crate) counter: Option<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct RowOperations {
-    #[prost(bytes = "bytes", tag = "2")]
-    pub(crate) rows: Bytes,
-    /// Values of variable length.
-    #[prost(bytes = "bytes", tag = "3")]
-    pub(crate) indirect: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use prost::Message;
 
@@ -158,9 +159,27 @@ pub(crate) struct PartitionSchema {
     pub(crate) hash: Vec<HashSchema>,
     #[prost(message, optional, tag = "2")]
     pub(crate) range: Option<RangeSchema>,
-    /// Ranges with hash schemas of their own. Only their presence is checked.
-    #[prost(bytes = "vec", repeated, tag = "3")]
-    pub(crate) custom: Vec<Vec<u8>>,
+    /// Ranges with hash schemas of their own.
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) custom: Vec<RangeWithHashes>,
+}
+
+/// Rows in the form in which clients send them.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RowOperations {
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(crate) rows: Bytes,
+    /// Values of variable length.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) indirect: Bytes,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RangeWithHashes {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) bounds: Option<RowOperations>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) hash: Vec<HashSchema>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -5,7 +5,7 @@ use coldframe_encoding::limits::message::{Shape, Shaped};
 
 use super::proto::{
     ColumnData, ColumnIdentifier, ColumnSchema, Consensus, DeltaData, HashSchema, Partition, PartitionSchema,
-    RaftConfig, RaftPeer, RangeSchema, RowSetData, Schema, SuperBlock, TransactionEntry,
+    RaftConfig, RaftPeer, RangeSchema, RangeWithHashes, RowSetData, Schema, SuperBlock, TransactionEntry,
 };
 
 const IDENTIFIERS: &[(u64, Shape)] = &[(1, Shape::of::<ColumnIdentifier>(&[]))];
@@ -22,6 +22,7 @@ impl Shaped for SuperBlock {
             Shape::of::<PartitionSchema>(&[
                 (1, Shape::of::<HashSchema>(IDENTIFIERS)),
                 (2, Shape::of::<RangeSchema>(IDENTIFIERS)),
+                (5, Shape::of::<RangeWithHashes>(&[(2, Shape::of::<HashSchema>(IDENTIFIERS))])),
             ]),
         ),
     ]);

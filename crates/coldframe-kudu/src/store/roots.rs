@@ -13,7 +13,7 @@
 //! holds the roots of one or several servers. Roots with the same uuid belong to one server. If a server was copied twice, a data
 //! directory goes with the nearest metadata directory.
 
-use coldframe_core::io::Folder;
+use coldframe_core::io::{Entry, Folder, files_below};
 use coldframe_core::{Error, Limits, Result};
 
 use crate::layout::container::{MAGIC, only_message, whole_file};
@@ -120,8 +120,72 @@ fn is_instance(folder: &dyn Folder, path: &str) -> Result<bool> {
     Ok(file.len() >= 8 && file.read(0..8)?.as_ref() == MAGIC)
 }
 
+/// The files that no server of Kudu writes.
+pub(crate) fn unclaimed(folder: &dyn Folder, checked: bool, limits: &Limits) -> Result<Vec<Entry>> {
+    let roots = roots(folder, checked, limits)?;
+    let below = |root: &Root, path: &'_ str| -> Option<String> {
+        let rest =
+            if root.path.is_empty() { path } else { path.strip_prefix(&root.path)?.strip_prefix('/')? };
+        Some(rest.to_owned())
+    };
+    files_below(folder, &|path| {
+        roots.iter().any(|root| below(root, path).is_some_and(|path| is_own(&path, root)))
+    })
+}
+
+/// Whether a server writes a file of this path below a root.
+fn is_own(path: &str, root: &Root) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    // A new file has a temporary name first.
+    let plain = |name: &str| name.split(".kudutmp").next().unwrap_or_default().to_owned();
+    let is_hex = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_number = |name: &str| name.bytes().all(|b| b.is_ascii_digit());
+    match parts.as_slice() {
+        [name] => plain(name) == INSTANCE,
+        ["tablet-meta" | "consensus-meta", name] => is_hex(&plain(name)),
+        ["wals", tablet, name] => {
+            let tablet = tablet.strip_suffix(".recovery").unwrap_or(tablet);
+            let name = plain(name);
+            let numbered = name.strip_prefix("wal-").or_else(|| name.strip_prefix("index."));
+            is_hex(tablet) && (numbered.is_some_and(is_number) || name.starts_with(".tmp.newsegment"))
+        }
+        ["data", name] if plain(name) == "block_manager_instance" => true,
+        ["data", rest @ ..] => match root.data.as_ref().map(|data| data.manager) {
+            Some(BlockManager::File) => {
+                let (folders, name) = rest.split_at(rest.len().saturating_sub(1));
+                folders.len() == 3
+                    && folders.iter().all(|f| is_hex(f))
+                    && name.iter().all(|n| is_number(&plain(n)))
+            }
+            Some(BlockManager::Log) => matches!(rest, [name] if is_container(&plain(name))),
+            Some(BlockManager::LogRocks) => {
+                matches!(rest, [name] if is_container(&plain(name))) || rest.first() == Some(&DATABASE)
+            }
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether a name is that of a block container: `<uuid>.data` or `<uuid>.metadata`.
+fn is_container(name: &str) -> bool {
+    let uuid = name.strip_suffix(".data").or_else(|| name.strip_suffix(".metadata"));
+    uuid.is_some_and(|uuid| uuid.len() == 32 && uuid.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// The servers whose roots lie in `folder`.
 pub(crate) fn servers(folder: &dyn Folder, checked: bool, limits: &Limits) -> Result<Vec<ServerDirs>> {
+    let servers = group(&roots(folder, checked, limits)?);
+    if servers.is_empty() {
+        return Err(Error::not_found(
+            "no Kudu data directory: expected `instance` and `tablet-meta`, found neither",
+        ));
+    }
+    Ok(servers)
+}
+
+/// The roots in `folder`, by path.
+fn roots(folder: &dyn Folder, checked: bool, limits: &Limits) -> Result<Vec<Root>> {
     let mut roots = Vec::new();
     let mut open = vec![(String::new(), DEPTH)];
     while let Some((path, depth)) = open.pop() {
@@ -134,13 +198,7 @@ pub(crate) fn servers(folder: &dyn Folder, checked: bool, limits: &Limits) -> Re
         }
     }
     roots.sort_by(|a, b| a.path.cmp(&b.path));
-    let servers = group(&roots);
-    if servers.is_empty() {
-        return Err(Error::not_found(
-            "no Kudu data directory: expected `instance` and `tablet-meta`, found neither",
-        ));
-    }
-    Ok(servers)
+    Ok(roots)
 }
 
 fn read_root(

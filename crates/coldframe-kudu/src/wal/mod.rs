@@ -30,5 +30,6 @@ mod tail;
 pub(crate) use lazy::{ReplayCache, TabletLog};
 pub(crate) use loss::LogLoss;
 pub(crate) use replay::Replayed;
+pub(crate) use rows::{is_set, value};
 pub(crate) use summary::Summary;
 pub(crate) use tail::{Tail, tail};

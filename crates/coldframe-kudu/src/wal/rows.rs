@@ -14,8 +14,7 @@ use coldframe_cfile::prune::key::encode_cells;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
-use crate::layout::operations::RowOperations;
-use crate::layout::proto;
+use crate::layout::proto::{self, RowOperations};
 use crate::schema::{Column, TableSchema};
 
 /// The operation on a row. Variants that ignore errors are not distinguished: the commit message has the errors.
@@ -112,12 +111,12 @@ impl<'a> RowOps<'a> {
         let null = if self.has_nullable { self.cursor.take(bytes)? } else { &[] };
         let mut cells = vec![Given::Nothing; self.tablet.columns.len()];
         for (i, place) in self.places.iter().enumerate() {
-            if !bit(given, i) {
+            if !is_set(given, i) {
                 continue;
             }
             let Some(column) = self.tablet.columns.get(*place) else { continue };
             // A null in a non-nullable column is an error of the row; a value follows nevertheless.
-            let is_null = bit(null, i);
+            let is_null = is_set(null, i);
             let stored = if is_null && column.nullable {
                 None
             } else {
@@ -149,11 +148,13 @@ impl<'a> RowOps<'a> {
     }
 }
 
-fn bit(bits: &[u8], i: usize) -> bool {
+/// Whether a bit of a row's bitmap is set.
+pub(crate) fn is_set(bits: &[u8], i: usize) -> bool {
     bits.get(i / 8).is_some_and(|b| b >> (i % 8) & 1 == 1)
 }
 
-fn value<'a>(cursor: &mut Cursor<'a>, indirect: &'a [u8], column: &Column) -> Result<&'a [u8]> {
+/// The value of a column at the cursor, in a row.
+pub(crate) fn value<'a>(cursor: &mut Cursor<'a>, indirect: &'a [u8], column: &Column) -> Result<&'a [u8]> {
     match column.data_type.physical() {
         Physical::Bool => cursor.take(1),
         Physical::Fixed(n) => cursor.take(n),

@@ -17,7 +17,7 @@ use coldframe_core::{Error, Result};
 use coldframe_store::{Location, Stat, Store, is_flat, to_text};
 
 use super::file_entry::{FileEntry, Pair};
-use super::folder::{is_one_table, is_one_table_as_listed, is_unfinished, linked_folders};
+use super::folder::{check_unmanaged, is_one_table, is_one_table_as_listed, is_unfinished, linked_folders};
 use super::glob::{fits, fixed_part, is_hidden, is_pattern, leads_through_hidden, matches};
 use super::partition::pairs_of;
 use super::storage::{Storage, not_there, os_path, shown_path};
@@ -117,6 +117,7 @@ impl<'a> Tree<'a> {
         if flat && is_one_table_as_listed(&self.store, path, &listed) {
             return Ok(itself(pairs));
         }
+        check_unmanaged(&names, &url)?;
         let visible = listed.iter().zip(&names).filter(|(_, name)| !leads_through_hidden(name));
         let mut files: Vec<&Stat> = visible.map(|(stat, _)| stat).collect();
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));

@@ -10,7 +10,7 @@ use coldframe_core::{Error, ReadAt, Result, Source};
 use coldframe_store::{Stat, Store, to_text};
 
 use super::glob::is_hidden;
-use super::storage::Storage;
+use super::storage::{Storage, shown_path};
 use crate::detect;
 
 /// Whether a format treats the folder at a path or URL as one table, as Kudu does.
@@ -23,6 +23,31 @@ pub(super) fn is_one_table(storage: &dyn Storage, location: &OsStr) -> bool {
 pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) -> bool {
     let folder = Arc::new(Listed { store: store.clone(), path: path.to_owned(), folders: by_folder(files) });
     matches!(detect(&Source::Folder { path: store.url_of(path).into(), folder }), Ok(Some(_)))
+}
+
+/// The folder of a Hudi table's timeline, and the file in it that every table has.
+const HUDI: &str = ".hoodie";
+const HUDI_PROPERTIES: &str = "hoodie.properties";
+const HUDI_REASON: &str = "a Hudi table: its timeline (.hoodie) says which of its files count, and coldframe does not read such tables yet";
+
+/// Why the files of a folder with these subfolders are no table by themselves: the metadata of a table format says which
+/// of them count. `None` for other folders.
+pub fn managed_by<'a>(mut folders: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+    folders.any(|name| name == HUDI).then_some(HUDI_REASON)
+}
+
+/// Refuses a listing with the files of a table whose metadata says which of them count. `files`: paths below the folder,
+/// which errors call `url`.
+pub(super) fn check_unmanaged(files: &[String], url: &str) -> Result<()> {
+    let table_of = |file: &String| {
+        let above = file.strip_suffix(HUDI_PROPERTIES)?.strip_suffix('/')?.strip_suffix(HUDI)?;
+        // The metadata table of a table lies within its timeline.
+        let is_outermost = above.is_empty() || above.ends_with('/') && !above.contains(HUDI);
+        is_outermost.then(|| above.trim_end_matches('/').to_owned())
+    };
+    let Some(table) = files.iter().find_map(table_of) else { return Ok(()) };
+    let place = if table.is_empty() { url.to_owned() } else { format!("{url}/{table}") };
+    Err(Error::unsupported(HUDI_REASON).in_file(shown_path(&place)))
 }
 
 type Folders = Arc<BTreeMap<String, Vec<Entry>>>;
@@ -196,6 +221,21 @@ mod tests {
         let (parent, name) = listed.parent().unwrap().unwrap();
         assert_eq!((parent.list("").unwrap().len(), name.as_str()), (2, "t"));
         assert!(listed.list("nothing").unwrap_err().is_not_found());
+    }
+
+    #[test]
+    fn a_table_of_hudi_is_no_folder_of_files() {
+        let check = |files: &[&str]| {
+            let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+            check_unmanaged(&files, "/w").map_err(|e| e.to_string())
+        };
+        check(&["a.orc", "hoodie.properties", "x.hoodie/hoodie.properties"]).unwrap();
+        let e = check(&["eu/a.orc", ".hoodie/hoodie.properties"]).unwrap_err();
+        assert!(e.starts_with("/w: ") && e.contains("a Hudi table"), "{e}");
+        let e = check(&["t/.hoodie/metadata/.hoodie/hoodie.properties", "t/.hoodie/hoodie.properties"]);
+        assert!(e.unwrap_err().starts_with("/w/t: "));
+        assert!(managed_by(["eu", ".hoodie"].into_iter()).is_some());
+        assert!(managed_by(["eu", "hoodie"].into_iter()).is_none());
     }
 
     #[test]

@@ -7,6 +7,8 @@ taken, or if the user named the parts that may be left behind:
     --leave-behind older-versions            of every table
     --leave-behind tables=ns:old,snapshots   this table, and all snapshots
 
+A directory also keeps off the list if it holds files of none of its tables: rows that nobody reads.
+
 Content that the engine does not show to readers (deleted cells, archives) is reported, but does not keep the
 directory off the list.
 """
@@ -19,16 +21,19 @@ from typing import Any, TypedDict
 
 from coldframe import _coldframe
 from coldframe._coldframe import ColdframeError
-from coldframe.pipeline.options import LEAVABLE, Options
+from coldframe.pipeline.options import LEAVABLE, OTHER_FILES, Options
 from coldframe.pipeline.plan.plan_files import open_options
 from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.report.model import FileReport, LeftOut
+from coldframe.pipeline.source.inventory import TABLES_FILE
 from coldframe.sources import text_options
 
 _NAMES = {kind: name for name, kind in LEAVABLE.items()}
 _COUNTED = frozenset({"versions", "times", "columns", "regions", "edits"})
 """Kinds that only reading can count: how much of them was skipped."""
+_NAMED = 3
+"""How many files of no table are named."""
 _UNITS = {"regions": "folders of regions", "edits": "regions"}
 
 
@@ -71,7 +76,30 @@ def look_for_left_out(works: Sequence[TableWork], options: Options) -> dict[str,
             # The verdict covers directories that Spark reads: their other content is unknown.
             if file.is_folder and work.table.reading_of(file).by_spark is None:
                 requests.setdefault(file.path, []).append((work, file))
-    return {path: list(_of_directory(path, asked, options)) for path, asked in requests.items()}
+    return {
+        path: [*_of_directory(path, asked, options), *_unclaimed(path, *asked[0], options)]
+        for path, asked in requests.items()
+    }
+
+
+def _unclaimed(path: str, work: TableWork, file: SourceFile, options: Options) -> Iterator[LeftOut]:
+    """The files of a directory that belong to none of its tables."""
+    reading = work.table.reading_of(file)
+    try:
+        files = _coldframe.unclaimed(
+            file.path,
+            format=reading.format,
+            storage_options=text_options(file.storage_options),
+            keys=reading.options.get("keys"),
+        )
+    except (ColdframeError, OSError, ValueError) as error:
+        yield LeftOut(path, OTHER_FILES, note=f"whether it holds other files is unknown: {error}")
+        return
+    names = [name for name, _ in files if name != TABLES_FILE]
+    if names:
+        shown = f"{', '.join(names[:_NAMED])}{', ..' if names[_NAMED:] else ''}"
+        named = options.leaves_behind(OTHER_FILES, "")
+        yield LeftOut(path, OTHER_FILES, "", "", len(names), "files", f"of no table: {shown}", named=named)
 
 
 def _of_directory(

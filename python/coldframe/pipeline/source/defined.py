@@ -305,8 +305,9 @@ class _Reader:
                 of_it = {}
                 directories = readings.by_spark(partition, format)
             else:
-                of_it = readings.of(partition.storage, format)
-                directories = readings.of_directories(partition.storage, format)
+                storage = table.storage_of(partition)
+                of_it = readings.of(storage, format)
+                directories = readings.of_directories(storage, format)
             folder = folder_of((key.name for key in table.keys), partition.values)
             yield Part(
                 f"{place}/{folder}" if folder else place,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import coldframe
-from coldframe._coldframe import ColdframeError, NotFoundError, formats
+from coldframe._coldframe import ColdframeError, NotFoundError, formats, managed_by
 from coldframe.iceberg.places import FOLDER, NOT_LISTED, has_metadata
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import MAX_HIDDEN, Listing, SourceFile, Unread
@@ -181,18 +181,17 @@ def take_inventory(
 ) -> Inventory:
     """Walks the tree of a file system and examines each selected file.
 
-    A root that holds nothing but the data of one or several servers is one source, unless `named` has paths
-    of directories below it. If there are many directories, `scheduler` examines them.
+    A root that is a table itself, or holds nothing but the data of one or several servers, is one source,
+    unless `named` has paths of directories below it. `scheduler` examines the directories if they are many.
     """
     root = os.path.abspath(root)
     if not os.path.isdir(root):
         raise NotFoundError(f"{root}: no such directory")
     inventory = new_inventory(root)
     below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
-    several = None if below else _several_tables(root)
-    if several is not None:
-        whole = _look(root, ROOT, True)
-        inventory.add(whole if isinstance(whole, Unread) else replace(whole, format=several))
+    whole = None if below else whole_folder(root, of_several=True)
+    if whole is not None:
+        inventory.add(whole)
         return inventory
     for listing in walked(root, selection or Selection(), scheduler):
         inventory.take(listing)
@@ -288,9 +287,12 @@ def _list(root: str, folder: str, selection: Selecting, listing: Listing) -> Non
     except OSError as error:
         listing.add(Unread(folder, _reason(error)))
         return
+    reason = managed_by([name for name, is_folder, _ in there if is_folder])
     if (FOLDER, True, False) in there and has_metadata(os.listdir(f"{path}/{FOLDER}")):
+        reason = NOT_LISTED
+    if reason is not None:
         if folder == ROOT or selection.takes(folder):
-            listing.add(Unread(folder, NOT_LISTED))
+            listing.add(Unread(folder, reason))
         else:
             listing.left_out.append(folder)
         return

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import SchemaError
@@ -31,6 +31,10 @@ def name_tables(
     No path looks like a partition to Spark.
     """
     known = {} if state is None else _remembered(state)
+    # The name of an Iceberg table is its name in the catalog.
+    catalogued = (
+        set() if state is None else {about.name for about in state.tables.values() if about.to == "iceberg"}
+    )
     for table in tables:
         table.path, table.name = known.get((table.place, table.known_as), ("", ""))
     paths = {table.path for table in tables if table.path}
@@ -42,7 +46,7 @@ def name_tables(
                 names.add(name)
 
     _give_paths([table for table in tables if not table.path], paths)
-    _give_names(tables, names)
+    _give_names(tables, names, catalogued)
     _check_distinct(tables)
 
 
@@ -79,10 +83,12 @@ def folder_name(table: str) -> str:
     return re.sub(r"^[_.]", "t\\g<0>", re.sub(r"[^\w.-]", "_", table)) or "_"
 
 
-def _give_names(tables: Sequence[Table], taken: set[str]) -> None:
-    """Uses the names in tables.toml; if two formats share a name, the later one gets its format appended."""
+def _give_names(tables: Sequence[Table], taken: set[str], fixed: Set[str]) -> None:
+    """Uses the names in tables.toml, except for tables with a `fixed` name; if two formats share a name, the
+    later one gets its format appended.
+    """
     for table in tables:
-        if table.spec is not None and table.name:
+        if table.spec is not None and table.name and table.name not in fixed:
             taken.discard(table.name)
             table.name = ""
     twice = Counter(table.called for table in tables if table.spec is None and not table.name)

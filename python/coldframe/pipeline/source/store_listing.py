@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from coldframe import _coldframe
-from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
+from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry, managed_by
 from coldframe.iceberg.places import FOLDER, NOT_LISTED, has_metadata
 from coldframe.listing import FileEntry, Files, Listed, is_flat
 from coldframe.pipeline.file_access import StorageOptions
@@ -27,7 +27,6 @@ from coldframe.pipeline.source.identity import of_entries, of_entry
 from coldframe.pipeline.source.inventory import (
     LEFTOVERS,
     ROOT,
-    SEVERAL,
     TABLES_FILE,
     THREADS,
     Inventory,
@@ -211,8 +210,8 @@ def _list_folders(store: Store, selection: Selecting) -> _Tree:
 
 
 def _source_format(tree: _Tree) -> str | None:
-    """The format of a root with the data of one server, or of several side by side; None for other roots."""
-    if (format := tree.detect("")) in SEVERAL:
+    """The format of a root that is a table, or has the data of servers side by side; None for other roots."""
+    if (format := tree.detect("")) is not None:
         return format
     root = tree.folders[""]
     files = [name for name in root.files if not is_hidden(name) and name != TABLES_FILE]
@@ -235,9 +234,12 @@ def _walk(tree: _Tree, passed: Listing, selection: Selecting) -> Iterator[tuple[
             continue
         folder = tree.folders[at]
         inner = tree.folders.get(_join(at, FOLDER))
+        reason = managed_by(list(folder.folders))
         if inner is not None and has_metadata(inner.files):
+            reason = NOT_LISTED
+        if reason is not None:
             if not at or selection.takes(at):
-                passed.add(Unread(at or ROOT, NOT_LISTED))
+                passed.add(Unread(at or ROOT, reason))
             else:
                 passed.left_out.append(at)
             continue

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from coldframe._coldframe import SchemaError
+from coldframe._coldframe import SchemaError, formats
 from coldframe.pipeline.file_access import StorageOptions, canonical_root, exists, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.scheduling import Scheduler
 from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.inventory import TABLES_FILE, Inventory, take_inventory
 from coldframe.pipeline.source.proposing import check_schemas
+from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.registered import Registered
 from coldframe.pipeline.source.store_listing import take_listed
 from coldframe.pipeline.source.tables import Table, TableSpec, find_tables, load_tables
 from coldframe.sources import is_remote
+
+_OF_WRITERS = ("hive_version", "timezone")
+"""Options about the writer of a table's files, which no metastore knows."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def lay_out(
     tables: str | os.PathLike[str] | Sequence[TableSpec] | None,
     options: Options,
 ) -> None:
-    """Gives a metastore's tables the layouts in their entries of tables.toml.
+    """Gives a metastore's tables the layouts in their entries of tables.toml, and what no metastore knows.
 
     Raises SchemaError for an entry with anything else, which the metastore defines.
     """
@@ -90,16 +95,25 @@ def lay_out(
     specs, _ = _specs(tables, "", options.source_storage_options)
     by_name = {name.lower(): table for table in source_tables for name in (table.name, table.place)}
     for spec in specs:
-        if spec.layout is None or spec.options or spec.partitions or spec.format is not None:
+        is_empty = spec.layout is None and not spec.options
+        if is_empty or spec.options.keys() - _OF_WRITERS or spec.partitions or spec.format is not None:
             raise SchemaError(
-                f"tables.{spec.name}: for a metastore as the source, an entry may only have the part "
-                "iceberg: the metastore defines the rest"
+                f"tables.{spec.name}: for a metastore as the source, an entry may only have "
+                f"{', '.join(_OF_WRITERS)} and the part iceberg: the metastore defines the rest"
             )
         table = by_name.get(spec.path.lower())
         if table is None or table.spec is None:
             inventory.unmatched.append(spec.path)
         else:
             table.spec = replace(table.spec, layout=spec.layout)
+            table.readings = tuple(_by_writer(reading, spec.options) for reading in table.readings)
+
+
+def _by_writer(reading: Reading, given: Mapping[str, Any]) -> Reading:
+    """A reading with the options about the writer that its format has."""
+    known = formats().get(reading.format, {}).get("open", {})
+    own = {name: value for name, value in given.items() if name in known}
+    return replace(reading, options={**reading.options, **own}) if own else reading
 
 
 def _specs(

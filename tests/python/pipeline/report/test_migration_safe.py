@@ -322,21 +322,25 @@ def test_a_directory_with_unmigrated_tables_is_not_safe(estate: Estate, capsys: 
     shutil.copytree(KUDU / "file_blocks", estate.source / "kudu")
     held = tables(str(estate.source / "kudu"), format="kudu")
     assert len(held) > 1
-    (estate.source / "tables.toml").write_text(f'[tables.one]\npath = "kudu"\ntable = "{held[0][1]}"\n')
-    report = estate.migrate()
+    (estate.source / "tables.toml").write_text(
+        f'[tables.one]\npath = "kudu"\ntable = "{held[0][1]}"\nwal = false\n'
+    )
+    # The directory was copied without its logs.
+    logs = "unflushed-edits"
+    report = estate.migrate(leave_behind=[logs])
     assert (report.exit_code, report.verified, estate.safe()) == (0, True, [])
-    left = [item for item in report.left_out if item.visible]
+    left = [item for item in report.left_out if item.visible and not item.named]
     assert {(item.kind, item.name) for item in left} == {("tables", name) for _, name in held[1:]}
     assert f"{len(held) - 1} part" in str([note.text for note in report.verdict.notes])
     # Named by the user: one table, or all.
     others = [f"tables={of}" for of, _ in held[1:]]
-    assert estate.migrate(leave_behind=others[:-1]).safe_to_delete == 0
+    assert estate.migrate(leave_behind=[logs, *others[:-1]]).safe_to_delete == 0
     command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
-    assert main([*command, "--leave-behind", "tables,snapshots"]) == 0
+    assert main([*command, "--leave-behind", "tables,snapshots,unflushed-edits"]) == 0
     assert estate.safe() == [str(estate.source / "kudu")]
     about = safe_list.read(str(list_of(estate))).about
-    assert about["leave_behind"] == ["tables", "snapshots"]
-    assert len(about["left_behind"]) == len(held) - 1
+    assert about["leave_behind"] == ["tables", "snapshots", logs]
+    assert len(about["left_behind"]) == len(held)
     assert "left behind: " in capsys.readouterr().out
     with pytest.raises(ValueError, match="leave_behind: expected tables, snapshots"):
         estate.migrate(leave_behind=["everything"])

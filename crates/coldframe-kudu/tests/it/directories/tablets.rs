@@ -88,7 +88,9 @@ fn an_absent_tablet_may_be_on_another_server() {
     let whole = tree("file_blocks");
     let all = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut part = whole.clone();
-    part.files.remove(&super_blocks(&whole, "numbers").remove(0));
+    let path = super_blocks(&whole, "numbers").remove(0);
+    part.files.remove(&path);
+    part.files.remove(&path.replace("tablet-meta", "consensus-meta"));
     let numbers = open(&part, &table("numbers")).unwrap();
     let rows = sorted(numbers.as_ref());
     assert!((1..all.len()).contains(&rows.len()) && rows.iter().all(|row| all.contains(row)));
@@ -101,8 +103,56 @@ fn an_absent_tablet_may_be_on_another_server() {
     // A user who has copied all servers can require every tablet.
     let mut complete = table("numbers");
     complete.extra.insert("complete".to_owned(), Value::Bool(true));
+    // The directory was copied without its logs.
+    complete.extra.insert("wal".to_owned(), Value::Bool(false));
     lacks_a_tablet(&part, &complete, all.len(), "a tablet for each hash bucket");
     assert_eq!(sorted(open(&whole, &complete).unwrap().as_ref()), all);
+}
+
+fn notices(table: &dyn coldframe_core::TableFile) -> Vec<String> {
+    table.notices().unwrap().iter().map(coldframe_core::Notice::text).collect()
+}
+
+#[test]
+fn a_lost_super_block_is_noticed() {
+    let whole = tree("file_blocks");
+    let path = super_blocks(&whole, "numbers").remove(0);
+    let id = path.rsplit('/').next().unwrap().to_owned();
+    let mut part = whole.clone();
+    part.files.remove(&path);
+    let mut options = table("events");
+    options.extra.insert("wal".to_owned(), Value::Bool(false));
+    assert!(notices(open(&whole, &options).unwrap().as_ref()).is_empty());
+    // The tablet may have been of any table.
+    let texts = notices(open(&part, &options).unwrap().as_ref());
+    assert!(matches!(texts.as_slice(), [text] if text.contains(&id)), "{texts:?}");
+    options.extra.insert("complete".to_owned(), Value::Bool(true));
+    let events = open(&part, &options).unwrap();
+    assert!(notices(events.as_ref()).is_empty());
+    let outcome = read(events.as_ref(), OnError::Skip).unwrap();
+    assert!(
+        matches!(outcome.damage.as_slice(), [lost] if lost.structure.contains(&id)),
+        "{:?}",
+        outcome.damage
+    );
+}
+
+#[test]
+fn a_tablet_without_its_log_is_noticed() {
+    let whole = tree("file_blocks");
+    let texts = notices(open(&whole, &table("events")).unwrap().as_ref());
+    assert!(matches!(texts.as_slice(), [text] if text.contains("write-ahead log")), "{texts:?}");
+    let mut complete = table("events");
+    complete.extra.insert("complete".to_owned(), Value::Bool(true));
+    let events = open(&whole, &complete).unwrap();
+    let outcome = read(events.as_ref(), OnError::Skip).unwrap();
+    assert!(outcome.batch.num_rows() > 0);
+    assert!(
+        outcome.damage.iter().all(|lost| lost.reason.contains("write-ahead log")),
+        "{:?}",
+        outcome.damage
+    );
+    assert!(!outcome.damage.is_empty());
 }
 
 #[test]
