@@ -193,10 +193,12 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
     wanted = {_id(columns.field(name)) for name in scan.names}
     opened = _Watched(reading.files.store(file.location))
     try:
-        with pq.ParquetFile(opened) as parquet:
+        # pyarrow reads INT96 as nanoseconds by default, and years outside 1677 to 2262 as others.
+        with pq.ParquetFile(opened, coerce_int96_timestamp_unit=_finest(columns)) as parquet:
             schema = pa.schema(
                 [with_other(arrow_field, _id_of_table) for arrow_field in parquet.schema_arrow]
             )
+            schema = _with_instants(schema, parquet.schema, columns)
             has_ids = any(_id(arrow_field) is not None for arrow_field in schema)
             if not has_ids and not reading.has_mapping:
                 what = "a Parquet file without field ids in a table without a name mapping"
@@ -213,6 +215,33 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
             raise
         path = reading.files.readable(file.location)
         raise corrupt(path, 0, "file", str(reason).partition("\n")[0]) from reason
+
+
+def _finest(columns: pa.Schema) -> str:
+    """The unit of the timestamps of a table."""
+    units = {field.type.unit for field in columns if pa.types.is_timestamp(field.type)}
+    return "ns" if "ns" in units else "us"
+
+
+def _with_instants(schema: pa.Schema, stored: Any, columns: pa.Schema) -> pa.Schema:
+    """The file's schema with INT96 columns as instants where the table's column is one.
+
+    INT96 states no zone. Hive and Spark store instants in it, which Iceberg reads as such.
+    """
+    by_id = {_id(field): field for field in columns}
+    leaves = [stored.column(at) for at in range(len(stored))]
+    instants = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
+
+    def typed(field: pa.Field) -> pa.Field:
+        if field.name not in instants:
+            return field
+        name = columns.get_field_index(field.name)
+        of = by_id.get(_id(field)) if _id(field) is not None else columns.field(name) if name >= 0 else None
+        if of is None or getattr(of.type, "tz", None) is None:
+            return field
+        return field.with_type(pa.timestamp(field.type.unit, of.type.tz))
+
+    return pa.schema([typed(field) for field in schema], schema.metadata)
 
 
 def _with_numbers(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
