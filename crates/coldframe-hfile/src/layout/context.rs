@@ -1,9 +1,11 @@
 //! Properties that trailer and file info set for all blocks.
 
-use coldframe_encoding::Limits;
+use coldframe_encoding::{Error, Limits, Result};
 
+use crate::layout::block::Header;
 use crate::layout::cell::CellLayout;
 use crate::layout::codec::{Codec, DataKey};
+use crate::layout::index::IndexBlock;
 
 /// Properties of all blocks of a file.
 #[derive(Clone, Debug)]
@@ -26,4 +28,21 @@ pub struct BlockContext {
     pub layout: CellLayout,
     /// Whether encoded blocks store tags through a dictionary.
     pub compressed_tags: bool,
+}
+
+impl BlockContext {
+    /// Fails if the stored bytes of a block cannot have the decompressed size that its header states.
+    pub(crate) fn check_raw(&self, header: &Header) -> Result<()> {
+        let most = self.codec.max_expansion(header.stored);
+        if header.raw as u64 <= most {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!("expected a block of at most {most} bytes, found one of {}", header.raw)))
+    }
+
+    /// Fails if the entries of an index block could take more memory than a file of this length may use.
+    pub(crate) fn check_index(&self, header: &Header) -> Result<()> {
+        self.check_raw(header)?;
+        IndexBlock::check_size(header.raw, &self.limits, self.file_len)
+    }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Decoders {
     pub(super) columns: Vec<ScanColumn>,
     pub(super) schema: SchemaRef,
     codec: Option<HadoopCodec>,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// Whether a row group must be decoded in one piece, whatever the batch size.
     pub(super) at_once: bool,
     /// Arrow bytes of a row whose cells are all empty.
@@ -82,7 +82,8 @@ impl Decoders {
     /// A column's decompressed bytes.
     pub(super) fn decompress(&self, key: &ColumnKey, disk: &Bytes) -> Result<Buffer> {
         let Some(codec) = &self.codec else { return Ok(Buffer::from(disk.clone())) };
-        let len = self.limits.block("a column of a row group", key.data_len)?;
+        let most = codec.algorithm.max_expansion(disk.len()) as u64;
+        let len = self.limits.unpacked("a column of a row group", key.data_len, most)?;
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut out = scratch.buffers.pop().unwrap_or_default();
         out.clear();

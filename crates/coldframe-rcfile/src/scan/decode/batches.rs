@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_select::concat::concat;
-use coldframe_core::salvage::{Fate, Stretch, check_batch};
+use coldframe_core::salvage::{Fate, Stretch};
 use coldframe_core::{Error, ErrorContext, ErrorKind, OnError, Result, arrays, arrow_error};
 
 use super::{ColumnCells, DecodeGroup, Places};
@@ -160,6 +160,7 @@ pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_r
 /// type (damaged digits give years that nanoseconds cannot represent).
 fn is_of_a_cell(e: &Error) -> bool {
     !matches!(e.kind(), ErrorKind::Io(_) | ErrorKind::Foreign(_) | ErrorKind::BatchTooLong { .. })
+        && !e.is_limit()
 }
 
 impl DecodeGroup {
@@ -183,7 +184,9 @@ impl DecodeGroup {
                 Some(cells) => {
                     let part = part(cells, start, rows);
                     let bytes = part.offsets.last() - part.offsets.first();
-                    check_batch("cells of a column", rows, bytes.unsigned_abs().into())
+                    self.decoders
+                        .limits
+                        .check_batch("cells of a column", rows, bytes.unsigned_abs().into())
                         .and_then(|()| column.decoder.decode(&part))
                         .within(|| column.title())
                 }
