@@ -64,15 +64,12 @@ impl Bound {
     /// If the values of a batch take too many `bytes`: an error that makes the caller retry with fewer rows.
     /// `most` computes how many bytes the streams can give: more are damage.
     pub(crate) fn check(&self, what: &'static str, bytes: u64, most: impl FnOnce() -> u64) -> Result<()> {
-        let together = self.batch_bytes.add(bytes);
-        if bytes > self.limits.batch_bytes() {
-            let most = most();
-            if bytes > most {
-                return Err(Error::corrupt(format!(
-                    "expected at most {most} bytes, found {what} of {bytes}"
-                )));
-            }
+        // Damaged lengths do not count, so that the other columns of the batch are still read.
+        let most = if bytes > self.limits.batch_bytes() { most() } else { u64::MAX };
+        if bytes > most {
+            return Err(Error::corrupt(format!("expected at most {most} bytes, found {what} of {bytes}")));
         }
+        let together = self.batch_bytes.add(bytes);
         if self.single_row {
             // Fewer rows cannot be read.
             self.limits.block("a row", together)?;
