@@ -67,7 +67,7 @@ pub fn limits() -> Limits {
     Limits {
         max_block_bytes: 16 << 20,
         max_metadata_bytes: 4 << 20,
-        max_unit_rows: 1 << 16,
+        max_unit_rows: Some(1 << 16),
         ..Limits::default()
     }
 }

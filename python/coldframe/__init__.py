@@ -17,12 +17,14 @@ from coldframe._coldframe import (
     ColdframeError,
     CorruptFileError,
     KeyUnavailableError,
+    LimitError,
     NotFoundError,
     SchemaError,
     UnsupportedError,
     __version__,
 )
 from coldframe.errors import (
+    AmbiguousCalendarWarning,
     AmbiguousDialectWarning,
     EncryptedColumnWarning,
     ExtensionTypeWarning,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from coldframe.writing import detect, read_schema, read_table, write
 
 __all__ = [
+    "AmbiguousCalendarWarning",
     "AmbiguousDialectWarning",
     "ArrowDataset",
     "ColdframeError",
@@ -58,6 +61,7 @@ __all__ = [
     "IcebergDataset",
     "KeyUnavailableError",
     "LeftOutWarning",
+    "LimitError",
     "NotFoundError",
     "PartialTableWarning",
     "SchemaError",

@@ -22,6 +22,14 @@ class CorruptFileError(ColdframeError):
     structure: str
     reason: str
 
+class LimitError(ColdframeError):
+    path: str | None
+    offset: int | None
+    structure: str
+    what: str
+    limit: int
+    option: str
+
 class UnsupportedError(ColdframeError):
     what: str
 
@@ -517,6 +525,9 @@ class RawFile:
         """Whether its columns only have names by position, such as `_col0`."""
     @property
     def num_rows(self) -> int | None: ...
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
     def metadata(self) -> Any: ...
     def proposal(self) -> dict[str, Any] | None: ...
     def statistics(self) -> Any: ...
@@ -533,7 +544,7 @@ class RawFile:
     def identity(self) -> _Known | None:
         """`known` of `open_file`; None for a folder."""
     def notices(self) -> list[tuple[str, str]]:
-        """Warnings for users: "ambiguous_dialect" or "encrypted_columns", and a text."""
+        """Warnings for users: the kind, such as "encrypted_columns", and a text."""
     @property
     def threads(self) -> int | None:
         """The option `threads`, if it was given."""
@@ -670,12 +681,15 @@ class RawShape:
 
 @final
 class RawDecoded:
-    """All rows of a small source, in memory, in the target's types."""
+    """A small source that was decoded to its end, in the target's types."""
 
     @property
     def rows(self) -> int: ...
     @property
     def print(self) -> RawFingerprint: ...
+    @property
+    def held(self) -> bool:
+        """Whether its rows are in memory; otherwise they took too much of it."""
     def observed(self) -> RawObserved: ...
 
 @final
@@ -694,12 +708,15 @@ class RawTarget:
         format: str,
         options: Mapping[str, Any] | None = None,
     ) -> RawTarget: ...
-    def add(self, decoded: RawDecoded) -> None: ...
+    def add(self, decoded: RawDecoded) -> None:
+        """Adds rows that are held."""
+    def add_rows(self, rows: RawScan | ArrowStreamExportable, shape: RawShape) -> tuple[int, RawFingerprint]:
+        """Decodes rows and adds them; returns their number and fingerprint."""
     def finish(self) -> dict[str, Any]:
         """Completes the file: {"rows", "bytes", "sha256"}; the hash is of the written bytes."""
 
-def decode(rows: RawScan | ArrowStreamExportable, shape: RawShape) -> RawDecoded:
-    """Decodes all rows; releases the GIL for a RawScan."""
+def decode(rows: RawScan | ArrowStreamExportable, shape: RawShape, *, most_bytes: int = ...) -> RawDecoded:
+    """Decodes all rows; holds them if they take at most so many bytes. Releases the GIL for a RawScan."""
 
 def convert(
     rows: RawScan | ArrowStreamExportable,

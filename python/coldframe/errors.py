@@ -9,12 +9,14 @@ from coldframe._coldframe import (
     ColdframeError,
     CorruptFileError,
     KeyUnavailableError,
+    LimitError,
     NotFoundError,
     SchemaError,
     UnsupportedError,
 )
 
 __all__ = [
+    "AmbiguousCalendarWarning",
     "AmbiguousDialectWarning",
     "ColdframeError",
     "CorruptFileError",
@@ -22,6 +24,7 @@ __all__ = [
     "ExtensionTypeWarning",
     "KeyUnavailableError",
     "LeftOutWarning",
+    "LimitError",
     "NotFoundError",
     "PartialTableWarning",
     "SchemaError",
@@ -30,6 +33,10 @@ __all__ = [
     "unsupported",
     "warn",
 ]
+
+
+class AmbiguousCalendarWarning(UserWarning):
+    """A file does not state the calendar of days before 1582-10-15, so one was assumed: set `calendar`."""
 
 
 class AmbiguousDialectWarning(UserWarning):
@@ -53,6 +60,7 @@ class PartialTableWarning(UserWarning):
 
 
 _WARNINGS: Mapping[str, type[UserWarning]] = {
+    "ambiguous_calendar": AmbiguousCalendarWarning,
     "ambiguous_dialect": AmbiguousDialectWarning,
     "encrypted_columns": EncryptedColumnWarning,
     "left_out": LeftOutWarning,

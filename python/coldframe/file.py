@@ -25,6 +25,7 @@ from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
     Damage,
+    names_of,
     projected,
     reader_of,
     with_tested,
@@ -490,7 +491,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             return f"<coldframe.File {shown(self.path)!r}: closed>"
         rows = "" if self.num_rows is None else f", {self.num_rows} rows"
         path = shown(self.path) if isinstance(self.path, str) else self.path
-        return f"<coldframe.File {self.format} {path!r}: {len(self.schema)} columns{rows}>"
+        return f"<coldframe.File {self.format} {path!r}: {len(self._raw.names)} columns{rows}>"
 
     def _known_arguments(self) -> OpenArguments:
         """The arguments with the detected format, so that nobody detects it again."""
@@ -532,7 +533,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             )
         bound = bind(filter, self.schema) if filter is not None else Bound(None)
         scan = self._raw.scan(
-            columns=with_tested(columns, bound, self.schema),
+            columns=names_of(columns) if bound.exact else with_tested(columns, bound, self.schema),
             predicate=bound.predicate,
             limit=limit if bound.exact else None,
             batch_size=batch_size,

@@ -35,6 +35,10 @@ class OpenOptions(TypedDict, total=False):
     byte_array: Literal["binary", "string"] | None
     """type of all byte arrays; default: string if the file calls them UTF8 and their first page is valid
     UTF-8"""
+    calendar: Literal["writer", "hybrid", "proleptic"] | None
+    """calendar of days before 1582-10-15 in files that do not state it: "hybrid" (Hive up to 3.0, Spark
+    2), "proleptic" (Hive 3.1), or "writer", the default of the file's writer, which is hybrid for
+    Java's"""
     columns: Mapping[str, Any] | None
     """{"family:qualifier": type}: the columns of view="pivot". Types, as HBase's `Bytes` encodes them:
     binary, string, long, int, short, float, double, boolean, decimal (returned as text)"""
@@ -70,7 +74,11 @@ class OpenOptions(TypedDict, total=False):
     max_metadata_bytes: int | str | None
     """largest size of a header, footer, index or key"""
     max_unit_rows: int | None
-    """largest number of rows in a row group, stripe or block"""
+    """largest number of rows in a row group, stripe or block; default: 2147483648, but 16777216 in
+    RCFile, where rows of empty cells take no bytes"""
+    memory_limit: int | str | None
+    """decoded bytes that one read may hold, on all threads together: batches are cut to fit, nothing is
+    refused. Default: 1 GiB for each thread"""
     ordinal: bool | None
     """true adds a column `ordinal`: the number of each value, from 0"""
     phoenix: str | None
@@ -237,7 +245,7 @@ class WriteOptions(TypedDict, total=False):
     """bytes of cells after which a row group ends; or: bytes of pages and values after which a row group
     ends"""
     row_group_rows: int | None
-    """maximum rows of a row group; the default is the reader's default limit"""
+    """maximum rows of a row group"""
     row_index_stride: int | None
     """rows of a row group; 0 writes no indexes"""
     schema: Any
@@ -252,7 +260,7 @@ class WriteOptions(TypedDict, total=False):
     """table and SerDe properties by Hive's names: field.delim, collection.delim, mapkey.delim,
     escape.delim, serialization.null.format, timestamp.formats ..."""
     stripe_rows: int | None
-    """most rows of a stripe; the default is the reader's default limit"""
+    """most rows of a stripe"""
     stripe_size: int | str | None
     """bytes of memory after which a stripe ends"""
     sync_seed: int | None

@@ -135,6 +135,12 @@ def test_wide_tables_leave_out_columns_in_the_middle() -> None:
     assert grid.fitting([50, 50], 10) == [0]
 
 
+def test_a_long_value_is_cut_on_a_terminal() -> None:
+    assert grid.shortened("x" * 100_000) == "x" * 500 + "\u2026 (100,000 characters)"
+    assert grid.shortened([1] * 1000) == "[" + "1, " * 166 + "1\u2026 (3,000 characters)"
+    assert [grid.shortened(value) for value in (None, "x" * 500, 7)] == [None, "x" * 500, "7"]
+
+
 @pytest.fixture
 def cut(tmp_path: Path) -> Path:
     """A file without its tail, beside an intact file of its table and a file of another table."""

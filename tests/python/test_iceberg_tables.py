@@ -400,3 +400,39 @@ def test_table_is_refused_among_several_sources(made):
     several = [made / "warehouse" / "t" / name for name in ("evolved", "mixed")]
     with pytest.raises(cf.UnsupportedError, match="among other sources"):
         cf.scan(several)
+
+
+def test_int96_of_added_parquet_files(tmp_path):
+    """Hive, Impala and Spark store timestamps as INT96, which Iceberg reads as instants."""
+    import pyarrow.parquet as pq
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.schema import Schema
+    from pyiceberg.typedef import Record
+    from pyiceberg.types import NestedField, TimestampType, TimestamptzType
+
+    days = [dt.datetime(1600, 1, 1), dt.datetime(2020, 2, 29, 12, 34, 56)]
+    path = tmp_path / "f.parquet"
+    stored = pa.array(days, pa.timestamp("us"))
+    pq.write_table(pa.table({"local": stored, "at": stored}), path, use_deprecated_int96_timestamps=True)
+    catalog = SqlCatalog("x", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("s")
+    fields = [NestedField(1, "local", TimestampType()), NestedField(2, "at", TimestamptzType())]
+    table = catalog.create_table("s.t", Schema(*fields))
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=f"file://{path}",
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=2,
+        file_size_in_bytes=path.stat().st_size,
+    )
+    file.spec_id = 0
+    mapping = [{"field-id": 1, "names": ["local"]}, {"field-id": 2, "names": ["at"]}]
+    with table.transaction() as change:
+        change.set_properties({"schema.name-mapping.default": json.dumps(mapping)})
+        with change.update_snapshot().fast_append() as more:
+            more.append_data_file(file)
+    read = cf.iceberg_table(catalog.load_table("s.t").metadata_location).to_table()
+    assert read["local"].to_pylist() == days
+    assert read["at"].to_pylist() == [day.replace(tzinfo=dt.timezone.utc) for day in days]

@@ -96,6 +96,7 @@ def test_keyword_types_match_the_code() -> None:
 def test_package_exports_every_name_of_all() -> None:
     for name in coldframe.__all__:
         assert getattr(coldframe, name) is not None
-    errors = ["CorruptFileError", "UnsupportedError", "SchemaError", "KeyUnavailableError", "NotFoundError"]
+    errors = ["CorruptFileError", "LimitError", "UnsupportedError", "SchemaError", "KeyUnavailableError"]
+    errors += ["NotFoundError"]
     assert all(issubclass(getattr(coldframe, name), coldframe.ColdframeError) for name in errors)
     assert Path(coldframe.__file__).with_name("py.typed").exists()

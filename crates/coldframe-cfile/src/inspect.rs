@@ -113,7 +113,7 @@ fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut N
     let damaged = |bytes: Range<u64>, e: String| Node::new(format!("{name} block"), bytes).with("damaged", e);
     let mut walk = match file.walk(root) {
         Ok(walk) => walk.lossy().with_index_blocks(),
-        Err(e) if e.is_damage() => return nodes.push(damaged(root.range(), e.to_string())),
+        Err(e) if e.is_confined() => return nodes.push(damaged(root.range(), e.to_string())),
         Err(e) => return Err(e),
     };
     // A block has many entries but is reported as damaged once.
@@ -133,7 +133,7 @@ fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut N
             }
         };
         match nodes.push(node) {
-            Err(e) if e.is_damage() => {
+            Err(e) if e.is_confined() => {
                 nodes.all.push(damaged(root.range(), e.to_string()));
                 return Ok(());
             }

@@ -5,6 +5,8 @@
 pub enum Notice {
     /// The bytes fit several layouts, and the reader chose one.
     AmbiguousDialect(String),
+    /// The file does not state the calendar of its old days, and its writer used more than one.
+    AmbiguousCalendar(String),
     /// Columns are encrypted, and their masked values are returned.
     EncryptedColumns(String),
     /// Parts of the table seem to be missing, without proof that they ever existed.
@@ -17,9 +19,10 @@ impl Notice {
     /// The message.
     pub fn text(&self) -> String {
         match self {
-            Self::AmbiguousDialect(text) | Self::EncryptedColumns(text) | Self::PartialTable(text) => {
-                text.clone()
-            }
+            Self::AmbiguousDialect(text)
+            | Self::AmbiguousCalendar(text)
+            | Self::EncryptedColumns(text)
+            | Self::PartialTable(text) => text.clone(),
             Self::LeftOut(files) => format!("left out, because no format reads them: {files}"),
         }
     }

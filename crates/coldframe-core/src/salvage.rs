@@ -19,19 +19,18 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::{Error, Limits, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Maximum bytes of one column in a batch of several rows. Longer batches are cut, so that memory depends on
+/// Maximum bytes of one column in a batch of several rows by default ([`Limits::batch_bytes`]). Longer batches are cut, so that memory depends on
 /// the stored data and not on the requested number of rows. A single value may be longer.
 pub const MAX_BATCH_BYTES: u64 = 128 << 20;
 
 /// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or a single row exceeds 32-bit offsets.
 /// [`fitting`] then retries with fewer rows.
 pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
-    let most = if rows > 1 { MAX_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
-    if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
+    Limits::default().check_batch(what, rows, bytes)
 }
 
 /// Calls `read` with `rows` rows, and with half as many until they fit. Returns the result and its number of

@@ -10,7 +10,7 @@ pub use intake::Intake;
 
 /// The error for data that cannot be written. It is not damage, because no file exists yet.
 pub fn unsuitable(e: Error) -> Error {
-    if e.is_damage() { schema(&e) } else { e }
+    if e.is_confined() { schema(&e) } else { e }
 }
 
 /// The error for values that a writer refuses. Its options were checked before, so the data is invalid.

@@ -181,12 +181,21 @@ impl Error {
         self.0.kind.to_string()
     }
 
-    /// Whether the error is damage of the file's bytes, so that `on_error="skip"` may continue after them.
+    /// Whether the error is damage of the file's bytes, so that `on_error="skip"` may continue after them. An
+    /// exceeded limit is no damage: the bytes may be intact.
     pub fn is_damage(&self) -> bool {
-        matches!(
-            self.0.kind,
-            ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. } | ErrorKind::LimitExceeded { .. }
-        )
+        matches!(self.0.kind, ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. })
+    }
+
+    /// Whether the file asks for more than a limit of this reader.
+    pub fn is_limit(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::LimitExceeded { .. })
+    }
+
+    /// Whether the error concerns only the structure in which it arose, because that is damaged or too large,
+    /// so that a reader can do without the structure if it needs it only to save work.
+    pub fn is_confined(&self) -> bool {
+        self.is_damage() || self.is_limit()
     }
 
     /// Whether something does not exist.
@@ -229,7 +238,11 @@ impl fmt::Display for ErrorKind {
                 write!(f, "{algorithm} mismatch: stored {expected:#010x}, computed {actual:#010x}")
             }
             Self::LimitExceeded { what, asked, limit, option } => {
-                write!(f, "{what} asks for {asked}, more than the limit of {limit} (option `{option}`)")
+                write!(
+                    f,
+                    "{what} asks for {asked}, more than the limit of {limit}; the file may be intact: raise the \
+                     limit by the option `{option}`"
+                )
             }
             Self::BatchTooLong { what, asked } => {
                 write!(f, "{what} are {asked} bytes or elements, more than one Arrow array can hold")

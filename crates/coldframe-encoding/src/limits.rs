@@ -23,24 +23,32 @@ pub struct Limits {
     pub max_block_bytes: u64,
     /// `max_columns`: most columns (leaves) of a file. Default 100,000.
     pub max_columns: u64,
-    /// `max_depth`: deepest nesting of a type tree, an index or a message. Default 64.
+    /// `max_depth`: deepest nesting of a type tree, an index or a message. Default 128.
     pub max_depth: u64,
     /// `max_metadata_bytes`: largest header, footer, index block or key buffer after decompression. Default
     /// 256 MiB.
     pub max_metadata_bytes: u64,
-    /// `max_unit_rows`: most rows of one row group, stripe or block. A run of empty values takes no bytes in
-    /// the file, so nothing else bounds its decoded size. Default 2^24.
-    pub max_unit_rows: u64,
+    /// `max_unit_rows`: most rows of one row group, stripe or block. Default 2^24 where no bytes need back them:
+    /// a run of empty values takes none. Where bytes do, batches bound the memory, and the default is 2^31.
+    pub max_unit_rows: Option<u64>,
+    /// The share of one thread in `memory_limit`, the decoded bytes that one read may hold. Batches are cut to
+    /// stay below it; nothing is refused. Default 1 GiB.
+    pub memory_limit: u64,
 }
+
+/// The part of [`Limits::memory_limit`] that one batch may take. The rest is for the batch that the caller
+/// still holds, for the batches that wait for it, and for the blocks from which they are decoded.
+const BATCHES: u64 = 8;
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             max_block_bytes: 1 << 30,
             max_columns: 100_000,
-            max_depth: 64,
+            max_depth: 128,
             max_metadata_bytes: 256 << 20,
-            max_unit_rows: 1 << 24,
+            max_unit_rows: None,
+            memory_limit: 1 << 30,
         }
     }
 }
@@ -49,6 +57,27 @@ impl Limits {
     /// `asked` bytes of decompressed data as a `usize`, or an error that names the option.
     pub fn block(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_block_bytes, "max_block_bytes")
+    }
+
+    /// Like [`Self::block`] for a size that the file states. `most` is what the stored bytes can decompress
+    /// to: a larger size is damage, and not a matter of limits.
+    pub fn unpacked(&self, what: &'static str, asked: u64, most: u64) -> Result<usize> {
+        if asked > most {
+            return Err(Error::corrupt(format!("expected {what} of at most {most} bytes, found {asked}")));
+        }
+        self.block(what, asked)
+    }
+
+    /// The largest size of a batch of several rows in bytes, by [`Self::memory_limit`].
+    pub fn batch_bytes(&self) -> u64 {
+        (self.memory_limit / BATCHES).clamp(1, i32::MAX.unsigned_abs().into())
+    }
+
+    /// Fails if `rows` rows of `what` exceed [`Self::batch_bytes`], or a single row exceeds 32-bit offsets. The
+    /// caller then reads fewer rows.
+    pub fn check_batch(&self, what: &'static str, rows: usize, bytes: u64) -> Result<()> {
+        let most = if rows > 1 { self.batch_bytes() } else { i32::MAX.unsigned_abs().into() };
+        if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
     }
 
     /// `asked` bytes of metadata as a `usize`, or an error that names the option.
@@ -69,9 +98,19 @@ impl Limits {
         bounded(what, asked, self.max_columns, "max_columns")
     }
 
-    /// `asked` rows of one unit as a `usize`, or an error that names the option.
+    /// Most rows of one unit that no bytes back.
+    pub fn max_unbacked_rows(&self) -> u64 {
+        self.max_unit_rows.unwrap_or(1 << 24)
+    }
+
+    /// `asked` rows of one unit that no bytes need back as a `usize`, or an error that names the option.
     pub fn unit_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
-        bounded(what, asked, self.max_unit_rows, "max_unit_rows")
+        bounded(what, asked, self.max_unbacked_rows(), "max_unit_rows")
+    }
+
+    /// The same for rows that bytes back.
+    pub fn backed_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
+        bounded(what, asked, self.max_unit_rows.unwrap_or(1 << 31), "max_unit_rows")
     }
 
     /// `asked` levels of nesting as a `usize`, or an error that names the option.
@@ -96,6 +135,22 @@ mod tests {
         let limits = Limits { max_depth: 2, ..Limits::default() };
         assert_eq!(limits.depth("type tree", 2).unwrap(), 2);
         let e = limits.depth("type tree", 3).unwrap_err();
-        assert_eq!(e.to_string(), "type tree asks for 3, more than the limit of 2 (option `max_depth`)");
+        assert!(e.to_string().starts_with("type tree asks for 3, more than the limit of 2; "), "{e}");
+        assert!(e.to_string().ends_with("by the option `max_depth`"), "{e}");
+        assert!(e.is_limit() && e.is_confined() && !e.is_damage());
+    }
+
+    #[test]
+    fn a_size_beyond_what_bytes_can_unpack_to_is_damage() {
+        let limits = Limits { max_block_bytes: 100, ..Limits::default() };
+        assert_eq!(limits.unpacked("a block", 100, 1000).unwrap(), 100);
+        assert!(limits.unpacked("a block", 101, 1000).unwrap_err().is_limit());
+        assert!(limits.unpacked("a block", 1001, 1000).unwrap_err().is_damage());
+    }
+
+    #[test]
+    fn batches_shrink_with_the_memory() {
+        let batch = |memory_limit| Limits { memory_limit, ..Limits::default() }.batch_bytes();
+        assert_eq!([batch(1 << 30), batch(80), batch(0)], [128 << 20, 10, 1]);
     }
 }

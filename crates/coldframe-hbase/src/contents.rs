@@ -98,7 +98,7 @@ fn snapshots(root: &Root, names: &[String], chosen: &Chosen, options: &Options) 
                 let table = String::from_utf8_lossy(&table);
                 content.noted(format!("a snapshot of {table}: cells that the table may no longer have"))
             }
-            Err(e) if e.is_damage() || e.is_not_found() => {
+            Err(e) if e.is_confined() || e.is_not_found() => {
                 content.noted(format!("its description cannot be read: {e}"))
             }
             Err(e) => return Err(e),

@@ -9,7 +9,7 @@ use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, ReadAt, Res
 use coldframe_encoding::Cursor;
 
 use crate::cache::{BlockCache, Cached, SearchBlock};
-use crate::layout::block::{BlockType, Header, MAGIC_LEN};
+use crate::layout::block::{BlockType, Header, MAGIC_LEN, SHORT_HEADER_LEN};
 use crate::layout::cell::CellLayout;
 use crate::layout::codec::{Codec, DataKey};
 use crate::layout::content::{BlockReader, Cells};
@@ -182,8 +182,8 @@ impl RawFile {
         self.context.limits.metadata("an index block", block.size.into()).at(block.offset)?;
         let bytes = self.read(block)?;
         let context = &self.context;
-        let header = Header::parse(&bytes, block.offset, context.with_checksums, &context.limits)?;
-        IndexBlock::check_size(header.raw, &context.limits, context.file_len).at(block.offset)?;
+        let header = Header::parse(&bytes, block.offset, context.with_checksums)?;
+        context.check_index(&header).at(block.offset)?;
         let (block_type, content) = self.block_reader().content(&bytes, block.offset, block.size)?;
         if !matches!(block_type, BlockType::LeafIndex | BlockType::IntermediateIndex) {
             let message = format!("expected an index block, found a {block_type}");
@@ -318,7 +318,7 @@ fn slice(bytes: &Bytes, at: u64, range: Range<u64>) -> Bytes {
 /// The block at `offset`, in a section of the file that begins at `start`.
 fn block_at(section: &Bytes, start: u64, offset: u64, context: &BlockContext) -> Result<(Bytes, Header)> {
     let rest = slice(section, start, offset..u64::MAX);
-    let header = Header::parse(&rest, offset, context.with_checksums, &context.limits)?;
+    let header = Header::parse(&rest, offset, context.with_checksums)?;
     let len = usize::try_from(header.block_len()).unwrap_or(usize::MAX);
     if len > rest.len() {
         let message = format!("expected a block of at most {} bytes, found one of {len}", rest.len());
@@ -342,6 +342,7 @@ fn read_info(
             let message = format!("expected a file info block, found a {}", header.block_type);
             return Err(Error::corrupt(message).at(offset));
         }
+        context.check_raw(&header).at(offset)?;
         context.limits.decoded("a file info", header.raw as u64, context.file_len).at(offset)?;
         let (_, content) = BlockReader::new(Arc::new(context.clone())).content(&block, offset, 0)?;
         let protobuf = trailer.has_protobuf_info();
@@ -377,8 +378,7 @@ fn read_load_on_open(parts: &mut OpenParts, section: &Bytes, start: u64) -> Resu
             block_at(section, start, at, &parts.context).within(|| "load-on-open section")?;
         if header.block_type == BlockType::RootIndex {
             let name = if roots == 0 { "root data index" } else { "root meta index" };
-            let (limits, len) = (&parts.context.limits, parts.context.file_len);
-            IndexBlock::check_size(header.raw, limits, len).at(at).within(|| name)?;
+            parts.context.check_index(&header).at(at).within(|| name)?;
             let (_, content) = reader.content(&block, at, 0).within(|| name)?;
             if roots == 0 {
                 let deep = parts.trailer.index_levels > 1;
@@ -400,7 +400,14 @@ fn read_load_on_open(parts: &mut OpenParts, section: &Bytes, start: u64) -> Resu
     if roots == 0 {
         return Err(Error::corrupt("expected the root data index, found the trailer").at(end));
     }
-    parts.context.limits.depth("the data index", parts.trailer.index_levels.into()).within(|| "trailer")?;
+    let levels = u64::from(parts.trailer.index_levels);
+    // Each level has a block.
+    let most = parts.context.file_len / SHORT_HEADER_LEN as u64;
+    if levels > most {
+        let e = Error::corrupt(format!("expected at most {most} levels of the data index, found {levels}"));
+        return Err(e.within("trailer"));
+    }
+    parts.context.limits.depth("the data index", levels).within(|| "trailer")?;
     Ok(())
 }
 

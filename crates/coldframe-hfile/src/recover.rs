@@ -50,7 +50,7 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
     let tail = source.read(len.saturating_sub(MAX_LEN)..len)?;
     let trailer = Trailer::parse(&tail, len).ok().filter(|t| t.major > 1);
     let head = source.read(0..len.min(HEADER_LEN as u64))?;
-    let parse = |with| Header::parse(&head, 0, with, &options.limits).is_ok();
+    let parse = |with| Header::parse(&head, 0, with).is_ok();
     let Some(with_checksums) = [true, false].into_iter().find(|with| parse(*with)) else { return Err(e) };
     let blocks = find_blocks(source, with_checksums, options)?;
     let Some(first) = blocks.data.first().copied() else { return Err(e) };

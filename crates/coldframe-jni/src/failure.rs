@@ -74,6 +74,7 @@ fn class_of(e: &Error) -> &'static str {
     match e.kind() {
         ErrorKind::Unsupported(_) => "io/coldframe/UnsupportedError",
         ErrorKind::Schema(_) => "io/coldframe/SchemaError",
+        ErrorKind::LimitExceeded { .. } => "io/coldframe/LimitError",
         ErrorKind::KeyUnavailable(_) => "io/coldframe/KeyUnavailableError",
         ErrorKind::NotFound(_) => "io/coldframe/NotFoundError",
         ErrorKind::InvalidArgument(_) => "java/lang/IllegalArgumentException",

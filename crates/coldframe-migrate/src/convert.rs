@@ -16,6 +16,7 @@ use coldframe::writing::stream_error;
 use coldframe::{Dest, Result};
 use coldframe_core::types::{Arrangement, conform};
 
+use crate::parquet_file::sliced_bytes;
 use crate::target::{Finished, TargetFile, TargetFormat};
 use crate::{Fingerprint, Observed};
 
@@ -180,29 +181,52 @@ pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize
     numbers.filter_map(|number| names.discard(number).err()).for_each(drop);
 }
 
-/// All rows of a small source in memory, so that nothing is written before the source is known to be intact.
+/// A small source that was decoded to its end, so that nothing is written before it is known to be intact.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Decoded {
-    /// The batches in the target's types.
-    pub batches: Vec<RecordBatch>,
+    /// Its rows in the target's types; `None` if they take more memory than a small source may hold. A few
+    /// kilobytes of repeated values may decode to gigabytes. Such rows are decoded once more to be written.
+    pub batches: Option<Vec<RecordBatch>>,
     /// The summary of the rows.
     pub summary: RowSummary,
     /// Statistics of the source's columns.
     pub observed: Observed,
 }
 
-/// Decodes all rows. `tick` works as in [`convert`].
+/// Decodes all rows, and holds them if they take at most `most_bytes`. `tick` works as in [`convert`].
 pub fn decode(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,
+    most_bytes: u64,
     mut tick: impl FnMut() -> Result<()>,
 ) -> Result<Decoded> {
     let mut decoding = Decoding::new(rows, shape);
-    let mut batches = Vec::new();
+    let (mut batches, mut bytes) = (Some(Vec::new()), 0_u64);
     while let Some(batch) = decoding.next()? {
-        batches.push(batch);
+        let more = batch.columns().iter().map(|column| sliced_bytes(column)).sum();
+        bytes = bytes.saturating_add(more);
+        match &mut batches {
+            Some(held) if bytes <= most_bytes => held.push(batch),
+            _ => batches = None,
+        }
         tick()?;
     }
     Ok(Decoded { batches, summary: decoding.take_summary(), observed: decoding.observed })
+}
+
+/// Decodes rows and adds them to a file. Returns their summary, which is that of [`decode`] unless the source
+/// has changed. `tick` works as in [`convert`].
+pub fn append(
+    rows: &mut dyn RecordBatchReader,
+    shape: &Shape,
+    file: &mut TargetFile,
+    mut tick: impl FnMut() -> Result<()>,
+) -> Result<RowSummary> {
+    let mut decoding = Decoding::new(rows, shape);
+    while let Some(batch) = decoding.next()? {
+        file.write(&batch)?;
+        tick()?;
+    }
+    Ok(decoding.take_summary())
 }

@@ -22,7 +22,7 @@ mod partitioned;
 mod statistics;
 mod target;
 
-pub use convert::{Converted, Decoded, Names, RowSummary, Shape, WrittenFile, convert, decode};
+pub use convert::{Converted, Decoded, Names, RowSummary, Shape, WrittenFile, append, convert, decode};
 pub use fingerprint::{ColumnFingerprint, Ends, Extreme, Fingerprint, row_hashes};
 pub use observed::{Observed, ObservedColumn};
 pub use parquet_file::ParquetOptions;

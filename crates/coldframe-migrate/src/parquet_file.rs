@@ -222,7 +222,7 @@ impl ParquetFile {
 }
 
 /// The size of an array's own values, without the rest of the buffers that it slices.
-fn sliced_bytes(array: &dyn Array) -> u64 {
+pub(crate) fn sliced_bytes(array: &dyn Array) -> u64 {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64
 }
 

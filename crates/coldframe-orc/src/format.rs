@@ -84,7 +84,7 @@ pub fn open(
     };
     let file = match OrcFile::open(bytes.clone(), read.clone()) {
         // The end of a truncated file may look like a postscript with an unknown version or codec.
-        Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
+        Err(e) if read.recover && (e.is_confined() || is_unsupported(&e)) => {
             let from = given.schema_from.as_deref();
             let recovered = recover::recover(bytes, &read, from, siblings.as_deref())
                 .map_err(|none| if is_unsupported(&e) && none.is_damage() { e } else { none })?;

@@ -54,7 +54,7 @@ fn stripe_node(shape: &Shape, stripe: &Stripe) -> Result<Node> {
         .with("index_length", stripe.index_length);
     let layout = match shape.layout(stripe) {
         Ok(layout) => layout,
-        Err(e) if e.is_damage() => {
+        Err(e) if e.is_confined() => {
             node = node.with("damaged", e.to_string());
             node.push(Node::new("streams", stripe.bytes.start..stripe.footer.start));
             node.push(Node::new("stripe footer", stripe.footer.clone()));

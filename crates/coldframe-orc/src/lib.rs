@@ -13,6 +13,7 @@
 //! | [`open`] | an open file as data |
 //! | `prune` | the stripes and row groups that a filter must read |
 //! | `scan` | the streams of a stripe to fetch, and their batches |
+//! | `calendar` | whether days may be in another calendar |
 //! | `undeclared` | the scale of decimals whose type states none |
 //! | `table` | an open file as a table |
 //! | `metadata`, `statistics`, `inspect`, `verify` | metadata and statistics as plain data; the structure of each byte; contradictions |
@@ -23,6 +24,7 @@
 //! A module uses only modules above it in the table. `docs/formats/orc.md` describes the format as real
 //! writers write it.
 
+mod calendar;
 mod declared;
 mod dictionaries;
 mod format;
@@ -46,6 +48,6 @@ pub use format::{OrcFormat, open};
 pub use layout::proto;
 pub use layout::types::Kind;
 pub use open::Front;
-pub use options::{Declares, Masked, OpenOptions, Options};
+pub use options::{Calendar, Declares, Masked, OpenOptions, Options};
 pub use table::OrcFile;
 pub use write::{CodecOption as Codec, EncodingStrategy, LastSecond, WriteOptions};

@@ -14,9 +14,12 @@ use crate::layout::proto::{self, Metadata, StripeFooter};
 use crate::layout::quirks::Quirks;
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
 use crate::layout::tail::{End, GUESS, MAGIC, Tail};
-use crate::layout::types::TypeTree;
+use crate::layout::types::{Kind, TypeTree};
 use crate::options::Options;
 use crate::schema;
+
+/// Most row groups of a stripe that are read one by one.
+const MAX_ROW_GROUPS: usize = 1 << 24;
 
 /// An open file.
 #[derive(Debug)]
@@ -72,7 +75,7 @@ impl Shape {
             let stripe = Stripe::new(stripes.last(), info, tail.file_len).at(tail.footer_bytes.start)?;
             stripes.push(stripe);
         }
-        let quirks = Quirks::new(&tail.footer, &tail.postscript);
+        let quirks = Quirks::new(&tail.footer, &tail.postscript, options.calendar.hybrid());
         let mut lost = lost;
         lost.extend(row_count_damage(&tail, &stripes));
         Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost, recovered: None })
@@ -81,6 +84,32 @@ impl Shape {
     /// Rows of a row group; `None` without indexes.
     pub(crate) fn stride(&self) -> Option<u64> {
         self.tail.footer.row_index_stride.map(u64::from).filter(|stride| *stride > 0)
+    }
+
+    /// The row groups of a stripe; `None` without indexes, or if there are too many to be true.
+    pub(crate) fn row_groups(&self, stripe: &Stripe) -> Option<usize> {
+        let count = stripe.rows.div_ceil(self.stride()?);
+        usize::try_from(count).ok().filter(|count| *count <= MAX_ROW_GROUPS)
+    }
+
+    /// Fails if the bytes of a stripe cannot hold its rows, or if there are more than the limit. Batches bound
+    /// memory, so that stripes may have many rows: 50 million equal rows take a few kilobytes.
+    pub(crate) fn check_rows(&self, stripe: &Stripe) -> Result<()> {
+        let stored = stripe.footer.start - stripe.bytes.start;
+        let limits = &self.options.limits;
+        let most = self.tail.compression.most_values(stored).max(limits.max_unbacked_rows());
+        let has_streams = self.tree.columns().iter().any(|column| column.kind != Kind::Struct);
+        if has_streams && stripe.rows > most {
+            let rows = stripe.rows;
+            return Err(Error::corrupt(format!(
+                "expected at most {most} rows in {stored} bytes, found {rows}"
+            )));
+        }
+        if has_streams {
+            limits.backed_rows("a stripe", stripe.rows).map(drop)
+        } else {
+            limits.unit_rows("a stripe without columns", stripe.rows).map(drop)
+        }
     }
 
     /// The statistics of stripes; empty if the file has none.

@@ -36,6 +36,32 @@ coldframe_core::choices! {
     }
 }
 
+coldframe_core::choices! {
+    /// The calendar of days before 1582-10-15 in a file that does not state it.
+    #[derive(Default)]
+    #[non_exhaustive]
+    pub enum Calendar {
+        /// That of the writer's default: hybrid for Java's writer, proleptic for the others.
+        #[default]
+        Writer = "writer",
+        /// Julian days, as in Hive up to 3.0 and Spark 2.
+        Hybrid = "hybrid",
+        /// Gregorian days, as in Hive 3.1.
+        Proleptic = "proleptic",
+    }
+}
+
+impl Calendar {
+    /// Whether days before 1582-10-15 are Julian, if the user says so.
+    pub(crate) fn hybrid(self) -> Option<bool> {
+        match self {
+            Self::Writer => None,
+            Self::Hybrid => Some(true),
+            Self::Proleptic => Some(false),
+        }
+    }
+}
+
 coldframe_core::options! {
     /// How an ORC file is opened.
     pub struct OpenOptions for coldframe_core::OpenOptions {
@@ -43,6 +69,9 @@ coldframe_core::options! {
         timestamp_unit: TimestampUnit;
         /// true returns string columns as Arrow dictionaries
         dictionary: bool;
+        /// calendar of days before 1582-10-15 in files that do not state it: "hybrid" (Hive up to 3.0, Spark 2),
+        /// "proleptic" (Hive 3.1), or "writer", the default of the file's writer, which is hybrid for Java's
+        calendar: Calendar;
         /// encrypted columns without a key: "read" returns their masked values, "error" refuses them
         masked: Masked;
         /// whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes from it
@@ -94,6 +123,8 @@ pub struct Options {
     pub(crate) timestamp_unit: TimeUnit,
     /// Whether strings come as dictionaries.
     pub(crate) dictionary: bool,
+    /// The calendar of a file that does not state it.
+    pub(crate) calendar: Calendar,
     /// How encrypted columns without a key are treated.
     pub(crate) masked: Masked,
     /// Whether a file without a tail is searched for stripes.
@@ -116,6 +147,7 @@ impl Options {
         Self {
             timestamp_unit: given.timestamp_unit.into(),
             dictionary: given.dictionary,
+            calendar: given.calendar,
             masked: given.masked,
             recover: given.recover,
             row_numbers: given.row_numbers.clone(),

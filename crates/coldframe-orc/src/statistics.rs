@@ -71,13 +71,20 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
 
 /// The same for top-level columns, typed.
 pub(crate) fn column_summaries(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<ColumnSummary>>> {
-    let columns = |stats: UnitStatistics| columns::column_summaries(shape.tree.columns().iter().zip(stats));
+    let columns = |stats: UnitStatistics| {
+        columns::column_summaries(shape.tree.columns().iter().zip(believed(shape, stats)), shape.quirks)
+    };
     Ok(units(shape, range)?.unwrap_or_default().into_iter().map(columns).collect())
 }
 
 /// The statistics of each column of a stripe or of the file; `None` for encrypted columns, whose values may
 /// be masked.
 type UnitStatistics = Vec<Option<ColumnStatistics>>;
+
+/// What the writer's statistics can be trusted with.
+fn believed(shape: &Shape, stats: UnitStatistics) -> UnitStatistics {
+    stats.into_iter().map(|stats| stats.map(|stats| shape.quirks.believed(stats))).collect()
+}
 
 /// The statistics of the stripes that begin in `range`; one entry for the file if these are all.
 fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
@@ -104,11 +111,11 @@ fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> UnitStatistics {
     encoded.map(|(at, stored)| proto::statistics(stored).filter(|_| is_plain(at))).collect()
 }
 
-/// `None` for damaged statistics: they cost only themselves, and [`crate::verify`] reports them.
+/// `None` for damaged or too large statistics: they cost only themselves, and [`crate::verify`] reports damage.
 fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
-        Err(e) if e.is_damage() => Ok(None),
+        Err(e) if e.is_confined() => Ok(None),
         Err(e) => Err(e),
     }
 }

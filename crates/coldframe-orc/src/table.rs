@@ -20,7 +20,7 @@ use crate::prune::stripes::StripePruner;
 use crate::scan::job::ScanShared;
 use crate::scan::plan::StripePlan;
 use crate::scan::scout::ScoutShared;
-use crate::{dictionaries, inspect, metadata, statistics, undeclared, verify};
+use crate::{calendar, dictionaries, inspect, metadata, statistics, undeclared, verify};
 
 /// An open ORC file.
 #[derive(Clone, Debug)]
@@ -127,22 +127,22 @@ impl TableFile for OrcFile {
 
     fn notices(&self) -> Result<Vec<Notice>> {
         let shape = &self.shape;
+        let calendar = calendar::ambiguous(shape);
         if shape.options.masked != Masked::Read {
-            return Ok(Vec::new());
+            return Ok(calendar.into_iter().collect());
         }
         let masked = shape.tree.columns().iter().filter_map(|c| {
             let key = shape.encryption.missing_key(c.id)?;
             Some(format!("`{}` (key `{key}`)", c.path))
         });
         let masked: Vec<String> = masked.collect();
-        if masked.is_empty() {
-            return Ok(Vec::new());
-        }
-        let text = format!(
-            "encrypted columns without a key are read as their mask left them: {}",
-            masked.join(", ")
-        );
-        Ok(vec![Notice::EncryptedColumns(text)])
+        let masked = (!masked.is_empty()).then(|| {
+            let columns = masked.join(", ");
+            Notice::EncryptedColumns(format!(
+                "encrypted columns without a key are read as their mask left them: {columns}"
+            ))
+        });
+        Ok(calendar.into_iter().chain(masked).collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

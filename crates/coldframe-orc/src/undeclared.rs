@@ -43,7 +43,7 @@ pub(crate) fn set_scales(shape: &mut Shape) -> Result<()> {
 fn if_readable<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
-        Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => Ok(None),
+        Err(e) if e.is_confined() || matches!(e.kind(), ErrorKind::Unsupported(_)) => Ok(None),
         Err(e) => Err(e),
     }
 }

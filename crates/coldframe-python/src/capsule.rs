@@ -24,12 +24,48 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
+/// The levels of a type that Arrow's importers accept: 64 with that of the table.
+const MAX_LEVELS: usize = 63;
+
 fn failed(e: arrow_schema::ArrowError) -> PyErr {
     to_python(arrow_error(e))
 }
 
+/// Whether a type has more than `most` levels.
+fn is_deeper(kind: &DataType, most: usize) -> bool {
+    let Some(below) = most.checked_sub(1) else { return true };
+    match kind {
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => is_deeper(field.data_type(), below),
+        DataType::Struct(fields) => fields.iter().any(|field| is_deeper(field.data_type(), below)),
+        DataType::Union(fields, _) => fields.iter().any(|(_, field)| is_deeper(field.data_type(), below)),
+        _ => false,
+    }
+}
+
+/// Refuses columns that the importers of Arrow's C data interface refuse with an error of their own.
+fn check_depth(schema: &Schema) -> PyResult<()> {
+    let deep: Vec<String> = schema
+        .fields()
+        .iter()
+        .filter(|field| is_deeper(field.data_type(), MAX_LEVELS))
+        .map(|field| format!("`{}`", field.name()))
+        .collect();
+    if deep.is_empty() {
+        return Ok(());
+    }
+    let deep = deep.join(", ");
+    Err(to_python(Error::unsupported(format!(
+        "columns of more than {MAX_LEVELS} levels, where Arrow's C data interface ends: {deep}; read other columns by \
+         `columns`"
+    ))))
+}
+
 /// Exports a schema.
 pub(crate) fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    check_depth(schema)?;
     let ffi = FFI_ArrowSchema::try_from(schema).map_err(failed)?;
     PyCapsule::new_with_value(py, ffi, SCHEMA)
 }
@@ -69,6 +105,7 @@ pub(crate) fn export_stream(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> PyResult<Bound<'_, PyCapsule>> {
+    check_depth(&reader.schema())?;
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 

@@ -180,7 +180,10 @@ fn described<'py>(py: Python<'py>, file: &Finished) -> PyResult<Bound<'py, PyDic
     Ok(dict)
 }
 
-/// The rows of a small source, in memory.
+/// Decoded bytes of a small source that are held in memory.
+const HELD_BYTES: u64 = 64 << 20;
+
+/// A small source that was decoded to its end.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawDecoded(Arc<Decoded>);
 
@@ -196,6 +199,11 @@ impl RawDecoded {
         RawFingerprint::of(self.0.summary.fingerprint.clone())
     }
 
+    #[getter]
+    fn held(&self) -> bool {
+        self.0.batches.is_some()
+    }
+
     fn observed(&self) -> RawObserved {
         RawObserved::of(self.0.observed.clone())
     }
@@ -203,8 +211,17 @@ impl RawDecoded {
 
 /// Decodes all rows of a small source.
 #[pyfunction]
-pub(crate) fn decode(py: Python<'_>, rows: &Bound<'_, PyAny>, shape: &RawShape) -> PyResult<RawDecoded> {
-    let decoded = with_rows(py, rows, |rows| coldframe_migrate::decode(rows, &shape.0, interruptible))?;
+#[pyo3(signature = (rows, shape, *, most_bytes=HELD_BYTES))]
+pub(crate) fn decode(
+    py: Python<'_>,
+    rows: &Bound<'_, PyAny>,
+    shape: &RawShape,
+    most_bytes: u64,
+) -> PyResult<RawDecoded> {
+    let work = |rows: &mut dyn RecordBatchReader| {
+        coldframe_migrate::decode(rows, &shape.0, most_bytes, interruptible)
+    };
+    let decoded = with_rows(py, rows, work)?;
     Ok(RawDecoded(Arc::new(decoded)))
 }
 
@@ -238,13 +255,27 @@ impl RawTarget {
 
     fn add(&self, py: Python<'_>, decoded: &RawDecoded) -> PyResult<()> {
         let added = py.detach(|| match self.slot().as_mut() {
-            Some(file) => decoded.0.batches.iter().try_for_each(|batch| {
+            Some(file) => decoded.0.batches.iter().flatten().try_for_each(|batch| {
                 file.write(batch)?;
                 interruptible()
             }),
             None => Err(finished()),
         });
         added.map_err(to_python)
+    }
+
+    /// Decodes rows and adds them; returns their number and fingerprint.
+    fn add_rows(
+        &self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        shape: &RawShape,
+    ) -> PyResult<(u64, RawFingerprint)> {
+        let summary = with_rows(py, rows, |rows| match self.slot().as_mut() {
+            Some(file) => coldframe_migrate::append(rows, &shape.0, file, interruptible),
+            None => Err(finished()),
+        })?;
+        Ok((summary.rows, RawFingerprint::of(summary.fingerprint)))
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

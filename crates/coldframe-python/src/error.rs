@@ -28,6 +28,13 @@ create_exception!(
     ColdframeError,
     "The data is encrypted, and none of the given keys decrypts it."
 );
+create_exception!(
+    _coldframe,
+    LimitError,
+    ColdframeError,
+    "The file asks for more than a limit of this package; it may be intact. Attributes: path, offset, structure, what, \
+     limit, option (the option of `open` that raises the limit)."
+);
 create_exception!(_coldframe, NotFoundError, ColdframeError, "The file, table or column does not exist.");
 
 /// `SchemaError` is a `ColdframeError` and also a `ValueError`, like pyarrow's errors about values. The macro supports
@@ -52,6 +59,7 @@ pub(crate) fn add_to(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<(
     module.add("UnsupportedError", py.get_type::<UnsupportedError>())?;
     module.add("SchemaError", schema_error(py)?)?;
     module.add("KeyUnavailableError", py.get_type::<KeyUnavailableError>())?;
+    module.add("LimitError", py.get_type::<LimitError>())?;
     module.add("NotFoundError", py.get_type::<NotFoundError>())
 }
 
@@ -59,8 +67,14 @@ pub(crate) fn add_to(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<(
 pub(crate) fn to_python(e: Error) -> PyErr {
     let message = e.to_string();
     match e.kind() {
-        ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. } | ErrorKind::LimitExceeded { .. } => {
-            corrupt(&e, message)
+        ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. } => corrupt(&e, message),
+        ErrorKind::LimitExceeded { what, limit, option, .. } => {
+            with_attributes(LimitError::new_err(message), |object| {
+                set_place(&e, object)?;
+                object.setattr("what", what)?;
+                object.setattr("limit", limit)?;
+                object.setattr("option", option)
+            })
         }
         ErrorKind::Unsupported(what) => {
             let error = UnsupportedError::new_err(message);
@@ -86,11 +100,15 @@ pub(crate) fn to_python(e: Error) -> PyErr {
 
 fn corrupt(e: &Error, message: String) -> PyErr {
     with_attributes(CorruptFileError::new_err(message), |object| {
-        object.setattr("path", e.path())?;
-        object.setattr("offset", e.offset())?;
-        object.setattr("structure", e.structure())?;
+        set_place(e, object)?;
         object.setattr("reason", e.reason())
     })
+}
+
+fn set_place(e: &Error, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    object.setattr("path", e.path())?;
+    object.setattr("offset", e.offset())?;
+    object.setattr("structure", e.structure())
 }
 
 fn with_attributes(error: PyErr, set: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) -> PyErr {

@@ -226,6 +226,12 @@ impl RawFile {
         py.detach(|| self.0.table.dictionaries(column, &mut pass_on)).map_err(|e| self.raise(e))
     }
 
+    /// The names of its columns, which also exist where Arrow's interface cannot pass on their types.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, &self.0.schema())
     }
@@ -235,6 +241,7 @@ impl RawFile {
 pub(crate) fn kind_and_text(notice: Notice) -> (&'static str, String) {
     let kind = match notice {
         Notice::AmbiguousDialect(_) => "ambiguous_dialect",
+        Notice::AmbiguousCalendar(_) => "ambiguous_calendar",
         Notice::EncryptedColumns(_) => "encrypted_columns",
         Notice::PartialTable(_) => "partial_table",
         Notice::LeftOut(_) => "left_out",

@@ -57,7 +57,7 @@ fn read_header(source: &dyn ReadAt, limits: &Limits) -> Result<Header> {
         let bytes = source.read(0..len)?;
         match Header::parse(&bytes, limits) {
             Ok(header) => return Ok(header),
-            Err(e) if len == source.len() || len >= limits.max_metadata_bytes || !e.is_damage() => {
+            Err(e) if len == source.len() || len >= limits.max_metadata_bytes || !e.is_confined() => {
                 return Err(e);
             }
             Err(_) => want = want.saturating_mul(16),

@@ -166,11 +166,11 @@ impl GroupWalk {
     ) -> Result<(KeyBuffer, Range<u64>)> {
         let disk_len = u64::try_from(header.key_disk_len)
             .map_err(|_| Error::corrupt(format!("expected 0 or more, found {}", header.key_disk_len)))
-            .and_then(|n| self.check_key_len(n).map(|()| n))
             .at(at.saturating_sub(4))
             .within(|| "key length on disk")?;
         let range = at..at.saturating_add(disk_len);
         check_end(&range, self.file_len()).within(|| "key")?;
+        self.check_key_len(disk_len).at(at.saturating_sub(4)).within(|| "key length on disk")?;
         let cost = self.charge(disk_len, at)?;
         let bytes = self.window.read(range.clone()).within(|| "key")?;
         let key = self.decompress_key(&bytes, header, codec).at(at).within(|| "key")?;

@@ -44,6 +44,9 @@ use crate::layout::SYNC_INTERVAL;
 use crate::layout::header::{Magic, SYNC_LEN};
 use crate::serde::{ColumnEncoder, Serde, SerdeOptions, lazy_binary, text};
 
+/// Most rows of a row group.
+const MAX_GROUP_ROWS: usize = 1 << 24;
+
 /// The checked options of a writer.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -135,8 +138,7 @@ impl<W: Write> Writer<W> {
                 "expected at most {max} columns, found {count}: the file could not be read back"
             )));
         }
-        let max_rows = usize::try_from(limits.max_unit_rows).unwrap_or(usize::MAX).max(1);
-        let max_rows = options.record_interval.min(max_rows);
+        let max_rows = options.record_interval.min(MAX_GROUP_ROWS);
         let sync = sync_marker(options.sync_seed);
         let header = header::header(&options, columns.len(), sync)?;
         sink.write_all(&header)?;

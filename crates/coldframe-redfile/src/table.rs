@@ -64,7 +64,7 @@ fn find_footer(bytes: &Arc<dyn ReadAt>, options: &Options) -> Result<FooterConte
         Ok(Footer { metadata, start, end }) => {
             return Ok(FooterContents { metadata, footer: Some(start..end), lost: None });
         }
-        Err(e) if options.recover && e.is_damage() => e,
+        Err(e) if options.recover && e.is_confined() => e,
         Err(e) => return Err(e),
     };
     if let Some(Footer { metadata, start, end }) = last_footer(bytes.as_ref(), limits)? {

@@ -35,6 +35,8 @@ pub struct File {
     pub identity: Option<Identity>,
     /// Maximum number of busy threads of a scan, if set when the file was opened ([`OpenOptions::threads`]).
     pub threads: Option<usize>,
+    /// Decoded bytes that a scan may hold for each thread ([`coldframe_core::Limits::memory_limit`]).
+    pub memory_limit: u64,
     /// The layout of strings in its scans, if set when the file was opened ([`OpenOptions::strings`]).
     pub strings: Option<Strings>,
 }
@@ -241,17 +243,18 @@ fn open_detected(
     let mut options = options.clone();
     options.take_common()?;
     let (threads, strings) = (options.threads, options.strings);
+    let memory_limit = options.limits.memory_limit;
     if let Some(name) = format.capabilities().unit_option.filter(|_| options.microseconds) {
         options.extra.entry(name.to_owned()).or_insert_with(|| "us".into());
     }
     if matches!(source, Source::Folder { .. }) && !recorded.is_empty() {
         let table = format.open_recorded(&source, &options, &recorded).map_err(named)?;
-        return Ok(File { path, table, recorded: Arc::default(), identity, threads, strings });
+        return Ok(File { path, table, recorded: Arc::default(), identity, threads, memory_limit, strings });
     }
     let (source, recording) = record(source, recorded);
     let table = format.open(&source, &options).map_err(named)?;
     let recorded = recording.map(|r| r.stop()).unwrap_or_default();
-    Ok(File { path, table, recorded: Arc::new(recorded), identity, threads, strings })
+    Ok(File { path, table, recorded: Arc::new(recorded), identity, threads, memory_limit, strings })
 }
 
 /// The format for a name and a source: for a folder, the name of a file format selects the format of tables made of such files.

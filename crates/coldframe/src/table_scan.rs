@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use coldframe_core::{DamageLog, Error, Result, Scan, ScanReader, Split};
 
 use crate::File;
-use crate::dataset::rows::{SPLIT_BYTES, waiting_bytes};
+use crate::dataset::rows::{SPLIT_BYTES, bounded_waiting, waiting_bytes};
 use crate::opened::Opened;
 use crate::stream::{Stream, already_open};
 
@@ -70,7 +70,8 @@ impl TableScan {
         } else {
             let (file, scan) = (self.file.clone(), self.scan.clone());
             let open = already_open(Opened { file, scan, splits, adaptation: None });
-            self.stream = Some(Stream::start(vec![open], threads, ahead.waiting_bytes)?);
+            let waiting = bounded_waiting(ahead.waiting_bytes, threads, self.file.memory_limit);
+            self.stream = Some(Stream::start(vec![open], threads, waiting)?);
         }
         Ok(())
     }

@@ -7,10 +7,12 @@ from typing import Any
 
 from coldframe.cli.output import cell_text, console, print_table
 
-__all__ = ["print_grid", "print_records"]
+__all__ = ["print_grid", "print_records", "shortened"]
 
 _MIN_WIDTH, _MAX_WIDTH = 4, 32
 """The minimum width of a column, and its maximum if not all columns fit."""
+_LONGEST = 500
+"""The characters of a value that a terminal shows. `--json` and a pipe have all of them."""
 _FRAME = 3
 """Characters between two columns."""
 _GAP = "\u2026"
@@ -22,7 +24,7 @@ def print_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     if out is None:
         print_table(names, rows)
         return
-    rows = list(rows)
+    rows = [[shortened(value) for value in row] for row in rows]
     shown = fitting([_width(name, at, rows) for at, name in enumerate(names)], int(out.width))
     if len(shown) == len(names):
         print_table(names, rows)
@@ -37,6 +39,14 @@ def print_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         style="dim",
         highlight=False,
     )
+
+
+def shortened(value: Any) -> str | None:
+    """The beginning of a long value, and its length."""
+    if value is None:
+        return None
+    text = cell_text(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}{_GAP} ({len(text):,} characters)"
 
 
 def fitting(widths: Sequence[int], room: int) -> list[int]:

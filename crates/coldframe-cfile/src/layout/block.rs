@@ -144,7 +144,13 @@ impl BlockFormat {
             }
             None => cursor.rest(),
         };
-        let size = bound(size.into())?;
+        let size = u64::from(size);
+        let most = self.compression.algorithm().max_expansion(body.len()) as u64;
+        if size > most.max(body.len() as u64) {
+            let message = format!("expected a block of at most {most} bytes, found one of {size}");
+            return Err(Error::corrupt(message).at(at));
+        }
+        let size = bound(size)?;
         if self.version == Version::V2 && body.len() == size {
             return Ok(Some(stored.slice_ref(body)));
         }

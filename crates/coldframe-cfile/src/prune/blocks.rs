@@ -67,7 +67,7 @@ impl CFile {
             last.rows.end = end;
         }
         for block in &blocks {
-            self.format().limits.unit_rows("data block", block.rows.end - block.rows.start)?;
+            self.format().limits.block("the rows of a data block", block.rows.end - block.rows.start)?;
         }
         Ok(blocks)
     }
@@ -123,7 +123,7 @@ impl CFile {
         }
         spans.finish();
         for block in &located.blocks {
-            self.format().limits.unit_rows("data block", block.rows.end - block.rows.start)?;
+            self.format().limits.block("the rows of a data block", block.rows.end - block.rows.start)?;
         }
         Ok(())
     }

@@ -24,6 +24,9 @@ use crate::layout::delta as entries;
 use crate::layout::types::Encoding;
 use crate::open::{ORDINAL, Purpose, VALUE};
 
+/// Most rows of a lost block that become null; more are left out.
+const MAX_NULL_ROWS: u64 = 1 << 24;
+
 /// The context that all units of a scan share.
 #[derive(Debug)]
 pub(crate) struct ScanContext {
@@ -109,11 +112,8 @@ impl DecodeColumn {
             let mut loss = self.scan.explain(loss);
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
-            // A footer may claim any number of rows. So rows beyond the limit are dropped instead of becoming nulls.
-            match self.part.context().format.limits.unit_rows("rows that become null", end - start) {
-                Ok(_) => salvage.lose(0, loss),
-                Err(_) => salvage.lose_rows(loss),
-            }
+            // A footer may claim any number of rows. So many rows are dropped instead of becoming nulls.
+            if end - start <= MAX_NULL_ROWS { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
         }
         let mut stretches = salvage.stretches(self.part.rows());
         stretches.retain(|stretch| stretch.fate != Fate::Dropped && !stretch.rows.is_empty());

@@ -17,7 +17,6 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use bytes::Bytes;
 use coldframe_core::arrays::{reserve, strings};
-use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::values::spread;
@@ -138,7 +137,7 @@ impl ColumnReader {
     pub fn read(&mut self, n: usize) -> Result<ArrayRef> {
         let array = self.read_some(n)?;
         if array.len() < n {
-            return Err(Error::batch_too_long("the values of a batch", MAX_BATCH_BYTES.saturating_add(1)));
+            return Err(Error::batch_too_long("the values of a batch", self.batch_bytes().saturating_add(1)));
         }
         Ok(array)
     }
@@ -219,10 +218,14 @@ impl ColumnReader {
         Ok(Arc::new(BooleanArray::new(out.finish(), nulls.finish())))
     }
 
+    fn batch_bytes(&self) -> u64 {
+        self.context.format.limits.batch_bytes()
+    }
+
     /// The number of code words to replace at once, so that their values do not exceed a batch.
     fn step(&self) -> usize {
         let longest = self.context.dictionary.as_deref().map_or(0, Dictionary::longest).max(1);
-        usize::try_from(MAX_BATCH_BYTES / longest).unwrap_or(usize::MAX).max(1)
+        usize::try_from(self.batch_bytes() / longest).unwrap_or(usize::MAX).max(1)
     }
 
     fn read_binary(&mut self, n: usize) -> Result<(Vec<i32>, Vec<u8>, Option<NullBuffer>)> {
@@ -231,7 +234,7 @@ impl ColumnReader {
         let mut data = Vec::new();
         let mut nulls = NullBufferBuilder::new(n);
         let step = self.step();
-        while offsets.len() <= n && (data.len() as u64) < MAX_BATCH_BYTES {
+        while offsets.len() <= n && (data.len() as u64) < self.batch_bytes() {
             let segment = self.next_segment((n + 1 - offsets.len()).min(step), &mut nulls)?;
             let dictionary = self.context.dictionary.clone();
             self.in_block(|values, bytes, memory| match values {
@@ -260,7 +263,7 @@ impl ColumnReader {
         let (mut selected, mut valid) = (BooleanBufferBuilder::new(n), BooleanBufferBuilder::new(0));
         let mut nulls = NullBufferBuilder::new(0);
         let step = self.step();
-        while selected.len() < n && (data.len() as u64) < MAX_BATCH_BYTES {
+        while selected.len() < n && (data.len() as u64) < self.batch_bytes() {
             let segment = self.next_segment((n - selected.len()).min(step), &mut nulls)?;
             let dictionary = self.context.dictionary.clone();
             self.in_block(|values, bytes, memory| match values {
@@ -300,7 +303,7 @@ impl ColumnReader {
         let mut keys: Vec<i32> = Vec::with_capacity(n);
         let (mut offsets, mut data) = (vec![0], Vec::new());
         let mut nulls = NullBufferBuilder::new(n);
-        while keys.len() < n && (data.len() as u64) < MAX_BATCH_BYTES {
+        while keys.len() < n && (data.len() as u64) < self.batch_bytes() {
             let segment = self.next_segment(n - keys.len(), &mut nulls)?;
             self.in_block(|values, bytes, memory| match values {
                 Values::Codes(block) => {
@@ -452,7 +455,7 @@ fn open_values(
     bytes: &[u8],
     memory: &mut Memory,
 ) -> Result<(Values, Option<BooleanBuffer>)> {
-    let rows = context.format.limits.unit_rows("data block", block.rows.end - block.rows.start)?;
+    let rows = context.format.limits.block("the rows of a data block", block.rows.end - block.rows.start)?;
     let (mut start, mut count, mut validity) = (0, rows, None);
     if context.nullable {
         let mut cursor = Cursor::new(bytes, 0);

@@ -68,8 +68,12 @@ crate::options! {
         max_depth: u64 = Limits::default().max_depth;
         /// largest size of a header, footer, index or key
         max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
-        /// largest number of rows in a row group, stripe or block
-        max_unit_rows: u64 = Limits::default().max_unit_rows;
+        /// largest number of rows in a row group, stripe or block; default: 2147483648, but 16777216 in RCFile,
+        /// where rows of empty cells take no bytes
+        max_unit_rows: Option<u64>;
+        /// decoded bytes that one read may hold, on all threads together: batches are cut to fit, nothing is
+        /// refused. Default: 1 GiB for each thread
+        memory_limit: Option<u64>, as Kind::SIZE;
         /// "view" returns string and binary columns as Arrow's string_view and binary_view, as polars and
         /// DuckDB use them: a value is copied at most once, and keeps its decoded block in memory
         strings: Strings;
@@ -106,15 +110,15 @@ impl OpenOptions {
 
     /// Moves the options of [`CommonOptions`] from `extra` to their fields.
     pub fn take_common(&mut self) -> Result<()> {
-        let Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows } =
-            self.limits;
+        let limits = self.limits;
         let current = CommonOptions {
             schema: None,
-            max_block_bytes,
-            max_columns,
-            max_depth,
-            max_metadata_bytes,
-            max_unit_rows,
+            max_block_bytes: limits.max_block_bytes,
+            max_columns: limits.max_columns,
+            max_depth: limits.max_depth,
+            max_metadata_bytes: limits.max_metadata_bytes,
+            max_unit_rows: limits.max_unit_rows,
+            memory_limit: None,
             strings: self.strings.unwrap_or_default(),
             threads: self.threads.map(|threads| threads as u64),
         };
@@ -125,14 +129,24 @@ impl OpenOptions {
             max_depth,
             max_metadata_bytes,
             max_unit_rows,
+            memory_limit,
             strings,
             threads,
         } = CommonOptions::from_given_or(&self.extra, current)?;
         self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.has_name(name)));
-        self.limits = Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows };
         self.strings = Some(strings).filter(|strings| *strings != Strings::default());
         // 0 means the default.
         self.threads = threads.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
+        let sharing = self.threads.unwrap_or_else(crate::threads::all).max(1) as u64;
+        let memory_limit = memory_limit.map_or(limits.memory_limit, |all| all / sharing);
+        self.limits = Limits {
+            max_block_bytes,
+            max_columns,
+            max_depth,
+            max_metadata_bytes,
+            max_unit_rows,
+            memory_limit,
+        };
         if let Some(columns) = schema {
             self.schema = Some(SchemaSpec::Ddl(columns));
         }

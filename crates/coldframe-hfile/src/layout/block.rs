@@ -19,7 +19,7 @@ use std::fmt;
 use coldframe_encoding::Cursor;
 use coldframe_encoding::checksum::{check_crc32, check_crc32c};
 use coldframe_encoding::error::ErrorContext;
-use coldframe_encoding::{Error, Limits, Result};
+use coldframe_encoding::{Error, Result};
 
 /// The length of a magic.
 pub(crate) const MAGIC_LEN: usize = 8;
@@ -116,27 +116,19 @@ pub(crate) struct Header {
 impl Header {
     /// Parses the header at the start of `bytes`, which is at `offset` in the file. `with_checksums` follows from the
     /// trailer's version.
-    pub(crate) fn parse(bytes: &[u8], offset: u64, with_checksums: bool, limits: &Limits) -> Result<Self> {
+    pub(crate) fn parse(bytes: &[u8], offset: u64, with_checksums: bool) -> Result<Self> {
         let mut c = Cursor::new(bytes, offset);
         let magic = c.array::<MAGIC_LEN>().within(|| "block")?;
         let block_type = BlockType::from_magic(&magic).ok_or_else(|| {
             let message = format!("expected a block's magic, found \"{}\"", magic.escape_ascii());
             Error::corrupt(message).at(offset).within("block")
         })?;
-        Self::parse_fields(&mut c, block_type, with_checksums, limits)
-            .within(|| format!("{block_type} header"))
+        Self::parse_fields(&mut c, block_type, with_checksums).within(|| format!("{block_type} header"))
     }
 
-    fn parse_fields(
-        c: &mut Cursor<'_>,
-        block_type: BlockType,
-        with_checksums: bool,
-        limits: &Limits,
-    ) -> Result<Self> {
+    fn parse_fields(c: &mut Cursor<'_>, block_type: BlockType, with_checksums: bool) -> Result<Self> {
         let on_disk = size(c, "size on disk")?;
-        let at = c.offset();
         let raw = size(c, "raw size")?;
-        let raw = limits.block("a block", raw as u64).at(at)?;
         let previous = c.i64_be()?;
         if !with_checksums {
             let header_len = SHORT_HEADER_LEN;
@@ -185,15 +177,15 @@ impl Header {
 
     /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `max_len` bytes. It gives no
     /// reason and is cheap, for searches that try many offsets.
-    pub(crate) fn fits(bytes: &[u8], with_checksums: bool, limits: &Limits, max_len: u64) -> bool {
+    pub(crate) fn fits(bytes: &[u8], with_checksums: bool, max_len: u64) -> bool {
         let int = |at: usize| {
             let four = bytes.get(at..).and_then(|b| b.first_chunk::<4>());
             four.and_then(|four| u64::try_from(i32::from_be_bytes(*four)).ok())
         };
         let known = bytes.first_chunk::<MAGIC_LEN>().and_then(BlockType::from_magic).is_some();
-        let (Some(on_disk), Some(raw), true) = (int(8), int(12), known) else { return false };
+        let (Some(on_disk), Some(_), true) = (int(8), int(12), known) else { return false };
         let header_len = if with_checksums { HEADER_LEN } else { SHORT_HEADER_LEN };
-        if raw > limits.max_block_bytes || on_disk + header_len as u64 > max_len || bytes.len() < header_len {
+        if on_disk + header_len as u64 > max_len || bytes.len() < header_len {
             return false;
         }
         if !with_checksums {

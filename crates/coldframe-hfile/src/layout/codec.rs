@@ -66,6 +66,11 @@ impl Codec {
         self.hadoop.is_none()
     }
 
+    /// The most bytes that `stored` bytes can decompress to.
+    pub fn max_expansion(self, stored: usize) -> u64 {
+        self.hadoop.map_or(stored, |codec| codec.algorithm.max_expansion(stored)) as u64
+    }
+
     /// Decompresses `stream`, which must expand to `raw` bytes, and appends the result to `out`.
     pub fn decompress(
         self,

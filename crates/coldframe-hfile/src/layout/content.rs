@@ -155,7 +155,7 @@ impl BlockReader {
             return self.content_v1(block, offset, raw, out);
         }
         let context = &self.context;
-        let header = Header::parse(block, offset, context.with_checksums, &context.limits)?;
+        let header = Header::parse(block, offset, context.with_checksums)?;
         if header.block_len() != block.len() as u64 {
             let (expected, actual) = (block.len(), header.block_len());
             let message = format!("expected a block of {expected} bytes, found one of {actual}");
@@ -164,6 +164,12 @@ impl BlockReader {
         context.met.note(header.checksums.is_some_and(|checksums| checksums.kind != 0));
         let stored = header.data(block, offset, context.verify)?;
         let data_at = offset.saturating_add(header.header_len as u64);
+        let most = context.codec.max_expansion(stored.len());
+        context
+            .limits
+            .unpacked("a block", header.raw as u64, most)
+            .at(offset)
+            .within(|| header.block_type.name())?;
         let content = match &context.key {
             None if context.codec.is_none() => {
                 let start = header.header_len;
@@ -198,7 +204,8 @@ impl BlockReader {
         out: &mut Vec<u8>,
     ) -> Result<(BlockType, Option<Bytes>)> {
         let context = &self.context;
-        let raw = context.limits.block("a block", raw.into()).at(offset)?;
+        let most = context.codec.max_expansion(block.len());
+        let raw = context.limits.unpacked("a block", raw.into(), most).at(offset)?;
         let content = if context.codec.is_none() {
             block.clone()
         } else {

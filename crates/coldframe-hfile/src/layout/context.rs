@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coldframe_core::Checksums;
-use coldframe_encoding::Limits;
+use coldframe_encoding::{Error, Limits, Result};
 
+use crate::layout::block::Header;
 use crate::layout::cell::CellLayout;
 use crate::layout::codec::{Codec, DataKey};
+use crate::layout::index::IndexBlock;
 
 /// Properties of all blocks of a file.
 #[derive(Clone, Debug)]
@@ -63,5 +65,22 @@ impl BlockContext {
             (true, true) => Checksums::Some,
             (false, true) => Checksums::None,
         }
+    }
+}
+
+impl BlockContext {
+    /// Fails if the stored bytes of a block cannot have the decompressed size that its header states.
+    pub(crate) fn check_raw(&self, header: &Header) -> Result<()> {
+        let most = self.codec.max_expansion(header.stored);
+        if header.raw as u64 <= most {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!("expected a block of at most {most} bytes, found one of {}", header.raw)))
+    }
+
+    /// Fails if the entries of an index block could take more memory than a file of this length may use.
+    pub(crate) fn check_index(&self, header: &Header) -> Result<()> {
+        self.check_raw(header)?;
+        IndexBlock::check_size(header.raw, &self.limits, self.file_len)
     }
 }

@@ -131,7 +131,7 @@ impl BlockWalk {
     /// The header of the block at `at`. The block must end inside the range.
     fn header(&mut self, at: u64) -> Result<Header> {
         let bytes = self.window.read_up_to(at, (HEADER_LEN as u64).min(self.end - at))?;
-        let header = Header::parse(&bytes, at, self.with_checksums, &self.limits)?;
+        let header = Header::parse(&bytes, at, self.with_checksums)?;
         if header.block_len() > self.end - at {
             let (len, end) = (header.block_len(), self.end);
             let message = format!("expected a block that ends at {end} or before, found one of {len} bytes");
@@ -154,7 +154,7 @@ impl BlockWalk {
                     cut = Some(place);
                     break;
                 }
-                if Header::fits(rest, self.with_checksums, &self.limits, self.end - place) {
+                if Header::fits(rest, self.with_checksums, self.end - place) {
                     return Ok(place);
                 }
                 next = magic + 1;

@@ -238,8 +238,7 @@ impl Blocks {
         let context = self.reader.context();
         let mut at = range.start;
         while at < range.end {
-            let header =
-                Header::parse(&self.slice(&(at..range.end)), at, context.with_checksums, &context.limits)?;
+            let header = Header::parse(&self.slice(&(at..range.end)), at, context.with_checksums)?;
             let end = at.saturating_add(header.block_len());
             if header.block_type.is_data() {
                 let message = format!("expected a data block in the index, found one at {at} that is not");

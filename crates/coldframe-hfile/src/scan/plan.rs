@@ -311,11 +311,7 @@ impl BlockPlan {
             if let Err(e) =
                 self.file.context.limits.block("a block", len).at(range.start).within(|| "data index")
             {
-                if !self.skips() {
-                    return Err(e);
-                }
-                give_up(&mut self.lost, &self.request, self.pause, &e, range);
-                break;
+                return Err(e);
             }
             pieces.push_back(Piece::Data(block, range));
             if block.offset >= self.pause {

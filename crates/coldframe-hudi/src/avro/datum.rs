@@ -304,7 +304,8 @@ pub(crate) fn read_blocks<'a>(
         }
         total = total.saturating_add(count.unsigned_abs());
         if without_bytes > 0 {
-            let bound = Limits { max_unit_rows: limits.max_unit_rows.min(MAX_WITHOUT_BYTES), ..*limits };
+            let bound =
+                Limits { max_unit_rows: Some(limits.max_unbacked_rows().min(MAX_WITHOUT_BYTES)), ..*limits };
             bound.unit_rows(
                 "values of an Avro array that take no bytes",
                 total.saturating_mul(without_bytes),

@@ -249,7 +249,7 @@ fn values_without_bytes_are_bounded() {
 #[test]
 fn items_without_bytes_are_counted() {
     let schema = parse(r#"{"type":"array","items":"null"}"#);
-    let limits = Limits { max_unit_rows: 1000, ..Limits::default() };
+    let limits = Limits { max_unit_rows: Some(1000), ..Limits::default() };
     let many = [0x80, 0x80, 0x80, 0x80, 0x10, 0];
     let e = Datum::decode(&schema, &many, &limits).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
@@ -302,7 +302,7 @@ fn a_container_of_two_blocks() {
 proptest! {
     #[test]
     fn any_bytes_give_rows_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let (schema, limits) = (parse(ALL), Limits { max_unit_rows: 10_000, ..Limits::default() });
+        let (schema, limits) = (parse(ALL), Limits { max_unit_rows: Some(10_000), ..Limits::default() });
         let mut column = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
         column.push(&schema, &encoded(&row(3)), &limits).unwrap();
         let pushed = column.push(&schema, &bytes, &limits).is_ok();

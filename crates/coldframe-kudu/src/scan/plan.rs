@@ -209,7 +209,7 @@ impl RowSetPlan {
             deltas.push(DeltaInput { file, blocks, fetched: from..fetch.len() });
         }
         let count = rows.end - rows.start;
-        self.reading.limits.unit_rows("a unit", count)?;
+        self.reading.limits.backed_rows("a unit", count)?;
         let structure = format!(
             "tablet {}: rowset {}: ordinals {}..{}",
             self.tablet.id, self.rowset.id, rows.start, rows.end

@@ -16,7 +16,7 @@ use coldframe::types::Arrangement;
 use coldframe::{Dest, Error, Result, Value};
 use coldframe_migrate::{
     Fingerprint, Names, ParquetOptions, PartitionLimits, Partitioner, Shape, TargetFile, TargetFormat,
-    WrittenFile, convert, convert_partitioned, decode,
+    WrittenFile, append, convert, convert_partitioned, decode,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -262,7 +262,7 @@ fn write_partitioned(
         all_rows.join(&file.summary.fingerprint).unwrap();
         written.push((file.partition.unwrap(), file.summary.rows));
     }
-    let whole = decode(&mut all(10), &shape, || Ok(())).unwrap();
+    let whole = decode(&mut all(10), &shape, u64::MAX, || Ok(())).unwrap();
     assert_eq!(whole.summary.fingerprint.differences(&all_rows), Vec::<String>::new());
     let (_, observed) = done.observed.columns().next().unwrap();
     assert_eq!(observed.values, 8571);
@@ -317,13 +317,20 @@ fn small_sources_share_a_file() {
     let mut file = TargetFile::create(&target(), &folder.dest(0).unwrap(), &small_groups()).unwrap();
     let mut fingerprint = Fingerprint::new(target());
     for count in [1, 2] {
-        let decoded = decode(&mut all(count), &shape(), || Ok(())).unwrap();
+        let decoded = decode(&mut all(count), &shape(), u64::MAX, || Ok(())).unwrap();
         assert_eq!(decoded.summary.rows, 1000 * count.unsigned_abs());
         fingerprint.join(&decoded.summary.fingerprint).unwrap();
-        decoded.batches.iter().for_each(|batch| file.write(batch).unwrap());
+        decoded.batches.iter().flatten().for_each(|batch| file.write(batch).unwrap());
     }
+    // Rows that would take too much memory are decoded again.
+    let decoded = decode(&mut all(3), &shape(), 1000, || Ok(())).unwrap();
+    assert!(decoded.batches.is_none());
+    let again = append(&mut all(3), &shape(), &mut file, || Ok(())).unwrap();
+    assert_eq!((again.rows, decoded.summary.rows), (3000, 3000));
+    assert_eq!(again.fingerprint.differences(&decoded.summary.fingerprint), Vec::<String>::new());
+    fingerprint.join(&again.fingerprint).unwrap();
     assert!(folder.files().iter().all(|path| path.extension().is_none_or(|e| e != "parquet")));
-    assert_eq!(file.finish().unwrap().written.rows, 3000);
+    assert_eq!(file.finish().unwrap().written.rows, 6000);
     assert_eq!(fingerprint.differences(&read(&folder.path(0)).0), Vec::<String>::new());
 }
 

@@ -15,6 +15,8 @@ use super::proto::PostScript;
 
 /// Block size of files that do not state it.
 const DEFAULT_BLOCK: u64 = 256 << 10;
+/// Most values that a byte of content can hold: a run of 130 bytes of eight bits each takes two bytes.
+const VALUES_OF_A_BYTE: u64 = 520;
 /// Bytes of a chunk's header.
 pub(crate) const HEADER: usize = 3;
 
@@ -77,6 +79,12 @@ impl Compression {
             _ => limits.block("the compression block size", size)?,
         };
         Ok(Self { algorithm, block_size, strict: false })
+    }
+
+    /// The most values that so many stored bytes of streams can hold.
+    pub(crate) fn most_values(self, stored: u64) -> u64 {
+        let stored = usize::try_from(stored).unwrap_or(usize::MAX);
+        (self.algorithm.max_expansion(stored) as u64).saturating_mul(VALUES_OF_A_BYTE)
     }
 
     /// The specification's name of the codec.

@@ -301,7 +301,7 @@ mod tests {
 
     fn quirks(writer: u32, version: u32) -> Quirks {
         let footer = Footer { writer: Some(writer), ..Footer::default() };
-        Quirks::new(&footer, &PostScript { writer_version: Some(version), ..PostScript::default() })
+        Quirks::new(&footer, &PostScript { writer_version: Some(version), ..PostScript::default() }, None)
     }
 
     fn with(fill: impl FnOnce(&mut ColumnStatistics)) -> ColumnStatistics {

@@ -50,7 +50,7 @@ impl StripePruner {
             let metadata = match read {
                 Ok(read) if read.stripe_stats.len() == stripes => read,
                 Ok(_) => Metadata::default(),
-                Err(e) if e.is_damage() => Metadata::default(),
+                Err(e) if e.is_confined() => Metadata::default(),
                 Err(e) => return Err(e),
             };
             if self.pruner.trusts_stripes() {
@@ -82,9 +82,7 @@ impl StripePruner {
     /// Which row groups of a stripe may hold matching rows; `None` if unknown.
     pub(crate) fn row_groups(&mut self, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Vec<bool>>> {
         let shape = &self.shape;
-        let Some(count) = shape.stride().and_then(|s| usize::try_from(stripe.rows.div_ceil(s)).ok()) else {
-            return Ok(None);
-        };
+        let Some(count) = shape.row_groups(stripe) else { return Ok(None) };
         let columns = self.pruner.columns();
         if columns.is_empty() {
             return Ok(None);
@@ -92,7 +90,7 @@ impl StripePruner {
         let blooms = self.pruner.bloom_columns(&self.predicate);
         let index = match StripeIndex::read(shape, stripe, layout, &columns, &blooms, count) {
             Ok(index) => index,
-            Err(e) if e.is_damage() => return Ok(None),
+            Err(e) if e.is_confined() => return Ok(None),
             Err(e) => return Err(e),
         };
         for group in 0..count {
@@ -114,7 +112,8 @@ fn of_columns(shape: &Shape, pruner: &Pruner, encoded: &[Bytes]) -> HashMap<usiz
         encryption.variant_of(*column).is_none() && encryption.missing_key(*column).is_none()
     };
     let columns = pruner.columns().into_iter().filter(plain);
-    columns.filter_map(|column| Some((column, proto::statistics(encoded.get(column)?)?))).collect()
+    let statistics = |column: usize| proto::statistics(encoded.get(column)?);
+    columns.filter_map(|column| Some((column, shape.quirks.believed(statistics(column)?)))).collect()
 }
 
 /// Index streams of some columns of a stripe.
@@ -136,8 +135,13 @@ impl StripeIndex {
         count: usize,
     ) -> Result<Self> {
         let rows = columns.iter().copied().zip(shape.row_indexes::<RowIndex>(stripe, layout, columns)?);
-        let rows =
-            rows.filter_map(|(column, index)| Some((column, index.filter(|i| i.entry.len() == count)?)));
+        let rows = rows.filter_map(|(column, index)| {
+            let mut index = index.filter(|index| index.entry.len() == count)?;
+            for entry in &mut index.entry {
+                entry.statistics = entry.statistics.take().map(|stats| shape.quirks.believed(stats));
+            }
+            Some((column, index))
+        });
         // Text that is declared as binary was hashed as text: a char without its padding, or in another
         // charset in an old filter.
         let declared = shape.options.declared.is_some();

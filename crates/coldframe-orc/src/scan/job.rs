@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
-use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
 
 use crate::layout::index::{Positions, is_dictionary};
@@ -65,7 +64,7 @@ impl ScanShared {
         let tree = &shape.tree;
         let row = |id: &usize| tree.get(*id).filter(|c| !c.repeated).map_or(0, |c| c.kind.bytes());
         let row = needed.iter().map(row).fold(1, u64::saturating_add);
-        let most = usize::try_from(MAX_BATCH_BYTES / row).unwrap_or(usize::MAX);
+        let most = usize::try_from(shape.options.limits.batch_bytes() / row).unwrap_or(usize::MAX);
         let is_nested = |id: &usize| tree.get(*id).is_some_and(|c| !c.children.is_empty());
         let nested = columns.iter().any(|(id, _)| is_nested(id));
         Ok(Self {

@@ -27,6 +27,9 @@ use crate::prune::stripes::StripePruner;
 /// A source with a larger worthwhile gap between reads has expensive requests.
 const CHEAP_GAP: u64 = 4096;
 
+/// Most rows of a stripe whose lost values become null.
+const MAX_NULL_ROWS: u64 = 1 << 24;
+
 /// Plans the stripes of a split.
 pub(crate) struct StripePlan {
     scan: Arc<ScanShared>,
@@ -62,8 +65,7 @@ impl StripePlan {
     /// The stripe's unit from row group `from` on; `None` if no row is wanted.
     fn unit(&mut self, stripe: &Stripe, from: u64) -> Result<Option<Unit>> {
         let shape = self.scan.shape.clone();
-        let limits = &shape.options.limits;
-        limits.unit_rows("a stripe", stripe.rows).at(stripe.bytes.start)?;
+        shape.check_rows(stripe).at(stripe.bytes.start)?;
         if let Some(prune) = &mut self.prune
             && !prune.stripe(stripe)?
         {
@@ -153,8 +155,21 @@ impl StripePlan {
             bytes: job.stripe.bytes.clone(),
             rows: Some(rows),
             structure: job.stripe.name(),
-            decode: Box::new(DecodeStripe { scan: self.scan.clone(), job, scout: self.scout.clone() }),
+            decode: Box::new(DecodeStripe {
+                scan: self.scan_of(&job.stripe),
+                job,
+                scout: self.scout.clone(),
+            }),
         }
+    }
+
+    /// How a stripe is decoded. Nothing bounds the number of nulls in place of the lost values of a very large
+    /// stripe, so its damage costs rows.
+    fn scan_of(&self, stripe: &Stripe) -> Arc<ScanShared> {
+        if self.scan.on_error != OnError::Null || stripe.rows <= MAX_NULL_ROWS {
+            return self.scan.clone();
+        }
+        Arc::new(ScanShared { on_error: OnError::Skip, ..self.scan.as_ref().clone() })
     }
 
     /// The row groups from `from` on that hold the next `limit` rows.
@@ -166,16 +181,15 @@ impl StripePlan {
             *limit = limit.saturating_sub(stripe.rows);
         }
         let stride = self.scan.shape.stride()?;
+        let count = self.scan.shape.row_groups(stripe)? as u64;
         if from == 0 && wanted >= stripe.rows {
             return None;
         }
-        let count = stripe.rows.div_ceil(stride);
         let end = from.saturating_add(wanted.div_ceil(stride)).min(count);
         if careful && end < count {
             self.rest = Some((stripe.clone(), end));
         }
-        let count = usize::try_from(count).ok()?;
-        Some((0..count as u64).map(|group| (from..end).contains(&group)).collect())
+        Some((0..count).map(|group| (from..end).contains(&group)).collect())
     }
 
     /// The row groups with their positions; `None` if the indexes of the needed columns lack them.
@@ -185,7 +199,7 @@ impl StripePlan {
         let indexes = match shape.row_indexes(&job.stripe, &job.layout, &self.scan.needed) {
             Ok(indexes) => indexes,
             // An index only saves work.
-            Err(e) if e.is_damage() => return Ok(None),
+            Err(e) if e.is_confined() => return Ok(None),
             Err(e) => return Err(e),
         };
         Ok(self.groups_of_indexes(job, &indexes, stride))
@@ -198,7 +212,7 @@ impl StripePlan {
         stride: u64,
     ) -> Option<Vec<Run>> {
         let shape = &self.scan.shape;
-        let count = usize::try_from(job.stripe.rows.div_ceil(stride)).ok()?;
+        let count = shape.row_groups(&job.stripe)?;
         // Only an index with as many entries confirms the number of row groups; the stride in the footer may
         // be false.
         if !indexes.iter().flatten().any(|index| index.entry.len() >= count) {

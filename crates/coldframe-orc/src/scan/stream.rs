@@ -25,6 +25,9 @@ use crate::layout::stripe::StreamKind;
 /// Shared values keep at most this many times their length in memory.
 const FEW: u64 = 16;
 
+/// The longest form that a codec gives to no bytes.
+const EMPTY_CHUNK: usize = 32;
+
 /// The position of a reader in a stream, comparable between readers that were opened at different positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
@@ -198,8 +201,31 @@ impl ByteStream {
                 chunk.map_or((self.offset + self.next as u64, 0), |(start, before)| (*start, at - before))
             }
         };
-        let more = left > 0 || self.next < self.stored.len();
+        let more = left > 0 || self.has_content(self.next);
         StreamPosition { column: None, kind, place, left: (0, 0), more }
+    }
+
+    /// Whether a chunk from `at` on has content. cuDF stores a stream without values as a chunk of no bytes.
+    fn has_content(&self, mut at: usize) -> bool {
+        while at < self.stored.len() {
+            let Ok((chunk, end)) = Self::chunk(&self.stored, at, self.offset, self.compression) else {
+                return true;
+            };
+            let is_empty = chunk.bytes.is_empty()
+                || (!chunk.original && chunk.bytes.len() <= EMPTY_CHUNK && self.is_empty(&chunk));
+            if !is_empty {
+                return true;
+            }
+            at = end;
+        }
+        false
+    }
+
+    fn is_empty(&self, chunk: &Chunk<'_>) -> bool {
+        let mut content = Vec::new();
+        let compression = self.compression;
+        with_decompressor(|codec| compression.decompress(codec, chunk, &mut content))
+            .is_ok_and(|()| content.is_empty())
     }
 
     /// Records that the chunk at [`Self::next`] is opened, with `length` bytes of content.
@@ -438,6 +464,21 @@ mod tests {
             assert!(stream.share_much(LONG).is_err());
             assert_eq!(stream.share_much(1).unwrap(), [7][..]);
         }
+    }
+
+    #[test]
+    fn a_stream_of_empty_chunks_has_no_values() {
+        let compression = Compression { algorithm: Algorithm::Snappy, block_size: 64, strict: true };
+        let ends = |bytes: &[u8]| {
+            let stream = ByteStream::new(Bytes::copy_from_slice(bytes), 0, compression);
+            stream.position(StreamKind::Data).is_at_end()
+        };
+        // No chunk, a stored chunk of no bytes, a compressed one, and two of them.
+        let empty: [&[u8]; 4] = [&[], &[1, 0, 0], &[2, 0, 0, 0], &[1, 0, 0, 2, 0, 0, 0]];
+        assert!(empty.into_iter().all(ends));
+        // A stored chunk of one byte, a compressed one, and a chunk that is cut short.
+        let others: [&[u8]; 4] = [&[3, 0, 0, 7], &[6, 0, 0, 1, 0, 7], &[1, 0, 0, 3, 0, 0, 7], &[4, 0, 0, 1]];
+        assert!(!others.into_iter().any(ends));
     }
 
     proptest! {

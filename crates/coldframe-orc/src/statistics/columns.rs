@@ -8,25 +8,27 @@
 use coldframe_core::{Bound, ColumnSummary};
 
 use crate::layout::proto::ColumnStatistics;
+use crate::layout::quirks::Quirks;
 use crate::layout::types::{Column, Kind};
 
 /// The columns of one stripe or of the whole file; empty if the writer did not count the rows.
 pub(crate) fn column_summaries<'a>(
     stats: impl Iterator<Item = (&'a Column, Option<ColumnStatistics>)>,
+    quirks: Quirks,
 ) -> Vec<ColumnSummary> {
     let mut all = stats;
     let has_counts = all.next().and_then(|(_, root)| root).is_some_and(|root| {
         root.number_of_values.is_some_and(|n| n > 0) && root.collection_statistics.is_none()
     });
-    if !has_counts {
+    if !has_counts && quirks.counts {
         return Vec::new();
     }
     // A path with a dot may belong to a nested field.
     let top = all.filter(|(column, _)| !column.path.is_empty() && !column.path.contains('.'));
-    top.filter_map(|(column, stats)| Some(of_column(column, &stats?))).collect()
+    top.filter_map(|(column, stats)| Some(of_column(column, &stats?, quirks))).collect()
 }
 
-fn of_column(column: &Column, stats: &ColumnStatistics) -> ColumnSummary {
+fn of_column(column: &Column, stats: &ColumnStatistics, quirks: Quirks) -> ColumnSummary {
     let (name, values) = (column.path.clone(), stats.number_of_values);
     let mut out = ColumnSummary { name, values, ..ColumnSummary::default() };
     if let Some(of) = &stats.int_statistics {
@@ -37,7 +39,8 @@ fn of_column(column: &Column, stats: &ColumnStatistics) -> ColumnSummary {
         let end = |end: Option<f64>| end.filter(|end| !end.is_nan()).map(Bound::Float);
         (out.smallest, out.largest) = (end(of.minimum), end(of.maximum));
     }
-    if let Some(of) = &stats.decimal_statistics {
+    let is_short = column.precision <= 18 && !quirks.short_decimal_statistics;
+    if let Some(of) = stats.decimal_statistics.as_ref().filter(|_| !is_short) {
         let end = |end: &Option<Vec<u8>>| decimal(std::str::from_utf8(end.as_deref()?).ok()?);
         (out.smallest, out.largest) = (end(&of.minimum), end(&of.maximum));
     }
@@ -50,6 +53,9 @@ fn of_column(column: &Column, stats: &ColumnStatistics) -> ColumnSummary {
         stats.string_statistics.as_ref().filter(|_| column.kind != Kind::Binary).and_then(|of| of.sum);
     let blobs = stats.binary_statistics.as_ref().and_then(|of| of.sum);
     out.bytes = texts.or(blobs).and_then(|bytes| u64::try_from(bytes).ok());
+    if !quirks.merged_statistics {
+        (out.smallest, out.largest) = (None, None);
+    }
     out
 }
 

@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use coldframe_core::{ColumnExtremes, Extremes, Result};
 
-use super::{UnitStatistics, of_stripes, units};
+use super::{UnitStatistics, believed, of_stripes, units};
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::open::Shape;
@@ -50,6 +50,7 @@ pub(crate) fn extremes(
     let Some(units) = of_stripes.map_or_else(|| units(shape, range), |known| Ok(Some(known)))? else {
         return Ok(None);
     };
+    let units: Vec<UnitStatistics> = units.into_iter().map(|unit| believed(shape, unit)).collect();
     let inside: Vec<u64> =
         shape.stripes.iter().filter(|s| range.contains(&s.bytes.start)).map(|stripe| stripe.rows).collect();
     let all = inside.iter().fold(0, |all: u64, rows| all.saturating_add(*rows));
@@ -117,7 +118,11 @@ mod tests {
     };
 
     fn quirks() -> Quirks {
-        Quirks::new(&Footer::default(), &PostScript { writer_version: Some(9), ..PostScript::default() })
+        Quirks::new(
+            &Footer::default(),
+            &PostScript { writer_version: Some(9), ..PostScript::default() },
+            None,
+        )
     }
 
     fn requested(data_type: DataType, stored: Stored) -> Requested {

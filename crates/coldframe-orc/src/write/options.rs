@@ -2,7 +2,7 @@
 
 use coldframe_core::options::Kind;
 use coldframe_encoding::codec::Algorithm;
-use coldframe_encoding::{Error, Limits, Result};
+use coldframe_encoding::{Error, Result};
 
 use super::schema::Length;
 use super::stream::MAX_BLOCK;
@@ -96,8 +96,8 @@ coldframe_core::options! {
         compression_block_size: Option<usize>, as Kind::Size { least: 1, most: MAX_BLOCK as u64 };
         /// bytes of memory after which a stripe ends
         stripe_size: usize = 64 << 20, as Kind::size_of_at_least(1);
-        /// most rows of a stripe; the default is the reader's default limit
-        stripe_rows: u64 = Limits::default().max_unit_rows, as Kind::at_least(1);
+        /// most rows of a stripe
+        stripe_rows: u64 = 1 << 24, as Kind::at_least(1);
         /// rows of a row group; 0 writes no indexes
         row_index_stride: usize = 10_000, as Kind::Int { least: 0, most: i32::MAX as u64 };
         /// largest ratio of distinct values, in the first row group, for which a string column is written with

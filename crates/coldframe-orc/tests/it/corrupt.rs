@@ -149,8 +149,25 @@ fn assert_limit(e: &coldframe_core::Error, name: &str) {
 
 #[test]
 fn counts_beyond_the_bytes_are_refused() {
-    // Rows beyond the limit, and rows that the streams do not have.
-    assert_limit(&first_error(&Crafted::new(Kind::Long, u64::MAX, vec![]).bytes()), "max_unit_rows");
+    // Rows that the bytes cannot hold, and rows that the streams do not have.
+    for rows in [u64::MAX, 1 << 40, (1 << 24) + 1] {
+        let e = first_error(&Crafted::new(Kind::Long, rows, vec![]).bytes());
+        assert!(e.is_damage() && e.to_string().contains("expected at most 16777216 rows"), "{e}");
+    }
+    // Only the limit bounds the rows of a table without columns.
+    let mut rows = Crafted::new(Kind::Long, (1 << 24) + 1, vec![]);
+    (rows.types, rows.encodings) =
+        (vec![Type { kind: Some(Kind::Struct.number()), ..Type::default() }], vec![rows.encodings[0]]);
+    let opened = open("rows", rows.bytes(), &OpenOptions::default()).unwrap();
+    for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
+        let outcome = rows::read(opened.file.as_ref(), on_error).unwrap();
+        assert_limit(&outcome.error.unwrap(), "max_unit_rows");
+        assert!(outcome.damage.is_empty(), "{on_error:?}");
+    }
+    assert_limit(
+        &coldframe_core::scan::verify(opened.file.as_ref(), |_| Ok(())).unwrap_err(),
+        "max_unit_rows",
+    );
     assert!(first_error(&Crafted::new(Kind::Long, 1 << 24, vec![]).bytes()).is_damage());
     // A run of 512 zeros in 4 bytes, but 2^24 rows.
     let run = vec![(1, 1, vec![0xc1, 0xff, 0, 0])];
@@ -172,7 +189,7 @@ fn counts_beyond_the_bytes_are_refused() {
     list.types[1].subtypes = vec![2];
     list.types.push(Type { kind: Some(Kind::Long.number()), ..Type::default() });
     list.encodings.push(list.encodings[1]);
-    assert_limit(&first_error(&list.bytes()), "max_block_bytes");
+    assert!(first_error(&list.bytes()).is_damage());
     // A varint of a decimal without an end.
     let streams = vec![(1, 1, vec![0xff; 100]), (5, 1, vec![0x02, 0, 0])];
     assert!(first_error(&Crafted::new(Kind::Decimal, 1, streams).bytes()).is_damage());
@@ -210,7 +227,7 @@ fn wild_streams_and_stripes_are_refused() {
 
 #[test]
 fn deep_and_broken_trees_are_refused() {
-    for depth in [70, 5000, 90_000u32] {
+    for depth in [130, 5000, 90_000u32] {
         let types: Vec<Type> = (0..depth)
             .map(|i| Type {
                 kind: Some(if i + 1 < depth { Kind::List } else { Kind::Int }.number()),

@@ -22,7 +22,7 @@ fn limits() -> Limits {
     Limits {
         max_block_bytes: 64 << 20,
         max_metadata_bytes: 16 << 20,
-        max_unit_rows: 1 << 20,
+        max_unit_rows: Some(1 << 20),
         ..Limits::default()
     }
 }

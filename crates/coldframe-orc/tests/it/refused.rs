@@ -74,8 +74,8 @@ fn types_that_are_not_read_back_are_named() {
     // An extension type whose storage type ORC has is kept.
     let json: ArrayRef = Arc::new(StringArray::from(vec!["{}"]));
     write(Schema::new(vec![extension("arrow.json", DataType::Utf8)]), vec![json]).unwrap();
-    let deep = (0..64).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
-    refused(single_column("deep", deep, true), vec![], &["63 levels", "deep"]);
+    let deep = (0..128).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
+    refused(single_column("deep", deep, true), vec![], &["127 levels", "deep"]);
     let wide = Schema::new(
         (0..100_001).map(|i| Field::new(format!("c{i}"), DataType::Int8, true)).collect::<Vec<_>>(),
     );
@@ -85,7 +85,7 @@ fn types_that_are_not_read_back_are_named() {
 /// The deepest accepted type is read back.
 #[test]
 fn the_deepest_accepted_type_is_read_back() {
-    let deep = (0..62).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
+    let deep = (0..126).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
     let array = arrow_array::new_null_array(&deep, 2);
     let batch = RecordBatch::try_new(Arc::new(single_column("deep", deep, true)), vec![array]).unwrap();
     let file = support::open("deep", support::written(&batch, &[]), &OpenOptions::default()).unwrap().file;

@@ -65,8 +65,8 @@ fn an_error_names_the_position_and_the_expectation() {
 #[test]
 fn nesting_is_bounded() {
     let deep = |n: usize| format!("a {}int{}", "array<".repeat(n), ">".repeat(n));
-    assert_eq!(parsed(&deep(63))[0].1.depth(), 64);
-    assert!(refused(&deep(64)).contains("max_depth"));
+    assert_eq!(parsed(&deep(127))[0].1.depth(), 128);
+    assert!(refused(&deep(128)).contains("max_depth"));
     assert!(refused(&deep(100_000)).contains("max_depth"));
 }
 

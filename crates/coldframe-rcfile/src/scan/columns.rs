@@ -87,7 +87,8 @@ impl Decoders {
     /// A column's decompressed bytes.
     pub(super) fn decompress(&self, key: &ColumnKey, disk: &Bytes) -> Result<Buffer> {
         let Some(codec) = &self.codec else { return Ok(Buffer::from(disk.clone())) };
-        let len = self.limits.block("a column of a row group", key.data_len)?;
+        let most = codec.algorithm.max_expansion(disk.len()) as u64;
+        let len = self.limits.unpacked("a column of a row group", key.data_len, most)?;
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut out = scratch.buffers.pop().unwrap_or_default();
         out.clear();

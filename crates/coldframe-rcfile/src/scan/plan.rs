@@ -16,9 +16,12 @@ use coldframe_core::{
 use super::columns::Decoders;
 use super::decode::DecodeGroup;
 use super::scout::ScoutGroup;
-use crate::layout::key::count_cells;
+use crate::layout::key::{ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
 use crate::walk::GroupWalk;
+
+/// Most rows of a group that no column confirms by its number of cells: a wrong number would cost much time.
+const UNCONFIRMED_ROWS: u64 = 1 << 24;
 
 /// Walks the row groups of one split.
 pub(crate) struct GroupPlan {
@@ -101,6 +104,12 @@ impl GroupPlan {
     /// them.
     fn check(&self, group: RowGroup) -> Result<RowGroup> {
         let rows = group.key.rows;
+        let is_counted =
+            |column: &ColumnKey| count_cells(&column.lengths).is_ok_and(|(cells, _)| cells == rows);
+        if rows > UNCONFIRMED_ROWS && !group.key.columns.iter().any(is_counted) {
+            let message = format!("expected the lengths of {rows} cells in a column, found other numbers");
+            return Err(Error::corrupt(message).at(group.key_bytes.start).within("key"));
+        }
         self.walk.limits().unit_rows("a row group", rows).at(group.key_bytes.start).within(|| "key")?;
         // Decoding detects missing cells and salvages the others, but a scan that only counts does not decode.
         let counted = group.key.columns.iter().find(|c| !c.lengths.is_empty());

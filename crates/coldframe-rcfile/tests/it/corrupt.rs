@@ -222,7 +222,7 @@ fn bombs_of_a_codec_are_refused() {
 #[test]
 fn limits_are_options() {
     let mut options = OpenOptions::default();
-    options.limits.max_unit_rows = 10;
+    options.limits.max_unit_rows = Some(10);
     let file = [header("1"), group(&[11, 0, 0, 2, 0, !10], b"")].concat();
     assert_limit(&first_error(file.clone(), &options), "max_unit_rows");
     let file = RcFile::open(&source(file), &OpenOptions::default()).unwrap();
@@ -233,7 +233,7 @@ fn limits_are_options() {
 #[test]
 fn deep_types_are_refused() {
     for (open, close) in [("array<", ">"), ("struct<a:", ">"), ("map<int,", ">"), ("uniontype<", ">")] {
-        for depth in [65, 10_000, 100_000] {
+        for depth in [129, 10_000, 100_000] {
             let ddl = format!("c {}int{}", open.repeat(depth), close.repeat(depth));
             for serde in ["text", "binary"] {
                 let mut options =

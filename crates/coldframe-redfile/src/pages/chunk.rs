@@ -113,7 +113,8 @@ impl ChunkContext {
             let (actual, expected) = (page.stored.len(), page.header.uncompressed);
             return Err(Error::corrupt(format!("expected {expected} bytes, found {actual}")));
         };
-        let expected = self.limits.block("a page", page.header.uncompressed as u64)?;
+        let most = codec.algorithm.max_expansion(page.stored.len()) as u64;
+        let expected = self.limits.unpacked("a page", page.header.uncompressed as u64, most)?;
         scratch.clear();
         codec.decompress_exact(decompressor, &page.stored, expected, &mut scratch)?;
         Ok(scratch.into())

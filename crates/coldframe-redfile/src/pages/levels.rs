@@ -110,7 +110,7 @@ impl Dialect {
     ) -> Result<usize> {
         // Runs take almost no bytes: if there are fewer bits than levels, only the limit bounds their number.
         if count / 8 > page.len() {
-            limits.unit_rows("a page's values", count as u64)?;
+            limits.block("the levels of a page", count as u64)?;
         }
         let prepare = |buffer: &mut Vec<u8>, max: u8| {
             buffer.clear();

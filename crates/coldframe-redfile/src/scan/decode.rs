@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::DataType;
 use bytes::Bytes;
-use coldframe_core::salvage::{Fate, Loss, MAX_BATCH_BYTES, Salvage, Stretch, fitting};
+use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch, fitting};
 use coldframe_core::{BatchIter, DecodeUnit, Error, ErrorContext, OnError, Result, arrow_error};
 use coldframe_encoding::codec::Decompressor;
 
@@ -95,10 +95,11 @@ impl DecodeGroup {
         }
         let stretches = salvage.stretches(0..group.rows);
         // Batches are shortened before reading if rows are long on average.
+        let batch_bytes = scan.file.options.limits.batch_bytes();
         let row = (unpacked / group.rows.max(1)).max(width).max(1);
-        let max_rows = usize::try_from(MAX_BATCH_BYTES / row).unwrap_or(usize::MAX);
+        let max_rows = usize::try_from(batch_bytes / row).unwrap_or(usize::MAX);
         let batch_rows = scan.batch_rows.min(max_rows.max(1));
-        may_retry |= unpacked > MAX_BATCH_BYTES;
+        may_retry |= unpacked > batch_bytes;
         let search = Search { rows: batch_rows, left: MAX_SEARCHES, lost: None };
         Ok(Batches { scan, group, readers, stretches, salvage, decompressor, batch_rows, may_retry, search })
     }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use bytes::Bytes;
-use coldframe_core::salvage::check_batch;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
@@ -19,6 +18,9 @@ use crate::pages::levels::{Levels, count_level};
 use crate::pages::plain::{Values, fixed_width};
 use crate::pages::walk::{Page, PageWalk};
 use crate::schema::Leaf;
+
+/// Most levels of a batch that no bytes back: runs of levels take almost none. More are cut into several batches.
+const MAX_UNBACKED: u64 = 1 << 24;
 
 /// The parts of a chunk to read, in order.
 #[derive(Clone, Debug)]
@@ -197,16 +199,16 @@ impl LeafReader {
             values.reserve(rows.min(1 << 20) * width);
         }
         let left = rows - self.append_pages(rows, decompressor, &mut data)?;
-        let max_unbacked = context.limits.max_unit_rows.max(rows as u64);
+        let max_unbacked = MAX_UNBACKED.max(rows as u64);
         let mut unbacked = 0;
         let left = self.advance(left, decompressor, |page, entries, present| {
             let entries_in_page = entries.len();
             data.entries += entries_in_page;
-            check_batch("the values of a column", rows, data.bytes())?;
+            context.limits.check_batch("the values of a column", rows, data.bytes())?;
             unbacked += if page.unbacked { entries_in_page as u64 } else { 0 };
             if unbacked > max_unbacked {
                 match rows {
-                    1 => drop(context.limits.unit_rows("a row's values", unbacked)?),
+                    1 => drop(context.limits.block("a row's values", unbacked)?),
                     _ => return Err(Error::batch_too_long("the levels of a column", unbacked)),
                 }
             }

@@ -1,6 +1,5 @@
 //! The writer's options.
 
-use coldframe_core::Limits;
 use coldframe_core::options::Kind;
 use coldframe_encoding::codec::Algorithm;
 
@@ -85,8 +84,8 @@ coldframe_core::options! {
         page_bytes: usize = 8 << 10, as Kind::SIZE;
         /// bytes of pages and values after which a row group ends
         row_group_bytes: u64 = 50 << 20, as Kind::SIZE;
-        /// maximum rows of a row group; the default is the reader's default limit
-        row_group_rows: u64 = Limits::default().max_unit_rows;
+        /// maximum rows of a row group
+        row_group_rows: u64 = 1 << 24;
         /// whether pages get a CRC-32 of their stored bytes
         crc: bool;
         /// encoding of INT32 and INT64: "plain", or "group_var_int", which the reference cannot read

@@ -393,7 +393,7 @@ fn unwritable_input_is_refused_by_name() {
     let group: ArrayRef = Arc::new(StructArray::new(inner, vec![numbers(2), numbers(2)], None));
     let group = RecordBatch::try_from_iter_with_nullable([("g", group, false)]).unwrap();
     let mut deep = numbers(1);
-    for _ in 0..70 {
+    for _ in 0..140 {
         let field = Arc::new(Field::new("element", deep.data_type().clone(), true));
         deep = Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1]), deep, None));
     }

@@ -113,7 +113,7 @@ impl Judge<'_> {
         match opened {
             Ok(table) => self.table(table.as_ref(), len),
             Err(e) if !self.allowed.fatal => self.complain(format!("cannot be opened: {e}")),
-            Err(e) if !e.is_damage() && !matches!(e.kind(), ErrorKind::Unsupported(_)) => {
+            Err(e) if !e.is_damage() && !self.may_end(&e) => {
                 self.complain(format!("opening fails with an error that is not damage: {e}"));
             }
             Err(_) => {}
@@ -182,11 +182,13 @@ impl Judge<'_> {
         }
         let described = table.metadata().and_then(|_| table.statistics());
         if let Err(e) = described
-            && (!e.is_damage() || self.allowed == AllowedLoss::none())
+            && (!e.is_confined() || self.allowed == AllowedLoss::none())
         {
             self.complain(format!("metadata or statistics: {e}"));
         }
-        if let Err(e) = coldframe_core::scan::verify(table, |_| Ok(())) {
+        if let Err(e) = coldframe_core::scan::verify(table, |_| Ok(()))
+            && !self.may_end(&e)
+        {
             self.complain(format!("verify: {e}"));
         }
     }
@@ -202,9 +204,10 @@ impl Judge<'_> {
         outcome.ok()
     }
 
-    /// Whether a read may fail with the error: damage may turn a file into an unsupported file.
+    /// Whether a read may fail with the error: damage may turn a file into an unsupported file, or into one that
+    /// asks for more than a limit.
     fn may_end(&self, e: &Error) -> bool {
-        self.allowed.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
+        self.allowed.fatal && (e.is_limit() || matches!(e.kind(), ErrorKind::Unsupported(_)))
     }
 
     fn salvage(&mut self, table: &dyn TableFile, on_error: OnError, len: u64) -> Option<Salvaged> {

@@ -22,6 +22,11 @@ pub(crate) fn waiting_bytes(threads: usize) -> u64 {
     WAITING_BYTES.saturating_mul(threads as u64).min(MAX_WAITING_BYTES)
 }
 
+/// The part of that buffer that the memory of a scan, `memory_limit` for each thread, allows: a quarter.
+pub(crate) fn bounded_waiting(waiting: u64, threads: usize, memory_limit: u64) -> u64 {
+    waiting.min((memory_limit / 4).saturating_mul(threads as u64))
+}
+
 /// The damage of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDamage {
@@ -193,11 +198,8 @@ fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
                 let (files, work) = (VecDeque::new(), Work::default());
                 return Ok(State::Alone(Box::new(Alone { files, current, left: None, work })));
             }
-            return Ok(State::Together(Stream::start(
-                vec![already_open(opened)],
-                threads,
-                waiting_bytes(threads),
-            )?));
+            let waiting = bounded_waiting(waiting_bytes(threads), threads, opened.file.memory_limit);
+            return Ok(State::Together(Stream::start(vec![already_open(opened)], threads, waiting)?));
         }
         Err(files) => files,
     };

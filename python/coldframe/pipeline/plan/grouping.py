@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from coldframe.pipeline.records import PlannedFile, SourceFile, is_partition
 
 SMALL = 16 << 20
-"""Sources up to this size are merged. Memory holds one decoded source at a time."""
+"""Sources up to this size are merged. Memory holds one decoded source at a time, if it is not too large."""
 TOGETHER = 1000
 """Maximum number of sources in a file: they share a commit."""
 OPEN = 20_000

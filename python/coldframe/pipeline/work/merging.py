@@ -5,8 +5,10 @@
     source c, damaged       ┘  (c has no rows in the file; its outcome is an error)
 
 Each source is decoded completely, and checked against its statistics, before any of its rows is written. So a
-source that fails, or changes while it is read, does not affect the others. The journal has an entry for each
-source with its range of rows: if a source vanishes or changes later, exactly these are removed.
+source that fails, or changes while it is read, does not affect the others. Its rows stay in memory until
+then; if they take more than a small source should, they are decoded again to be written, and must be
+the same. The journal has an entry for each source with its range of rows: if a source vanishes or changes
+later, exactly these are removed.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coldframe._coldframe import RawFingerprint, RawTarget, decode
+from coldframe._coldframe import RawDecoded, RawFingerprint, RawTarget, decode
 from coldframe.pipeline.records import Checks, Failure, MergeOutcome, Outcome, StagedFile
 from coldframe.pipeline.work.convert import (
     Decoding,
     Task,
+    VerificationError,
     attempt,
     check_change,
     check_unchanged,
@@ -128,7 +131,20 @@ class _Merging:
         self._print.join(decoded.print)
         if self._target is None:
             self._target = task.sink.begin(task.schema, self._staged, task.target_options)
-        self._target.add(decoded)
+        if decoded.held:
+            self._target.add(decoded)
+        else:
+            self._add_again(task, decoded)
+
+    def _add_again(self, task: Task, decoded: RawDecoded) -> None:
+        """Decodes a source that memory should not hold once more, writes its rows and compares them."""
+        assert self._target is not None
+        again = Decoding(task)
+        rows, fingerprint = self._target.add_rows(again.rows, again.shape)
+        differences = decoded.print.differences(fingerprint) if task.verify else []
+        if rows != decoded.rows or differences:
+            unlike = "; ".join(differences) or f"{decoded.rows} rows, then {rows}"
+            raise VerificationError(f"{task.source}: reading it twice gave different rows: {unlike}")
 
     def finish(self) -> StagedFile | None:
         """Ends the file and reads it back; None if no source has a row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from coldframe.pipeline.sink import sinks
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal, read_state
-from coldframe.pipeline.work import convert
+from coldframe.pipeline.work import convert, merging
 from coldframe.pipeline.work.convert import Task
 from coldframe.pipeline.work.merging import MergeTask
 
@@ -157,6 +158,40 @@ def test_a_source_that_changes_while_it_is_read_is_left_out(
     assert estate.values() == [value for value in ALL if value not in (20, 21)]
     assert estate.migrate().exit_code == 0
     assert estate.values() == sorted([*(value for value in ALL if value not in (20, 21)), 222])
+
+
+def test_sources_that_memory_should_not_hold_are_read_twice(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "decode", functools.partial(merging.decode, most_bytes=0))
+    report = estate.migrate()
+    assert (report.exit_code, report.verified, report.rows) == (0, True, 11)
+    assert [len(estate.files("t")), estate.values()] == [2, ALL]
+    listed = manifest(estate)
+    assert [(listed[f"t/p=1/{n}"]["first"], listed[f"t/p=1/{n}"]["rows"]) for n in range(5)] == [
+        (n * 2, 2) for n in range(5)
+    ]
+
+
+def test_a_source_that_differs_when_it_is_read_again_fails_its_file(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def differing(split: Split, batches: Any) -> Any:
+        seen.append(split.path)
+        again = seen.count(split.path) > 1 and split.path.endswith("p=1/2")
+        return [batch.slice(1) for batch in batches] if again else batches
+
+    monkeypatch.setattr(merging, "decode", functools.partial(merging.decode, most_bytes=0))
+    with monkeypatch.context() as patch:
+        patch.setattr(convert, "raw_scan", scanning(differing))
+        report = estate.migrate()
+    assert len(report.failures) == 5
+    assert all("reading it twice gave different rows" in str(failure.error) for failure in report.failures)
+    assert estate.values() == [50]
+    assert estate.migrate().exit_code == 0
+    assert estate.values() == ALL
 
 
 def test_a_reader_that_loses_rows_of_a_source_fails_that_source(

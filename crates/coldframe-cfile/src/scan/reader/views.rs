@@ -6,7 +6,6 @@ use arrow_array::ArrayRef;
 use arrow_buffer::NullBufferBuilder;
 use bytes::Bytes;
 use coldframe_core::arrays::blocks::{BlockViews, Blocks};
-use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{Error, Result};
 
 use super::{ColumnReader, Segment, Values, no_dictionary, places, wrong_encoding};
@@ -18,7 +17,7 @@ impl ColumnReader {
         column.reserve((0, n));
         let mut nulls = NullBufferBuilder::new(n);
         let mut rows = 0;
-        while rows < n && (column.size() as u64) < MAX_BATCH_BYTES {
+        while rows < n && (column.size() as u64) < self.batch_bytes() {
             let segment = self.next_segment(n - rows, &mut nulls)?;
             rows += segment.rows;
             let dictionary = self.context.dictionary.clone();

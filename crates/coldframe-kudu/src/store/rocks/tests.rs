@@ -17,7 +17,8 @@ const LIMITS: Limits = Limits {
     max_columns: 1000,
     max_depth: 8,
     max_metadata_bytes: 1 << 20,
-    max_unit_rows: 1 << 20,
+    max_unit_rows: Some(1 << 20),
+    memory_limit: 1 << 30,
 };
 
 fn masked(bytes: &[u8]) -> [u8; 4] {

@@ -63,6 +63,11 @@ pub(super) fn read(
     limit: EntryLimit,
     is_text: bool,
 ) -> Result<Dictionary> {
+    let most = lengths.most_left();
+    if entries > most {
+        let e = Error::corrupt(format!("expected a dictionary of at most {most} entries, found {entries}"));
+        return Err(e.within("LENGTH"));
+    }
     let mut sizes = vec![0u32; limit.check(entries, limits)?];
     lengths.read(&mut sizes).within(|| "LENGTH")?;
     let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();

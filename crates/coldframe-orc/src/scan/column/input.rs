@@ -61,15 +61,24 @@ impl BatchBytes {
 }
 
 impl Bound {
-    /// If `values` of a batch take too many `bytes`: an error that makes the caller retry with fewer rows.
-    pub(crate) fn check(&self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
+    /// If the values of a batch take too many `bytes`: an error that makes the caller retry with fewer rows.
+    /// `most` computes how many bytes the streams can give: more are damage.
+    pub(crate) fn check(&self, what: &'static str, bytes: u64, most: impl FnOnce() -> u64) -> Result<()> {
+        // Damaged lengths do not count, so that the other columns of the batch are still read.
+        let most = if bytes > self.limits.batch_bytes() { most() } else { u64::MAX };
+        if bytes > most {
+            return Err(Error::corrupt(format!("expected at most {most} bytes, found {what} of {bytes}")));
+        }
         let together = self.batch_bytes.add(bytes);
         if self.single_row {
             // Fewer rows cannot be read.
             self.limits.block("a row", together)?;
             return check_batch(what, 1, bytes);
         }
-        check_batch(what, self.rows(values), together)
+        if together <= self.limits.batch_bytes() {
+            return Ok(());
+        }
+        Err(Error::batch_too_long(what, together))
     }
 
     /// The number of rows to report in that error: one if the batch has a single row, however many values it

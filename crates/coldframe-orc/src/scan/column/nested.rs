@@ -15,7 +15,8 @@ use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use super::input::{Bound, Input};
 use super::{ColumnReader, MalformedValue, Present, Validity, array, boxed, column, dense, reader, to_rows};
 use crate::layout::stripe::StreamKind;
-use crate::layout::types::Column;
+use crate::layout::types::{Column, Kind};
+use crate::scan::ranges::VALUES;
 use crate::scan::rle::bytes::ByteRle;
 use crate::scan::rle::int::IntRle;
 use crate::scan::stream::StreamPosition;
@@ -89,6 +90,8 @@ struct Lengths {
     lengths: IntRle,
     /// The minimum cost of an element.
     element: u64,
+    /// The most elements that the streams of nested columns can hold.
+    most: u64,
     bound: Bound,
     /// Where the elements of each row of the last read begin.
     offsets: OffsetBuffer<i32>,
@@ -100,7 +103,15 @@ impl Lengths {
         let element =
             of.children.iter().map(|id| input.tree.row_bytes(*id)).fold(ELEMENT, u64::saturating_add);
         let (present, bound) = (input.present(of.id)?, input.bound());
-        Ok(Self { present, lengths, element, bound, offsets: OffsetBuffer::new_empty() })
+        let stored = |id: usize| {
+            let streams = VALUES.iter().filter_map(|kind| input.layout.stream(id, *kind));
+            streams.map(|stream| stream.bytes.end - stream.bytes.start).sum()
+        };
+        // Structs without nulls have no streams.
+        let has_streams = |id: &usize| input.tree.get(*id).is_some_and(|column| column.kind != Kind::Struct);
+        let nested = (of.id + 1..of.end).filter(has_streams);
+        let most = nested.map(|id| input.compression.most_values(stored(id))).max().unwrap_or(u64::MAX);
+        Ok(Self { present, lengths, element, most, bound, offsets: OffsetBuffer::new_empty() })
     }
 
     fn positions(&self, into: &mut Vec<StreamPosition>) {
@@ -119,7 +130,8 @@ impl Lengths {
         self.lengths.read(dense(&mut lengths, &validity)).within(|| "LENGTH")?;
         to_rows(&mut lengths, &validity)?;
         let total: u64 = lengths.iter().map(|n| u64::from(*n)).sum();
-        self.bound.check("the elements of a batch", rows, total.saturating_mul(self.element))?;
+        let bytes = |elements: u64| elements.saturating_mul(self.element);
+        self.bound.check("the elements of a batch", bytes(total), || bytes(self.most))?;
         let lengths = lengths.into_iter().map(|n| n as usize);
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         self.offsets = OffsetBuffer::from_lengths(lengths);

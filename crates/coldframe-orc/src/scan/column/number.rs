@@ -94,6 +94,7 @@ where
     A: ArrowPrimitiveType,
 {
     let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, true)?;
+    let data = data.wrapping(input.quirks.wrapped_integers);
     boxed(Integers::<W, A> { present, data, hybrid: false, types: PhantomData })
 }
 

@@ -160,7 +160,7 @@ impl ColumnReader for Direct {
         let stored = dense(&mut self.scratch, &validity);
         self.lengths.read(stored).within(|| "LENGTH")?;
         let total: u64 = stored.iter().map(|length| u64::from(*length)).sum();
-        self.bound.check("the text of a batch", rows, total)?;
+        self.bound.check("the text of a batch", total, || self.data.max_remaining() as u64)?;
         to_rows(&mut self.scratch, &validity)?;
         if matches!(self.form, Form::TextView | Form::BinaryView) {
             let bytes = self.data.share(total).within(|| "DATA")?;
@@ -229,7 +229,7 @@ impl ByDictionary {
         }
         let stored = dense(&mut self.scratch, validity);
         let gathered = entries.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
-        self.bound.check("the text of a batch", rows, gathered.total())?;
+        self.bound.check("the text of a batch", gathered.total(), || u64::MAX)?;
         to_rows(&mut self.scratch, validity)?;
         Ok(array(gathered.text(&self.scratch, nulls)?))
     }
@@ -266,7 +266,7 @@ fn bytes_of(
         }
         total += u64::from(entries.value_length(place as usize).unsigned_abs());
     }
-    bound.check("the bytes of a batch", places.len(), total)?;
+    bound.check("the bytes of a batch", total, || u64::MAX)?;
     arrow_select::take::take(entries, &places, None).map_err(arrow_error)
 }
 

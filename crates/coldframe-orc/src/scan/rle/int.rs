@@ -58,6 +58,8 @@ pub(crate) struct IntRle {
     stream: ByteStream,
     version: Version,
     signed: bool,
+    /// Whether negative values may be stored as unsigned values of the same width.
+    wraps: bool,
     /// The values of a run that extends past the request.
     pending: Vec<u64>,
     /// How many values of `pending` were returned.
@@ -80,7 +82,22 @@ struct Progress {
 impl IntRle {
     /// From the start of a run.
     pub(crate) fn new(stream: ByteStream, version: Version, signed: bool) -> Self {
-        Self { stream, version, signed, pending: Vec::new(), taken: 0, repeated: (0, 0), scratch: Vec::new() }
+        Self {
+            stream,
+            version,
+            signed,
+            wraps: false,
+            pending: Vec::new(),
+            taken: 0,
+            repeated: (0, 0),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Takes values of a PATCHED_BASE run that only fit the unsigned type of the column's width as negative
+    /// values, as cuDF stores them.
+    pub(crate) fn wrapping(self, wraps: bool) -> Self {
+        Self { wraps, ..self }
     }
 
     /// Fills `out`; values that exceed its type are an error.
@@ -136,7 +153,7 @@ impl IntRle {
         let buffered = self.pending.get(self.taken..).unwrap_or_default();
         let n = buffered.len().min(out.len());
         for (to, from) in out.iter_mut().zip(buffered) {
-            *to = narrow(from.cast_signed())?;
+            *to = wrap(from.cast_signed(), self.wraps)?;
         }
         self.taken += n;
         Ok(n)
@@ -147,7 +164,10 @@ impl IntRle {
     fn runs<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let Progress { used, filled, result } = match self.version {
             Version::V1 => v1::runs(self.stream.fill(v1::MAX_BYTES)?, self.signed, out),
-            Version::V2 => v2::runs(self.stream.fill(v2::MAX_BYTES)?, self.signed, &mut self.scratch, out),
+            Version::V2 => {
+                let signs = (self.signed, self.wraps);
+                v2::runs(self.stream.fill(v2::MAX_BYTES)?, signs, &mut self.scratch, out)
+            }
         };
         self.stream.consume(used);
         result.map_err(|e| e.at(self.stream.offset())).map(|()| filled)
@@ -173,7 +193,7 @@ impl IntRle {
                         return Ok(used);
                     }
                     self.pending.resize(head.count(), 0);
-                    v2::run(bytes, head, self.signed, &mut self.scratch, &mut self.pending)
+                    v2::run(bytes, head, (self.signed, self.wraps), &mut self.scratch, &mut self.pending)
                 })
             }
         };
@@ -211,6 +231,11 @@ impl IntRle {
         largest
     }
 
+    /// The most values that the rest of the stream can hold.
+    pub(crate) fn most_left(&self) -> u64 {
+        self.stream.max_remaining().saturating_mul(MAX_RUN) as u64
+    }
+
     /// Its position.
     pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let left = self.repeated.1 + (self.pending.len() - self.taken);
@@ -237,6 +262,23 @@ impl IntRle {
 #[inline]
 fn narrow<W: Word>(value: i64) -> Result<W> {
     W::from_signed(value).ok_or_else(|| too_wide::<W>(value))
+}
+
+/// `value`, or with `wraps` the negative value whose bits it has.
+#[inline]
+fn wrap<W: Word>(value: i64, wraps: bool) -> Result<W> {
+    W::from_signed(value).map_or_else(|| wrapped(value, wraps), Ok)
+}
+
+#[cold]
+#[inline(never)]
+fn wrapped<W: Word>(value: i64, wraps: bool) -> Result<W> {
+    let bits = value.cast_unsigned();
+    if wraps && bits.checked_shr(W::BITS).unwrap_or(0) == 0 {
+        Ok(W::from_low_bits(bits))
+    } else {
+        Err(too_wide::<W>(value))
+    }
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_select::concat::concat;
-use coldframe_core::salvage::{Fate, Stretch, check_batch};
+use coldframe_core::salvage::{Fate, Stretch};
 use coldframe_core::{Error, ErrorContext, ErrorKind, OnError, Result, arrays, arrow_error};
 
 use super::{ColumnCells, DecodeGroup, Places, ScanColumn};
@@ -156,6 +156,7 @@ pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_r
 /// type (damaged digits give years that nanoseconds cannot represent).
 fn is_of_a_cell(e: &Error) -> bool {
     !matches!(e.kind(), ErrorKind::Io(_) | ErrorKind::Foreign(_) | ErrorKind::BatchTooLong { .. })
+        && !e.is_limit()
 }
 
 /// Names the cell in an error of a single row that does not.
@@ -198,10 +199,10 @@ impl DecodeGroup {
         let bytes = u64::from((cells.offsets.last() - cells.offsets.first()).unsigned_abs());
         let elements = column.decoder.element_bytes(cells);
         if rows > 1 {
-            return check_batch("cells of a column", rows, bytes.saturating_add(elements));
+            return self.decoders.limits.check_batch("cells of a column", rows, bytes.saturating_add(elements));
         }
         self.decoders.limits.block("the elements of a value", elements)?;
-        check_batch("cells of a column", rows, bytes)
+        self.decoders.limits.check_batch("cells of a column", rows, bytes)
     }
 
     pub(in crate::scan) fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {

@@ -91,10 +91,10 @@ fn opening(message: &message::Opening, bound: &Bound) -> Result<Opening> {
         (None, None) => None,
         _ => return Err(refused("expected one schema, found two")),
     };
-    let [max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows] =
+    let [max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows, memory_limit] =
         *message.limits.as_slice()
     else {
-        return Err(refused(format!("expected 5 limits, found {}", message.limits.len())));
+        return Err(refused(format!("expected 6 limits, found {}", message.limits.len())));
     };
     let extra = match message.extra.as_ref().map(value).transpose()? {
         Some(Value::Map(pairs)) => pairs.into_iter().collect(),
@@ -114,7 +114,14 @@ fn opening(message: &message::Opening, bound: &Bound) -> Result<Opening> {
         skip_checksums: message.skip_checksums,
         keys: message.keys.iter().map(|item| (item.name.clone(), item.key.clone())).collect(),
         key_source,
-        limits: Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows },
+        limits: Limits {
+            max_block_bytes,
+            max_columns,
+            max_depth,
+            max_metadata_bytes,
+            max_unit_rows: Some(max_unit_rows).filter(|rows| *rows > 0),
+            memory_limit,
+        },
         threads: message.threads.map(|threads| size(threads, "the threads")).transpose()?,
         microseconds: message.microseconds,
         strings: strings(message.strings)?,

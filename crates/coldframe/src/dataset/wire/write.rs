@@ -164,7 +164,7 @@ fn opening(opening: &Opening, storage: Option<&BTreeMap<String, String>>) -> Res
     };
     let text = |(name, text): (&String, &String)| message::Text { name: name.clone(), text: text.clone() };
     let key = |(name, key): (&String, &Vec<u8>)| message::Key { name: name.clone(), key: key.clone() };
-    let Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows } =
+    let Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows, memory_limit } =
         options.limits;
     let pairs = options.extra.iter().map(|(name, value)| (name.clone(), value.clone()));
     Ok(message::Opening {
@@ -174,7 +174,14 @@ fn opening(opening: &Opening, storage: Option<&BTreeMap<String, String>>) -> Res
         ddl,
         skip_checksums: options.skip_checksums,
         keys: options.keys.iter().map(key).collect(),
-        limits: vec![max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows],
+        limits: vec![
+            max_block_bytes,
+            max_columns,
+            max_depth,
+            max_metadata_bytes,
+            max_unit_rows.unwrap_or(0),
+            memory_limit,
+        ],
         threads: options.threads.map(|threads| threads as u64),
         microseconds: options.microseconds,
         extra: Some(value(&Value::Map(pairs.collect()))),

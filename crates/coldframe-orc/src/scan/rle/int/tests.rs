@@ -98,3 +98,27 @@ fn short_runs_of_narrow_values_are_decoded() {
         }
     }
 }
+
+/// cuDF stores -3506 in a run of smallints as 62030, its bits as an unsigned number.
+#[test]
+fn negative_values_may_be_stored_as_unsigned() {
+    let values: Vec<u8> = (0..20).map(|n| n * 10).collect();
+    let bytes = [&[0x8e, 0x13, 0x4b, 0x20, 0x00, 0xf2, 0x30][..], &values].concat();
+    let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
+    let rle = |wraps| {
+        let stream = ByteStream::new(Bytes::from(bytes.clone()), 0, plain);
+        IntRle::new(stream, Version::V2, true).wrapping(wraps)
+    };
+    let expected: Vec<i16> = (0..20).map(|n| (62_000 + n * 10_i32 - 65_536).try_into().unwrap()).collect();
+    for at_once in [20, 7] {
+        let mut out = vec![0u16; 20];
+        let mut rle = rle(true);
+        out.chunks_mut(at_once).for_each(|part| rle.read(part).unwrap());
+        assert_eq!(out.into_iter().map(u16::cast_signed).collect::<Vec<_>>(), expected);
+    }
+    assert!(rle(false).read(&mut [0u16; 20]).is_err());
+    // 17 bits are too many for every writer.
+    let wide = [&[0x8e, 0x13, 0x4b, 0x20, 0x01, 0xf2, 0x30][..], &values].concat();
+    let stream = ByteStream::new(Bytes::from(wide), 0, plain);
+    assert!(IntRle::new(stream, Version::V2, true).wrapping(true).read(&mut [0u16; 20]).is_err());
+}

@@ -15,7 +15,10 @@ use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::varint::unzigzag;
 use coldframe_encoding::{Error, Result};
 
-use super::{MAX_RUN, Progress, Word, narrow, short, signed_varint, varint};
+use super::{MAX_RUN, Progress, Word, narrow, short, signed_varint, varint, wrap};
+
+/// Whether values are signed, and whether negative ones may be stored as unsigned values of the same width.
+pub(super) type Signs = (bool, bool);
 
 /// Maximum bytes of a run, with patches.
 pub(super) const MAX_BYTES: usize = 4 + 8 + MAX_RUN * 8 + 31 * 8;
@@ -86,12 +89,12 @@ const MAX_REPEAT: usize = 10;
 
 /// Decodes runs from the front of `bytes` while `out` has room and `bytes` has the longest possible run, or
 /// the rest of the stream.
-pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, scratch: &mut Vec<u64>, out: &mut [W]) -> Progress {
+pub(super) fn runs<W: Word>(bytes: &[u8], signs: Signs, scratch: &mut Vec<u64>, out: &mut [W]) -> Progress {
     let last = bytes.len() < MAX_BYTES;
     let (mut rest, mut open) = (bytes, &mut *out);
     let mut result = Ok(());
     while !open.is_empty() && (rest.len() >= MAX_BYTES || last || rest.len() == bytes.len()) {
-        match next(rest, signed, scratch, open) {
+        match next(rest, signs, scratch, open) {
             Ok((0, _)) => break,
             Ok((count, used)) => {
                 rest = rest.get(used..).unwrap_or_default();
@@ -112,10 +115,11 @@ pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, scratch: &mut Vec<u64>, 
 #[inline(always)]
 fn next<W: Word>(
     rest: &[u8],
-    signed: bool,
+    signs: Signs,
     scratch: &mut Vec<u64>,
     open: &mut [W],
 ) -> Result<(usize, usize)> {
+    let (signed, _) = signs;
     // The most frequent runs in columns that change often: a loop of fixed length.
     if let (Some(window), Some(out)) = (rest.first_chunk::<9>(), open.first_chunk_mut::<MAX_REPEAT>())
         && let [first, value @ ..] = *window
@@ -134,7 +138,7 @@ fn next<W: Word>(
         return Ok((count, used));
     }
     let Some(out) = open.get_mut(..count) else { return Ok((0, 0)) };
-    run(rest, head, signed, scratch, out).map(|used| (count, used))
+    run(rest, head, signs, scratch, out).map(|used| (count, used))
 }
 
 /// Decodes a short run of narrow values, which are frequent where values often repeat, in a loop of fixed
@@ -196,7 +200,7 @@ fn delta_start(bytes: &[u8], signed: bool) -> Result<(i64, i64, usize)> {
 pub(super) fn run<W: Word>(
     bytes: &[u8],
     head: Head,
-    signed: bool,
+    (signed, wraps): Signs,
     scratch: &mut Vec<u64>,
     out: &mut [W],
 ) -> Result<usize> {
@@ -207,7 +211,7 @@ pub(super) fn run<W: Word>(
             Ok(1 + n)
         }
         Head::Direct { width, .. } => direct(bytes, width, signed, scratch, out),
-        Head::PatchedBase { width, .. } => patched(bytes, width, scratch, out),
+        Head::PatchedBase { width, .. } => patched(bytes, width, wraps, scratch, out),
         Head::Delta { width, .. } => delta(bytes, width, signed, scratch, out),
     }
 }
@@ -244,7 +248,13 @@ fn direct<W: Word>(
     Ok(used)
 }
 
-fn patched<W: Word>(bytes: &[u8], width: u32, scratch: &mut Vec<u64>, out: &mut [W]) -> Result<usize> {
+fn patched<W: Word>(
+    bytes: &[u8],
+    width: u32,
+    wraps: bool,
+    scratch: &mut Vec<u64>,
+    out: &mut [W],
+) -> Result<usize> {
     let [third, fourth] = *bytes.get(2..4).and_then(<[u8]>::first_chunk).ok_or_else(short)?;
     let base_len = usize::from(third >> 5) + 1;
     let patch_width = self::width(third & 0x1f);
@@ -289,7 +299,7 @@ fn patched<W: Word>(bytes: &[u8], width: u32, scratch: &mut Vec<u64>, out: &mut 
         *value |= patch.checked_shl(width).unwrap_or(0);
     }
     for (to, from) in out.iter_mut().zip(values) {
-        *to = narrow(base.wrapping_add(from.cast_signed()))?;
+        *to = wrap(base.wrapping_add(from.cast_signed()), wraps)?;
     }
     Ok(at)
 }
