@@ -28,6 +28,7 @@ from coldframe.errors import (
     ExtensionTypeWarning,
     LeftOutWarning,
     PartialTableWarning,
+    WrongIndexWarning,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ __all__ = [
     "SchemaError",
     "Split",
     "UnsupportedError",
+    "WrongIndexWarning",
     "__version__",
     "detect",
     "hive_table",

@@ -221,6 +221,8 @@ class Split:
         )
 
         def ended() -> None:
+            for kind, text in scan.take_notices():
+                warn(self._raw.path, kind, text)
             if on_error != "raise" and on_damage is not None:
                 on_damage([{k: v for k, v in lost.items() if k != "path"} for lost in rows.damage()])
             rows.close()

@@ -238,6 +238,7 @@ pub(crate) fn kind_and_text(notice: Notice) -> (&'static str, String) {
         Notice::EncryptedColumns(_) => "encrypted_columns",
         Notice::PartialTable(_) => "partial_table",
         Notice::LeftOut(_) => "left_out",
+        Notice::WrongIndex(_) => "wrong_index",
     };
     (kind, notice.text())
 }
