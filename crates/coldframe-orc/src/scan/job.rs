@@ -9,6 +9,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
 
+use super::groups::Groups;
+use super::ranges;
 use crate::layout::index::{Positions, is_dictionary};
 use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::Kind;
@@ -25,10 +27,10 @@ pub(crate) struct ScanShared {
     pub(crate) schema: SchemaRef,
     /// All columns whose streams are needed.
     pub(crate) needed: Vec<usize>,
-    /// Whether a column has nested columns.
-    pub(crate) nested: bool,
     /// Maximum rows of a batch.
     pub(crate) batch_rows: usize,
+    /// Maximum rows of any batch, by the bytes of a row.
+    pub(crate) most_rows: usize,
     /// Maximum number of threads.
     pub(crate) threads: usize,
     /// What to do about damage.
@@ -66,15 +68,13 @@ impl ScanShared {
         let row = |id: &usize| tree.get(*id).filter(|c| !c.repeated).map_or(0, |c| c.kind.bytes());
         let row = needed.iter().map(row).fold(1, u64::saturating_add);
         let most = usize::try_from(MAX_BATCH_BYTES / row).unwrap_or(usize::MAX);
-        let is_nested = |id: &usize| tree.get(*id).is_some_and(|c| !c.children.is_empty());
-        let nested = columns.iter().any(|(id, _)| is_nested(id));
         Ok(Self {
             columns,
             schema: request.decode.clone(),
             needed,
-            nested,
             // Use fewer rows if the fixed-width values alone would exceed a batch's size.
             batch_rows: request.scan.batch_rows.min(most).max(1),
+            most_rows: most.max(1),
             threads: request.scan.threads,
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
@@ -145,15 +145,22 @@ fn add_needed(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<u
     }
 }
 
-/// Consecutive rows of a stripe.
+/// Consecutive rows of a stripe: whole row groups, or the first rows of the stripe.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    /// Which rows of the stripe.
+    /// Which rows of the stripe are decoded.
     pub(crate) rows: Range<u64>,
     /// Where they begin; `None` for the stripe's start.
     pub(crate) positions: Option<Arc<Positions>>,
-    /// How many of the first rows are skipped.
-    pub(crate) skip: u64,
+    /// Which of them are returned.
+    pub(crate) wanted: Range<u64>,
+}
+
+impl Run {
+    /// Rows that are all returned.
+    pub(crate) fn new(rows: Range<u64>, positions: Option<Arc<Positions>>) -> Self {
+        Self { wanted: rows.clone(), rows, positions }
+    }
 }
 
 /// A stripe, and the parts of it to read.
@@ -167,15 +174,22 @@ pub(crate) struct StripeJob {
     pub(crate) runs: VecDeque<Run>,
     /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
-    /// The selected row groups as single runs, to continue after damage; empty if the index does not locate
-    /// them.
-    pub(crate) groups: Vec<Run>,
-    /// The start of every row group in order, to check that the values of the previous row group end at it.
-    pub(crate) group_starts: Vec<(u64, Arc<Positions>)>,
+    /// What is stated of its row groups; `None` if the stripe is read from its start without them.
+    pub(crate) groups: Option<Arc<Groups>>,
     /// Parts of streams to fetch with the unit.
     pub(crate) parts: Vec<PartPlan>,
     /// Streams to read once a row group needs them; `None` if all are fetched.
     pub(crate) deferred: Option<DeferredStreams>,
+}
+
+impl StripeJob {
+    /// All rows of a stripe.
+    pub(crate) fn whole(scan: &ScanShared, stripe: Stripe, layout: StripeLayout, groups: Groups) -> Self {
+        let run = Run::new(0..stripe.rows, None);
+        let parts = ranges::whole(scan, &layout);
+        let groups = Some(Arc::new(groups));
+        Self { stripe, layout, runs: [run].into(), candidates: VecDeque::new(), groups, parts, deferred: None }
+    }
 }
 
 /// Streams that are read only for row groups with a row that passes the filter.
