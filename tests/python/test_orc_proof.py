@@ -100,8 +100,9 @@ def test_a_wrong_index_is_warned_of_and_not_believed(tmp_path: pathlib.Path) -> 
         warnings.simplefilter("error")
         assert cf.open(copy).read().equals(table)
         assert cf.open(whole).read(filter="id = 1500").to_pylist() == table.slice(1500, 1).to_pylist()
-    (found,) = cf.open(copy).verify()["damage"]
-    assert (found["rows_lost"], found["offset"]) == (0, at) and "row index" in found["structure"]
+    (entry,) = cf.open(copy).verify()["damage"]
+    assert (entry["rows_lost"], entry["offset"]) == (0, at)
+    assert "row index" in entry["structure"]
 
 
 def leaves(node: Any) -> Iterator[Any]:
@@ -124,8 +125,9 @@ def test_salvage_refuses_what_parquet_cannot_hold_in_one_line(
     orc.write_table(pa.table({"id": [1, 2, 3], "u": union}), tmp_path / "u.orc")
     source, target = str(tmp_path / "u.orc"), tmp_path / "u.parquet"
     assert main(["salvage", source, str(target)]) == 2
-    said = capsys.readouterr().err
-    assert "Parquet has no type for the column `u`" in said and "Traceback" not in said
+    message = capsys.readouterr().err
+    assert "Parquet has no type for the column `u`" in message
+    assert "Traceback" not in message
     assert not target.exists()
     assert main(["salvage", source, str(target), "-c", "id", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 3

@@ -13,6 +13,7 @@
 //! | [`anchor`], [`statements`] | what decoded values must agree with: positions, statistics |
 //! | [`survey`] | how well the row groups of a column are proved, once one of them has failed |
 //! | [`scout`] | row groups with rows that pass, by the filter's columns |
+//! | [`malformed`] | values that their types cannot hold |
 //! | [`superfluous`] | fields with values for the nulls of their struct, too |
 //! | [`column`](mod@column) | from streams to arrays |
 //! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
@@ -23,6 +24,7 @@ pub(crate) mod decode;
 pub(crate) mod fetched;
 pub(crate) mod groups;
 pub(crate) mod job;
+mod malformed;
 pub(crate) mod plan;
 pub(crate) mod ranges;
 mod readers;

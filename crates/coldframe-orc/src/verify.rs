@@ -1,6 +1,7 @@
 //! Checks for contradictions between parts of a file, and decodes indexes, which a scan without a filter does
 //! not read.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use std::sync::Arc;
@@ -13,16 +14,23 @@ use crate::layout::proto::{BloomFilterIndex, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
 use crate::layout::types::Column;
 use crate::open::Shape;
-use crate::prune::claims::Claims;
+use crate::prune::checks::Checks;
 use crate::scan::column::input::StoredStreams;
 use crate::scan::decode::StripeBatches;
 use crate::scan::fetched;
-use crate::scan::groups::Groups;
-use crate::scan::job::{ScanShared, StripeJob};
+use crate::scan::groups;
+use crate::scan::job::{Run, ScanShared, StripeJob};
+use crate::scan::ranges;
 
 /// What the check covers besides values.
-pub(crate) const BESIDES: &[&str] =
-    &["places of stripes and streams", "counts of rows", "ends of streams", "indexes", "statistics", "bloom filters"];
+pub(crate) const BESIDES: &[&str] = &[
+    "places of stripes and streams",
+    "counts of rows",
+    "ends of streams",
+    "indexes",
+    "statistics",
+    "bloom filters",
+];
 
 /// Contradictions between parts of the file. The scan reports wrong numbers of rows.
 pub(crate) fn contradictions(shape: &Arc<Shape>) -> Result<Vec<Damage>> {
@@ -90,19 +98,30 @@ fn wrong_indexes(
     let unused = DamageLog::default();
     let request = PlanRequest { decode: shape.schema.clone(), scan, damage: unused };
     let scan = Arc::new(ScanShared::new(shape.clone(), &request)?);
-    let Some(groups) = Groups::read(&scan, stripe, layout)?.filter(|_| stripe.rows > 0) else { return Ok(()) };
+    let Some(groups) = groups::read(&scan, stripe, layout)?.filter(|_| stripe.rows > 0) else {
+        return Ok(());
+    };
     let count = groups.runs.len();
-    let groups = groups.with_stripe(&scan, stripe)?;
-    let job = StripeJob::whole(&scan, stripe.clone(), layout.clone(), groups);
+    let groups = groups::with_stripe(groups, &scan, stripe)?;
+    let job = StripeJob {
+        stripe: stripe.clone(),
+        layout: layout.clone(),
+        runs: [Run::new(0..stripe.rows, None)].into(),
+        candidates: VecDeque::new(),
+        groups: Some(Arc::new(groups)),
+        parts: ranges::whole(&scan, layout),
+        deferred: None,
+    };
     for (place, (id, field)) in scan.columns.iter().enumerate() {
         let Some(column) = shape.tree.get(*id) else { continue };
-        let parts: Vec<_> = job.parts.iter().filter(|part| is_read_with(part.column, column)).cloned().collect();
+        let parts: Vec<_> =
+            job.parts.iter().filter(|part| is_read_with(part.column, column)).cloned().collect();
         let ranges: Vec<_> = parts.iter().map(|part| part.bytes.clone()).collect();
         let mut streams = StoredStreams::new();
         fetched::add(&scan, &job, &parts, read_coalesced(shape.source.as_ref(), &ranges)?, &mut streams)?;
-        let claims = Claims::read(shape, stripe, layout, (column, field), count)?;
-        let also = |group: usize, values: &ArrayRef| match &claims {
-            Some(claims) => claims.check(group, values),
+        let checks = Checks::read(shape, stripe, layout, (column, field), count)?;
+        let also = |group: usize, values: &ArrayRef| match &checks {
+            Some(checks) => checks.check(group, values),
             None => Ok(()),
         };
         into.extend(StripeBatches::new(scan.clone(), job.clone(), streams).wrong_index(place, &also)?);

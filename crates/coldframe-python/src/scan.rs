@@ -116,7 +116,7 @@ impl RawScan {
 
     /// Takes what the user should know of the rows read so far: the kind of each note, and its text.
     fn take_notices(&self) -> Vec<(&'static str, String)> {
-        self.damage.take_notices().into_iter().map(crate::file::kind_and_text).collect()
+        self.damage.take_notices().into_iter().map(crate::notice::kind_and_text).collect()
     }
 
     fn damage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

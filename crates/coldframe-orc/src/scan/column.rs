@@ -95,16 +95,18 @@ impl Malformed {
             Self::Second { second, instant, unit } => {
                 let what = if instant { "an instant" } else { "a timestamp" };
                 if unit == TimeUnit::Microsecond {
-                    return Error::corrupt(format!("expected {what} of 64 bits, found one at second {second}"));
+                    return Error::corrupt(format!(
+                        "expected {what} of 64 bits, found one at second {second}"
+                    ));
                 }
                 Error::schema(format!(
                     "{what} at second {second} is outside 1677..2262, the range of nanoseconds; open with \
                      timestamp_unit=\"us\""
                 ))
             }
-            Self::Digits(digits) => {
-                Error::corrupt(format!("expected decimals of {digits} digits, found a longer one in row {row}"))
-            }
+            Self::Digits(digits) => Error::corrupt(format!(
+                "expected decimals of {digits} digits, found a longer one in row {row}"
+            )),
         }
     }
 }

@@ -23,18 +23,16 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_nul
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use coldframe_core::io::read_coalesced;
-use coldframe_core::salvage::{Fate, MAX_BATCH_BYTES, Salvage, Stretch, without_rows};
-use coldframe_core::{Change, Damage, Error, ErrorKind, Notice, OnError, Result, arrow_error, threads};
+use coldframe_core::salvage::{Fate, MAX_BATCH_BYTES, Salvage, Stretch};
+use coldframe_core::{Error, Notice, OnError, Result, arrow_error, threads};
 
-use super::column::{self, ColumnReader, Malformed, MalformedValue, input::StoredStreams};
+use super::column::{ColumnReader, MalformedValue, input::StoredStreams};
 use super::fetched;
-use super::groups::Groups;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
-use super::readers::{Chunks, PROVED_ROWS, Stored, nulls};
+use super::readers::{Chunks, PROVED_ROWS, Stored, fewer_rows, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
-use super::statements::Tally;
-use crate::layout::stripe::StreamKind;
+use super::statements::{Complete, Tally, compare};
 
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
@@ -106,10 +104,10 @@ enum Ready {
 }
 
 /// A decoded batch.
-struct Decoded {
-    batch: RecordBatch,
-    first: u64,
-    malformed: Vec<MalformedValue>,
+pub(super) struct Decoded {
+    pub(super) batch: RecordBatch,
+    pub(super) first: u64,
+    pub(super) malformed: Vec<MalformedValue>,
 }
 
 /// The result of a step.
@@ -448,8 +446,9 @@ impl StripeBatches {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = match failed {
             true => RecordBatch::new_empty(schema.clone()),
-            false => RecordBatch::try_new_with_options(schema.clone(), columns, &options)
-                .map_err(arrow_error)?,
+            false => {
+                RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)?
+            }
         };
         let mut malformed = Vec::new();
         let readers = open.columns.iter().filter_map(|column| column.reader.as_ref());
@@ -535,45 +534,6 @@ impl StripeBatches {
         self.stored.batch_bytes.so_far().saturating_add(fixed)
     }
 
-    /// A batch without the rows of values that their types cannot hold, or with nulls for these values.
-    fn readable(&self, decoded: Decoded) -> Result<RecordBatch> {
-        let Decoded { batch, first, mut malformed } = decoded;
-        let scan = &self.stored.scan;
-        malformed.sort_by_key(|value| value.row);
-        let texts = malformed.iter().filter(|value| value.why == Malformed::Text).count();
-        scan.damage.changes().add(Change::Text, texts as u64);
-        let mut left_out: Vec<usize> = Vec::new();
-        for value in malformed {
-            let e = self.error_of(value, first);
-            if scan.on_error == OnError::Raise {
-                return Err(e);
-            }
-            // A row is lost once, however many of its values are malformed.
-            let lost = scan.on_error == OnError::Skip && left_out.last() != Some(&value.row);
-            if lost {
-                left_out.push(value.row);
-            }
-            let bytes = self.bytes_of(None, &e);
-            let e = e.within(self.stored.job.stripe.name());
-            scan.damage.push(Damage::from_error(&e, bytes, Some(lost.into())));
-        }
-        without_rows(batch, &left_out)
-    }
-
-    /// The error of a value that the column's type cannot hold.
-    fn error_of(&self, value: MalformedValue, first: u64) -> Error {
-        let job = &self.stored.job;
-        let row = job.stripe.first_row.saturating_add(first).saturating_add(value.row as u64);
-        let e = value.why.to_error(row);
-        let Some(column) = value.column.and_then(|id| self.stored.scan.shape.tree.get(id)) else { return e };
-        let stored = |kind| job.layout.stream(column.id, kind).filter(|s| !s.bytes.is_empty());
-        let stream = stored(StreamKind::DictionaryData).or_else(|| stored(StreamKind::Data));
-        match stream {
-            Some(stream) => e.at(stream.bytes.start).within(column::name(column)),
-            None => e.within(column::name(column)),
-        }
-    }
-
     /// Reads the whole stripe from its start after an error of a read by position: the index may lie. Returns
     /// the error if the stripe is already read so.
     fn read_in_full(&mut self, e: Error, run: &Run) -> Result<()> {
@@ -617,67 +577,4 @@ fn wanted(item: Ready, wanted: &Range<u64>) -> Option<Ready> {
             Some(Ready::Batch(Decoded { batch: batch.slice(start, stop - start), first: from, malformed }))
         }
     }
-}
-
-/// Tallies that are complete, with the first rows that they count.
-struct Complete(Vec<(Tally, u64)>);
-
-impl Complete {
-    /// Fails for the first row group whose values contradict its statistics.
-    fn check(self, scan: &ScanShared) -> Result<()> {
-        self.0.iter().try_for_each(|(tally, row)| tally.check(scan, *row).map(drop))
-    }
-}
-
-/// Counts `rows` of a column in the tallies of their row groups, and returns the tallies that are complete.
-fn compare(
-    tally: &mut Option<(usize, Tally)>,
-    array: &ArrayRef,
-    malformed: &[MalformedValue],
-    rows: Range<u64>,
-    groups: &Groups,
-    new: impl Fn(usize) -> Option<Tally>,
-) -> Complete {
-    let mut complete = Vec::new();
-    let mut at = rows.start;
-    while at < rows.end {
-        let group = groups.holding(at);
-        let Some(of) = groups.runs.get(group).map(|run| run.rows.clone()) else { break };
-        let end = of.end.min(rows.end).max(at + 1);
-        if at == of.start {
-            *tally = new(group).map(|tally| (group, tally));
-        }
-        if let Some((_, tally)) = tally.as_mut().filter(|(of, _)| *of == group) {
-            let offset = |row: u64| usize::try_from(row - rows.start).unwrap_or(usize::MAX);
-            let (from, to) = (offset(at), offset(end));
-            let inside: Vec<MalformedValue> =
-                malformed.iter().filter(|value| (from..to).contains(&value.row)).copied().collect();
-            match from == 0 && to == array.len() {
-                true => tally.add(array, &inside),
-                false => tally.add(&array.slice(from, to - from), &inside),
-            }
-        }
-        if end == of.end
-            && let Some((_, tally)) = tally.take().filter(|(of, _)| *of == group)
-        {
-            complete.push((tally, of.start));
-        }
-        at = end;
-    }
-    Complete(complete)
-}
-
-/// How many rows to read at once after `rows` took too much memory: as many as should fit, and at most half.
-fn fewer_rows(e: &Error, rows: usize) -> usize {
-    let ErrorKind::BatchTooLong { asked, .. } = e.kind() else { return (rows / 2).max(1) };
-    let fit = (rows as u64).saturating_mul(MAX_BATCH_BYTES) / (*asked).max(1);
-    usize::try_from(fit).unwrap_or(usize::MAX).min(rows / 2).max(1)
-}
-
-/// The error for a single row whose values no array can hold.
-pub(super) fn too_long_for_all(e: Error) -> Error {
-    let ErrorKind::BatchTooLong { what, asked } = *e.kind() else { return e };
-    let limit = i32::MAX.unsigned_abs().into();
-    let limited = Error::new(ErrorKind::LimitExceeded { what, asked, limit, option: "max_block_bytes" });
-    limited.within(e.structure())
 }

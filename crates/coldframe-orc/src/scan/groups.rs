@@ -12,129 +12,89 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use coldframe_core::{Notice, OnError, Result};
 use coldframe_encoding::codec::Algorithm;
 
 use super::column::name;
-use super::job::{Run, ScanShared};
+use super::job::{Groups, Run, ScanShared};
 use super::ranges::VALUES;
 use crate::layout::index::{self, Positions};
-use crate::layout::proto::{self, ColumnStatistics, PositionIndex};
-use crate::layout::stripe::{Stripe, StripeLayout, StreamKind};
+use crate::layout::proto::{self, PositionIndex};
+use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::{Column, Kind};
 
-/// The row groups of a stripe.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Groups {
-    /// In order; the first begins with the stripe.
-    pub(crate) runs: Vec<Run>,
-    /// For each column of the scan, whether the index states where the row groups begin in all of its streams.
-    pub(crate) located: Vec<bool>,
-    /// The statistics of each row group as stored, by column.
-    of_groups: HashMap<usize, Vec<Option<Bytes>>>,
-    /// The statistics of the whole stripe as stored, by column.
-    of_stripe: HashMap<usize, Bytes>,
+/// A stripe as a single row group.
+pub(crate) fn single(scan: &ScanShared, rows: u64) -> Groups {
+    let located = vec![false; scan.columns.len()];
+    Groups { runs: vec![Run::new(0..rows, None)], located, ..Groups::default() }
 }
 
-impl Groups {
-    /// A stripe as a single row group.
-    pub(crate) fn single(scan: &ScanShared, rows: u64) -> Self {
-        let located = vec![false; scan.columns.len()];
-        Self { runs: vec![Run::new(0..rows, None)], located, ..Self::default() }
+/// Reads the row indexes of the needed columns; `None` if they do not divide the stripe. Under `raise` all
+/// columns must be located.
+pub(crate) fn read(scan: &ScanShared, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Groups>> {
+    let Some(stride) = scan.shape.stride() else { return Ok(None) };
+    let Ok(count) = usize::try_from(stripe.rows.div_ceil(stride)) else { return Ok(None) };
+    let indexes = match scan.shape.row_indexes(stripe, layout, &scan.needed) {
+        Err(e) if e.is_damage() && scan.on_error == OnError::Raise => return Ok(None),
+        Err(e) if e.is_damage() => read_each(scan, stripe, layout)?,
+        indexes => indexes?,
+    };
+    let indexes: HashMap<usize, PositionIndex> =
+        scan.needed.iter().copied().zip(indexes).filter_map(|(id, index)| Some((id, index?))).collect();
+    // Only an index with as many entries confirms the number of row groups; the stride in the footer may
+    // be false.
+    if !indexes.values().any(|index| index.entry.len() >= count) {
+        return Ok(None);
     }
-
-    /// Reads the row indexes of the needed columns; `None` if they do not divide the stripe. Under `raise` all
-    /// columns must be located.
-    pub(crate) fn read(scan: &ScanShared, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Self>> {
-        let Some(stride) = scan.shape.stride() else { return Ok(None) };
-        let Ok(count) = usize::try_from(stripe.rows.div_ceil(stride)) else { return Ok(None) };
-        let indexes = match scan.shape.row_indexes(stripe, layout, &scan.needed) {
-            Err(e) if e.is_damage() && scan.on_error == OnError::Raise => return Ok(None),
-            Err(e) if e.is_damage() => read_each(scan, stripe, layout)?,
-            indexes => indexes?,
-        };
-        let indexes: HashMap<usize, PositionIndex> =
-            scan.needed.iter().copied().zip(indexes).filter_map(|(id, index)| Some((id, index?))).collect();
-        // Only an index with as many entries confirms the number of row groups; the stride in the footer may
-        // be false.
-        if !indexes.values().any(|index| index.entry.len() >= count) {
+    let begins = |id: &usize| begins(scan, *id, layout, indexes.get(id), count);
+    let mut begins: HashMap<usize, Vec<Vec<_>>> =
+        scan.needed.iter().filter_map(|id| Some((*id, begins(id)?))).collect();
+    if scan.on_error == OnError::Raise {
+        let lie = scan
+            .needed
+            .iter()
+            .find_map(|id| contradiction(scan, *id, layout, indexes.get(id)?, begins.get(id)?));
+        if let Some(lie) = lie {
+            scan.damage.notify(Notice::WrongIndex(format!("{}: {lie}", stripe.name())));
             return Ok(None);
         }
-        let begins = |id: &usize| begins(scan, *id, layout, indexes.get(id), count);
-        let mut begins: HashMap<usize, Vec<Vec<_>>> =
-            scan.needed.iter().filter_map(|id| Some((*id, begins(id)?))).collect();
-        if scan.on_error == OnError::Raise {
-            let lie = scan.needed.iter().find_map(|id| {
-                contradiction(scan, *id, layout, indexes.get(id)?, begins.get(id)?)
-            });
-            if let Some(lie) = lie {
-                scan.damage.notify(Notice::WrongIndex(format!("{}: {lie}", stripe.name())));
-                return Ok(None);
-            }
-        }
-        let needed = |id: usize| {
-            let end = scan.shape.tree.get(id).map_or(id, |column| column.end);
-            scan.needed.iter().copied().filter(move |n| (id..end.max(id + 1)).contains(n))
-        };
-        let is_located = |id: usize| needed(id).all(|id| begins.contains_key(&id));
-        let located: Vec<bool> = scan.columns.iter().map(|(id, _)| is_located(*id)).collect();
-        let root = scan.needed.iter().take(1).all(|root| begins.contains_key(root));
-        if !root || (scan.on_error == OnError::Raise && located.contains(&false)) {
-            return Ok(None);
-        }
-        let mut runs = Vec::with_capacity(count);
-        for group in 0..count as u64 {
-            let at = usize::try_from(group).unwrap_or(usize::MAX);
-            let all = begins.iter_mut().flat_map(|(id, of)| {
-                let place = of.get_mut(at).map(std::mem::take).unwrap_or_default();
-                place.into_iter().map(|(kind, position)| ((*id, kind), position))
-            });
-            let positions = Positions::new(all.collect());
-            let start = group * stride;
-            let rows = start..(start + stride).min(stripe.rows);
-            runs.push(Run::new(rows, (group > 0).then(|| Arc::new(positions))));
-        }
-        let of_groups = indexes.into_iter().filter(|(_, index)| index.entry.len() == count);
-        let of_groups = of_groups
-            .map(|(id, index)| (id, index.entry.into_iter().map(|entry| entry.statistics).collect()))
-            .collect();
-        Ok(Some(Self { runs, located, of_groups, of_stripe: HashMap::new() }))
     }
+    let needed = |id: usize| {
+        let end = scan.shape.tree.get(id).map_or(id, |column| column.end);
+        scan.needed.iter().copied().filter(move |n| (id..end.max(id + 1)).contains(n))
+    };
+    let is_located = |id: usize| needed(id).all(|id| begins.contains_key(&id));
+    let located: Vec<bool> = scan.columns.iter().map(|(id, _)| is_located(*id)).collect();
+    let root = scan.needed.iter().take(1).all(|root| begins.contains_key(root));
+    if !root || (scan.on_error == OnError::Raise && located.contains(&false)) {
+        return Ok(None);
+    }
+    let mut runs = Vec::with_capacity(count);
+    for group in 0..count as u64 {
+        let at = usize::try_from(group).unwrap_or(usize::MAX);
+        let all = begins.iter_mut().flat_map(|(id, of)| {
+            let place = of.get_mut(at).map(std::mem::take).unwrap_or_default();
+            place.into_iter().map(|(kind, position)| ((*id, kind), position))
+        });
+        let positions = Positions::new(all.collect());
+        let start = group * stride;
+        let rows = start..(start + stride).min(stripe.rows);
+        runs.push(Run::new(rows, (group > 0).then(|| Arc::new(positions))));
+    }
+    let of_groups = indexes.into_iter().filter(|(_, index)| index.entry.len() == count);
+    let of_groups = of_groups
+        .map(|(id, index)| (id, index.entry.into_iter().map(|entry| entry.statistics).collect()))
+        .collect();
+    Ok(Some(Groups { runs, located, of_groups, of_stripe: HashMap::new() }))
+}
 
-    /// Adds what the file's metadata state of the stripe's columns. Those of encrypted columns describe masked
-    /// values.
-    pub(crate) fn with_stripe(mut self, scan: &ScanShared, stripe: &Stripe) -> Result<Self> {
-        let stated = scan.shape.stated(stripe)?.into_iter().enumerate();
-        let is_plain = |id: usize| scan.shape.encryption.variant_of(id).is_none();
-        self.of_stripe = stated.filter(|(id, _)| is_plain(*id)).collect();
-        Ok(self)
-    }
-
-    /// What is stated of a column in a row group. The only row group is the stripe.
-    pub(crate) fn statistics(&self, column: usize, group: usize) -> Option<ColumnStatistics> {
-        let of_group = self.of_groups.get(&column).and_then(|all| all.get(group)?.as_ref());
-        match of_group {
-            Some(stored) => proto::statistics(stored),
-            None if self.runs.len() == 1 => self.of_stripe(column),
-            None => None,
-        }
-    }
-
-    /// What is stated of a column in the whole stripe.
-    pub(crate) fn of_stripe(&self, column: usize) -> Option<ColumnStatistics> {
-        self.of_stripe.get(&column).and_then(proto::statistics)
-    }
-
-    /// The number of the row group that holds a row.
-    pub(crate) fn holding(&self, row: u64) -> usize {
-        self.runs.partition_point(|group| group.rows.start <= row).saturating_sub(1)
-    }
-
-    /// Where a row group begins; `None` for the stripe's start.
-    pub(crate) fn begin(&self, group: usize) -> Option<&Arc<Positions>> {
-        self.runs.get(group).and_then(|run| run.positions.as_ref())
-    }
+/// Adds what the file's metadata state of the stripe's columns. Those of encrypted columns describe masked
+/// values.
+pub(crate) fn with_stripe(mut groups: Groups, scan: &ScanShared, stripe: &Stripe) -> Result<Groups> {
+    let stated = scan.shape.stated(stripe)?.into_iter().enumerate();
+    let is_plain = |id: usize| scan.shape.encryption.variant_of(id).is_none();
+    groups.of_stripe = stated.filter(|(id, _)| is_plain(*id)).collect();
+    Ok(groups)
 }
 
 /// The indexes of the needed columns, each read alone: a damaged one does not affect the others.
@@ -192,7 +152,8 @@ fn contradiction(
     }
     let mut length = 0u64;
     for (entry, begin) in index.entry.iter().zip(begins) {
-        let data = begin.iter().find(|(kind, _)| *kind == StreamKind::Data).map(|(_, position)| position.chunk);
+        let data =
+            begin.iter().find(|(kind, _)| *kind == StreamKind::Data).map(|(_, position)| position.chunk);
         if let Some(at) = data.filter(|at| *at != length) {
             let name = name(column);
             return Some(format!("{name}: expected a position of {length} in DATA, found {at}"));

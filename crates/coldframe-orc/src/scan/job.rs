@@ -1,17 +1,17 @@
 //! The input of decode: the columns of a scan, and for each stripe its runs of rows and the parts of streams
 //! that they need.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use bytes::Bytes;
 use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
 
-use super::groups::Groups;
-use super::ranges;
 use crate::layout::index::{Positions, is_dictionary};
+use crate::layout::proto::{self, ColumnStatistics};
 use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::Kind;
 use crate::open::Shape;
@@ -182,13 +182,43 @@ pub(crate) struct StripeJob {
     pub(crate) deferred: Option<DeferredStreams>,
 }
 
-impl StripeJob {
-    /// All rows of a stripe.
-    pub(crate) fn whole(scan: &ScanShared, stripe: Stripe, layout: StripeLayout, groups: Groups) -> Self {
-        let run = Run::new(0..stripe.rows, None);
-        let parts = ranges::whole(scan, &layout);
-        let groups = Some(Arc::new(groups));
-        Self { stripe, layout, runs: [run].into(), candidates: VecDeque::new(), groups, parts, deferred: None }
+/// The row groups of a stripe, as [`super::groups`] reads what is stated of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    /// In order; the first begins with the stripe.
+    pub(crate) runs: Vec<Run>,
+    /// For each column of the scan, whether the index states where the row groups begin in all of its streams.
+    pub(crate) located: Vec<bool>,
+    /// The statistics of each row group as stored, by column.
+    pub(super) of_groups: HashMap<usize, Vec<Option<Bytes>>>,
+    /// The statistics of the whole stripe as stored, by column.
+    pub(super) of_stripe: HashMap<usize, Bytes>,
+}
+
+impl Groups {
+    /// What is stated of a column in a row group. The only row group is the stripe.
+    pub(crate) fn statistics(&self, column: usize, group: usize) -> Option<ColumnStatistics> {
+        let of_group = self.of_groups.get(&column).and_then(|all| all.get(group)?.as_ref());
+        match of_group {
+            Some(stored) => proto::statistics(stored),
+            None if self.runs.len() == 1 => self.of_stripe(column),
+            None => None,
+        }
+    }
+
+    /// What is stated of a column in the whole stripe.
+    pub(crate) fn of_stripe(&self, column: usize) -> Option<ColumnStatistics> {
+        self.of_stripe.get(&column).and_then(proto::statistics)
+    }
+
+    /// The number of the row group that holds a row.
+    pub(crate) fn holding(&self, row: u64) -> usize {
+        self.runs.partition_point(|group| group.rows.start <= row).saturating_sub(1)
+    }
+
+    /// Where a row group begins; `None` for the stripe's start.
+    pub(crate) fn begin(&self, group: usize) -> Option<&Arc<Positions>> {
+        self.runs.get(group).and_then(|run| run.positions.as_ref())
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
 
-use super::groups::Groups;
+use super::groups;
 use super::job::{DeferredStreams, Run, ScanShared, StripeJob};
 use super::ranges;
 use super::scout::ScoutShared;
@@ -84,12 +84,12 @@ impl StripePlan {
         let careful = self.scan.on_error != OnError::Raise;
         let scout = self.scout.clone().filter(|scout| scout.is_useful());
         let groups = match wanted.is_some() || careful || scout.is_some() {
-            true => Groups::read(&self.scan, stripe, &job.layout)?,
+            true => groups::read(&self.scan, stripe, &job.layout)?,
             false => None,
         };
         if careful {
-            let groups = groups.unwrap_or_else(|| Groups::single(&self.scan, stripe.rows));
-            job.groups = Some(Arc::new(groups.with_stripe(&self.scan, stripe)?));
+            let groups = groups.unwrap_or_else(|| groups::single(&self.scan, stripe.rows));
+            job.groups = Some(Arc::new(groups::with_stripe(groups, &self.scan, stripe)?));
             self.take_runs(&mut job, None);
             return Ok(Some(self.make(job)));
         }
@@ -98,8 +98,8 @@ impl StripePlan {
         job.groups = match is_plain || !superfluous::suspects(&self.scan, &job.layout).is_empty() {
             false => groups,
             true => {
-                let groups = groups.unwrap_or_else(|| Groups::single(&self.scan, stripe.rows));
-                Some(groups.with_stripe(&self.scan, stripe)?)
+                let groups = groups.unwrap_or_else(|| groups::single(&self.scan, stripe.rows));
+                Some(groups::with_stripe(groups, &self.scan, stripe)?)
             }
         }
         .map(Arc::new);

@@ -1,16 +1,17 @@
 //! The columns of a stripe, open at a row.
 
+use std::sync::Arc;
+
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::FieldRef;
+use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{Error, ErrorKind, OnError, Result};
-use std::sync::Arc;
 
 use super::anchor;
 use super::column::dictionary::Dictionaries;
 use super::column::input::{BatchBytes, Input, StoredStreams};
 use super::column::{self, ColumnReader};
-use super::groups::Groups;
-use super::job::{ScanShared, StripeJob};
+use super::job::{Groups, ScanShared, StripeJob};
 use super::rle::bytes::BitRle;
 use super::statements::Tally;
 use crate::layout::compression::Compression;
@@ -54,7 +55,8 @@ pub(super) enum Chunks {
 impl Stored {
     pub(super) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
         let columns = scan.columns.len();
-        let located = |place: usize| job.groups.as_ref().and_then(|groups| groups.located.get(place).copied());
+        let located =
+            |place: usize| job.groups.as_ref().and_then(|groups| groups.located.get(place).copied());
         Self {
             in_full: (0..columns).map(|place| located(place) != Some(true)).collect(),
             superfluous: vec![false; columns],
@@ -225,4 +227,19 @@ pub(super) fn nulls(root: &mut Option<BitRle>, rows: usize) -> Result<Option<Nul
     let Some(bits) = root else { return Ok(None) };
     let bits = bits.read(rows)?;
     Ok(Some(NullBuffer::new(BooleanBuffer::new(bits.into(), 0, rows))))
+}
+
+/// How many rows to read at once after `rows` took too much memory: as many as should fit, and at most half.
+pub(super) fn fewer_rows(e: &Error, rows: usize) -> usize {
+    let ErrorKind::BatchTooLong { asked, .. } = e.kind() else { return (rows / 2).max(1) };
+    let fit = (rows as u64).saturating_mul(MAX_BATCH_BYTES) / (*asked).max(1);
+    usize::try_from(fit).unwrap_or(usize::MAX).min(rows / 2).max(1)
+}
+
+/// The error for a single row whose values no array can hold.
+pub(super) fn too_long_for_all(e: Error) -> Error {
+    let ErrorKind::BatchTooLong { what, asked } = *e.kind() else { return e };
+    let limit = i32::MAX.unsigned_abs().into();
+    let limited = Error::new(ErrorKind::LimitExceeded { what, asked, limit, option: "max_block_bytes" });
+    limited.within(e.structure())
 }

@@ -8,6 +8,8 @@
 //! Minima and maxima of text are compared only where a row group is read by its position: an index that states
 //! wrong positions in the bytes of text contradicts nothing else.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, ByteArrayType, ByteViewType, Date32Type, Decimal128Type, Float32Type, Float64Type,
@@ -19,8 +21,7 @@ use arrow_schema::{DataType, TimeUnit};
 use coldframe_core::{ColumnBounds, Error, OnError, Result};
 
 use super::column::{self, MalformedValue};
-use super::groups::Groups;
-use super::job::ScanShared;
+use super::job::{Groups, ScanShared};
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::layout::types::{Column, Kind};
@@ -101,7 +102,8 @@ impl Tally {
         add(array, malformed, &mut columns);
     }
 
-    /// Fails if the values contradict what is stated. Returns whether a sum or a count agrees.
+    /// Fails if the values contradict what is stated. Returns whether a sum or a total length agrees; a number of
+    /// values says nothing of the values themselves.
     pub(crate) fn check(&self, scan: &ScanShared, row: u64) -> Result<bool> {
         let mut agrees = false;
         for stated in &self.columns {
@@ -119,7 +121,7 @@ impl Tally {
 }
 
 impl Stated {
-    /// Whether a sum or a count was compared; the contradiction if there is one.
+    /// Whether a sum or a total length was compared; the contradiction if there is one.
     fn compare(&self, scan: &ScanShared, column: &Column) -> Result<bool, String> {
         let (Some(stats), facts) = (&self.statistics, &self.facts) else { return Ok(false) };
         let values = facts.values.saturating_add(facts.malformed);
@@ -131,7 +133,8 @@ impl Stated {
             Some(stated) if stated != counted => Err(format!("expected {what} {stated}, found {counted}")),
             stated => Ok(stated.is_some()),
         };
-        let mut agrees = same("a number of values of", stats.number_of_values.map(i128::from), values.into())?;
+        same("a number of values of", stats.number_of_values.map(i128::from), values.into())?;
+        let mut agrees = false;
         if facts.outside {
             return Err("expected values between the stated minimum and maximum, found others".to_owned());
         }
@@ -175,6 +178,54 @@ impl Stated {
     }
 }
 
+/// Tallies that are complete, with the first rows that they count.
+pub(super) struct Complete(pub(super) Vec<(Tally, u64)>);
+
+impl Complete {
+    /// Fails for the first row group whose values contradict its statistics.
+    pub(super) fn check(self, scan: &ScanShared) -> Result<()> {
+        self.0.iter().try_for_each(|(tally, row)| tally.check(scan, *row).map(drop))
+    }
+}
+
+/// Counts `rows` of a column in the tallies of their row groups, and returns the tallies that are complete.
+pub(super) fn compare(
+    tally: &mut Option<(usize, Tally)>,
+    array: &ArrayRef,
+    malformed: &[MalformedValue],
+    rows: Range<u64>,
+    groups: &Groups,
+    new: impl Fn(usize) -> Option<Tally>,
+) -> Complete {
+    let mut complete = Vec::new();
+    let mut at = rows.start;
+    while at < rows.end {
+        let group = groups.holding(at);
+        let Some(of) = groups.runs.get(group).map(|run| run.rows.clone()) else { break };
+        let end = of.end.min(rows.end).max(at + 1);
+        if at == of.start {
+            *tally = new(group).map(|tally| (group, tally));
+        }
+        if let Some((_, tally)) = tally.as_mut().filter(|(of, _)| *of == group) {
+            let offset = |row: u64| usize::try_from(row - rows.start).unwrap_or(usize::MAX);
+            let (from, to) = (offset(at), offset(end));
+            let inside: Vec<MalformedValue> =
+                malformed.iter().filter(|value| (from..to).contains(&value.row)).copied().collect();
+            match from == 0 && to == array.len() {
+                true => tally.add(array, &inside),
+                false => tally.add(&array.slice(from, to - from), &inside),
+            }
+        }
+        if end == of.end
+            && let Some((_, tally)) = tally.take().filter(|(of, _)| *of == group)
+        {
+            complete.push((tally, of.start));
+        }
+        at = end;
+    }
+    Complete(complete)
+}
+
 /// Adds what is stated of a column and its nested columns, in the order in which [`add`] visits them.
 fn add_stated(
     scan: &ScanShared,
@@ -195,9 +246,11 @@ fn add_stated(
     };
     let is_union = matches!(data_type, DataType::Union(..));
     let is_masked = scan.shape.encryption.missing_key(id).is_some();
-    let statistics = of(id).filter(|stats| !is_union && !is_masked && !impossible(stats, plain, stored, quirks));
+    let statistics =
+        of(id).filter(|stats| !is_union && !is_masked && !impossible(stats, plain, stored, quirks));
     let mut stated = Stated { column: id, statistics, ..Stated::default() };
-    let has_bounds = |stats: &ColumnStatistics| !has_sum(stats, quirks) && scan.shape.options.declared.is_none();
+    let has_bounds =
+        |stats: &ColumnStatistics| !has_sum(stats, quirks) && scan.shape.options.declared.is_none();
     if let Some(ends) = stated.statistics.as_ref().filter(|stats| has_bounds(stats)) {
         let ends = bounds(ends, plain, stored, quirks);
         stated.set_bounds(&ends, texts);
@@ -263,7 +316,8 @@ pub(crate) fn are_outside(ends: &ColumnBounds, values: &ArrayRef) -> bool {
 /// Whether a sum is stated: no bounds are needed to detect a change of a value.
 fn has_sum(stats: &ColumnStatistics, quirks: Quirks) -> bool {
     stats.int_statistics.as_ref().is_some_and(|s| s.sum.is_some())
-        || (quirks.double_sums && stats.double_statistics.as_ref().is_some_and(|s| s.sum.is_some_and(f64::is_finite)))
+        || (quirks.double_sums
+            && stats.double_statistics.as_ref().is_some_and(|s| s.sum.is_some_and(f64::is_finite)))
         || (quirks.decimal_sums && stats.decimal_statistics.as_ref().is_some_and(|s| s.sum.is_some()))
 }
 
@@ -317,7 +371,9 @@ impl Stated {
             DataType::Int32 => self.count_whole::<Int32Type>(array),
             DataType::Int64 => self.count_whole::<Int64Type>(array),
             DataType::Date32 => self.count_whole::<Date32Type>(array),
-            DataType::Timestamp(TimeUnit::Nanosecond, _) => self.count_whole::<TimestampNanosecondType>(array),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                self.count_whole::<TimestampNanosecondType>(array)
+            }
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 self.count_whole::<TimestampMicrosecondType>(array);
             }

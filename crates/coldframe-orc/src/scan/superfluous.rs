@@ -40,7 +40,8 @@ fn inner_structs<'a>(
     of: &'a Column,
 ) -> impl Iterator<Item = &'a Column> {
     let columns = scan.shape.tree.columns().get(of.id..of.end).unwrap_or_default();
-    let structs = columns.iter().filter(|column| column.kind == Kind::Struct && scan.needed.contains(&column.id));
+    let structs =
+        columns.iter().filter(|column| column.kind == Kind::Struct && scan.needed.contains(&column.id));
     let inside = structs.flat_map(|outer| outer.children.iter().filter_map(|id| scan.shape.tree.get(*id)));
     inside.filter(|column| {
         let present = layout.stream(column.id, StreamKind::Present);

@@ -15,13 +15,15 @@ use std::ops::Range;
 use arrow_array::{Array, ArrayRef};
 use coldframe_core::salvage::{Level, Loss, Span};
 use coldframe_core::{Damage, Error, Result};
+use coldframe_encoding::codec::Algorithm;
 
 use super::column::{ColumnReader, MalformedValue};
-use super::decode::{StripeBatches, too_long_for_all};
-use super::groups::Groups;
+use super::decode::StripeBatches;
+use super::job::Groups;
 use super::ranges::VALUES;
-use super::readers::{Chunks, Stored, nulls};
+use super::readers::{Chunks, Stored, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
+use super::stream::StreamPosition;
 use crate::layout::stripe::StreamKind;
 
 /// The result of a pass over the whole stripe.
@@ -31,7 +33,7 @@ struct Pass {
     misplaced: Vec<(usize, Error)>,
     /// Row groups whose values contradict their statistics.
     contradicted: Vec<(usize, Error)>,
-    /// The first value that the claims of an index exclude, if they were compared.
+    /// The first value that an index excludes, if that was compared.
     excluded: Option<Error>,
     /// Whether the statistics of the stripe agree; `None` if there are none.
     agrees: Option<bool>,
@@ -107,15 +109,40 @@ impl StripeBatches {
             of.as_ref().is_some_and(|of| of.contains(&stream.column))
                 && VALUES.iter().any(|kind| kind.number() == stream.kind)
         });
-        let extent = |all: Range<u64>, one: &Range<u64>| all.start.min(one.start)..all.end.max(one.end);
+        let extent =
+            |all: Range<u64>, stream: &Range<u64>| all.start.min(stream.start)..all.end.max(stream.end);
         let own = own.map(|stream| &stream.bytes).fold(u64::MAX..0, extent);
         if own.start < own.end { own } else { job.stripe.bytes.clone() }
     }
 
     fn contradicted(&self, place: usize, e: Error, rows: Range<u64>) -> Span {
-        let bytes = self.bytes_of(Some(place), &e);
+        let bytes = self.own_bytes(place, &e, &rows).unwrap_or_else(|| self.bytes_of(Some(place), &e));
         let why = Some((self.structure(&e), e.reason()));
         Span { rows, bytes, level: Level::Contradicted, why }
+    }
+
+    /// Without a codec, the bytes of a row group in the stream in which an error lies: without a run that begins in
+    /// the row group before it, whose values there are kept.
+    fn own_bytes(&self, place: usize, e: &Error, rows: &Range<u64>) -> Option<Range<u64>> {
+        let (job, plain) = (&self.stored.job, Algorithm::None);
+        let groups = job.groups.as_ref().filter(|groups| groups.located.get(place) == Some(&true))?;
+        let stream =
+            job.layout.streams.iter().find(|s| e.offset().is_some_and(|at| s.bytes.contains(&at)))?;
+        let kind = StreamKind::from_number(stream.kind)?;
+        let group = groups.holding(rows.start);
+        let is_group = groups.runs.get(group).is_some_and(|run| run.rows == *rows);
+        if !is_group || self.stored.scan.shape.tail.compression.algorithm != plain {
+            return None;
+        }
+        let reader =
+            self.stored.open_at(place, groups.begin(group).map(AsRef::as_ref), Chunks::Usual).ok()?;
+        let mut positions = Vec::new();
+        reader.positions(&mut positions);
+        let is_own = |at: &&StreamPosition| at.column == Some(stream.column) && at.kind == kind;
+        let start = positions.iter().find(is_own)?.place.0.max(stream.bytes.start);
+        let next = groups.begin(group + 1).map(|begin| begin.of(stream.column, kind).chunk);
+        let end = next.map_or(stream.bytes.end, |next| stream.bytes.start.saturating_add(next));
+        (start < end && end <= stream.bytes.end).then_some(start..end)
     }
 
     /// The spans of a column that decodes to the end of the stripe.
@@ -129,7 +156,10 @@ impl StripeBatches {
             if let Some((_, e)) = misplaced.into_iter().next() {
                 self.stored.scan.damage.push(self.wrong_index_of(place, e));
             }
-            return vec![Span::anchored(0..self.stored.job.stripe.rows, self.stored.job.stripe.bytes.clone())];
+            return vec![Span::anchored(
+                0..self.stored.job.stripe.rows,
+                self.stored.job.stripe.bytes.clone(),
+            )];
         }
         // A row group that begins or ends at a wrong place has no anchor there.
         let mut spans = Vec::new();
@@ -227,15 +257,15 @@ impl StripeBatches {
                     pass.misplaced.push((group, damaged(e)?));
                 }
                 let mut tally = stored.tally(place, Some(group));
-                let mut claims = Ok(());
+                let mut excluded = Ok(());
                 stored.drop_rows(reader.as_mut(), &mut root, run.rows.clone(), |array, malformed| {
                     let both = tally.iter_mut().chain(&mut of_stripe);
                     both.for_each(|tally| tally.add(array, malformed));
-                    if claims.is_ok() {
-                        claims = also(group, array);
+                    if excluded.is_ok() {
+                        excluded = also(group, array);
                     }
                 })?;
-                if let Err(e) = claims {
+                if let Err(e) = excluded {
                     let (of, _) = stored.column(place)?;
                     pass.excluded.get_or_insert(damaged(e)?.within(super::column::name(of)));
                 }

@@ -26,12 +26,14 @@ const STRIDE: i64 = 1000;
 
 fn table() -> RecordBatch {
     let id: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
-    let some: ArrayRef = Arc::new((0..ROWS).map(|i| (i % 7 > 0).then_some(i * 7919 % 10_007)).collect::<Int64Array>());
+    let some: ArrayRef =
+        Arc::new((0..ROWS).map(|i| (i % 7 > 0).then_some(i * 7919 % 10_007)).collect::<Int64Array>());
     let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(|i| {
         let more = usize::try_from(i * i % 11).unwrap();
         format!("{i} {}{}", i * 7919 % 10_007, "x".repeat(more))
     })));
-    let float: ArrayRef = Arc::new(Float64Array::from_iter_values((0..1000).cycle().take(6000).map(f64::from)));
+    let float: ArrayRef =
+        Arc::new(Float64Array::from_iter_values((0..1000).cycle().take(6000).map(f64::from)));
     let day: ArrayRef = Arc::new(Date32Array::from_iter_values((0..6000).map(|i| i * 31 % 977)));
     RecordBatch::try_from_iter_with_nullable([
         ("id", id, true),
@@ -111,7 +113,8 @@ fn what_is_saved_does_not_depend_on_the_request() {
             }
             let limited = read(file.as_ref(), Scan { limit: Some(1234), ..skip.clone() }).0;
             assert_eq!(limited, saved.slice(0, saved.num_rows().min(1234)), "{what}");
-            let predicate = Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![2500])) as ArrayRef);
+            let predicate =
+                Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![2500])) as ArrayRef);
             let expected = filter_record_batch(&saved, &predicate.evaluate(&saved).unwrap()).unwrap();
             let filtered = read(file.as_ref(), Scan { predicate: Some(predicate), ..skip.clone() });
             assert_eq!(filtered, (expected, damage.clone()), "{what}");
@@ -148,7 +151,11 @@ fn sums_are_compared() {
 }
 
 /// The file with another index of a column, of the same length.
-fn with_index(bytes: &Bytes, column: usize, change: impl Fn(usize, &mut proto::RowIndexEntry)) -> Option<Bytes> {
+fn with_index(
+    bytes: &Bytes,
+    column: usize,
+    change: impl Fn(usize, &mut proto::RowIndexEntry),
+) -> Option<Bytes> {
     let place = stream(bytes, "ROW_INDEX", column);
     let mut index = proto::RowIndex::decode(bytes.slice(place.clone())).unwrap();
     index.entry.iter_mut().enumerate().for_each(|(group, entry)| change(group, entry));
@@ -172,7 +179,9 @@ fn a_wrong_index_misleads_no_filter() {
         for (number, by) in [(0, 8u64), (0, 1), (1, 1), (2, 3)] {
             for groups in [1..6, 3..4, 3..6] {
                 let shift = |group: usize, entry: &mut proto::RowIndexEntry| {
-                    if let Some(position) = entry.positions.get_mut(number).filter(|_| groups.contains(&group)) {
+                    if let Some(position) =
+                        entry.positions.get_mut(number).filter(|_| groups.contains(&group))
+                    {
                         *position += by;
                     }
                 };
@@ -183,14 +192,18 @@ fn a_wrong_index_misleads_no_filter() {
                 assert_eq!(read(file.as_ref(), Scan::default()).0, truth, "{what}");
                 let mut warned = false;
                 for id in [0, 999, 1000, 2999, 3000, 3500, 3999, 4000, 5999] {
-                    let (found, notices) = look_up(file.as_ref(), id);
-                    assert_eq!(found, truth.slice(usize::try_from(id).unwrap(), 1), "{what}: id {id}");
+                    let (actual, notices) = look_up(file.as_ref(), id);
+                    assert_eq!(actual, truth.slice(usize::try_from(id).unwrap(), 1), "{what}: id {id}");
                     warned |= notices > 0;
                 }
                 let report = verify(file.as_ref(), |_| Ok(())).unwrap();
-                assert!(report.damage.iter().any(|d| d.structure.contains("row index")), "{what}: {report:?}");
+                assert!(
+                    report.damage.iter().any(|d| d.structure.contains("row index")),
+                    "{what}: {report:?}"
+                );
                 assert!(warned, "{what}");
-                let (saved, damage) = read(file.as_ref(), Scan { on_error: OnError::Skip, ..Scan::default() });
+                let (saved, damage) =
+                    read(file.as_ref(), Scan { on_error: OnError::Skip, ..Scan::default() });
                 assert_eq!(saved, truth, "{what}");
                 assert!(damage.iter().all(|d| d.rows_lost == Some(0)), "{what}: {damage:?}");
             }

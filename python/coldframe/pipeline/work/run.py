@@ -74,8 +74,8 @@ class Run:
         status = "changed" if cause == "changed" else "failed"
         failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
         if cause == "damaged" and self.options.on_error != "raise":
-            # A file without its end is not even opened; the command knows how to find what is left of it.
-            failed.error = f"{error}; `coldframe salvage FILE OUT.parquet` finds the rows that are left of it"
+            # A file without its end is not even opened; the command knows how to find the rest of it.
+            failed.error = f"{error}; `coldframe salvage FILE OUT.parquet` finds the rows that remain of it"
         if self.options.on_error == "quarantine" and cause == "damaged":
             try:
                 failed.quarantine = self._quarantine(work.report, file, error, [])

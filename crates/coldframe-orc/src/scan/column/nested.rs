@@ -63,7 +63,8 @@ pub(super) fn structs(input: &Input<'_>, of: &Column, field: &Field) -> Result<B
     for (column, field) in children(input, owner, fields)? {
         readers.push(reader(input, column, &field)?);
     }
-    let is_inside = |outer: &Column| outer.id > 0 && outer.kind == Kind::Struct && outer.children.contains(&of.id);
+    let is_inside =
+        |outer: &Column| outer.id > 0 && outer.kind == Kind::Struct && outer.children.contains(&of.id);
     let superfluous = input.superfluous && tree.columns().iter().any(is_inside);
     boxed(Structs { present: input.present(of.id)?, fields: fields.clone(), children: readers, superfluous })
 }

@@ -21,7 +21,9 @@ use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::dictionary::{self, Dictionaries, Dictionary, EntryLimit};
 use super::input::{Bound, Input};
-use super::{ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, dense, primitive, to_rows};
+use super::{
+    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, dense, primitive, to_rows,
+};
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
@@ -194,7 +196,11 @@ impl ColumnReader for Direct {
     }
 
     fn malformed(&self, into: &mut Vec<MalformedValue>) {
-        into.extend(self.malformed.iter().map(|row| MalformedValue { row: *row, column: None, why: Malformed::Text }));
+        into.extend(self.malformed.iter().map(|row| MalformedValue {
+            row: *row,
+            column: None,
+            why: Malformed::Text,
+        }));
     }
 }
 
@@ -305,6 +311,10 @@ impl ColumnReader for ByDictionary {
     }
 
     fn malformed(&self, into: &mut Vec<MalformedValue>) {
-        into.extend(self.malformed.iter().map(|row| MalformedValue { row: *row, column: None, why: Malformed::Text }));
+        into.extend(self.malformed.iter().map(|row| MalformedValue {
+            row: *row,
+            column: None,
+            why: Malformed::Text,
+        }));
     }
 }

@@ -100,12 +100,10 @@ impl ColumnReader for Timestamps {
             _ => None,
         };
         Ok(match self.clock.unit {
-            TimeUnit::Microsecond => array(
-                primitive::<TimestampMicrosecondType, _>(values, nulls).with_timezone_opt(zone),
-            ),
-            _ => {
-                array(primitive::<TimestampNanosecondType, _>(values, nulls).with_timezone_opt(zone))
+            TimeUnit::Microsecond => {
+                array(primitive::<TimestampMicrosecondType, _>(values, nulls).with_timezone_opt(zone))
             }
+            _ => array(primitive::<TimestampNanosecondType, _>(values, nulls).with_timezone_opt(zone)),
         })
     }
 
@@ -133,7 +131,8 @@ impl Timestamps {
         rows: usize,
         validity: &Validity,
     ) -> Result<Option<NullBuffer>> {
-        let why = |second: i64| Malformed::Second { second, instant: self.clock.instant, unit: self.clock.unit };
+        let why =
+            |second: i64| Malformed::Second { second, instant: self.clock.instant, unit: self.clock.unit };
         if let Some((_, second)) = outside.first().filter(|_| !self.nullable) {
             return Err(why(*second).to_error(0));
         }

@@ -1,4 +1,4 @@
-//! Compares decoded values with the claims by which pruning passes over row groups: bloom filters and bounds. A
+//! Compares decoded values with that by which pruning passes over row groups: bloom filters and bounds. A
 //! scan itself compares sums and counts ([`crate::scan`]).
 
 use arrow_array::{Array, ArrayRef};
@@ -15,8 +15,8 @@ use crate::layout::types::Column;
 use crate::open::Shape;
 use crate::scan::statements::are_outside;
 
-/// What the indexes of a stripe claim of one column.
-pub(crate) struct Claims {
+/// What the indexes of a stripe state of a column.
+pub(crate) struct Checks {
     index: StripeIndex,
     column: usize,
     data_type: DataType,
@@ -26,8 +26,8 @@ pub(crate) struct Claims {
     trusts_blooms: bool,
 }
 
-impl Claims {
-    /// Reads the claims for a column with `count` row groups; `None` if there are none that count.
+impl Checks {
+    /// Reads it for a column with `count` row groups; `None` if nothing is stated that counts.
     pub(crate) fn read(
         shape: &Shape,
         stripe: &Stripe,
@@ -53,7 +53,7 @@ impl Claims {
         Ok(Some(Self { index, column: column.id, data_type, stored, quirks, trusts_blooms }))
     }
 
-    /// Fails for a value that the claims exclude from a row group.
+    /// Fails for a value that the indexes exclude from a row group.
     pub(crate) fn check(&self, group: usize, values: &ArrayRef) -> Result<()> {
         let values = match values.data_type() == &self.data_type {
             true => values.clone(),
