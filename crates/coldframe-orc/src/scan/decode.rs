@@ -524,7 +524,7 @@ impl StripeBatches {
                 Complete(tally.into_iter().map(|(_, tally)| (tally, 0)).collect())
             }
         };
-        complete.check(&self.stored.scan)?;
+        complete.check(&self.stored.scan, &self.stored.job.layout)?;
         Ok(Some(array))
     }
 

@@ -20,10 +20,11 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 use coldframe_core::{ColumnBounds, Error, OnError, Result};
 
-use super::column::{self, MalformedValue};
+use super::column::{self, Malformed, MalformedValue};
 use super::job::{Groups, ScanShared};
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
+use crate::layout::stripe::{StreamKind, StripeLayout};
 use crate::layout::types::{Column, Kind};
 use crate::prune::bounds::{bounds, impossible, parse_decimal};
 use crate::prune::filter::stored;
@@ -102,72 +103,118 @@ impl Tally {
         add(array, malformed, &mut columns);
     }
 
-    /// Fails if the values contradict what is stated. Returns whether a sum or a total length agrees; a number of
+    /// Fails if the values contradict what is stated. Returns the columns with a sum that agrees; a number of
     /// values says nothing of the values themselves.
-    pub(crate) fn check(&self, scan: &ScanShared, row: u64) -> Result<bool> {
-        let mut agrees = false;
+    pub(crate) fn check(&self, scan: &ScanShared, layout: &StripeLayout, row: u64) -> Result<Agreed> {
+        let mut agreed = Vec::new();
         for stated in &self.columns {
             let Some(column) = scan.shape.tree.get(stated.column) else { continue };
             match stated.compare(scan, column) {
-                Ok(compared) => agrees |= compared,
-                Err(contradiction) => {
+                Ok(None) => {}
+                Ok(Some(sum)) => agreed.push((stated.column, sum)),
+                Err((kind, contradiction)) => {
                     let message = format!("{contradiction} in the rows from {row} on");
-                    return Err(Error::corrupt(message).within("statistics").within(column::name(column)));
+                    let e = Error::corrupt(message).within("statistics").within(column::name(column));
+                    let stream =
+                        layout.stream(column.id, kind).or(layout.stream(column.id, StreamKind::Data));
+                    return Err(match stream {
+                        Some(stream) => e.at(stream.bytes.start),
+                        None => e,
+                    });
                 }
             }
         }
-        Ok(agrees)
+        Ok(agreed)
+    }
+
+    /// The column whose values contradict what is stated.
+    pub(crate) fn contradicted(&self, scan: &ScanShared) -> Option<usize> {
+        let column = |stated: &&Stated| scan.shape.tree.get(stated.column);
+        let contradicts = |stated: &&Stated| column(stated).is_some_and(|c| stated.compare(scan, c).is_err());
+        self.columns.iter().find(contradicts).map(|stated| stated.column)
     }
 }
 
+/// The columns of which a sum agrees, and which.
+pub(crate) type Agreed = Vec<(usize, Sum)>;
+
+/// A sum that is stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sum {
+    /// Of the values: a change of one is a change of the sum.
+    Values,
+    /// Of lengths, or of true values.
+    Lengths,
+}
+
 impl Stated {
-    /// Whether a sum or a total length was compared; the contradiction if there is one.
-    fn compare(&self, scan: &ScanShared, column: &Column) -> Result<bool, String> {
-        let (Some(stats), facts) = (&self.statistics, &self.facts) else { return Ok(false) };
+    /// The sum that was compared; the contradiction if there is one, with the stream to blame.
+    fn compare(&self, scan: &ScanShared, column: &Column) -> Result<Option<Sum>, (StreamKind, String)> {
+        let (Some(stats), facts) = (&self.statistics, &self.facts) else { return Ok(None) };
         let values = facts.values.saturating_add(facts.malformed);
         // Neither values nor nulls counted: the writer did not count.
         if stats.number_of_values == Some(0) && stats.has_null != Some(true) && values > 0 {
-            return Ok(false);
+            return Ok(None);
         }
-        let same = |what: &str, stated: Option<i128>, counted: i128| match stated {
-            Some(stated) if stated != counted => Err(format!("expected {what} {stated}, found {counted}")),
+        let same = |kind: StreamKind, what: &str, stated: Option<i128>, counted: i128| match stated {
+            Some(stated) if stated != counted => {
+                Err((kind, format!("expected {what} {stated}, found {counted}")))
+            }
             stated => Ok(stated.is_some()),
         };
-        same("a number of values of", stats.number_of_values.map(i128::from), values.into())?;
-        let mut agrees = false;
+        let (present, data, length) = (StreamKind::Present, StreamKind::Data, StreamKind::Length);
+        same(present, "a number of values of", stats.number_of_values.map(i128::from), values.into())?;
         if facts.outside {
-            return Err("expected values between the stated minimum and maximum, found others".to_owned());
+            let message = "expected values between the stated minimum and maximum, found others";
+            return Err((data, message.to_owned()));
         }
         if facts.malformed > 0 || values == 0 {
-            return Ok(agrees);
+            return Ok(None);
         }
+        let (mut of_values, mut of_lengths) = (false, false);
         if column.kind != Kind::Byte || scan.shape.quirks.byte_statistics {
             let stated = stats.int_statistics.as_ref().and_then(|s| s.sum);
-            agrees |= same("a sum of", stated.map(i128::from), facts.sum.into())?;
+            of_values |= same(data, "a sum of", stated.map(i128::from), facts.sum.into())?;
         }
         if column.kind != Kind::Char && scan.shape.quirks.string_statistics {
             let texts = stats.string_statistics.as_ref().and_then(|s| s.sum);
             let stated = texts.or(stats.binary_statistics.as_ref().and_then(|s| s.sum));
-            agrees |= same("a total length of", stated.map(i128::from), facts.bytes.into())?;
+            of_lengths |= same(length, "a total length of", stated.map(i128::from), facts.bytes.into())?;
         }
         let trues = stats.bucket_statistics.as_ref().and_then(|s| s.count.first().copied());
-        agrees |= same("a number of true values of", trues.map(i128::from), facts.trues.into())?;
+        of_lengths |= same(data, "a number of true values of", trues.map(i128::from), facts.trues.into())?;
         let digits = self.stated_digits(scan, column);
-        agrees |= same("unscaled values with a sum of", digits, facts.digits)?;
+        of_values |= same(data, "unscaled values with a sum of", digits, facts.digits)?;
         let sum = stats.double_statistics.as_ref().and_then(|s| s.sum);
         if let Some(stated) = sum.filter(|_| scan.shape.quirks.double_sums) {
             let (sum, all) = facts.floats;
             let usable = stated.is_finite() && all.is_finite();
             if usable && (stated - sum).abs() > all * ROUNDING {
-                return Err(format!("expected a sum of {stated}, found {sum}"));
+                return Err((data, format!("expected a sum of {stated}, found {sum}")));
             }
-            agrees |= usable;
+            of_values |= usable;
         }
-        Ok(agrees)
+        Ok(of_values.then_some(Sum::Values).or(of_lengths.then_some(Sum::Lengths)))
     }
 }
 
 impl Stated {
+    /// Whether a value that its type cannot hold lies outside the bounds that are stated.
+    fn excludes(&self, why: Malformed) -> bool {
+        const DAY: i64 = 86_400;
+        let Some(stats) = &self.statistics else { return false };
+        match why {
+            Malformed::Text => false,
+            // The bounds fit the type, or they would not count.
+            Malformed::Digits(_) => stats.decimal_statistics.as_ref().is_some_and(|s| s.minimum.is_some()),
+            Malformed::Second { second, .. } => {
+                let bounds =
+                    stats.timestamp_statistics.as_ref().and_then(|s| s.minimum_utc.zip(s.maximum_utc));
+                bounds.is_some_and(|(min, max)| second < min / 1000 - DAY || second > max / 1000 + DAY)
+            }
+        }
+    }
+
     /// The stated sum of a decimal column's unscaled values.
     fn stated_digits(&self, scan: &ScanShared, column: &Column) -> Option<i128> {
         let sum = self.statistics.as_ref()?.decimal_statistics.as_ref()?.sum.as_deref()?;
@@ -183,8 +230,8 @@ pub(super) struct Complete(pub(super) Vec<(Tally, u64)>);
 
 impl Complete {
     /// Fails for the first row group whose values contradict its statistics.
-    pub(super) fn check(self, scan: &ScanShared) -> Result<()> {
-        self.0.iter().try_for_each(|(tally, row)| tally.check(scan, *row).map(drop))
+    pub(super) fn check(self, scan: &ScanShared, layout: &StripeLayout) -> Result<()> {
+        self.0.iter().try_for_each(|(tally, row)| tally.check(scan, layout, *row).map(drop))
     }
 }
 
@@ -328,8 +375,10 @@ fn add<'a>(
     columns: &mut impl Iterator<Item = &'a mut Stated>,
 ) {
     let Some(stated) = columns.next() else { return };
-    let own = malformed.iter().filter(|value| value.column == Some(stated.column)).count() as u64;
-    stated.facts.malformed += own;
+    for value in malformed.iter().filter(|value| value.column == Some(stated.column)) {
+        stated.facts.malformed += 1;
+        stated.facts.outside |= stated.excludes(value.why);
+    }
     stated.facts.values += (array.len() - array.logical_null_count()) as u64;
     if stated.statistics.is_some() {
         stated.count(array);

@@ -23,8 +23,9 @@ use super::job::Groups;
 use super::ranges::VALUES;
 use super::readers::{Chunks, Stored, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
+use super::statements::{Agreed, Sum, Tally};
 use super::stream::StreamPosition;
-use crate::layout::stripe::StreamKind;
+use crate::layout::stripe::{StreamKind, StreamPlace};
 
 /// The result of a pass over the whole stripe.
 #[derive(Default)]
@@ -35,8 +36,10 @@ struct Pass {
     contradicted: Vec<(usize, Error)>,
     /// The first value that an index excludes, if that was compared.
     excluded: Option<Error>,
-    /// Whether the statistics of the stripe agree; `None` if there are none.
-    agrees: Option<bool>,
+    /// The sums that agree, for each row group.
+    agreed: Vec<Agreed>,
+    /// Whether values contradict statistics of a row group, and nothing shows that they are right.
+    disproved: bool,
 }
 
 impl StripeBatches {
@@ -147,33 +150,89 @@ impl StripeBatches {
 
     /// The spans of a column that decodes to the end of the stripe.
     fn weigh(&mut self, place: usize, groups: &Groups, pass: Pass) -> Vec<Span> {
-        let Pass { mut misplaced, contradicted, agrees, .. } = pass;
-        let is_right = agrees == Some(true) || contradicted.is_empty();
-        if is_right && let Some(in_full) = self.stored.in_full.get_mut(place) {
+        let Pass { mut misplaced, contradicted, agreed, disproved, .. } = pass;
+        if !disproved && let Some(in_full) = self.stored.in_full.get_mut(place) {
             *in_full |= !misplaced.is_empty();
             // A lie of the index costs no row, but whoever reads by it gets wrong ones.
             misplaced.extend(contradicted);
             if let Some((_, e)) = misplaced.into_iter().next() {
                 self.stored.scan.damage.push(self.wrong_index_of(place, e));
             }
-            return vec![Span::anchored(
-                0..self.stored.job.stripe.rows,
-                self.stored.job.stripe.bytes.clone(),
-            )];
+            let stripe = &self.stored.job.stripe;
+            return vec![Span::anchored(0..stripe.rows, stripe.bytes.clone())];
         }
         // A row group that begins or ends at a wrong place has no anchor there.
-        let mut spans = Vec::new();
         let mut contradicted = contradicted.into_iter().peekable();
-        for (group, run) in groups.runs.iter().enumerate() {
+        let decoded = agreed.into_iter().enumerate().map(|(group, agreed)| {
             let own = contradicted.next_if(|(at, _)| *at == group).map(|(_, e)| e);
             let beside = |at: &usize| *at == group || *at == group + 1;
-            let moved = misplaced.iter().find(|(at, _)| beside(at)).map(|(_, e)| {
-                let structure = e.structure();
-                Error::corrupt(e.reason()).within(structure)
-            });
-            spans.extend(own.or(moved).map(|e| self.contradicted(place, e, run.rows.clone())));
+            let moved = misplaced.iter().find(|(at, _)| beside(at)).map(|(_, e)| again(e));
+            own.or(moved).map_or(Ok(agreed), Err)
+        });
+        let decoded = decoded.collect();
+        self.spans(place, groups, decoded)
+    }
+
+    /// The spans of row groups that were decoded: those that failed, and those that share a chunk with them. A
+    /// chunk falls whole: damage changes everything behind it in the chunk, and only a sum of the values shows
+    /// that a row group is not concerned.
+    fn spans(&self, place: usize, groups: &Groups, decoded: Vec<Result<Agreed>>) -> Vec<Span> {
+        let mut spans = Vec::new();
+        for (group, run) in groups.runs.iter().enumerate() {
+            let reason = match decoded.get(group) {
+                Some(Err(e)) => again(e),
+                Some(Ok(agreed)) => {
+                    let failed = decoded
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(at, result)| Some((at, result.as_ref().err()?)));
+                    let mut beside =
+                        failed.filter(|(at, e)| self.share_chunk(place, groups, (group, *at), e, agreed));
+                    let Some((at, e)) = beside.next() else { continue };
+                    let message = format!(
+                        "expected a chunk without damage, found one that it shares with row group {at}, which failed: {}",
+                        e.reason()
+                    );
+                    like(e, message)
+                }
+                None => continue,
+            };
+            spans.push(self.contradicted(place, reason, run.rows.clone()));
         }
         spans
+    }
+
+    /// Whether a row group has values in a chunk of the other one in which an error lies, and no sum proves them.
+    fn share_chunk(
+        &self,
+        place: usize,
+        groups: &Groups,
+        (group, other): (usize, usize),
+        e: &Error,
+        agreed: &Agreed,
+    ) -> bool {
+        let job = &self.stored.job;
+        let Ok((of, _)) = self.stored.column(place) else { return false };
+        if self.stored.scan.shape.tail.compression.algorithm == Algorithm::None {
+            return false;
+        }
+        let is_in_error = |stream: &&StreamPlace| match e.offset() {
+            Some(at) => stream.bytes.contains(&at),
+            None => (of.id..of.end.max(of.id + 1)).contains(&stream.column),
+        };
+        job.layout.streams.iter().filter(is_in_error).any(|stream| {
+            let kind = StreamKind::from_number(stream.kind);
+            let Some(kind) = kind.filter(|kind| VALUES.contains(kind)) else { return false };
+            let at = |group: usize| groups.begin(group).map(|begin| begin.of(stream.column, kind));
+            let first = |group: usize| at(group).map_or(0, |position| position.chunk);
+            let last = |group: usize| match at(group + 1) {
+                Some(next) if next.byte > 0 || next.run > 0 || next.bit > 0 => next.chunk,
+                Some(next) => next.chunk.saturating_sub(1),
+                None => u64::MAX,
+            };
+            let shares = first(group) <= last(other) && first(other) <= last(group);
+            shares && !(kind == StreamKind::Data && agreed.contains(&(stream.column, Sum::Values)))
+        })
     }
 
     /// The record of an index that lies.
@@ -192,32 +251,27 @@ impl StripeBatches {
 
     /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
     fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
-        let mut spans = Vec::new();
+        let mut decoded = Vec::with_capacity(groups.runs.len());
         for (group, run) in groups.runs.iter().enumerate() {
             let begin = run.positions.as_deref();
-            let read = self.try_fitting(|stored| {
+            decoded.push(self.try_fitting(|stored| {
                 let mut root = stored.root(begin)?;
                 let mut reader = stored.open_at(place, begin, Chunks::Strict)?;
                 let mut tally = stored.tally(place, Some(group));
                 stored.drop_rows(reader.as_mut(), &mut root, run.rows.clone(), |array, malformed| {
                     tally.iter_mut().for_each(|tally| tally.add(array, malformed));
                 })?;
-                if let Some(tally) = tally {
-                    tally.check(&stored.scan, run.rows.start)?;
-                }
-                stored.check_position(place, reader.as_ref(), run.rows.end, Chunks::Strict)
-            })?;
-            if let Err(e) = read {
-                spans.push(self.contradicted(place, e, run.rows.clone()));
-            }
+                let agreed = stored.check(tally.as_ref(), run.rows.start)?;
+                stored.check_position(place, reader.as_ref(), run.rows.end, Chunks::Strict)?;
+                Ok(agreed)
+            })?);
         }
-        if spans.is_empty() {
+        if decoded.iter().all(Result::is_ok) {
             // Each row group ends where the next begins, but the whole does not decode: the damage is hidden
             // between two of them, and nothing tells where.
-            let hidden = Error::corrupt(e.reason()).within(e.structure());
-            spans.push(self.contradicted(place, hidden, 0..self.stored.job.stripe.rows));
+            return Ok(vec![self.contradicted(place, again(e), 0..self.stored.job.stripe.rows)]);
         }
-        Ok(spans)
+        Ok(self.spans(place, groups, decoded))
     }
 
     /// The contradiction between the indexes of a column and its values; `also` compares the values of a row
@@ -230,9 +284,9 @@ impl StripeBatches {
         self.decide_superfluous()?;
         let Some(groups) = self.stored.job.groups.clone() else { return Ok(None) };
         let Ok(pass) = self.pass(place, &groups, also)? else { return Ok(None) };
-        let Pass { misplaced, contradicted, excluded, agrees } = pass;
+        let Pass { misplaced, contradicted, excluded, disproved, .. } = pass;
         // Statistics that the stripe's statistics do not disprove cost the row group: the scan reports it.
-        let contradicted = contradicted.into_iter().filter(|_| agrees == Some(true));
+        let contradicted = contradicted.into_iter().filter(|_| !disproved);
         let first = misplaced.into_iter().chain(contradicted).map(|(_, e)| e).chain(excluded).next();
         Ok(first.map(|e| self.wrong_index_of(place, e)))
     }
@@ -247,7 +301,7 @@ impl StripeBatches {
         self.try_fitting(|stored| {
             let mut root = stored.root(None)?;
             let mut reader = stored.open_at(place, None, Chunks::Strict)?;
-            let mut pass = Pass::default();
+            let (mut pass, mut contradicted) = (Pass::default(), Vec::new());
             let mut of_stripe = stored.tally(place, None);
             for (group, run) in groups.runs.iter().enumerate() {
                 if group > 0
@@ -269,16 +323,22 @@ impl StripeBatches {
                     let (of, _) = stored.column(place)?;
                     pass.excluded.get_or_insert(damaged(e)?.within(super::column::name(of)));
                 }
-                if let Some(Err(e)) = tally.map(|tally| tally.check(&stored.scan, run.rows.start)) {
-                    pass.contradicted.push((group, damaged(e)?));
-                }
+                let agreed = match stored.check(tally.as_ref(), run.rows.start) {
+                    Err(e) => {
+                        let of = tally.as_ref().and_then(|tally| tally.contradicted(&stored.scan));
+                        contradicted.extend(of);
+                        pass.contradicted.push((group, damaged(e)?));
+                        Agreed::new()
+                    }
+                    agreed => agreed?,
+                };
+                pass.agreed.push(agreed);
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
-            pass.agrees = match of_stripe.map(|tally| tally.check(&stored.scan, 0)) {
-                Some(Ok(true)) => Some(true),
-                Some(Err(e)) => damaged(e).map(|_| Some(false))?,
-                Some(Ok(false)) | None => None,
-            };
+            // The statistics of the stripe decide between the values and those of a row group.
+            let of_stripe = stored.check(of_stripe.as_ref(), 0).unwrap_or_default();
+            let is_proved = |column: &usize| of_stripe.iter().any(|(agreed, _)| agreed == column);
+            pass.disproved = !contradicted.iter().all(is_proved);
             Ok(pass)
         })
     }
@@ -312,12 +372,31 @@ impl StripeBatches {
     }
 }
 
+/// The same error once more.
+fn again(e: &Error) -> Error {
+    like(e, e.reason())
+}
+
+/// An error at the place of another one.
+fn like(e: &Error, message: String) -> Error {
+    let like = Error::corrupt(message).within(e.structure());
+    match e.offset() {
+        Some(at) => like.at(at),
+        None => like,
+    }
+}
+
 /// `e` if it is damage, or else the error of the whole read.
 fn damaged(e: Error) -> Result<Error> {
     if e.is_damage() { Ok(e) } else { Err(e) }
 }
 
 impl Stored {
+    /// The sums that agree with a tally; none without a tally.
+    fn check(&self, tally: Option<&Tally>, row: u64) -> Result<Agreed> {
+        tally.map_or(Ok(Agreed::new()), |tally| tally.check(&self.scan, &self.job.layout, row))
+    }
+
     /// Decodes rows of a column and drops them.
     fn drop_rows(
         &self,
