@@ -30,6 +30,7 @@ from coldframe.errors import (
     ExtensionTypeWarning,
     LeftOutWarning,
     PartialTableWarning,
+    WrongIndexWarning,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ __all__ = [
     "SchemaError",
     "Split",
     "UnsupportedError",
+    "WrongIndexWarning",
     "__version__",
     "detect",
     "hive_table",

@@ -600,6 +600,8 @@ class RawScan:
         """Consumes the scan: a second call is a ColdframeError."""
     def damage(self) -> list[dict[str, Any]]:
         """The losses so far; complete when the stream has ended."""
+    def take_notices(self) -> list[tuple[str, str]]:
+        """What to warn of in the rows read so far: kind and text. Each is returned once."""
     def changes(self) -> dict[str, int]:
         """The number of changed values so far, by the kind of change."""
     def passed_over(self) -> dict[str, int]:

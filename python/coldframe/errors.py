@@ -29,6 +29,7 @@ __all__ = [
     "PartialTableWarning",
     "SchemaError",
     "UnsupportedError",
+    "WrongIndexWarning",
     "install_hint",
     "unsupported",
     "warn",
@@ -59,12 +60,17 @@ class PartialTableWarning(UserWarning):
     """Parts of a table are missing, but may be elsewhere: a Kudu server has some of a table's tablets."""
 
 
+class WrongIndexWarning(UserWarning):
+    """The index of a file contradicts its values: the part was read in full, without the index."""
+
+
 _WARNINGS: Mapping[str, type[UserWarning]] = {
     "ambiguous_calendar": AmbiguousCalendarWarning,
     "ambiguous_dialect": AmbiguousDialectWarning,
     "encrypted_columns": EncryptedColumnWarning,
     "left_out": LeftOutWarning,
     "partial_table": PartialTableWarning,
+    "wrong_index": WrongIndexWarning,
 }
 
 

@@ -550,6 +550,8 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         wanted = pa.schema(scan) if bound.exact else self._projected(columns)
 
         def ended() -> None:
+            for kind, text in scan.take_notices():
+                warn(self._raw.path, kind, text)
             if on_error != "raise":
                 self._damage = scan.damage()
                 if on_damage is not None:

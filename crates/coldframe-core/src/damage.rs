@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_encoding::{Error, ErrorKind};
 
+use crate::Notice;
 use crate::changes::Changes;
 
 /// What to do about damage.
@@ -108,6 +109,9 @@ impl From<Damage> for Fault {
         Self { damage, unsupported: false }
     }
 }
+
+/// Maximum number of notes of a scan that were not taken.
+const MAX_NOTICES: usize = 64;
 
 /// Maximum number of individual records. A file can be damaged every few bytes, and a record takes hundreds.
 const MAX_RECORDS: usize = 1 << 14;
@@ -212,6 +216,7 @@ pub struct DamageLog {
     records: Arc<Mutex<Records>>,
     passed_over: Arc<Counts>,
     changes: Changes,
+    notices: Arc<Mutex<Vec<Notice>>>,
     /// The enclosing structure of new records.
     within: Option<Arc<str>>,
 }
@@ -236,6 +241,19 @@ impl DamageLog {
     /// How many values of a kind were skipped so far.
     pub fn passed_over(&self, kind: PassedOver) -> u64 {
         self.passed_over.of(kind).load(Ordering::Relaxed)
+    }
+
+    /// Adds a note for the user: something that a scan met and that is no loss. Equal notes are kept once.
+    pub fn notify(&self, notice: Notice) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        if notices.len() < MAX_NOTICES && !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    }
+
+    /// Takes the notes that were added since the last call.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Counts values that are changed on the way.

@@ -13,6 +13,8 @@ pub enum Notice {
     PartialTable(String),
     /// Files of other kinds in the table's folder, which are not read: their names and kinds.
     LeftOut(String),
+    /// The index of a file contradicts its values, so that part of the file was read in full.
+    WrongIndex(String),
 }
 
 impl Notice {
@@ -23,6 +25,9 @@ impl Notice {
             | Self::AmbiguousCalendar(text)
             | Self::EncryptedColumns(text)
             | Self::PartialTable(text) => text.clone(),
+            Self::WrongIndex(part) => {
+                format!("its index is wrong, so this part was read in full without it: {part}")
+            }
             Self::LeftOut(files) => format!("left out, because no format reads them: {files}"),
         }
     }

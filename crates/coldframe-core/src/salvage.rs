@@ -1,10 +1,14 @@
 //! Which rows and values of a damaged unit are kept, and the records of the losses: shared by all formats.
 //!
 //! ```text
-//!  losses of columns          stretches of rows           batches
+//!  spans of columns           stretches of rows           batches
 //!  a ..###......        ──▶   keep | drop | keep    ──▶   whole rows, or rows with nulls
 //!  b .....##....              one record a loss
 //! ```
+//!
+//! A [`Span`] is a stretch of one column's rows between two anchors, places where two independent statements
+//! of the file agree. Its [`Level`] says how well it is proved. What is kept of a unit is settled before its
+//! first row is handed out ([`Salvage::settle`]), so it does not depend on the size of batches.
 //!
 //! The laws that every format's tests check:
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
@@ -122,6 +126,48 @@ impl Loss {
     }
 }
 
+/// How well a span is proved, from worst to best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A statement of the file disproves it.
+    Contradicted,
+    /// It was decoded before the first contradiction, and no anchor lies at its end.
+    Before,
+    /// Its ends are anchored, but single values contradict their type: their rows fall, the others stay.
+    Local,
+    /// It decodes without a contradiction, ends where the next anchor begins, and agrees with all that the
+    /// file states of it.
+    Anchored,
+    /// A checksum covers it, and matches.
+    Summed,
+}
+
+/// Rows of one column between two anchors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The rows, counted as [`Salvage::stretches`] counts them.
+    pub rows: Range<u64>,
+    /// The bytes that hold them, or the streams that do.
+    pub bytes: Range<u64>,
+    /// How well it is proved.
+    pub level: Level,
+    /// What keeps it from a better level: the structure that was being read, and the reason.
+    pub why: Option<(String, String)>,
+}
+
+impl Span {
+    /// A span that agrees with all that is stated of it.
+    pub fn anchored(rows: Range<u64>, bytes: Range<u64>) -> Self {
+        Self { rows, bytes, level: Level::Anchored, why: None }
+    }
+
+    /// A span that an error disproves.
+    pub fn contradicted(error: &Error, bytes: Range<u64>, rows: Range<u64>) -> Self {
+        let why = Some((error.structure(), error.reason()));
+        Self { rows, bytes, level: Level::Contradicted, why }
+    }
+}
+
 /// What happens to rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -180,6 +226,14 @@ impl Salvage {
     pub fn lose_rows(&mut self, loss: Loss) {
         let new = self.dropped.add(loss.rows.clone());
         self.record(loss, new);
+    }
+
+    /// Loses the spans of a column below the level `least`.
+    pub fn settle(&mut self, column: usize, spans: impl IntoIterator<Item = Span>, least: Level) {
+        for Span { rows, bytes, why, .. } in spans.into_iter().filter(|span| span.level < least) {
+            let (structure, reason) = why.unwrap_or_default();
+            self.lose(column, Loss { rows, bytes, structure, reason });
+        }
     }
 
     fn record(&self, loss: Loss, rows: u64) {
@@ -282,6 +336,26 @@ mod tests {
         let null = Fate::Null([true, false].into());
         assert_eq!(fates, [(0..2, Fate::Kept), (2..4, null), (4..6, Fate::Dropped), (6..10, Fate::Kept)]);
         assert!(!salvage.is_whole());
+    }
+
+    #[test]
+    fn spans_below_a_level_are_lost() {
+        let e = Error::corrupt("expected 5, found 6").within("DATA");
+        let spans = || {
+            let before = Span { level: Level::Before, ..Span::contradicted(&e, 0..9, 2..4) };
+            [Span::anchored(0..2, 0..9), before, Span::contradicted(&e, 0..9, 4..6)]
+        };
+        for (least, kept) in [(Level::Anchored, 0..2), (Level::Before, 0..4)] {
+            let damage = DamageLog::default();
+            let mut salvage = Salvage::new(OnError::Skip, [true], damage.clone());
+            salvage.settle(0, spans(), least);
+            assert_eq!(rows_lost(&damage).iter().flatten().sum::<u64>(), 6 - kept.end);
+            let first = salvage.stretches(0..6).front().cloned();
+            assert_eq!(first, Some(Stretch { rows: kept, fate: Fate::Kept }));
+            let records = damage.records();
+            assert!(records.iter().all(|d| d.structure == "DATA" && d.reason == "expected 5, found 6"));
+        }
+        assert!(Level::Contradicted < Level::Before && Level::Anchored < Level::Summed);
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         file_len: shape.tail.file_len,
         single_row: false,
         batch_bytes: &batch_bytes,
+        superfluous: false,
     };
     stored_dictionary(&input, column)
 }

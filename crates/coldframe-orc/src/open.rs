@@ -1,7 +1,7 @@
 //! An open file as data: its tail, types and stripes, and the messages that are read on demand.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
@@ -45,6 +45,8 @@ pub(crate) struct Shape {
     pub(crate) lost: Vec<Damage>,
     /// How its stripes were found, if its tail does not list them.
     pub(crate) recovered: Option<Recovery>,
+    /// The statistics of stripes, once [`Self::stated`] has read them.
+    of_stripes: OnceLock<Metadata>,
 }
 
 /// How the stripes were found without a complete tail.
@@ -78,7 +80,20 @@ impl Shape {
         let quirks = Quirks::new(&tail.footer, &tail.postscript, options.calendar.hybrid());
         let mut lost = lost;
         lost.extend(row_count_damage(&tail, &stripes));
-        Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost, recovered: None })
+        let of_stripes = OnceLock::new();
+        Ok(Self {
+            source,
+            tail,
+            tree,
+            schema,
+            stripes,
+            encryption,
+            quirks,
+            options,
+            lost,
+            recovered: None,
+            of_stripes,
+        })
     }
 
     /// Rows of a row group; `None` without indexes.
@@ -126,6 +141,30 @@ impl Shape {
             .message(&stored, range.start, limits, self.tail.file_len)
             .within(|| "metadata")?;
         proto::decode("metadata", message, limits, self.tail.file_len).at(range.start)
+    }
+
+    /// What the file's metadata state of the columns of a stripe. The footer states the same of the only
+    /// stripe of a file. Nothing if the statistics of stripes are wrong or damaged.
+    pub(crate) fn stated(&self, stripe: &Stripe) -> Result<Vec<Bytes>> {
+        if !self.quirks.merged_statistics {
+            return Ok(Vec::new());
+        }
+        if self.stripes.len() == 1 && !self.tail.footer.statistics.is_empty() {
+            return Ok(self.tail.footer.statistics.clone());
+        }
+        let metadata = match self.of_stripes.get() {
+            Some(metadata) => metadata,
+            None => {
+                let read = match self.metadata() {
+                    Err(e) if e.is_confined() => Metadata::default(),
+                    metadata => metadata?,
+                };
+                self.of_stripes.get_or_init(|| read)
+            }
+        };
+        let stripes = &metadata.stripe_stats;
+        let of_stripe = stripes.get(stripe.number).filter(|_| stripes.len() == self.stripes.len());
+        Ok(of_stripe.map(|of_stripe| of_stripe.col_stats.clone()).unwrap_or_default())
     }
 
     /// The contents of a stripe's footer.

@@ -137,6 +137,8 @@ pub struct Options {
     pub(crate) declares: Declares,
     /// Keys by name.
     pub(crate) keys: Keys,
+    /// Whether values are compared with the sums and counts that the file states of them.
+    pub(crate) compares_statistics: bool,
     /// Bounds.
     pub(crate) limits: Limits,
 }
@@ -154,6 +156,7 @@ impl Options {
             declared: options.schema.clone(),
             declares: given.schema_of,
             keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },
+            compares_statistics: !options.skip_checksums,
             limits: options.limits,
         }
     }

@@ -6,10 +6,12 @@
 //! | [`bounds`] | smallest and largest value, nulls |
 //! | [`bloom`] | bloom filters |
 //! | [`filter`] | a filter evaluated on both |
+//! | [`checks`] | bounds and bloom filters, compared with values |
 //! | [`stripes`] | stripes and row groups of a scan |
 
 pub(crate) mod bloom;
 pub(crate) mod bounds;
+pub(crate) mod checks;
 pub(crate) mod filter;
 pub(crate) mod stripes;
 

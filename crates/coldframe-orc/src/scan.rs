@@ -4,22 +4,35 @@
 //! |---|---|
 //! | [`plan`] | stripes of a split, row groups of a stripe |
 //! | [`job`] | the input of decode: columns, runs of rows, parts of streams |
+//! | [`groups`] | what the index and metadata state of row groups |
 //! | [`ranges`] | the bytes of row groups in a stream |
 //! | [`unit`] | the bytes of a stripe, passed to the decoder |
 //! | [`fetched`] | the bytes of streams: fetched with the unit, or read once a row passes the filter |
 //! | [`decode`] | batches of a stripe |
+//! | [`readers`] | the columns of a stripe, open at a row |
+//! | [`anchor`], [`statements`] | what decoded values must agree with: positions, statistics |
+//! | [`survey`] | how well the row groups of a column are proved, once one of them has failed |
 //! | [`scout`] | row groups with rows that pass, by the filter's columns |
+//! | [`malformed`] | values that their types cannot hold |
+//! | [`superfluous`] | fields with values for the nulls of their struct, too |
 //! | [`column`](mod@column) | from streams to arrays |
 //! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
 
+mod anchor;
 pub(crate) mod column;
 pub(crate) mod decode;
 pub(crate) mod fetched;
+pub(crate) mod groups;
 pub(crate) mod job;
+mod malformed;
 pub(crate) mod plan;
 pub(crate) mod ranges;
+mod readers;
 pub(crate) mod rle;
 pub(crate) mod scout;
+pub(crate) mod statements;
 pub(crate) mod stream;
+mod superfluous;
+mod survey;
 pub(crate) mod unit;
 mod varint;

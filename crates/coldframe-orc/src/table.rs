@@ -183,7 +183,8 @@ impl TableFile for OrcFile {
         let inside = |s: &&Stripe| split.range.contains(&s.bytes.start);
         let stripes: VecDeque<Stripe> = self.shape.stripes.iter().filter(inside).cloned().collect();
         let limit = request.scan.limit.filter(|_| request.scan.predicate.is_none());
-        let predicate = request.scan.predicate.as_ref();
+        // Under `skip` and `null` nothing is passed over: a filter must not change what is saved and recorded.
+        let predicate = request.scan.predicate.as_ref().filter(|_| request.scan.on_error == OnError::Raise);
         let prune = predicate.map(|predicate| StripePruner::new(self.shape.clone(), predicate));
         let is_last = split.range.end >= self.shape.tail.file_len;
         let is_in_split = |d: &&Damage| {

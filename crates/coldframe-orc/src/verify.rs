@@ -1,21 +1,40 @@
 //! Checks for contradictions between parts of a file, and decodes indexes, which a scan without a filter does
 //! not read.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
-use coldframe_core::{Damage, Error, Result};
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use coldframe_core::io::read_coalesced;
+use coldframe_core::{Damage, DamageLog, Error, OnError, PlanRequest, Result, Scan};
 
 use crate::layout::proto::{BloomFilterIndex, RowIndex};
-use crate::layout::stripe::{StreamKind, StreamPlace, Stripe};
+use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
+use crate::layout::types::Column;
 use crate::open::Shape;
+use crate::prune::checks::Checks;
+use crate::scan::column::input::StoredStreams;
+use crate::scan::decode::StripeBatches;
+use crate::scan::fetched;
+use crate::scan::groups;
+use crate::scan::job::{Run, ScanShared, StripeJob};
+use crate::scan::ranges;
 
 /// What the check covers besides values.
-pub(crate) const BESIDES: &[&str] =
-    &["places of stripes and streams", "counts of rows", "ends of streams", "indexes", "bloom filters"];
+pub(crate) const BESIDES: &[&str] = &[
+    "places of stripes and streams",
+    "counts of rows",
+    "ends of streams",
+    "indexes",
+    "statistics",
+    "bloom filters",
+];
 
 /// Contradictions between parts of the file. The scan reports wrong numbers of rows.
-pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
-    let mut damage = Vec::new();
+pub(crate) fn contradictions(shape: &Arc<Shape>) -> Result<Vec<Damage>> {
+    let (mut damage, mut indexes) = (Vec::new(), Vec::new());
     let mut add = |bytes: Range<u64>, e: Error| damage.push(Damage::from_error(&e, bytes, None));
     let tail = &shape.tail;
     let mut stripes: Vec<&Stripe> = shape.stripes.iter().collect();
@@ -49,6 +68,7 @@ pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
                         add(stream.bytes.clone(), e.within(stripe.name()));
                     }
                 }
+                wrong_indexes(shape, stripe, &layout, &mut indexes)?;
             }
             // The scan has reported it already.
             Err(e) if e.is_damage() => {}
@@ -61,7 +81,57 @@ pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
         }
         add(tail.metadata_bytes.clone(), e);
     }
+    damage.extend(indexes);
     Ok(damage)
+}
+
+/// Adds the contradictions between the indexes of a stripe and its values: positions, statistics, bloom filters.
+/// One column is in memory at a time.
+fn wrong_indexes(
+    shape: &Arc<Shape>,
+    stripe: &Stripe,
+    layout: &StripeLayout,
+    into: &mut Vec<Damage>,
+) -> Result<()> {
+    let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
+    // What is wrong with the values themselves, the scan reports.
+    let unused = DamageLog::default();
+    let request = PlanRequest { decode: shape.schema.clone(), scan, damage: unused };
+    let scan = Arc::new(ScanShared::new(shape.clone(), &request)?);
+    let Some(groups) = groups::read(&scan, stripe, layout)?.filter(|_| stripe.rows > 0) else {
+        return Ok(());
+    };
+    let count = groups.runs.len();
+    let groups = groups::with_stripe(groups, &scan, stripe)?;
+    let job = StripeJob {
+        stripe: stripe.clone(),
+        layout: layout.clone(),
+        runs: [Run::new(0..stripe.rows, None)].into(),
+        candidates: VecDeque::new(),
+        groups: Some(Arc::new(groups)),
+        parts: ranges::whole(&scan, layout),
+        deferred: None,
+    };
+    for (place, (id, field)) in scan.columns.iter().enumerate() {
+        let Some(column) = shape.tree.get(*id) else { continue };
+        let parts: Vec<_> =
+            job.parts.iter().filter(|part| is_read_with(part.column, column)).cloned().collect();
+        let ranges: Vec<_> = parts.iter().map(|part| part.bytes.clone()).collect();
+        let mut streams = StoredStreams::new();
+        fetched::add(&scan, &job, &parts, read_coalesced(shape.source.as_ref(), &ranges)?, &mut streams)?;
+        let checks = Checks::read(shape, stripe, layout, (column, field), count)?;
+        let also = |group: usize, values: &ArrayRef| match &checks {
+            Some(checks) => checks.check(group, values),
+            None => Ok(()),
+        };
+        into.extend(StripeBatches::new(scan.clone(), job.clone(), streams).wrong_index(place, &also)?);
+    }
+    Ok(())
+}
+
+/// Whether the streams of the column `id` are needed to read `column`: its own, those inside it, the root's.
+fn is_read_with(id: usize, column: &Column) -> bool {
+    id == 0 || (column.id..column.end.max(column.id + 1)).contains(&id)
 }
 
 /// Fails if an index stream does not decode.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
-use coldframe::{Ahead, File, Notice, OnError, Piece, Scan, Split, StoredDictionary, TableScan};
+use coldframe::{Ahead, File, OnError, Piece, Scan, Split, StoredDictionary, TableScan};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 
+use crate::notice::kind_and_text;
 use crate::capsule::export_schema;
 use crate::error::{from_python as foreign, to_python};
 use crate::fingerprint::RawWitness;
@@ -235,18 +236,6 @@ impl RawFile {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, &self.0.schema())
     }
-}
-
-/// A notice as a kind and a text.
-pub(crate) fn kind_and_text(notice: Notice) -> (&'static str, String) {
-    let kind = match notice {
-        Notice::AmbiguousDialect(_) => "ambiguous_dialect",
-        Notice::AmbiguousCalendar(_) => "ambiguous_calendar",
-        Notice::EncryptedColumns(_) => "encrypted_columns",
-        Notice::PartialTable(_) => "partial_table",
-        Notice::LeftOut(_) => "left_out",
-    };
-    (kind, notice.text())
 }
 
 pub(crate) fn pieces(py: Python<'_>, recorded: Vec<Piece>) -> Vec<PyPiece<'_>> {

@@ -17,6 +17,7 @@ mod keys;
 mod literal;
 mod load;
 mod lookups;
+mod notice;
 mod opening;
 mod options;
 mod predicate;

@@ -75,7 +75,7 @@ impl RawTableRows {
 /// Warns of problems in the opened files that users should know about.
 pub(crate) fn warn(py: Python<'_>, dataset: &Dataset) -> PyResult<()> {
     for (path, notice) in dataset.take_notices() {
-        let (kind, text) = crate::file::kind_and_text(notice);
+        let (kind, text) = crate::notice::kind_and_text(notice);
         py.import("coldframe.errors")?.call_method1("warn", (os_path(&path), kind, text))?;
     }
     Ok(())

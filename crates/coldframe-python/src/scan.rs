@@ -114,6 +114,11 @@ impl RawScan {
         counted.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 
+    /// Takes what the user should know of the rows read so far: the kind of each note, and its text.
+    fn take_notices(&self) -> Vec<(&'static str, String)> {
+        self.damage.take_notices().into_iter().map(crate::notice::kind_and_text).collect()
+    }
+
     fn damage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         value::damage_to_python(py, &self.damage.records())
     }

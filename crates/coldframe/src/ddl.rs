@@ -1,6 +1,6 @@
 //! Column lists in Hive's DDL: parsing and printing.
 
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use arrow_schema::{DataType, Schema, TimeUnit};
 use coldframe_core::options::TimestampUnit;
 use coldframe_core::types::Consumer;
 use coldframe_core::{Error, Limits, Result, types};

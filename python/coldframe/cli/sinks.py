@@ -14,6 +14,7 @@ import pyarrow as pa
 from coldframe import writing
 from coldframe._coldframe import StoreUpload, formats
 from coldframe.cli.output import as_json, escaped, is_terminal, python_values
+from coldframe.errors import unsupported
 from coldframe.literals import WrittenFormat
 from coldframe.sources import open_store
 
@@ -172,6 +173,7 @@ def _write_parquet(
 ) -> int:
     import pyarrow.parquet
 
+    _refuse_what_parquet_lacks(reader.schema)
     rows = 0
     with pyarrow.parquet.ParquetWriter(
         sink, reader.schema, compression=codec, compression_level=level
@@ -180,6 +182,23 @@ def _write_parquet(
             writer.write_table(table, row_group_size=group)
             rows += table.num_rows
     return rows
+
+
+def _refuse_what_parquet_lacks(schema: Any) -> None:
+    """An error before any row is read if Parquet has no type for a column, such as a union."""
+    import pyarrow.parquet
+
+    refused = []
+    for field in schema:
+        try:
+            pyarrow.parquet.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowNotImplementedError:
+            refused.append(f"`{field.name}` ({field.type})")
+    if refused:
+        raise unsupported(
+            f"Parquet has no type for the column {', '.join(refused)}: leave it out with -c, "
+            "or convert to orc or arrow"
+        )
 
 
 def _row_groups(reader: Any, rows: int) -> Iterator[Any]:

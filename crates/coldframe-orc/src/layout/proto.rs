@@ -480,8 +480,8 @@ pub struct RowIndexEntry {
     pub statistics: Option<ColumnStatistics>,
 }
 
-/// [`RowIndex`] without the statistics: for columns outside the filter they are most of the index and are not
-/// needed.
+/// [`RowIndex`] with the statistics as stored: they are most of the index, and only those of the row groups
+/// that are read are needed.
 #[derive(Clone, PartialEq, Message)]
 pub struct PositionIndex {
     /// One for each row group.
@@ -495,6 +495,9 @@ pub struct PositionEntry {
     /// See [`RowIndexEntry::positions`].
     #[prost(uint64, repeated, tag = "1")]
     pub positions: Vec<u64>,
+    /// [`RowIndexEntry::statistics`] as stored.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub statistics: Option<Bytes>,
 }
 
 /// The bloom filters of a column.

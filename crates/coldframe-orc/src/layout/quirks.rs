@@ -27,8 +27,12 @@ use super::proto::{ColumnStatistics, Footer, IntegerStatistics, PostScript, Stri
 const JAVA: u32 = 0;
 /// `Footer.writer` of the C++ writer.
 const CPP: u32 = 1;
+/// `Footer.writer` of Presto.
+const PRESTO: u32 = 2;
 /// `Footer.writer` of the Go library scritchley/orc.
 const GO: u32 = 3;
+/// `Footer.writer` of Trino.
+const TRINO: u32 = 4;
 /// `Footer.writer` of cuDF.
 const CUDF: u32 = 5;
 
@@ -69,6 +73,20 @@ pub(crate) struct Quirks {
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
+    /// Counts, sums and total lengths are of the values. Go's writer counts nulls, too; other writers are
+    /// unknown.
+    pub(crate) statements: bool,
+    /// Statistics of tinyint columns are of signed numbers. The C++ writer takes them as unsigned (ORC-1725).
+    pub(crate) byte_statistics: bool,
+    /// Sums of floating point numbers are of all values. Java's writer adds a value that repeats in a batch once
+    /// (seen in a file of 1.8.0).
+    pub(crate) double_sums: bool,
+    /// Sums of decimals are exact. Java's writer adds up short ones in 64 bits, and rounds long ones to 38 digits.
+    pub(crate) decimal_sums: bool,
+    /// Structs inside structs may have values for their nulls, too, as in files of pyarrow.
+    pub(crate) superfluous_values: bool,
+    /// All chunks of a stream are full, apart from the last.
+    pub(crate) full_chunks: bool,
     /// Bloom filters contain all existing values.
     pub(crate) blooms: bool,
     /// Bloom filters of tinyint columns contain all existing values. The C++ writer overwrites the numbers
@@ -105,6 +123,12 @@ impl Quirks {
             string_statistics: !java || version >= 1,
             timestamp_statistics: matches!(writer, JAVA | CPP) && version >= 6,
             short_decimal_statistics: !java || version != 6,
+            statements: matches!(writer, JAVA | CPP | PRESTO | TRINO),
+            byte_statistics: writer != CPP,
+            double_sums: writer != JAVA,
+            decimal_sums: writer != JAVA,
+            superfluous_values: writer == CPP,
+            full_chunks: matches!(writer, JAVA | CPP),
             blooms: writer != CPP || has_right_blooms(footer.software_version.as_deref()),
             byte_blooms: writer != CPP,
         }

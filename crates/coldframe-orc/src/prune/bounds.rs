@@ -258,7 +258,7 @@ fn timestamp(ns: i128, unit: TimeUnit, zone: Option<Arc<str>>) -> Option<ArrayRe
 }
 
 /// Parses a decimal at `scale`; further digits are rounded down or up.
-fn parse_decimal(text: &str, scale: i8, up: bool) -> Option<i128> {
+pub(crate) fn parse_decimal(text: &str, scale: i8, up: bool) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),

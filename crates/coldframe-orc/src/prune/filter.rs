@@ -14,7 +14,7 @@ use super::bloom::{Filter, Hashing};
 use super::bounds::{bounds, impossible};
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
-use crate::layout::types::{Kind, TypeTree};
+use crate::layout::types::{Column, Kind, TypeTree};
 
 /// The columns of a filter.
 #[derive(Clone, Debug)]
@@ -226,12 +226,16 @@ fn filtered(
     tree: &TypeTree,
     quirks: Quirks,
 ) -> Option<Filtered> {
-    let column = tree.get(id)?;
-    let stored = match column.kind {
+    let stored = stored(tree.get(id)?, quirks)?;
+    Some(Filtered { path: path.to_owned(), id, around, data_type: data_type.clone(), stored, trusted: true })
+}
+
+/// How the values of a column are stored.
+pub(crate) fn stored(column: &Column, quirks: Quirks) -> Option<Stored> {
+    Some(match column.kind {
         Kind::Char => Stored::Char(usize::try_from(column.maximum_length.unwrap_or(0)).ok()?),
         Kind::Decimal if quirks.short_decimals && column.precision <= 18 => Stored::Decimal64,
         Kind::Date if quirks.hybrid => Stored::HybridDate,
         _ => Stored::Plain,
-    };
-    Some(Filtered { path: path.to_owned(), id, around, data_type: data_type.clone(), stored, trusted: true })
+    })
 }

@@ -118,7 +118,7 @@ fn of_columns(shape: &Shape, pruner: &Pruner, encoded: &[Bytes]) -> HashMap<usiz
 
 /// Index streams of some columns of a stripe.
 #[derive(Clone, Debug, Default)]
-struct StripeIndex {
+pub(crate) struct StripeIndex {
     rows: HashMap<usize, RowIndex>,
     blooms: HashMap<usize, (Hashing, BloomFilterIndex)>,
 }
@@ -126,7 +126,7 @@ struct StripeIndex {
 impl StripeIndex {
     /// Reads the row indexes of `columns` and the bloom filters of `filtered`. An index without `count`
     /// entries is ignored.
-    fn read(
+    pub(crate) fn read(
         shape: &Shape,
         stripe: &Stripe,
         layout: &StripeLayout,
@@ -156,11 +156,11 @@ impl StripeIndex {
         Ok(Self { rows: rows.collect(), blooms: blooms.collect() })
     }
 
-    fn statistics(&self, column: usize, group: usize) -> Option<&ColumnStatistics> {
+    pub(crate) fn statistics(&self, column: usize, group: usize) -> Option<&ColumnStatistics> {
         self.rows.get(&column)?.entry.get(group)?.statistics.as_ref()
     }
 
-    fn bloom(&self, column: usize, group: usize) -> Option<(Filter<'_>, Hashing)> {
+    pub(crate) fn bloom(&self, column: usize, group: usize) -> Option<(Filter<'_>, Hashing)> {
         let (hashing, filters) = self.blooms.get(&column)?;
         let filter = filters.bloom_filter.get(group)?;
         let hashes = filter.num_hash_functions();

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
-use arrow_schema::Field;
+use arrow_schema::{Field, TimeUnit};
 use coldframe_core::{Error, Result};
 use coldframe_encoding::values::spread;
 
@@ -54,14 +54,74 @@ pub(crate) trait ColumnReader: Send + Sync {
     }
 }
 
-/// A value that the column's type cannot hold: text that is not UTF-8. The reader returns null for it, or for
-/// its parent if it cannot be null.
+/// A value that the column's type cannot hold. The reader returns null for it, or for its parent if it cannot be
+/// null.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MalformedValue {
     /// Its row in the last read.
     pub(crate) row: usize,
     /// Its column.
     pub(crate) column: Option<usize>,
+    /// What is wrong with it.
+    pub(crate) why: Malformed,
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// It is not UTF-8.
+    Text,
+    /// The unit of its column cannot express this second.
+    Second {
+        /// The second since 1970.
+        second: i64,
+        /// Whether the column has instants rather than wall clocks.
+        instant: bool,
+        /// The unit.
+        unit: TimeUnit,
+    },
+    /// It has more than this many digits.
+    Digits(u8),
+}
+
+impl Malformed {
+    /// The error of a plain read.
+    pub(crate) fn to_error(self, row: u64) -> Error {
+        match self {
+            Self::Text => Error::corrupt(format!(
+                "expected UTF-8, found other bytes in row {row}; declare the column as binary in `schema` to \
+                 read its bytes unchanged"
+            )),
+            Self::Second { second, instant, unit } => {
+                let what = if instant { "an instant" } else { "a timestamp" };
+                if unit == TimeUnit::Microsecond {
+                    return Error::corrupt(format!(
+                        "expected {what} of 64 bits, found one at second {second}"
+                    ));
+                }
+                Error::schema(format!(
+                    "{what} at second {second} is outside 1677..2262, the range of nanoseconds; open with \
+                     timestamp_unit=\"us\""
+                ))
+            }
+            Self::Digits(digits) => Error::corrupt(format!(
+                "expected decimals of {digits} digits, found a longer one in row {row}"
+            )),
+        }
+    }
+}
+
+/// The rows of dense values.
+fn rows_of(validity: &Validity, dense: &[usize]) -> Vec<usize> {
+    match (&validity.nulls, dense) {
+        (_, []) => Vec::new(),
+        (None, dense) => dense.to_vec(),
+        (Some(nulls), dense) => {
+            let mut dense = dense.iter().copied().peekable();
+            let rows = nulls.inner().set_indices().enumerate();
+            rows.filter_map(|(place, row)| dense.next_if_eq(&place).map(|_| row)).collect()
+        }
+    }
 }
 
 /// A reader of `column` with the children that `field` has.
@@ -71,7 +131,7 @@ pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
             number::reader(input, column)
         }
         Kind::Date => number::dates(input, column),
-        Kind::Decimal => decimal::reader(input, column),
+        Kind::Decimal => decimal::reader(input, column, field),
         Kind::String | Kind::Varchar | Kind::Char => text::strings(input, column, field),
         Kind::Binary | Kind::Geometry | Kind::Geography => text::binary(input, column, field),
         Kind::Timestamp | Kind::TimestampInstant => timestamp::reader(input, column, field),

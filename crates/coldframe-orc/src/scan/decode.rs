@@ -1,141 +1,113 @@
 //! Decodes a stripe: its columns side by side, a batch at a time.
 //!
 //! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and
-//! [`threads`] finds idle. Damage is confined in steps. The failed batch is read again by row groups, from
-//! their positions in the index. In a row group that fails again, fewer and fewer rows are read at once, down
-//! to the first damaged row. From there to the end of the row group the rows are lost, or with
-//! [`OnError::Null`] the values of the columns that fail.
+//! [`threads`] finds idle. There are two ways to read:
+//!
+//! ```text
+//! from the start    | batch | batch | batch |    each batch is handed out; the streams must end with the last row
+//! proved            | groups | groups | ..       some row groups at once; handed out once positions and statistics
+//!                                                of the index agree with what was decoded
+//! ```
+//!
+//! A plain read goes from the start, and believes no index, unless a filter wants only some row groups. If the
+//! index lies, the stripe is then read in full, and the caller is warned. A read that tolerates damage is
+//! always proved: a column that fails is surveyed ([`super::survey`]), and what is saved of it is settled
+//! before its first row is handed out. So neither the size of batches nor a limit nor a filter changes what is
+//! saved.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
-use arrow_schema::Field;
-use coldframe_core::salvage::{MAX_BATCH_BYTES, without_rows};
-use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_error, threads};
+use arrow_schema::DataType;
+use coldframe_core::io::read_coalesced;
+use coldframe_core::salvage::{Fate, MAX_BATCH_BYTES, Salvage, Stretch};
+use coldframe_core::{Error, Notice, OnError, Result, arrow_error, threads};
 
-use super::column::dictionary::Dictionaries;
-use super::column::input::{BatchBytes, Input, StoredStreams};
-use super::column::{self, ColumnReader, MalformedValue};
+use super::column::{ColumnReader, MalformedValue, input::StoredStreams};
 use super::fetched;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
+use super::ranges;
+use super::readers::{Chunks, PROVED_ROWS, Stored, fewer_rows, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
-use super::stream::StreamPosition;
-use crate::layout::compression::Compression;
-use crate::layout::index::Positions;
-use crate::layout::stripe::StreamKind;
-use crate::layout::types::{Column, Kind};
+use super::statements::{Complete, Tally, compare};
 
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
-
-/// Rows to decode, and how.
-#[derive(Clone)]
-pub(crate) struct Task {
-    run: Run,
-    /// Whether columns that fail become null.
-    lenient: bool,
-    /// Maximum rows at once: fewer and fewer near damage, to keep the rows before it.
-    max_rows: usize,
-    /// Indexes of columns that are null in the whole run.
-    null: Vec<usize>,
-}
-
-impl Task {
-    pub(crate) fn new(run: Run) -> Self {
-        Self { run, lenient: false, max_rows: usize::MAX, null: Vec::new() }
-    }
-
-    /// The task from row `done` on, which is at or after the first row to return.
-    fn from(&self, done: u64) -> Self {
-        Self { run: Run { skip: done - self.run.rows.start, ..self.run.clone() }, ..self.clone() }
-    }
-
-    /// The first row to return from `row` on.
-    fn first_returned(&self, row: u64) -> u64 {
-        row.max(self.run.rows.start + self.run.skip)
-    }
-}
-
-/// The run that is being decoded.
-struct Current {
-    task: Task,
-    /// Its next row.
-    row: u64,
-    root: Option<BitRle>,
-    /// A reader for each column; `None` for a failed column, whose values are null.
-    readers: Vec<Option<Box<dyn ColumnReader>>>,
-}
-
-impl Current {
-    fn remaining(&self) -> u64 {
-        self.task.run.rows.end - self.row
-    }
-
-    /// Keeps the columns that became null in the task, in case the run is read again: a lost column then does
-    /// not affect the next, and each repetition reads less.
-    fn keep_null_columns(&mut self) {
-        let null = &mut self.task.null;
-        let before = null.len();
-        let failed = self.readers.iter().enumerate().filter(|(_, reader)| reader.is_none());
-        let failed: Vec<usize> =
-            failed.map(|(place, _)| place).filter(|place| !null.contains(place)).collect();
-        null.extend(failed);
-        if null.len() > before {
-            self.task.max_rows = usize::MAX;
-        }
-    }
-
-    /// Rows still to skip.
-    fn skipping(&self) -> u64 {
-        (self.task.run.rows.start + self.task.run.skip).saturating_sub(self.row)
-    }
-}
+/// Decoded bytes that are kept until they are proved. What takes more is decoded once more afterwards.
+const KEPT_BYTES: u64 = 2 * MAX_BATCH_BYTES;
+/// Decoded bytes of a value that has no variable length, at most.
+const VALUE: u64 = 16;
 
 /// The batches of a stripe.
 pub(crate) struct StripeBatches {
-    scan: Arc<ScanShared>,
-    job: StripeJob,
-    streams: StoredStreams,
-    dictionaries: Dictionaries,
-    batch_bytes: BatchBytes,
+    pub(super) stored: Stored,
     /// Stored bytes of each column to decode.
-    pub(crate) stored: Vec<u64>,
-    /// The remaining tasks.
-    tasks: VecDeque<Task>,
-    run: Option<Current>,
-    batch_rows: usize,
-    /// Whether a failure has limited each task to a single row group.
-    careful: bool,
+    sizes: Vec<u64>,
+    /// The remaining runs.
+    tasks: VecDeque<Run>,
+    current: Option<Current>,
+    /// What is proved and not handed out yet.
+    ready: VecDeque<Ready>,
+    pub(super) salvage: Salvage,
+    /// For each column, whether it was surveyed: its losses are known.
+    pub(super) surveyed: Vec<bool>,
+    /// Whether all streams were read after a contradiction of the index.
+    reads_in_full: bool,
+    /// Whether superfluous values were looked for, in the streams that are here.
+    is_decided: bool,
     failed: bool,
-    /// The failure that started the reading of single row groups.
-    unexplained: Option<Error>,
-    /// The recorded losses: start of the run, and the column (`None` for whole rows). A run that is read
-    /// again, with fewer rows at once, is not recorded twice.
-    recorded: Mutex<BTreeSet<(u64, Option<usize>)>>,
 }
 
-impl Iterator for StripeBatches {
-    type Item = Result<RecordBatch>;
+/// The run that is being read.
+struct Current {
+    run: Run,
+    /// Its next row.
+    row: u64,
+    open: Option<Open>,
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.failed {
-            match self.advance() {
-                Ok(Step::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Step::Pending) => {}
-                Ok(Step::Done) => {
-                    self.log_unexplained();
-                    return None;
-                }
-                Err(e) => {
-                    self.failed = true;
-                    return Some(Err(e));
-                }
-            }
-        }
-        None
-    }
+/// Open columns, all at the same row.
+struct Open {
+    row: u64,
+    root: Option<BitRle>,
+    columns: Vec<Reading>,
+}
+
+/// A column that is being read.
+#[derive(Default)]
+struct Reading {
+    /// `None` for a column whose values are null.
+    reader: Option<Box<dyn ColumnReader>>,
+    /// The row group that is being compared with its statistics, and where it begins.
+    tally: Option<(usize, Tally)>,
+    failed: Option<Error>,
+}
+
+/// What decoded values are compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    Nothing,
+    /// The statistics of each row group.
+    Groups,
+    /// The statistics of the stripe, which is read from its first row to its last.
+    Stripe,
+}
+
+/// Rows that are proved.
+enum Ready {
+    Batch(Decoded),
+    /// Too many bytes to keep them: they are decoded again. With the columns that are null.
+    Rows(Range<u64>, Option<Arc<[bool]>>),
+}
+
+/// A decoded batch.
+pub(super) struct Decoded {
+    pub(super) batch: RecordBatch,
+    pub(super) first: u64,
+    pub(super) malformed: Vec<MalformedValue>,
 }
 
 /// The result of a step.
@@ -146,426 +118,463 @@ enum Step {
     Done,
 }
 
+impl Iterator for StripeBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.failed {
+            match self.advance() {
+                Ok(Step::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Step::Pending) => {}
+                Ok(Step::Done) => return None,
+                Err(e) => {
+                    self.failed = true;
+                    return Some(Err(e));
+                }
+            }
+        }
+        None
+    }
+}
+
 impl StripeBatches {
     /// For a stripe whose streams were fetched; [`Self::set_tasks`] sets what to read.
     pub(crate) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
+        let nullable = scan.columns.iter().map(|(_, field)| field.is_nullable());
         Self {
-            stored: stored_bytes(&scan, &job),
+            sizes: stored_bytes(&scan, &job),
+            salvage: Salvage::new(scan.on_error, nullable, scan.damage.clone()),
+            surveyed: vec![false; scan.columns.len()],
+            stored: Stored::new(scan, job, streams),
             tasks: VecDeque::new(),
-            batch_bytes: BatchBytes::default(),
-            batch_rows: scan.batch_rows,
-            scan,
-            job,
-            streams,
-            dictionaries: Dictionaries::default(),
-            run: None,
-            careful: false,
+            current: None,
+            ready: VecDeque::new(),
+            reads_in_full: false,
+            is_decided: false,
             failed: false,
-            unexplained: None,
-            recorded: Mutex::default(),
         }
     }
 
-    /// Sets the tasks to read next.
-    pub(crate) fn set_tasks(&mut self, tasks: impl Iterator<Item = Task>) {
+    /// Sets the runs to read next.
+    pub(crate) fn set_tasks(&mut self, tasks: impl Iterator<Item = Run>) {
         self.tasks = tasks.collect();
     }
 
     /// Reads the parts of the deferred streams that `runs` need.
     pub(crate) fn read_deferred(&mut self, runs: &[Run]) -> Result<()> {
-        match &self.job.deferred {
-            Some(deferred) => {
-                fetched::read_deferred(&self.scan, &self.job, deferred, runs, &mut self.streams)
+        let Stored { scan, job, streams, .. } = &mut self.stored;
+        match &job.deferred {
+            Some(deferred) if !self.reads_in_full => {
+                fetched::read_deferred(scan, job, deferred, runs, streams)
             }
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 
-    /// Decodes a batch, or opens the next run. Each failure narrows the work: to single row groups, to fewer
-    /// rows at once, to nulls for columns that fail, and finally to the other runs.
+    /// Whether all bytes of all streams are here.
+    pub(super) fn has_whole_streams(&self) -> bool {
+        self.reads_in_full || self.stored.job.parts.iter().all(|part| part.whole)
+    }
+
+    fn tolerates(&self) -> bool {
+        self.stored.scan.on_error != OnError::Raise
+    }
+
     fn advance(&mut self) -> Result<Step> {
-        let mut current = match self.run.take() {
-            Some(current) => current,
-            None => {
-                let Some(task) = self.tasks.pop_front() else { return Ok(Step::Done) };
-                match self.start(task.clone()) {
-                    Ok(current) => current,
-                    Err(e) => {
-                        let row = task.run.rows.start;
-                        return self.confine(self.as_damage(e), row, 1, task).map(|()| Step::Pending);
-                    }
-                }
-            }
+        match self.ready.pop_front() {
+            Some(Ready::Batch(decoded)) => return self.readable(decoded).map(Step::Batch),
+            Some(Ready::Rows(rows, null)) => return self.decode_again(rows, null),
+            None => {}
+        }
+        let Some(mut current) = self.current.take().or_else(|| self.next_run()) else {
+            return Ok(Step::Done);
         };
-        let (row, rows) = (current.row, self.rows(&current));
-        let most = if current.skipping() > 0 { 1 } else { rows };
-        match self.batch(&mut current, rows) {
-            Ok(batch) => {
-                if let Err((column, e)) = self.check_end(&current) {
-                    return self.confine_misplaced(e, column, row, &current.task).map(|()| Step::Pending);
-                }
-                let batch = batch.map(|batch| self.readable(batch, &current, row)).transpose()?;
-                if current.remaining() > 0 {
-                    self.run = Some(current);
-                }
-                Ok(batch.map_or(Step::Pending, Step::Batch))
-            }
-            Err(e) => self.confine(e, row, most, current.task).map(|()| Step::Pending),
+        if current.row >= current.run.wanted.end {
+            return Ok(Step::Pending);
         }
+        if !std::mem::replace(&mut self.is_decided, true) {
+            self.decide_superfluous()?;
+        }
+        let is_proved = self.tolerates() || (current.run.positions.is_some() && !self.reads_in_full);
+        let step = if is_proved { self.prove(&mut current) } else { self.read_on(&mut current) };
+        let step = match step {
+            Err(e) => self.read_in_full(e, &current.run).map(|()| {
+                current.open = None;
+                Step::Pending
+            }),
+            step => step,
+        }?;
+        self.current = Some(current);
+        Ok(step)
     }
 
-    /// A batch that begins at row `first`, without the rows of values that are not UTF-8, or with nulls for
-    /// these values.
-    fn readable(&self, batch: RecordBatch, current: &Current, first: u64) -> Result<RecordBatch> {
-        let mut malformed = Vec::new();
-        current.readers.iter().flatten().for_each(|reader| reader.malformed(&mut malformed));
-        malformed.sort_by_key(|value| value.row);
-        self.scan.damage.changes().add(Change::Text, malformed.len() as u64);
-        let mut left_out: Vec<usize> = Vec::new();
-        for value in malformed {
-            let e = self.not_utf8_error(value, first);
-            if self.scan.on_error == OnError::Raise {
-                return Err(e);
-            }
-            // A row is lost once, however many of its values are malformed.
-            let lost = self.scan.on_error == OnError::Skip && left_out.last() != Some(&value.row);
-            if lost {
-                left_out.push(value.row);
-            }
-            self.log(e, Some(lost.into()));
-        }
-        without_rows(batch, &left_out)
+    fn next_run(&mut self) -> Option<Current> {
+        let run = self.tasks.pop_front()?;
+        Some(Current { row: run.rows.start, run, open: None })
     }
 
-    /// The error of a value that is not UTF-8.
-    fn not_utf8_error(&self, value: MalformedValue, first: u64) -> Error {
-        let row = self.job.stripe.first_row.saturating_add(first).saturating_add(value.row as u64);
-        let e = Error::corrupt(format!(
-            "expected UTF-8, found other bytes in row {row}; declare the column as binary in `schema` to read \
-             its bytes unchanged"
-        ));
-        let Some(column) = value.column.and_then(|id| self.scan.shape.tree.get(id)) else { return e };
-        let stored = |kind| self.job.layout.stream(column.id, kind).filter(|s| !s.bytes.is_empty());
-        let stream = stored(StreamKind::DictionaryData).or_else(|| stored(StreamKind::Data));
-        match stream {
-            Some(stream) => e.at(stream.bytes.start).within(column::name(column)),
-            None => e.within(column::name(column)),
-        }
-    }
-
-    /// How many rows to read next. If damage is skipped, batches end with row groups where possible: some
-    /// damage shows only at the end of a row group, and its rows must not be returned before that check.
-    fn rows(&self, current: &Current) -> usize {
-        let most = match current.skipping() {
-            0 => current.remaining().min(current.task.max_rows as u64),
-            skipping => skipping,
-        };
-        let rows = usize::try_from(most).unwrap_or(usize::MAX).min(self.batch_rows);
-        if self.scan.on_error == OnError::Raise || current.skipping() > 0 {
-            return rows;
-        }
-        let end = current.row + rows as u64;
-        let before = self.job.group_starts.partition_point(|(begin, _)| *begin <= end);
-        let begin = self.job.group_starts.get(before.wrapping_sub(1)).map(|(begin, _)| *begin);
-        let aligned = begin.filter(|begin| *begin > current.row && end < current.task.run.rows.end);
-        aligned.and_then(|begin| usize::try_from(begin - current.row).ok()).unwrap_or(rows)
-    }
-
-    /// Checks that the values read so far end with their rows: at the end of the stripe, or where the next
-    /// row group begins by the index. Some writers store values of absent rows (C++: of a null struct inside
-    /// one that is not null), which moves all later values to wrong rows. Returns the index of the column,
-    /// and the error.
-    fn check_end(&self, current: &Current) -> Result<(), (usize, Error)> {
-        let row = current.row;
-        if row == self.job.stripe.rows {
-            return self
-                .each_reader(current, |positions, _, _| Ok(positions.iter().position(|s| !s.is_at_end())));
-        }
-        let ends = self.scan.on_error != OnError::Raise || row == current.task.run.rows.end;
-        let Ok(place) = self.job.group_starts.binary_search_by_key(&row, |(begin, _)| *begin) else {
-            return Ok(());
-        };
-        let Some((_, begin)) = self.job.group_starts.get(place).filter(|_| ends) else { return Ok(()) };
-        let input = self.input(Some(begin));
-        self.each_reader(current, |positions, of, field| {
-            if of.children.is_empty() {
-                return Ok(None);
-            }
-            // If the column cannot be opened there, the read of that row group reports it.
-            let Ok(next) = column::reader(&input, of, field) else { return Ok(None) };
-            let mut begins = Vec::with_capacity(positions.len());
-            next.positions(&mut begins);
-            Ok(positions.iter().zip(&begins).position(|(end, begin)| !end.matches(begin)))
-        })
-    }
-
-    /// Fails for the first column with a stream at a wrong position; `wrong` returns the index of that
-    /// stream.
-    fn each_reader(
-        &self,
-        current: &Current,
-        wrong: impl Fn(&[StreamPosition], &Column, &Field) -> Result<Option<usize>>,
-    ) -> Result<(), (usize, Error)> {
-        let mut positions = Vec::new();
-        let columns = current.readers.iter().zip(&self.scan.columns).enumerate();
-        for (place, (reader, (id, field))) in columns {
-            let (Some(reader), Some(of)) = (reader, self.scan.shape.tree.get(*id)) else { continue };
-            positions.clear();
-            reader.positions(&mut positions);
-            let misplaced = wrong(&positions, of, field).map_err(|e| (place, e))?;
-            let Some(position) = misplaced.and_then(|at| positions.get(at)) else { continue };
-            let inside = position.column.and_then(|id| self.scan.shape.tree.get(id)).unwrap_or(of);
-            let message =
-                format!("expected the stream's position at row {}, found another position", current.row);
-            let bytes = self.job.layout.stream(inside.id, position.kind).map(|s| s.bytes.start);
-            let e = Error::corrupt(message).within(position.kind.name()).within(column::name(inside));
-            let e = e.at(bytes.unwrap_or(self.job.stripe.bytes.start));
-            return Err((place, e));
-        }
-        Ok(())
-    }
-
-    /// Continues after values of a column at wrong rows, or returns the error. None of the column's values
-    /// that were not returned yet can be trusted.
-    fn confine_misplaced(&mut self, e: Error, column: usize, row: u64, task: &Task) -> Result<()> {
-        if self.scan.on_error == OnError::Raise {
+    /// Decodes the next batch of a plain read.
+    fn read_on(&mut self, current: &mut Current) -> Result<Step> {
+        let run = &current.run;
+        // The first rows of a row group are read only to prove it.
+        current.row = current.row.max(run.wanted.start);
+        let mut open = self.opened(current.open.take(), current.row, None)?;
+        let rows = (run.wanted.end - current.row).min(self.stored.rows_at_once as u64);
+        let all = 0..self.stored.job.stripe.rows;
+        let is_whole = run.rows == all && run.wanted == all && !self.reads_in_full;
+        let with = if is_whole { Compare::Stripe } else { Compare::Nothing };
+        let Some(decoded) = self.decode(&mut open, rows, with)? else { return Ok(Step::Pending) };
+        if let Some(e) = open.columns.iter_mut().find_map(|column| column.failed.take()) {
             return Err(e);
         }
-        let done = task.first_returned(row);
-        if !self.careful {
-            self.careful = true;
-            self.unexplained = Some(e);
-            self.by_groups(done, task);
-        } else if self.scan.on_error == OnError::Null && !task.null.contains(&column) {
-            self.record(e, &task.run, Some(column), 0);
-            let mut again = task.from(done);
-            again.null.push(column);
-            self.tasks.push_front(again);
-        } else {
-            self.record(e, &task.run, None, task.run.rows.end - done);
+        if open.row == self.stored.job.stripe.rows {
+            for (place, column) in open.columns.iter().enumerate() {
+                if let Some(reader) = &column.reader {
+                    self.stored.check_position(place, reader.as_ref(), open.row, Chunks::Usual)?;
+                }
+            }
+        }
+        current.row = open.row;
+        current.open = Some(open);
+        self.readable(decoded).map(Step::Batch)
+    }
+
+    /// Decodes proved rows that could not be kept.
+    fn decode_again(&mut self, mut rows: Range<u64>, null: Option<Arc<[bool]>>) -> Result<Step> {
+        let open = self.current.as_mut().and_then(|current| current.open.take());
+        let open = open.filter(|open| open.row == rows.start);
+        let mut open = self.opened(open, rows.start, null.as_deref())?;
+        let count = (rows.end - rows.start).min(self.stored.rows_at_once as u64);
+        let decoded = self.decode(&mut open, count, Compare::Nothing)?;
+        if let Some(e) = open.columns.iter_mut().find_map(|column| column.failed.take()) {
+            return Err(e);
+        }
+        if decoded.is_some() {
+            rows.start = open.row;
+        }
+        if !rows.is_empty() {
+            self.ready.push_front(Ready::Rows(rows, null));
+        }
+        if let (Some(current), Some(_)) = (&mut self.current, &decoded) {
+            current.open = Some(open);
+        }
+        decoded.map_or(Ok(Step::Pending), |decoded| self.readable(decoded).map(Step::Batch))
+    }
+
+    /// Decodes the next row groups, and puts what is proved of them into `ready`.
+    fn prove(&mut self, current: &mut Current) -> Result<Step> {
+        let rows = self.next_groups(current);
+        self.survey_unlocated()?;
+        let mut ready = VecDeque::new();
+        loop {
+            let mut failed = Vec::new();
+            ready.clear();
+            let stretches = match self.tolerates() {
+                true => self.salvage.stretches(rows.clone()),
+                false => [Stretch { rows: rows.clone(), fate: Fate::Kept }].into(),
+            };
+            for stretch in stretches {
+                let null = match stretch.fate {
+                    Fate::Dropped => continue,
+                    Fate::Kept => None,
+                    Fate::Null(columns) => Some(columns),
+                };
+                failed.extend(self.attempt(current, stretch.rows, null, &mut ready)?);
+            }
+            if failed.is_empty() {
+                break;
+            }
+            current.open = None;
+            self.settle(failed, rows.clone())?;
+        }
+        for item in ready {
+            self.ready.extend(wanted(item, &current.run.wanted));
+        }
+        current.row = rows.end;
+        Ok(Step::Pending)
+    }
+
+    /// The rows to prove next.
+    fn next_groups(&self, current: &Current) -> Range<u64> {
+        let (row, end) = (current.row, current.run.rows.end);
+        let Some(groups) = &self.stored.job.groups else { return row..end };
+        let most = PROVED_ROWS.min(self.stored.scan.most_rows) as u64;
+        let ends = groups.runs.iter().skip(groups.holding(row)).map(|group| group.rows.end);
+        let mut step = row;
+        for group_end in ends.take_while(|group_end| *group_end <= end) {
+            if step > row && group_end - row > most {
+                break;
+            }
+            step = group_end;
+        }
+        row..if step > row { step } else { end }
+    }
+
+    /// Decodes rows and compares them with what the file states. Adds them to `ready`, and returns the columns
+    /// that fail.
+    fn attempt(
+        &mut self,
+        current: &mut Current,
+        rows: Range<u64>,
+        null: Option<Arc<[bool]>>,
+        ready: &mut VecDeque<Ready>,
+    ) -> Result<Vec<(Option<usize>, Error)>> {
+        let mut open = current.open.take().filter(|open| open.row == rows.start);
+        loop {
+            let mut now = match self.opened(open.take(), rows.start, null.as_deref()) {
+                Err(e) if self.tolerates() && e.is_damage() => return Ok(vec![(None, e)]),
+                opened => opened?,
+            };
+            let (mut kept, mut bytes) = (Vec::new(), Some(0u64));
+            let whole = loop {
+                let count = (rows.end - now.row).min(self.stored.rows_at_once as u64);
+                if count == 0 {
+                    break true;
+                }
+                match self.decode(&mut now, count, Compare::Groups) {
+                    Ok(Some(decoded)) => {
+                        let size = self.size(decoded.batch.num_rows());
+                        bytes = bytes.map(|b| b.saturating_add(size)).filter(|b| *b <= KEPT_BYTES);
+                        if bytes.is_some() { kept.push(decoded) } else { kept = Vec::new() }
+                    }
+                    Ok(None) => break false,
+                    Err(e) if self.tolerates() && e.is_damage() => return Ok(vec![(None, e)]),
+                    Err(e) => return Err(e),
+                }
+            };
+            if !whole {
+                continue;
+            }
+            let failed = self.failures(&mut now, rows.end);
+            if failed.is_empty() {
+                current.open = Some(now);
+                match bytes {
+                    Some(_) => ready.extend(kept.into_iter().map(Ready::Batch)),
+                    None => ready.push_back(Ready::Rows(rows, null)),
+                }
+            }
+            return Ok(failed);
+        }
+    }
+
+    /// The columns that failed, or do not end at `row` as the file states.
+    fn failures(&self, open: &mut Open, row: u64) -> Vec<(Option<usize>, Error)> {
+        let mut failed = Vec::new();
+        for (place, column) in open.columns.iter_mut().enumerate() {
+            if let Some(e) = column.failed.take() {
+                failed.push((Some(place), e));
+                continue;
+            }
+            let Some(reader) = column.reader.as_ref().filter(|_| !self.surveyed(place)) else { continue };
+            if let Err(e) = self.stored.check_position(place, reader.as_ref(), row, Chunks::Usual) {
+                failed.push((Some(place), e));
+            }
+        }
+        failed
+    }
+
+    fn surveyed(&self, place: usize) -> bool {
+        self.surveyed.get(place).copied().unwrap_or(true)
+    }
+
+    /// Settles what is saved of columns that failed in `rows`, or returns the error.
+    fn settle(&mut self, failed: Vec<(Option<usize>, Error)>, rows: Range<u64>) -> Result<()> {
+        for (place, e) in failed {
+            let e = too_long_for_all(e);
+            if !self.tolerates() || !e.is_damage() {
+                return Err(e);
+            }
+            match place.filter(|place| !self.surveyed(*place)) {
+                Some(place) => self.survey(place)?,
+                // Damage in the nulls of the root, or in values that the survey could read: no column is to
+                // blame, and nothing proves these rows.
+                None => self.lose_rows(&e, rows.clone()),
+            }
         }
         Ok(())
     }
 
-    /// If damage is tolerated, an unknown encoding or time zone in a stripe's footer counts as damage: other
-    /// stripes can still be read.
-    fn as_damage(&self, e: Error) -> Error {
-        match e.kind() {
-            ErrorKind::Unsupported(_) if self.scan.on_error != OnError::Raise => e.as_damage(),
-            _ => e,
+    /// The open columns at `row`: those that were open, or new ones.
+    fn opened(&self, open: Option<Open>, row: u64, null: Option<&[bool]>) -> Result<Open> {
+        let is_null = |place: usize| null.is_some_and(|null| null.get(place) == Some(&true));
+        if let Some(open) = open
+            && open.columns.iter().enumerate().all(|(at, column)| column.reader.is_none() == is_null(at))
+        {
+            return Ok(open);
         }
-    }
-
-    /// The input of column readers, at the stripe's start or where a row group begins.
-    fn input<'a>(&'a self, positions: Option<&'a Positions>) -> Input<'a> {
-        let shape = &self.scan.shape;
-        Input {
-            tree: &shape.tree,
-            changes: self.scan.damage.changes(),
-            layout: &self.job.layout,
-            streams: &self.streams,
-            positions,
-            compression: Compression { strict: self.careful, ..shape.tail.compression },
-            dictionaries: &self.dictionaries,
-            timezone: self.job.layout.writer_timezone.as_deref(),
-            quirks: shape.quirks,
-            limits: shape.options.limits,
-            rows: self.job.stripe.rows,
-            file_len: shape.tail.file_len,
-            single_row: self.batch_rows == 1,
-            batch_bytes: &self.batch_bytes,
-        }
-    }
-
-    /// Opens the streams where a run begins.
-    fn start(&self, task: Task) -> Result<Current> {
-        let shape = &self.scan.shape;
-        let input = self.input(task.run.positions.as_deref());
-        let is_struct = shape.tree.root().is_some_and(|r| r.kind == Kind::Struct);
-        let stored = is_struct && self.job.layout.stream(0, StreamKind::Present).is_some();
-        let root = if stored { Some(input.bits(0, StreamKind::Present)?) } else { None };
-        let mut readers = Vec::with_capacity(self.scan.columns.len());
-        for (place, (id, field)) in self.scan.columns.iter().enumerate() {
-            if task.null.contains(&place) {
-                readers.push(None);
-                continue;
-            }
-            let of = shape
-                .tree
-                .get(*id)
-                .ok_or_else(|| Error::corrupt(format!("expected a type {id}, found none")))?;
-            match column::reader(&input, of, field).map_err(|e| self.as_damage(e)) {
-                Ok(reader) => readers.push(Some(reader)),
-                Err(e) if task.lenient && e.is_damage() => {
-                    self.record(e, &task.run, Some(place), 0);
-                    readers.push(None);
+        let root = self.stored.root_at(row)?;
+        let mut columns = Vec::with_capacity(self.stored.scan.columns.len());
+        for place in 0..self.stored.scan.columns.len() {
+            let mut reading = Reading::default();
+            if !is_null(place) {
+                match self.stored.open(place, row) {
+                    Ok(reader) => reading.reader = Some(reader),
+                    Err(e) => reading.failed = Some(e),
                 }
-                Err(e) => return Err(e),
             }
+            columns.push(reading);
         }
-        let mut current = Current { row: task.run.rows.start, task, root, readers };
-        current.keep_null_columns();
-        Ok(current)
+        Ok(Open { row, root, columns })
     }
 
-    /// The next `rows` rows of a run as a batch; `None` if they are skipped.
-    fn batch(&self, current: &mut Current, rows: usize) -> Result<Option<RecordBatch>> {
-        let skipping = current.skipping() > 0;
-        self.batch_bytes.clear();
-        let nulls = match &mut current.root {
-            None => None,
-            Some(bits) => {
-                let bits = bits.read(rows)?;
-                Some(NullBuffer::new(arrow_buffer::BooleanBuffer::new(bits.into(), 0, rows)))
-            }
-        };
-        if skipping && self.scan.on_error == OnError::Raise {
-            let mut readers = current.readers.iter_mut().flatten();
-            readers.try_for_each(|reader| reader.skip(rows, nulls.as_ref()))?;
-            current.row += rows as u64;
+    /// The next `rows` rows as a batch. Columns that fail are noted. `None` if they take too much memory: then
+    /// fewer rows are decoded at once, and the columns must be opened again.
+    fn decode(&mut self, open: &mut Open, rows: u64, with: Compare) -> Result<Option<Decoded>> {
+        let count = usize::try_from(rows).unwrap_or(usize::MAX);
+        self.stored.batch_bytes.clear();
+        let root = nulls(&mut open.root, count)?;
+        let first = open.row;
+        let mut columns = self.columns(open, count, root.as_ref(), with);
+        let too_long = open.columns.iter().find_map(|column| {
+            column.failed.as_ref().filter(|e| e.is_batch_too_long() && self.stored.rows_at_once > 1)
+        });
+        if let Some(e) = too_long {
+            self.stored.rows_at_once = fewer_rows(e, self.stored.rows_at_once.min(count));
             return Ok(None);
         }
-        let mut columns = self.columns(current, rows, nulls.as_ref())?;
         // After the stored columns: the row numbers.
-        let unstored = self.scan.schema.fields().len().saturating_sub(columns.len());
+        let schema = &self.stored.scan.schema;
+        let unstored = schema.fields().len().saturating_sub(columns.len());
         if unstored > 0 {
-            let first = self.job.stripe.first_row.saturating_add(current.row);
-            let numbers = (first..).take(rows).map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+            let first = self.stored.job.stripe.first_row.saturating_add(first);
+            let numbers = (first..).take(count).map(|n| i64::try_from(n).unwrap_or(i64::MAX));
             let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
             columns.extend(std::iter::repeat_n(numbers, unstored));
         }
-        current.row += rows as u64;
-        if skipping {
-            return Ok(None);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(self.scan.schema.clone(), columns, &options);
-        batch.map(Some).map_err(arrow_error)
+        open.row += rows;
+        let failed = open.columns.iter().any(|column| column.failed.is_some());
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let batch = match failed {
+            true => RecordBatch::new_empty(schema.clone()),
+            false => {
+                RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)?
+            }
+        };
+        let mut malformed = Vec::new();
+        let readers = open.columns.iter().filter_map(|column| column.reader.as_ref());
+        readers.for_each(|reader| reader.malformed(&mut malformed));
+        Ok(Some(Decoded { batch, first, malformed }))
     }
 
     fn columns(
         &self,
-        current: &mut Current,
+        open: &mut Open,
         rows: usize,
-        nulls: Option<&NullBuffer>,
-    ) -> Result<Vec<ArrayRef>> {
-        let threads = self.scan.threads;
-        // Only single rows may become null: several rows at once would lose the values before the damage.
-        let lenient = current.task.lenient && (rows == 1 || current.skipping() > 0);
-        let run = current.task.run.clone();
-        let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
-            let null = || match self.scan.columns.get(place) {
-                Some((_, field)) => new_null_array(field.data_type(), rows),
-                None => new_null_array(&arrow_schema::DataType::Null, rows),
-            };
-            let Some(open) = reader else { return Ok(null()) };
-            // A value that its column's type cannot hold may count as damage, too: an instant outside the
-            // range of nanoseconds, a map's null key.
-            match open.read(rows, nulls).map_err(|e| self.scan.on_error.weigh(e)) {
-                Err(e) if lenient && e.is_damage() => {
-                    self.record(e, &run, Some(place), 0);
-                    *reader = None;
-                    Ok(null())
+        root: Option<&NullBuffer>,
+        with: Compare,
+    ) -> Vec<ArrayRef> {
+        let scan = &self.stored.scan;
+        let (first, threads) = (open.row, scan.threads);
+        let read = |column: &mut Reading, place: usize| -> ArrayRef {
+            let with = if self.surveyed(place) { Compare::Nothing } else { with };
+            match self.read_column(column, place, first..first + rows as u64, root, with) {
+                Ok(Some(array)) => return array,
+                Ok(None) => {}
+                Err(e) => column.failed = Some(e),
+            }
+            let data_type = scan.columns.get(place).map_or(&DataType::Null, |(_, field)| field.data_type());
+            // A column that failed is not handed out.
+            new_null_array(data_type, if column.failed.is_some() { 0 } else { rows })
+        };
+        if threads.min(open.columns.len()) < 2 || rows < PARALLEL_ROWS {
+            return open.columns.iter_mut().enumerate().map(|(place, column)| read(column, place)).collect();
+        }
+        let count = open.columns.len();
+        let mut decoded: Vec<Option<ArrayRef>> = (0..count).map(|_| None).collect();
+        let mut all: Vec<_> = open.columns.iter_mut().enumerate().zip(&mut decoded).collect();
+        // Start with the largest column: at the end, it would keep a single thread busy.
+        all.sort_by_key(|((place, _), _)| std::cmp::Reverse(self.sizes.get(*place).copied()));
+        threads::share(all.into_iter(), threads, |((place, column), slot)| *slot = Some(read(column, place)));
+        decoded.into_iter().flatten().collect()
+    }
+
+    /// The values of a column; `None` for null, or if it has failed.
+    fn read_column(
+        &self,
+        column: &mut Reading,
+        place: usize,
+        rows: Range<u64>,
+        root: Option<&NullBuffer>,
+        with: Compare,
+    ) -> Result<Option<ArrayRef>> {
+        let Some(reader) = column.reader.as_mut().filter(|_| column.failed.is_none()) else {
+            return Ok(None);
+        };
+        let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
+        // A value that its column's type cannot hold may count as damage, too: an instant outside the range of
+        // nanoseconds, a map's null key.
+        let array = reader.read(count, root).map_err(|e| self.stored.scan.on_error.weigh(e))?;
+        if with == Compare::Nothing {
+            return Ok(Some(array));
+        }
+        let mut malformed = Vec::new();
+        reader.malformed(&mut malformed);
+        let complete = match &self.stored.job.groups {
+            Some(groups) if with == Compare::Groups => {
+                let new = |group| self.stored.tally(place, Some(group));
+                compare(&mut column.tally, &array, &malformed, rows, groups, new)
+            }
+            _ => {
+                if rows.start == 0 {
+                    column.tally = self.stored.tally(place, None).map(|tally| (0, tally));
                 }
-                other => other,
+                column.tally.iter_mut().for_each(|(_, tally)| tally.add(&array, &malformed));
+                let is_last = rows.end == self.stored.job.stripe.rows;
+                let tally = if is_last { column.tally.take() } else { None };
+                Complete(tally.into_iter().map(|(_, tally)| (tally, 0)).collect())
             }
         };
-        if threads.min(current.readers.len()) < 2 || rows < PARALLEL_ROWS {
-            let columns = current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
-            current.keep_null_columns();
-            return columns;
-        }
-        let count = current.readers.len();
-        let mut decoded: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
-        let mut all: Vec<_> = current.readers.iter_mut().enumerate().zip(&mut decoded).collect();
-        // Start with the largest column: at the end, it would keep a single thread busy.
-        all.sort_by_key(|((place, _), _)| std::cmp::Reverse(self.stored.get(*place).copied()));
-        threads::share(all.into_iter(), threads, |((place, reader), slot)| *slot = Some(read(reader, place)));
-        current.keep_null_columns();
-        let missing = || Err(Error::invalid("a column was not decoded"));
-        decoded.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
+        complete.check(&self.stored.scan, &self.stored.job.layout)?;
+        Ok(Some(array))
     }
 
-    /// Continues after a failure of `rows` rows from row `row` on, or returns the error.
-    fn confine(&mut self, e: Error, row: u64, rows: usize, task: Task) -> Result<()> {
-        let done = task.first_returned(row);
-        // Values that are too long for one batch fit in fewer rows.
-        if e.is_batch_too_long() && self.batch_rows > 1 {
-            self.batch_rows = fewer_rows(&e, self.batch_rows);
-            self.tasks.push_front(task.from(done));
-            return Ok(());
-        }
-        let e = too_long_for_all(e);
-        if self.scan.on_error == OnError::Raise || !e.is_damage() {
+    /// The bytes of the batch that was decoded last, approximately.
+    fn size(&self, rows: usize) -> u64 {
+        let fixed = (rows as u64).saturating_mul(self.stored.scan.columns.len() as u64).saturating_mul(VALUE);
+        self.stored.batch_bytes.so_far().saturating_add(fixed)
+    }
+
+    /// Reads the whole stripe from its start after an error of a read by position: the index may lie. Returns
+    /// the error if the stripe is already read so.
+    fn read_in_full(&mut self, e: Error, run: &Run) -> Result<()> {
+        let is_whole = run.positions.is_none() && self.has_whole_streams();
+        let stored = &mut self.stored;
+        if stored.scan.on_error != OnError::Raise || self.reads_in_full || is_whole || !e.is_damage() {
             return Err(e);
         }
-        if !self.careful {
-            self.careful = true;
-            self.unexplained = Some(e);
-            self.by_groups(done, &task);
-        } else if rows > 1 {
-            // Each repetition reads the run from its start, so the number of rows falls quickly.
-            self.tasks.push_front(Task { max_rows: rows.div_ceil(16), ..task.from(done) });
-        } else if self.scan.on_error == OnError::Null && !task.lenient {
-            self.tasks.push_front(Task { lenient: true, max_rows: usize::MAX, ..task.from(done) });
-        } else {
-            // All later rows are lost, as also with damage in the nulls of the root, which is not a column.
-            self.record(e, &task.run, None, task.run.rows.end - done);
-        }
+        let parts = ranges::whole(&stored.scan, &stored.job.layout);
+        let bytes: Vec<_> = parts.iter().map(|part| part.bytes.clone()).collect();
+        let bytes = read_coalesced(stored.scan.shape.source.as_ref(), &bytes)?;
+        stored.streams.clear();
+        fetched::add(&stored.scan, &stored.job, &parts, bytes, &mut stored.streams)?;
+        stored.forget_dictionaries();
+        stored.in_full.fill(true);
+        self.reads_in_full = true;
+        self.is_decided = false;
+        let text = format!("{}: {}: {}", stored.job.stripe.name(), e.structure(), e.reason());
+        stored.scan.damage.notify(Notice::WrongIndex(text));
         Ok(())
     }
-
-    /// Replaces the remaining tasks by single row groups, from row `done` of a task on.
-    fn by_groups(&mut self, done: u64, task: &Task) {
-        if self.job.groups.is_empty() {
-            self.tasks.push_front(task.from(done));
-            return;
-        }
-        let groups = self.job.groups.iter().filter(|g| g.rows.end > done).map(|group| {
-            let skip = done.saturating_sub(group.rows.start);
-            Task::new(Run { skip, ..group.clone() })
-        });
-        self.tasks = groups.collect();
-    }
-
-    /// Records the first failure if every row group decodes alone, but not all together. One of them has
-    /// hidden damage; which rows are wrong is unknown, so the record names none.
-    fn log_unexplained(&mut self) {
-        let recorded = !self.recorded.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        if let Some(e) = self.unexplained.take().filter(|_| !recorded) {
-            self.log(e, None);
-        }
-    }
-
-    /// Records the loss of `rows` rows of a run, or of values of a column.
-    fn record(&self, e: Error, run: &Run, column: Option<usize>, rows: u64) {
-        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        if recorded.insert((run.rows.start, column)) {
-            self.log(e, Some(rows));
-        }
-    }
-
-    fn log(&self, e: Error, rows: Option<u64>) {
-        let at = e.offset();
-        let e = e.within(self.job.stripe.name());
-        // The stream that failed, if known.
-        let stream = at.and_then(|at| self.job.layout.streams.iter().find(|s| s.bytes.contains(&at)));
-        let bytes = stream.map_or_else(|| self.job.stripe.bytes.clone(), |s| s.bytes.clone());
-        self.scan.damage.push(Damage::from_error(&e, bytes, rows));
-    }
 }
 
-/// How many rows to read at once after `rows` took too much memory: as many as should fit, and at most half.
-fn fewer_rows(e: &Error, rows: usize) -> usize {
-    let ErrorKind::BatchTooLong { asked, .. } = e.kind() else { return (rows / 2).max(1) };
-    let fit = (rows as u64).saturating_mul(MAX_BATCH_BYTES) / (*asked).max(1);
-    usize::try_from(fit).unwrap_or(usize::MAX).min(rows / 2).max(1)
-}
-
-/// The error for a single row whose values no array can hold.
-fn too_long_for_all(e: Error) -> Error {
-    let ErrorKind::BatchTooLong { what, asked } = *e.kind() else { return e };
-    let limit = i32::MAX.unsigned_abs().into();
-    let limited = Error::new(ErrorKind::LimitExceeded { what, asked, limit, option: "max_block_bytes" });
-    limited.within(e.structure())
+/// The part of proved rows that is wanted.
+fn wanted(item: Ready, wanted: &Range<u64>) -> Option<Ready> {
+    match item {
+        Ready::Rows(rows, null) => {
+            let rows = rows.start.max(wanted.start)..rows.end.min(wanted.end);
+            (!rows.is_empty()).then_some(Ready::Rows(rows, null))
+        }
+        Ready::Batch(Decoded { batch, first, mut malformed }) => {
+            let end = first + batch.num_rows() as u64;
+            let (from, to) = (wanted.start.clamp(first, end), wanted.end.clamp(first, end));
+            let cut = |row: u64| usize::try_from(row - first).unwrap_or(usize::MAX);
+            let (start, stop) = (cut(from), cut(to));
+            if start >= stop {
+                return None;
+            }
+            malformed.retain(|value| (start..stop).contains(&value.row));
+            malformed.iter_mut().for_each(|value| value.row -= start);
+            Some(Ready::Batch(Decoded { batch: batch.slice(start, stop - start), first: from, malformed }))
+        }
+    }
 }

@@ -1,14 +1,16 @@
 //! The input of decode: the columns of a scan, and for each stripe its runs of rows and the parts of streams
 //! that they need.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use bytes::Bytes;
 use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
 
 use crate::layout::index::{Positions, is_dictionary};
+use crate::layout::proto::{self, ColumnStatistics};
 use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::Kind;
 use crate::open::Shape;
@@ -24,10 +26,10 @@ pub(crate) struct ScanShared {
     pub(crate) schema: SchemaRef,
     /// All columns whose streams are needed.
     pub(crate) needed: Vec<usize>,
-    /// Whether a column has nested columns.
-    pub(crate) nested: bool,
     /// Maximum rows of a batch.
     pub(crate) batch_rows: usize,
+    /// Maximum rows of any batch, by the bytes of a row.
+    pub(crate) most_rows: usize,
     /// Maximum number of threads.
     pub(crate) threads: usize,
     /// What to do about damage.
@@ -65,15 +67,13 @@ impl ScanShared {
         let row = |id: &usize| tree.get(*id).filter(|c| !c.repeated).map_or(0, |c| c.kind.bytes());
         let row = needed.iter().map(row).fold(1, u64::saturating_add);
         let most = usize::try_from(shape.options.limits.batch_bytes() / row).unwrap_or(usize::MAX);
-        let is_nested = |id: &usize| tree.get(*id).is_some_and(|c| !c.children.is_empty());
-        let nested = columns.iter().any(|(id, _)| is_nested(id));
         Ok(Self {
             columns,
             schema: request.decode.clone(),
             needed,
-            nested,
             // Use fewer rows if the fixed-width values alone would exceed a batch's size.
             batch_rows: request.scan.batch_rows.min(most).max(1),
+            most_rows: most.max(1),
             threads: request.scan.threads,
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
@@ -144,15 +144,22 @@ fn add_needed(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<u
     }
 }
 
-/// Consecutive rows of a stripe.
+/// Consecutive rows of a stripe: whole row groups, or the first rows of the stripe.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    /// Which rows of the stripe.
+    /// Which rows of the stripe are decoded.
     pub(crate) rows: Range<u64>,
     /// Where they begin; `None` for the stripe's start.
     pub(crate) positions: Option<Arc<Positions>>,
-    /// How many of the first rows are skipped.
-    pub(crate) skip: u64,
+    /// Which of them are returned.
+    pub(crate) wanted: Range<u64>,
+}
+
+impl Run {
+    /// Rows that are all returned.
+    pub(crate) fn new(rows: Range<u64>, positions: Option<Arc<Positions>>) -> Self {
+        Self { wanted: rows.clone(), rows, positions }
+    }
 }
 
 /// A stripe, and the parts of it to read.
@@ -166,15 +173,52 @@ pub(crate) struct StripeJob {
     pub(crate) runs: VecDeque<Run>,
     /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
-    /// The selected row groups as single runs, to continue after damage; empty if the index does not locate
-    /// them.
-    pub(crate) groups: Vec<Run>,
-    /// The start of every row group in order, to check that the values of the previous row group end at it.
-    pub(crate) group_starts: Vec<(u64, Arc<Positions>)>,
+    /// What is stated of its row groups; `None` if the stripe is read from its start without them.
+    pub(crate) groups: Option<Arc<Groups>>,
     /// Parts of streams to fetch with the unit.
     pub(crate) parts: Vec<PartPlan>,
     /// Streams to read once a row group needs them; `None` if all are fetched.
     pub(crate) deferred: Option<DeferredStreams>,
+}
+
+/// The row groups of a stripe, as [`super::groups`] reads what is stated of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    /// In order; the first begins with the stripe.
+    pub(crate) runs: Vec<Run>,
+    /// For each column of the scan, whether the index states where the row groups begin in all of its streams.
+    pub(crate) located: Vec<bool>,
+    /// The statistics of each row group as stored, by column.
+    pub(super) of_groups: HashMap<usize, Vec<Option<Bytes>>>,
+    /// The statistics of the whole stripe as stored, by column.
+    pub(super) of_stripe: HashMap<usize, Bytes>,
+}
+
+impl Groups {
+    /// What is stated of a column in a row group. The only row group is the stripe.
+    pub(crate) fn statistics(&self, column: usize, group: usize) -> Option<ColumnStatistics> {
+        let of_group = self.of_groups.get(&column).and_then(|all| all.get(group)?.as_ref());
+        match of_group {
+            Some(stored) => proto::statistics(stored),
+            None if self.runs.len() == 1 => self.of_stripe(column),
+            None => None,
+        }
+    }
+
+    /// What is stated of a column in the whole stripe.
+    pub(crate) fn of_stripe(&self, column: usize) -> Option<ColumnStatistics> {
+        self.of_stripe.get(&column).and_then(proto::statistics)
+    }
+
+    /// The number of the row group that holds a row.
+    pub(crate) fn holding(&self, row: u64) -> usize {
+        self.runs.partition_point(|group| group.rows.start <= row).saturating_sub(1)
+    }
+
+    /// Where a row group begins; `None` for the stripe's start.
+    pub(crate) fn begin(&self, group: usize) -> Option<&Arc<Positions>> {
+        self.runs.get(group).and_then(|run| run.positions.as_ref())
+    }
 }
 
 /// Streams that are read only for row groups with a row that passes the filter.

@@ -14,14 +14,13 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
 
+use super::groups;
 use super::job::{DeferredStreams, Run, ScanShared, StripeJob};
-use super::ranges::{self, VALUES};
+use super::ranges;
 use super::scout::ScoutShared;
+use super::superfluous;
 use super::unit::DecodeStripe;
-use crate::layout::index::{self, Positions};
-use crate::layout::proto::PositionIndex;
-use crate::layout::stripe::{Stripe, StripeLayout};
-use crate::layout::types::Column;
+use crate::layout::stripe::Stripe;
 use crate::prune::stripes::StripePruner;
 
 /// A source with a larger worthwhile gap between reads has expensive requests.
@@ -36,12 +35,8 @@ pub(crate) struct StripePlan {
     scout: Option<Arc<ScoutShared>>,
     stripes: VecDeque<Stripe>,
     prune: Option<StripePruner>,
-    /// Rows still wanted, in a scan without a filter. If damage is tolerated, the number of rows that a
-    /// stripe yields is unknown; then this stays the requested limit, and the consumer stops once it has
-    /// enough.
+    /// Rows still wanted, in a scan without a filter.
     limit: Option<u64>,
-    /// A stripe that was planned only up to a row group, for a limit; and the number of that row group.
-    rest: Option<(Stripe, u64)>,
     /// Stripes that statistics, indexes and bloom filters exclude.
     pruned: u64,
     /// The error to return after all stripes, for lost rows outside of them.
@@ -59,11 +54,11 @@ impl StripePlan {
         lost: Option<Error>,
     ) -> Self {
         let (scan, scout) = (Arc::new(scan), scout.map(Arc::new));
-        Self { scan, scout, stripes, prune, limit, rest: None, pruned: 0, lost }
+        Self { scan, scout, stripes, prune, limit, pruned: 0, lost }
     }
 
-    /// The stripe's unit from row group `from` on; `None` if no row is wanted.
-    fn unit(&mut self, stripe: &Stripe, from: u64) -> Result<Option<Unit>> {
+    /// The stripe's unit; `None` if no row is wanted.
+    fn unit(&mut self, stripe: &Stripe) -> Result<Option<Unit>> {
         let shape = self.scan.shape.clone();
         shape.check_rows(stripe).at(stripe.bytes.start)?;
         if let Some(prune) = &mut self.prune
@@ -74,7 +69,7 @@ impl StripePlan {
         let layout = shape.layout(stripe)?;
         let wanted = match &mut self.prune {
             Some(prune) => prune.row_groups(stripe, &layout)?,
-            None => self.first_rows(stripe, from),
+            None => self.first_rows(stripe),
         };
         if wanted.as_ref().is_some_and(|groups| groups.iter().all(|g| !g)) {
             return Ok(None);
@@ -84,48 +79,54 @@ impl StripePlan {
             layout,
             runs: VecDeque::new(),
             candidates: VecDeque::new(),
-            groups: Vec::new(),
-            group_starts: Vec::new(),
+            groups: None,
             parts: Vec::new(),
             deferred: None,
         };
         let careful = self.scan.on_error != OnError::Raise;
-        let scout = self.scout.as_ref().filter(|scout| scout.is_useful());
-        let groups = if wanted.is_some() || careful || scout.is_some() { self.groups(&job)? } else { None };
-        let wanted = wanted.filter(|w| groups.as_ref().is_some_and(|g| g.len() == w.len()));
-        if wanted.is_none() {
-            self.rest = None;
-        }
-        self.take_runs(&mut job, wanted.as_deref(), groups.as_deref());
-        if let Some(scout) = scout {
-            let mut keep = wanted.iter().flatten();
-            let keep = groups.iter().flatten().filter(|_| keep.next().is_none_or(|wanted| *wanted));
-            job.candidates = keep.cloned().collect();
-            self.defer_others(scout, &mut job, groups.as_deref().unwrap_or_default());
-        }
-        if self.scan.nested {
-            let begin = |group: &Run| Some((group.rows.start, group.positions.clone()?));
-            job.group_starts = groups.iter().flatten().filter_map(begin).collect();
-        }
+        let scout = self.scout.clone().filter(|scout| scout.is_useful());
+        let groups = match wanted.is_some() || careful || scout.is_some() {
+            true => groups::read(&self.scan, stripe, &job.layout)?,
+            false => None,
+        };
         if careful {
-            job.groups = groups.unwrap_or_default();
-            if let Some(wanted) = wanted {
-                let mut keep = wanted.into_iter();
-                job.groups.retain(|_| keep.next().unwrap_or(true));
+            let groups = groups.unwrap_or_else(|| groups::single(&self.scan, stripe.rows));
+            job.groups = Some(Arc::new(groups::with_stripe(groups, &self.scan, stripe)?));
+            self.take_runs(&mut job, None);
+            return Ok(Some(self.make(job)));
+        }
+        let is_indexed = groups.is_some();
+        let is_plain = wanted.is_none() && !is_indexed && shape.options.compares_statistics;
+        job.groups = match is_plain || !superfluous::suspects(&self.scan, &job.layout).is_empty() {
+            false => groups,
+            true => {
+                let groups = groups.unwrap_or_else(|| groups::single(&self.scan, stripe.rows));
+                Some(groups::with_stripe(groups, &self.scan, stripe)?)
             }
+        }
+        .map(Arc::new);
+        let count = job.groups.as_ref().map(|groups| groups.runs.len());
+        let wanted = wanted.filter(|wanted| Some(wanted.len()) == count);
+        self.take_runs(&mut job, wanted.as_deref());
+        if let (Some(scout), Some(groups)) = (scout, job.groups.clone().filter(|_| is_indexed)) {
+            let mut keep = wanted.iter().flatten();
+            let keep = groups.runs.iter().filter(|_| keep.next().is_none_or(|wanted| *wanted));
+            job.candidates = keep.cloned().collect();
+            self.defer_others(&scout, &mut job, &groups.runs);
         }
         Ok(Some(self.make(job)))
     }
 
     /// Sets the runs and parts of a stripe: for the wanted row groups, or for the whole stripe.
-    fn take_runs(&self, job: &mut StripeJob, wanted: Option<&[bool]>, groups: Option<&[Run]>) {
-        match (wanted, groups) {
+    fn take_runs(&self, job: &mut StripeJob, wanted: Option<&[bool]>) {
+        match (wanted, job.groups.clone()) {
             (Some(wanted), Some(groups)) if wanted.iter().any(|w| !w) => {
+                let groups = &groups.runs;
                 job.runs = ranges::runs(groups, wanted).map(|(run, _)| run).collect();
                 job.parts = ranges::of_runs(&self.scan, &self.scan.needed, &job.layout, groups, wanted);
             }
             _ => {
-                job.runs.push_back(Run { rows: 0..job.stripe.rows, positions: None, skip: 0 });
+                job.runs.push_back(Run::new(0..job.stripe.rows, None));
                 job.parts = ranges::whole(&self.scan, &job.layout);
             }
         }
@@ -172,88 +173,27 @@ impl StripePlan {
         Arc::new(ScanShared { on_error: OnError::Skip, ..self.scan.as_ref().clone() })
     }
 
-    /// The row groups from `from` on that hold the next `limit` rows.
-    fn first_rows(&mut self, stripe: &Stripe, from: u64) -> Option<Vec<bool>> {
-        let limit = self.limit.as_mut()?;
+    /// The row groups that hold the next `limit` rows.
+    fn first_rows(&mut self, stripe: &Stripe) -> Option<Vec<bool>> {
+        // If damage is tolerated, the number of rows that a stripe yields is unknown, and the consumer stops
+        // once it has enough.
+        let limit = self.limit.as_mut().filter(|_| self.scan.on_error == OnError::Raise)?;
         let wanted = *limit;
-        let careful = self.scan.on_error != OnError::Raise;
-        if !careful {
-            *limit = limit.saturating_sub(stripe.rows);
-        }
-        let stride = self.scan.shape.stride()?;
-        let count = self.scan.shape.row_groups(stripe)? as u64;
-        if from == 0 && wanted >= stripe.rows {
-            return None;
-        }
-        let end = from.saturating_add(wanted.div_ceil(stride)).min(count);
-        if careful && end < count {
-            self.rest = Some((stripe.clone(), end));
-        }
-        Some((0..count).map(|group| (from..end).contains(&group)).collect())
+        *limit = limit.saturating_sub(stripe.rows);
+        let stride = self.scan.shape.stride().filter(|_| wanted < stripe.rows)?;
+        let count = stripe.rows.div_ceil(stride);
+        let end = wanted.div_ceil(stride).min(count);
+        Some((0..count).map(|group| group < end).collect())
     }
-
-    /// The row groups with their positions; `None` if the indexes of the needed columns lack them.
-    fn groups(&self, job: &StripeJob) -> Result<Option<Vec<Run>>> {
-        let shape = &self.scan.shape;
-        let Some(stride) = shape.stride() else { return Ok(None) };
-        let indexes = match shape.row_indexes(&job.stripe, &job.layout, &self.scan.needed) {
-            Ok(indexes) => indexes,
-            // An index only saves work.
-            Err(e) if e.is_confined() => return Ok(None),
-            Err(e) => return Err(e),
-        };
-        Ok(self.groups_of_indexes(job, &indexes, stride))
-    }
-
-    fn groups_of_indexes(
-        &self,
-        job: &StripeJob,
-        indexes: &[Option<PositionIndex>],
-        stride: u64,
-    ) -> Option<Vec<Run>> {
-        let shape = &self.scan.shape;
-        let count = shape.row_groups(&job.stripe)?;
-        // Only an index with as many entries confirms the number of row groups; the stride in the footer may
-        // be false.
-        if !indexes.iter().flatten().any(|index| index.entry.len() >= count) {
-            return None;
-        }
-        let mut groups = Vec::with_capacity(count);
-        for group in 0..count {
-            let mut all = Vec::new();
-            for (id, index) in self.scan.needed.iter().zip(indexes).filter(|_| group > 0) {
-                let column = shape.tree.get(*id)?;
-                if has_no_streams(column, &job.layout) {
-                    continue;
-                }
-                let numbers = &index.as_ref()?.entry.get(group)?.positions;
-                let short = shape.quirks.short_decimals;
-                let positions =
-                    index::positions(column, &job.layout, shape.tail.compression, short, numbers).ok()?;
-                all.extend(positions.into_iter().map(|(kind, position)| ((*id, kind), position)));
-            }
-            let start = group as u64 * stride;
-            let rows = start..(start + stride).min(job.stripe.rows);
-            groups.push(Run { rows, positions: (group > 0).then(|| Arc::new(Positions::new(all))), skip: 0 });
-        }
-        Some(groups)
-    }
-}
-
-/// Whether a column has no stored values in a stripe, and so needs no positions.
-fn has_no_streams(column: &Column, layout: &StripeLayout) -> bool {
-    VALUES.iter().all(|kind| layout.stream(column.id, *kind).is_none_or(|p| p.bytes.is_empty()))
 }
 
 impl Plan for StripePlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        while let Some((stripe, from)) =
-            self.rest.take().or_else(|| self.stripes.pop_front().map(|stripe| (stripe, 0)))
-        {
+        while let Some(stripe) = self.stripes.pop_front() {
             if stripe.rows == 0 || self.limit == Some(0) {
                 continue;
             }
-            match self.unit(&stripe, from) {
+            match self.unit(&stripe) {
                 Ok(Some(unit)) => return Ok(Some(unit)),
                 Ok(None) => self.pruned += u64::from(self.prune.is_some()),
                 Err(e) if self.scan.on_error != OnError::Raise && e.is_damage() => {

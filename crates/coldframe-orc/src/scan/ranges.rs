@@ -101,7 +101,7 @@ pub(crate) fn runs<'a>(
             last = group;
             at += 1;
         }
-        let run = Run { rows: first.rows.start..last.rows.end, positions: first.positions.clone(), skip: 0 };
+        let run = Run::new(first.rows.start..last.rows.end, first.positions.clone());
         Some((run, start..at))
     })
 }

@@ -21,7 +21,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
 use coldframe_core::{Error, PlanRequest, Projection, Result, Scouting};
 
-use super::decode::{StripeBatches, Task};
+use super::decode::StripeBatches;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use crate::open::Shape;
@@ -72,20 +72,12 @@ pub(crate) struct Scout {
     /// Row groups not examined yet.
     left: VecDeque<Run>,
     most: usize,
-    /// Whether rows before the first and after the last row that passes are left out.
-    trims: bool,
 }
 
 impl Scout {
-    /// Examines `groups`; `batches` have the filter's columns. With `nested` columns, row groups are read to
-    /// their last row, to check that the values end there.
-    pub(crate) fn new(
-        shared: Arc<ScoutShared>,
-        batches: StripeBatches,
-        groups: VecDeque<Run>,
-        nested: bool,
-    ) -> Self {
-        Self { shared, batches, left: groups, most: FIRST, trims: !nested }
+    /// Examines `groups`; `batches` have the filter's columns.
+    pub(crate) fn new(shared: Arc<ScoutShared>, batches: StripeBatches, groups: VecDeque<Run>) -> Self {
+        Self { shared, batches, left: groups, most: FIRST }
     }
 
     /// The next runs of row groups to decode, possibly an empty list; `None` after the last row group.
@@ -101,14 +93,10 @@ impl Scout {
         }
         let passing = self.examine(&groups)?;
         let wanted: Vec<bool> = passing.iter().map(Option::is_some).collect();
-        let rows = |at: usize| passing.get(at).cloned().flatten().filter(|_| self.trims);
+        let rows = |at: usize| passing.get(at).cloned().flatten();
         let trimmed = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1)))
         {
-            (Some(first), Some(last)) => Run {
-                rows: run.rows.start..last.end,
-                skip: first.start.saturating_sub(run.rows.start),
-                ..run
-            },
+            (Some(first), Some(last)) => Run { wanted: first.start..last.end, ..run },
             _ => run,
         };
         Ok(Some(ranges::runs(&groups, &wanted).map(trimmed).collect()))
@@ -118,7 +106,7 @@ impl Scout {
     fn examine(&mut self, groups: &[Run]) -> Result<Vec<Option<Range<u64>>>> {
         self.most = NEXT;
         let all = vec![true; groups.len()];
-        self.batches.set_tasks(ranges::runs(groups, &all).map(|(run, _)| Task::new(run)));
+        self.batches.set_tasks(ranges::runs(groups, &all).map(|(run, _)| run));
         let mut passing: Vec<Option<Range<u64>>> = vec![None; groups.len()];
         let (mut group, mut row) = (0, groups.first().map_or(0, |g| g.rows.start));
         for batch in self.batches.by_ref() {
@@ -195,7 +183,7 @@ impl Iterator for Scouted {
                         self.failed = true;
                         return Some(Err(e));
                     }
-                    self.batches.set_tasks(runs.into_iter().map(Task::new));
+                    self.batches.set_tasks(runs.into_iter());
                 }
                 Ok(None) => return None,
                 Err(e) => {
@@ -214,7 +202,7 @@ mod tests {
 
     #[test]
     fn rows_of_groups_that_are_apart_are_not_tested_together() {
-        let group = |start: u64| Run { rows: start..start + 1000, positions: None, skip: 0 };
+        let group = |start: u64| Run::new(start..start + 1000, None);
         let together = |starts: &[u64]| rows_tested_together(&starts.iter().copied().map(group).collect());
         assert_eq!(together(&[]), 0);
         assert_eq!(together(&[3000]), 1000);

@@ -20,6 +20,7 @@ use coldframe_encoding::codec::{Algorithm, with_decompressor};
 use coldframe_encoding::{Cursor, Error, Result};
 
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
+use crate::layout::index::IndexPosition;
 use crate::layout::stripe::StreamKind;
 
 /// Shared values keep at most this many times their length in memory.
@@ -27,6 +28,12 @@ const FEW: u64 = 16;
 
 /// The longest form that a codec gives to no bytes.
 const EMPTY_CHUNK: usize = 32;
+/// The chunk's offset in the file, and an offset in its content. The place after a chunk's last byte is the
+/// start of the next chunk.
+pub(crate) type Place = (u64, u64);
+
+/// How many bytes of content before the unread ones have a known place: more than the longest run takes.
+const PLACED: u64 = 8192;
 
 /// The position of a reader in a stream, comparable between readers that were opened at different positions.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +42,12 @@ pub(crate) struct StreamPosition {
     pub(crate) column: Option<usize>,
     /// Which stream.
     pub(crate) kind: StreamKind,
-    /// The chunk's offset in the file, and an offset in its content. The position after a chunk's last byte
-    /// is the start of the next chunk.
-    pub(crate) place: (u64, u64),
+    /// The place of the next byte.
+    pub(crate) place: Place,
     /// The rest of the current run: values, and bits of a byte.
     pub(crate) left: (usize, u32),
+    /// Where the current run begins, and how many of its values were returned.
+    pub(crate) run: Option<(Place, usize)>,
     /// Whether more bytes follow.
     pub(crate) more: bool,
 }
@@ -53,6 +61,25 @@ impl StreamPosition {
     /// Whether no value remains, apart from the remaining bits of a byte.
     pub(crate) fn is_at_end(&self) -> bool {
         !self.more && self.left.0 == 0
+    }
+
+    /// Whether the reader is where an index says, in the words in which the index says it; `start` is the
+    /// offset of the stream in the file. An index may also name the same position by an earlier run or the
+    /// end of a chunk, which only a reader that is opened there shows.
+    pub(crate) fn is_at(&self, index: &IndexPosition, start: u64, plain: bool) -> bool {
+        let chunk = start.saturating_add(index.chunk);
+        let place = if plain { (chunk, 0) } else { (chunk, index.byte) };
+        let bits = if self.left.1 > 0 { 8 - u64::from(self.left.1) } else { 0 };
+        let is_whole = self.left.0 == 0 && bits == 0;
+        match self.run {
+            _ if index.run == 0 && index.bit == 0 && is_whole => self.place == place,
+            // The byte whose bits are being returned counts as returned.
+            Some((begin, taken)) => {
+                let taken = (taken as u64).checked_sub(u64::from(bits > 0));
+                begin == place && taken == Some(index.run) && bits == index.bit
+            }
+            None => false,
+        }
     }
 }
 
@@ -112,8 +139,8 @@ pub(crate) struct ByteStream {
     seam: usize,
     /// Bytes of content opened so far.
     opened: u64,
-    /// The chunks whose content is in memory: their offsets in the file, and the bytes of content before
-    /// them.
+    /// The chunks whose content is in memory or shortly before it: their offsets in the file, and the bytes of
+    /// content before them.
     chunks: VecDeque<(u64, u64)>,
 }
 
@@ -190,19 +217,33 @@ impl ByteStream {
         self.window.len() + self.plain.len()
     }
 
-    /// Its position.
-    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
-        let left = self.buffered_len() as u64;
-        let place = match self.compression.algorithm {
-            Algorithm::None => (self.offset + (self.stored.len() as u64).saturating_sub(left), 0),
+    /// The bytes of content before the next one, since the stream was opened.
+    #[inline]
+    pub(crate) fn at(&self) -> u64 {
+        match self.compression.algorithm {
+            Algorithm::None => (self.stored.len() as u64).saturating_sub(self.buffered_len() as u64),
+            _ => self.opened.saturating_sub(self.buffered_len() as u64),
+        }
+    }
+
+    /// The place of the byte with `at` bytes of content before it: the next one, or one shortly before it.
+    fn place(&self, at: u64) -> Place {
+        match self.compression.algorithm {
+            Algorithm::None => (self.offset + at, 0),
             _ => {
-                let at = self.opened.saturating_sub(left);
-                let chunk = self.chunks.iter().rev().find(|(_, before)| *before <= at).filter(|_| left > 0);
+                let chunk = self.chunks.iter().rev().find(|(_, before)| *before <= at);
+                let chunk = chunk.filter(|_| at < self.opened);
                 chunk.map_or((self.offset + self.next as u64, 0), |(start, before)| (*start, at - before))
             }
-        };
-        let more = left > 0 || self.has_content(self.next);
-        StreamPosition { column: None, kind, place, left: (0, 0), more }
+        }
+    }
+
+    /// Its position; `run` is where the current run begins, as [`Self::at`] counts, and how many of its values
+    /// were returned.
+    pub(crate) fn position(&self, kind: StreamKind, run: Option<(u64, usize)>) -> StreamPosition {
+        let more = self.buffered_len() > 0 || self.has_content(self.next);
+        let run = run.map(|(begin, taken)| (self.place(begin), taken));
+        StreamPosition { column: None, kind, place: self.place(self.at()), left: (0, 0), run, more }
     }
 
     /// Whether a chunk from `at` on has content. cuDF stores a stream without values as a chunk of no bytes.
@@ -231,7 +272,7 @@ impl ByteStream {
     /// Records that the chunk at [`Self::next`] is opened, with `length` bytes of content.
     fn note_chunk(&mut self, length: usize) {
         let at = self.opened.saturating_sub(self.buffered_len().saturating_sub(length) as u64);
-        while self.chunks.get(1).is_some_and(|(_, before)| *before <= at) {
+        while self.chunks.get(1).is_some_and(|(_, before)| before.saturating_add(PLACED) <= at) {
             self.chunks.pop_front();
         }
         self.chunks.push_back((self.offset + self.next as u64, self.opened));
@@ -471,7 +512,7 @@ mod tests {
         let compression = Compression { algorithm: Algorithm::Snappy, block_size: 64, strict: true };
         let ends = |bytes: &[u8]| {
             let stream = ByteStream::new(Bytes::copy_from_slice(bytes), 0, compression);
-            stream.position(StreamKind::Data).is_at_end()
+            stream.position(StreamKind::Data, None).is_at_end()
         };
         // No chunk, a stored chunk of no bytes, a compressed one, and two of them.
         let empty: [&[u8]; 4] = [&[], &[1, 0, 0], &[2, 0, 0, 0], &[1, 0, 0, 2, 0, 0, 0]];

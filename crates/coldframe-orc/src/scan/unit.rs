@@ -6,7 +6,7 @@ use bytes::Bytes;
 use coldframe_core::{BatchIter, DecodeUnit, Result};
 
 use super::column::input::StoredStreams;
-use super::decode::{StripeBatches, Task};
+use super::decode::StripeBatches;
 use super::fetched;
 use super::job::{ScanShared, StripeJob};
 use super::scout::{Scout, ScoutShared, Scouted, rows_tested_together};
@@ -36,13 +36,13 @@ impl DecodeUnit for DecodeStripe {
             let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
             let batches = StripeBatches::new(tested, job.clone(), streams.clone());
             let worth = job.deferred.is_some() || shared.saves_bytes(&scan, &job);
-            worth.then(|| Scout::new(shared, batches, candidates, scan.nested))
+            worth.then(|| Scout::new(shared, batches, candidates))
         });
         let mut batches = StripeBatches::new(scan, job, streams);
         if let Some(scout) = scout {
             return Ok(Box::new(Scouted::new(scout, batches)));
         }
-        batches.set_tasks(runs.into_iter().map(Task::new));
+        batches.set_tasks(runs.into_iter());
         Ok(Box::new(batches))
     }
 }

@@ -12,6 +12,7 @@ mod decimals;
 mod encrypted;
 mod hostile;
 mod laws;
+mod proof;
 mod pushdown;
 mod recover;
 mod refused;

@@ -305,7 +305,9 @@ impl ScanBuilder {
         let Some(reading) = fragment.reading(file.table.schema(), scan, &file.path)? else {
             return Ok(Some((Vec::new(), 0)));
         };
-        let Some(filter) = &reading.scan.predicate else { return Ok(None) };
+        // If damage is tolerated, a filter must not change what is saved and recorded.
+        let filter = reading.scan.predicate.as_ref().filter(|_| reading.scan.on_error == OnError::Raise);
+        let Some(filter) = filter else { return Ok(None) };
         let matching = file.table.matching_splits(self.split_bytes, filter).map_err(|e| file.named(e))?;
         let Some(Matching { splits: cut, pruned }) = matching else { return Ok(None) };
         let mut split_file = self.dataset.split_file(at, Some(&file))?;

@@ -73,12 +73,15 @@ class Run:
         """Fails a source. Quarantines it if that is requested and the source itself is damaged."""
         status = "changed" if cause == "changed" else "failed"
         failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
+        if cause == "damaged" and self.options.on_error != "raise":
+            # A file without its end is not even opened; the command knows how to find the rest of it.
+            failed.error = f"{error}; `coldframe salvage FILE OUT.parquet` finds the rows that remain of it"
         if self.options.on_error == "quarantine" and cause == "damaged":
             try:
                 failed.quarantine = self._quarantine(work.report, file, error, [])
                 failed.status = "quarantined"
             except (ColdframeError, OSError) as reason:
-                failed.error = f"{error}; no copy of it could be kept: {describe(reason)}"
+                failed.error = f"{failed.error}; no copy of it could be kept: {describe(reason)}"
         work.files.append(failed)
 
     def _salvaged(self, work: TableWork, planned: PlannedFile, damage: Sequence[Damage]) -> str | None:

@@ -12,11 +12,13 @@
 use arrow_array::types::Decimal128Type;
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_buffer::NullBuffer;
+use arrow_schema::Field;
+use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_encoding::varint::unzigzag;
 
 use super::input::Input;
-use super::{ColumnReader, Present, array, boxed, placed, primitive};
+use super::{ColumnReader, Malformed, MalformedValue, Present, array, boxed, placed, primitive, rows_of};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::int::{IntRle, Version};
@@ -28,7 +30,7 @@ use crate::schema;
 const BATCH: usize = 1024;
 
 /// A reader of decimals.
-pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
+pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
     let present = input.present(column.id)?;
     let (precision, scale) = schema::decimal(column)?;
     let data = if input.quirks.short_decimals && (1..=18).contains(&column.precision) {
@@ -38,7 +40,8 @@ pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn Colum
         Unscaled::Varints(input.bytes(column.id, StreamKind::Data)?, scales)
     };
     let limit = 10i128.checked_pow(precision.into()).unwrap_or(i128::MAX).unsigned_abs();
-    boxed(Decimals { present, data, precision, scale, limit, scratch: vec![0; BATCH] })
+    let (scratch, nullable, malformed) = (vec![0; BATCH], field.is_nullable(), Vec::new());
+    boxed(Decimals { present, data, precision, scale, limit, scratch, nullable, malformed })
 }
 
 /// How the digits are stored.
@@ -58,6 +61,10 @@ struct Decimals {
     limit: u128,
     /// Memory for 64-bit values.
     scratch: Vec<u64>,
+    /// A map's keys may not be null.
+    nullable: bool,
+    /// Rows of the last batch whose values have too many digits.
+    malformed: Vec<usize>,
 }
 
 impl ColumnReader for Decimals {
@@ -78,14 +85,23 @@ impl ColumnReader for Decimals {
                 })
             }
         };
+        self.malformed.clear();
         if !is_short? {
-            return Err(Error::corrupt(format!(
-                "expected decimals of {} digits, found a longer one",
-                self.precision
-            )));
+            if !self.nullable {
+                return Err(Malformed::Digits(self.precision).to_error(0));
+            }
+            let is_long = |value: &mut i128| {
+                let long = value.unsigned_abs() >= self.limit;
+                *value = if long { 0 } else { *value };
+                long
+            };
+            let long = values.iter_mut().map(is_long).enumerate().filter(|(_, long)| *long);
+            let places: Vec<usize> = long.map(|(place, _)| place).collect();
+            self.malformed = rows_of(&validity, &places);
         }
         let values = placed(values, rows, &validity)?;
-        let decimals: PrimitiveArray<Decimal128Type> = primitive(values, validity.nulls);
+        let nulls = with_nulls(validity.nulls, rows, &self.malformed);
+        let decimals: PrimitiveArray<Decimal128Type> = primitive(values, nulls);
         let typed = decimals.with_precision_and_scale(self.precision, self.scale);
         Ok(array(typed.map_err(coldframe_core::arrow_error)?))
     }
@@ -106,9 +122,14 @@ impl ColumnReader for Decimals {
         match &self.data {
             Unscaled::Integers(data) => into.push(data.position(StreamKind::Data)),
             Unscaled::Varints(data, scales) => {
-                into.extend([data.position(StreamKind::Data), scales.position(StreamKind::Secondary)]);
+                into.extend([data.position(StreamKind::Data, None), scales.position(StreamKind::Secondary)]);
             }
         }
+    }
+
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        let why = Malformed::Digits(self.precision);
+        into.extend(self.malformed.iter().map(|row| MalformedValue { row: *row, column: None, why }));
     }
 }
 

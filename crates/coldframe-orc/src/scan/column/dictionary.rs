@@ -72,6 +72,11 @@ pub(super) fn read(
     lengths.read(&mut sizes).within(|| "LENGTH")?;
     let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
     let bytes = data.take(total).within(|| "DICTIONARY_DATA")?;
+    let rest = data.max_remaining();
+    if rest > 0 {
+        let message = format!("expected entries of {} bytes, found lengths of {total}", total + rest as u64);
+        return Err(Error::corrupt(message).at(data.offset()).within("DICTIONARY_DATA"));
+    }
     if !is_text {
         return Ok(Dictionary::Bytes(binary_of_lengths(&sizes, bytes.into(), None)?));
     }

@@ -52,6 +52,11 @@ impl BatchBytes {
         self.0.store(0, Ordering::Relaxed);
     }
 
+    /// The bytes so far.
+    pub(crate) fn so_far(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Adds `bytes`; returns the sum.
     fn add(&self, bytes: u64) -> u64 {
         let add = |bytes_so_far: u64| Some(bytes_so_far.saturating_add(bytes));
@@ -119,6 +124,8 @@ pub(crate) struct Input<'a> {
     pub(crate) single_row: bool,
     /// The current size of the batch.
     pub(crate) batch_bytes: &'a BatchBytes,
+    /// Whether structs inside structs have values for their nulls, too: see [`crate::scan::superfluous`].
+    pub(crate) superfluous: bool,
 }
 
 impl Input<'_> {

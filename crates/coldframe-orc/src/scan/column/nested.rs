@@ -52,6 +52,8 @@ struct Structs {
     present: Present,
     fields: Fields,
     children: Vec<Box<dyn ColumnReader>>,
+    /// Whether the fields have values for the struct's nulls, too: see [`crate::scan::superfluous`].
+    superfluous: bool,
 }
 
 pub(super) fn structs(input: &Input<'_>, of: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
@@ -62,14 +64,17 @@ pub(super) fn structs(input: &Input<'_>, of: &Column, field: &Field) -> Result<B
     for (column, field) in children(input, owner, fields)? {
         readers.push(reader(input, column, &field)?);
     }
-    boxed(Structs { present: input.present(of.id)?, fields: fields.clone(), children: readers })
+    let is_inside =
+        |outer: &Column| outer.id > 0 && outer.kind == Kind::Struct && outer.children.contains(&of.id);
+    let superfluous = input.superfluous && tree.columns().iter().any(is_inside);
+    boxed(Structs { present: input.present(of.id)?, fields: fields.clone(), children: readers, superfluous })
 }
 
 impl ColumnReader for Structs {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let Validity { nulls, .. } = self.present.read(rows, parent)?;
-        let columns =
-            self.children.iter_mut().map(|c| c.read(rows, nulls.as_ref())).collect::<Result<Vec<_>>>()?;
+        let stored = if self.superfluous { parent } else { nulls.as_ref() };
+        let columns = self.children.iter_mut().map(|c| c.read(rows, stored)).collect::<Result<Vec<_>>>()?;
         let structs = StructArray::try_new_with_length(self.fields.clone(), columns, nulls, rows);
         Ok(array(structs.map_err(arrow_error)?))
     }

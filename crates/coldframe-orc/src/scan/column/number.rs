@@ -188,7 +188,7 @@ macro_rules! floats {
 
             fn positions(&self, into: &mut Vec<StreamPosition>) {
                 self.present.positions(into);
-                into.push(self.data.position(StreamKind::Data));
+                into.push(self.data.position(StreamKind::Data, None));
             }
         }
     )*};

@@ -21,7 +21,9 @@ use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::dictionary::{self, Dictionaries, Dictionary, EntryLimit};
 use super::input::{Bound, Input};
-use super::{ColumnReader, MalformedValue, Present, Validity, array, boxed, dense, primitive, to_rows};
+use super::{
+    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, dense, primitive, to_rows,
+};
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
@@ -190,11 +192,15 @@ impl ColumnReader for Direct {
 
     fn positions(&self, into: &mut Vec<StreamPosition>) {
         self.present.positions(into);
-        into.extend([self.data.position(StreamKind::Data), self.lengths.position(StreamKind::Length)]);
+        into.extend([self.data.position(StreamKind::Data, None), self.lengths.position(StreamKind::Length)]);
     }
 
     fn malformed(&self, into: &mut Vec<MalformedValue>) {
-        into.extend(self.malformed.iter().map(|row| MalformedValue { row: *row, column: None }));
+        into.extend(self.malformed.iter().map(|row| MalformedValue {
+            row: *row,
+            column: None,
+            why: Malformed::Text,
+        }));
     }
 }
 
@@ -305,6 +311,10 @@ impl ColumnReader for ByDictionary {
     }
 
     fn malformed(&self, into: &mut Vec<MalformedValue>) {
-        into.extend(self.malformed.iter().map(|row| MalformedValue { row: *row, column: None }));
+        into.extend(self.malformed.iter().map(|row| MalformedValue {
+            row: *row,
+            column: None,
+            why: Malformed::Text,
+        }));
     }
 }

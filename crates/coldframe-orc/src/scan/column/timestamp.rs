@@ -16,12 +16,15 @@ use arrow_array::ArrayRef;
 use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, TimeUnit};
+use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Change, Changes, Error, ErrorContext, Result};
 use coldframe_encoding::calendar;
 use coldframe_encoding::zone::Zone;
 
 use super::input::Input;
-use super::{ColumnReader, Present, array, boxed, placed, primitive};
+use super::{
+    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, placed, primitive, rows_of,
+};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::int::IntRle;
@@ -57,6 +60,8 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
             hybrid: input.quirks.hybrid,
         },
         data_type: field.data_type().clone(),
+        nullable: field.is_nullable(),
+        malformed: Vec::new(),
     })
 }
 
@@ -76,6 +81,10 @@ struct Timestamps {
     changes: Changes,
     clock: Clock,
     data_type: DataType,
+    /// A map's keys may not be null.
+    nullable: bool,
+    /// The values of the last batch that the unit cannot express.
+    malformed: Vec<MalformedValue>,
 }
 
 impl ColumnReader for Timestamps {
@@ -83,19 +92,18 @@ impl ColumnReader for Timestamps {
         let validity = self.present.read(rows, parent)?;
         let mut values = Vec::with_capacity(rows);
         self.seconds.append::<u64>(validity.valid, &mut values).within(|| "DATA")?;
-        self.add_nanos(&mut values)?;
+        let outside = self.add_nanos(&mut values)?;
         let values = placed(values, rows, &validity)?;
+        let nulls = self.without(&outside, rows, &validity)?;
         let zone = match &self.data_type {
             DataType::Timestamp(_, zone) => zone.clone(),
             _ => None,
         };
         Ok(match self.clock.unit {
-            TimeUnit::Microsecond => array(
-                primitive::<TimestampMicrosecondType, _>(values, validity.nulls).with_timezone_opt(zone),
-            ),
-            _ => {
-                array(primitive::<TimestampNanosecondType, _>(values, validity.nulls).with_timezone_opt(zone))
+            TimeUnit::Microsecond => {
+                array(primitive::<TimestampMicrosecondType, _>(values, nulls).with_timezone_opt(zone))
             }
+            _ => array(primitive::<TimestampNanosecondType, _>(values, nulls).with_timezone_opt(zone)),
         })
     }
 
@@ -109,11 +117,36 @@ impl ColumnReader for Timestamps {
         self.present.positions(into);
         into.extend([self.seconds.position(StreamKind::Data), self.nanos.position(StreamKind::Secondary)]);
     }
+
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
+        into.extend(&self.malformed);
+    }
 }
 
 impl Timestamps {
-    /// Converts stored seconds to values, and counts the values that lose digits.
-    fn add_nanos(&mut self, values: &mut [u64]) -> Result<()> {
+    /// The nulls of a batch with those of the values that the unit cannot express.
+    fn without(
+        &mut self,
+        outside: &[(usize, i64)],
+        rows: usize,
+        validity: &Validity,
+    ) -> Result<Option<NullBuffer>> {
+        let why =
+            |second: i64| Malformed::Second { second, instant: self.clock.instant, unit: self.clock.unit };
+        if let Some((_, second)) = outside.first().filter(|_| !self.nullable) {
+            return Err(why(*second).to_error(0));
+        }
+        let places: Vec<usize> = outside.iter().map(|(place, _)| *place).collect();
+        let malformed = rows_of(validity, &places);
+        let values = malformed.iter().zip(outside).map(|(row, (_, second))| (*row, why(*second)));
+        self.malformed = values.map(|(row, why)| MalformedValue { row, column: None, why }).collect();
+        Ok(with_nulls(validity.nulls.clone(), rows, &malformed))
+    }
+
+    /// Converts stored seconds to values, and counts the values that lose digits. Returns the values that the
+    /// unit cannot express: their places and seconds.
+    fn add_nanos(&mut self, values: &mut [u64]) -> Result<Vec<(usize, i64)>> {
+        let mut outside = Vec::new();
         let cuts = self.clock.unit == TimeUnit::Microsecond;
         let (mut at, mut cut) = (0, 0);
         // The nanoseconds of whole seconds are runs of a constant, which often follow each other.
@@ -130,7 +163,7 @@ impl Timestamps {
                 if !self.clock.convert_repeated(part, stored) {
                     let nanos = self.fractions.get_mut(..n).unwrap_or_default();
                     nanos.fill(stored);
-                    self.clock.convert(part, nanos)?;
+                    self.clock.convert(part, nanos, at, &mut outside)?;
                 }
                 at += n;
                 continue;
@@ -144,12 +177,12 @@ impl Timestamps {
                 cut += nanos.iter().filter(|stored| is_finer_than_micros(**stored)).count();
             }
             if !self.clock.convert_usual(part, nanos) {
-                self.clock.convert(part, nanos)?;
+                self.clock.convert(part, nanos, at, &mut outside)?;
             }
             at += n;
         }
         self.changes.add(Change::Digits, cut as u64);
-        Ok(())
+        Ok(outside)
     }
 }
 
@@ -214,11 +247,18 @@ impl Clock {
         true
     }
 
-    /// Converts stored seconds to values of the unit.
-    fn convert(&self, values: &mut [u64], nanos: &[u64]) -> Result<()> {
+    /// Converts stored seconds to values of the unit. Those that it cannot express are added to `outside`, with
+    /// their places from `first` on.
+    fn convert(
+        &self,
+        values: &mut [u64],
+        nanos: &[u64],
+        first: usize,
+        outside: &mut Vec<(usize, i64)>,
+    ) -> Result<()> {
         // The span of instants that had the last offset, and that offset.
         let (mut start, mut end, mut offset) = (0, 0, 0);
-        for (value, nanos) in values.iter_mut().zip(nanos) {
+        for (place, (value, nanos)) in values.iter_mut().zip(nanos).enumerate() {
             let nanos = nanoseconds(*nanos)?;
             let mut seconds = value.cast_signed().wrapping_add(self.base);
             if seconds < 0 && nanos > MILLI {
@@ -238,21 +278,12 @@ impl Clock {
             // Move one second into the fraction: the first second of the range would overflow.
             let (whole, rest) = if wall < 0 { (wall + 1, fraction - per_second) } else { (wall, fraction) };
             let result = whole.checked_mul(per_second).and_then(|t| t.checked_add(rest));
-            *value = result.ok_or_else(|| self.out_of_range(wall))?.cast_unsigned();
+            if result.is_none() {
+                outside.push((first + place, wall));
+            }
+            *value = result.unwrap_or_default().cast_unsigned();
         }
         Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn out_of_range(&self, seconds: i64) -> Error {
-        let what = if self.instant { "an instant" } else { "a timestamp" };
-        if self.unit == TimeUnit::Microsecond {
-            return Error::corrupt(format!("expected {what} of 64 bits, found one at second {seconds}"));
-        }
-        Error::schema(format!(
-            "{what} at second {seconds} is outside 1677..2262, the range of nanoseconds; open with timestamp_unit=\"us\""
-        ))
     }
 }
 
@@ -315,12 +346,14 @@ mod tests {
                 let mut second = value.div_euclid(per_second) - clock.base;
                 second += i64::from(value < 0 && nanos > MILLI) + more;
                 let mut values = [second.cast_unsigned()];
-                clock.convert(&mut values, &[nanos.cast_unsigned() << 3]).map(|()| values[0].cast_signed())
+                let mut outside = Vec::new();
+                clock.convert(&mut values, &[nanos.cast_unsigned() << 3], 0, &mut outside).unwrap();
+                outside.is_empty().then_some(values[0].cast_signed())
             };
             for value in [i64::MIN, i64::MIN + 1, -per_second, 0, 1, i64::MAX - 1, i64::MAX] {
                 assert_eq!(read(value, 0).unwrap(), value, "{unit:?}");
             }
-            assert!(read(i64::MIN, -1).is_err() && read(i64::MAX, 1).is_err());
+            assert!(read(i64::MIN, -1).is_none() && read(i64::MAX, 1).is_none());
         }
     }
 
@@ -337,13 +370,13 @@ mod tests {
                     let nanos: Vec<u64> = (0..50).map(|n| (n * 7 % 10) << 3 | (n % 8)).collect();
                     let (mut fast, mut slow) = (stored.clone(), stored.clone());
                     let is_usual = clock.convert_usual(&mut fast, &nanos);
-                    let done = clock.convert(&mut slow, &nanos);
+                    let done = clock.convert(&mut slow, &nanos, 0, &mut Vec::new());
                     assert_eq!(&fast, if is_usual { &slow } else { &stored });
                     assert!(done.is_ok() || !is_usual);
                     usual += usize::from(is_usual);
                     let (mut fast, mut slow) = (stored.clone(), stored.clone());
                     let is_usual = clock.convert_repeated(&mut fast, 7 << 3 | 2);
-                    let done = clock.convert(&mut slow, &[7 << 3 | 2; 50]);
+                    let done = clock.convert(&mut slow, &[7 << 3 | 2; 50], 0, &mut Vec::new());
                     assert_eq!(fast, if is_usual { slow } else { stored });
                     assert!(done.is_ok() || !is_usual);
                 }

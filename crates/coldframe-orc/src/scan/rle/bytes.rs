@@ -21,20 +21,25 @@ pub(crate) struct ByteRle {
     left: usize,
     /// The repeated byte; `None` for literals.
     repeated: Option<u8>,
+    /// Where the current run begins, as [`ByteStream::at`] counts, and its bytes.
+    run: (u64, usize),
 }
 
 impl ByteRle {
     /// From the start of a run.
     pub(crate) fn new(stream: ByteStream) -> Self {
-        Self { stream, left: 0, repeated: None }
+        Self { stream, left: 0, repeated: None, run: (0, 0) }
     }
 
     /// Its position.
     pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
-        StreamPosition { left: (self.left, 0), ..self.stream.position(kind) }
+        let (begin, count) = self.run;
+        let run = (count > 0).then(|| (begin, count.saturating_sub(self.left)));
+        StreamPosition { left: (self.left, 0), ..self.stream.position(kind, run) }
     }
 
     fn start_run(&mut self) -> Result<()> {
+        let begin = self.stream.at();
         let header = self.stream.u8()?;
         if header < 0x80 {
             self.left = usize::from(header) + 3;
@@ -43,6 +48,7 @@ impl ByteRle {
             self.left = 256 - usize::from(header);
             self.repeated = None;
         }
+        self.run = (begin, self.left);
         Ok(())
     }
 

@@ -66,6 +66,9 @@ pub(crate) struct IntRle {
     taken: usize,
     /// A pending run of one repeated value: the value, and how many remain.
     repeated: (i64, usize),
+    /// Where the pending run begins, as [`ByteStream::at`] counts, and how many values it has; none if it is
+    /// not the last that was decoded.
+    run: (u64, usize),
     scratch: Vec<u64>,
 }
 
@@ -82,16 +85,9 @@ struct Progress {
 impl IntRle {
     /// From the start of a run.
     pub(crate) fn new(stream: ByteStream, version: Version, signed: bool) -> Self {
-        Self {
-            stream,
-            version,
-            signed,
-            wraps: false,
-            pending: Vec::new(),
-            taken: 0,
-            repeated: (0, 0),
-            scratch: Vec::new(),
-        }
+        let (pending, scratch) = (Vec::new(), Vec::new());
+        let (taken, repeated, run) = (0, (0, 0), (0, 0));
+        Self { stream, version, signed, wraps: false, pending, taken, repeated, run, scratch }
     }
 
     /// Takes values of a PATCHED_BASE run that only fit the unsigned type of the column's width as negative
@@ -170,6 +166,9 @@ impl IntRle {
             }
         };
         self.stream.consume(used);
+        if filled > 0 {
+            self.run = (0, 0);
+        }
         result.map_err(|e| e.at(self.stream.offset())).map(|()| filled)
     }
 
@@ -177,6 +176,7 @@ impl IntRle {
     fn decode_pending(&mut self) -> Result<()> {
         self.pending.clear();
         self.taken = 0;
+        let begin = self.stream.at();
         let used = match self.version {
             Version::V1 => {
                 let bytes = self.stream.fill(v1::MAX_BYTES)?;
@@ -199,6 +199,7 @@ impl IntRle {
         };
         match used {
             Ok(used) => {
+                self.run = (begin, self.repeated.1.max(self.pending.len()));
                 self.stream.consume(used);
                 Ok(())
             }
@@ -239,7 +240,9 @@ impl IntRle {
     /// Its position.
     pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let left = self.repeated.1 + (self.pending.len() - self.taken);
-        StreamPosition { left: (left, 0), ..self.stream.position(kind) }
+        let (begin, count) = self.run;
+        let run = (count > 0).then(|| (begin, count.saturating_sub(left)));
+        StreamPosition { left: (left, 0), ..self.stream.position(kind, run) }
     }
 
     /// Skips `n` values.

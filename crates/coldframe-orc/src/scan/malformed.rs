@@ -1,0 +1,50 @@
+//! Values that their types cannot hold: they cost only themselves.
+
+use arrow_array::RecordBatch;
+use coldframe_core::salvage::without_rows;
+use coldframe_core::{Change, Damage, Error, OnError, Result};
+
+use super::column::{self, Malformed, MalformedValue};
+use super::decode::{Decoded, StripeBatches};
+use crate::layout::stripe::StreamKind;
+
+impl StripeBatches {
+    /// A batch without the rows of values that their types cannot hold, or with nulls for these values.
+    pub(super) fn readable(&self, decoded: Decoded) -> Result<RecordBatch> {
+        let Decoded { batch, first, mut malformed } = decoded;
+        let scan = &self.stored.scan;
+        malformed.sort_by_key(|value| value.row);
+        let texts = malformed.iter().filter(|value| value.why == Malformed::Text).count();
+        scan.damage.changes().add(Change::Text, texts as u64);
+        let mut left_out: Vec<usize> = Vec::new();
+        for value in malformed {
+            let e = self.error_of(value, first);
+            if scan.on_error == OnError::Raise {
+                return Err(e);
+            }
+            // A row is lost once, however many of its values are malformed.
+            let lost = scan.on_error == OnError::Skip && left_out.last() != Some(&value.row);
+            if lost {
+                left_out.push(value.row);
+            }
+            let bytes = self.bytes_of(None, &e);
+            let e = e.within(self.stored.job.stripe.name());
+            scan.damage.push(Damage::from_error(&e, bytes, Some(lost.into())));
+        }
+        without_rows(batch, &left_out)
+    }
+
+    /// The error of a value that the column's type cannot hold.
+    fn error_of(&self, value: MalformedValue, first: u64) -> Error {
+        let job = &self.stored.job;
+        let row = job.stripe.first_row.saturating_add(first).saturating_add(value.row as u64);
+        let e = value.why.to_error(row);
+        let Some(column) = value.column.and_then(|id| self.stored.scan.shape.tree.get(id)) else { return e };
+        let stored = |kind| job.layout.stream(column.id, kind).filter(|s| !s.bytes.is_empty());
+        let stream = stored(StreamKind::DictionaryData).or_else(|| stored(StreamKind::Data));
+        match stream {
+            Some(stream) => e.at(stream.bytes.start).within(column::name(column)),
+            None => e.within(column::name(column)),
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! Surveys a column that failed: how well each of its row groups is proved.
+//!
+//! ```text
+//! 1  from the stripe's start to its end        | a | b | c | d |    does it end with the streams?
+//! 2  each row group from its position          | a | x | c | d |    does it end where the next begins?
+//! ```
+//!
+//! If the first pass reaches the exact end of all streams and the statistics of the stripe agree with it, the
+//! values are right, and an index that contradicts them lies. Otherwise a row group is anchored if it ends
+//! where the next one begins by the index, and agrees with its statistics. Without an index the stripe is the
+//! only row group. The values are decoded and dropped, so the survey takes the memory of one batch.
+
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef};
+use coldframe_core::salvage::{Level, Loss, Span};
+use coldframe_core::{Damage, Error, Result};
+use coldframe_encoding::codec::Algorithm;
+
+use super::column::{ColumnReader, MalformedValue};
+use super::decode::StripeBatches;
+use super::job::Groups;
+use super::ranges::VALUES;
+use super::readers::{Chunks, Stored, nulls, too_long_for_all};
+use super::rle::bytes::BitRle;
+use super::statements::{Agreed, Sum, Tally};
+use super::stream::StreamPosition;
+use crate::layout::stripe::{StreamKind, StreamPlace};
+
+/// The result of a pass over the whole stripe.
+#[derive(Default)]
+struct Pass {
+    /// Row groups that do not begin where the index says, and the first error.
+    misplaced: Vec<(usize, Error)>,
+    /// Row groups whose values contradict their statistics.
+    contradicted: Vec<(usize, Error)>,
+    /// The first value that an index excludes, if that was compared.
+    excluded: Option<Error>,
+    /// The sums that agree, for each row group.
+    agreed: Vec<Agreed>,
+    /// Whether values contradict statistics of a row group, and nothing shows that they are right.
+    disproved: bool,
+}
+
+impl StripeBatches {
+    /// Surveys a column and settles its losses in the stripe.
+    pub(super) fn survey(&mut self, place: usize) -> Result<()> {
+        if let Some(surveyed) = self.surveyed.get_mut(place) {
+            *surveyed = true;
+        }
+        let Some(groups) = self.stored.job.groups.clone() else { return Ok(()) };
+        let spans = match self.pass(place, &groups, &|_, _| Ok(()))? {
+            Ok(pass) => self.weigh(place, &groups, pass),
+            Err(e) if groups.located.get(place) == Some(&true) && groups.runs.len() > 1 => {
+                self.each_group(place, &groups, &e)?
+            }
+            Err(e) => vec![self.contradicted(place, e, 0..self.stored.job.stripe.rows)],
+        };
+        self.salvage.settle(place, spans, Level::Anchored);
+        Ok(())
+    }
+
+    /// Surveys columns whose row groups the index does not locate: what is saved of them is settled for the
+    /// whole stripe.
+    pub(super) fn survey_unlocated(&mut self) -> Result<()> {
+        let Some(groups) = self.stored.job.groups.clone().filter(|groups| groups.runs.len() > 1) else {
+            return Ok(());
+        };
+        for (place, located) in groups.located.iter().enumerate() {
+            if !located && self.surveyed.get(place) == Some(&false) {
+                self.survey(place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loses rows for which no column is to blame: those of the row groups in which the root fails, or all.
+    pub(super) fn lose_rows(&mut self, e: &Error, rows: Range<u64>) {
+        let groups = self.stored.job.groups.clone().unwrap_or_default();
+        let mut lost: Vec<Range<u64>> = Vec::new();
+        for run in groups.runs.iter().filter(|run| rows.contains(&run.rows.start)) {
+            let count = usize::try_from(run.rows.end - run.rows.start).unwrap_or(usize::MAX);
+            let root = self.stored.root(run.positions.as_deref());
+            if root.and_then(|mut root| nulls(&mut root, count)).is_err() {
+                lost.push(run.rows.clone());
+            }
+        }
+        if lost.is_empty() {
+            lost.push(rows);
+        }
+        for rows in lost {
+            let (structure, reason) = (self.structure(e), e.reason());
+            self.salvage.lose_rows(Loss { rows, bytes: self.bytes_of(None, e), structure, reason });
+        }
+    }
+
+    /// The structure of an error in the file.
+    fn structure(&self, e: &Error) -> String {
+        let (stripe, inside) = (self.stored.job.stripe.name(), e.structure());
+        if inside.is_empty() { stripe } else { format!("{stripe}: {inside}") }
+    }
+
+    /// The stream in which an error lies, or all streams of a column, or the stripe.
+    pub(super) fn bytes_of(&self, place: Option<usize>, e: &Error) -> Range<u64> {
+        let job = &self.stored.job;
+        let stream = e.offset().and_then(|at| job.layout.streams.iter().find(|s| s.bytes.contains(&at)));
+        if let Some(stream) = stream {
+            return stream.bytes.clone();
+        }
+        let of = place.and_then(|place| self.stored.column(place).ok()).map(|(of, _)| of.id..of.end);
+        let own = job.layout.streams.iter().filter(|stream| {
+            of.as_ref().is_some_and(|of| of.contains(&stream.column))
+                && VALUES.iter().any(|kind| kind.number() == stream.kind)
+        });
+        let extent =
+            |all: Range<u64>, stream: &Range<u64>| all.start.min(stream.start)..all.end.max(stream.end);
+        let own = own.map(|stream| &stream.bytes).fold(u64::MAX..0, extent);
+        if own.start < own.end { own } else { job.stripe.bytes.clone() }
+    }
+
+    fn contradicted(&self, place: usize, e: Error, rows: Range<u64>) -> Span {
+        let bytes = self.own_bytes(place, &e, &rows).unwrap_or_else(|| self.bytes_of(Some(place), &e));
+        let why = Some((self.structure(&e), e.reason()));
+        Span { rows, bytes, level: Level::Contradicted, why }
+    }
+
+    /// Without a codec, the bytes of a row group in the stream in which an error lies: without a run that begins in
+    /// the row group before it, whose values there are kept.
+    fn own_bytes(&self, place: usize, e: &Error, rows: &Range<u64>) -> Option<Range<u64>> {
+        let (job, plain) = (&self.stored.job, Algorithm::None);
+        let groups = job.groups.as_ref().filter(|groups| groups.located.get(place) == Some(&true))?;
+        let stream =
+            job.layout.streams.iter().find(|s| e.offset().is_some_and(|at| s.bytes.contains(&at)))?;
+        let kind = StreamKind::from_number(stream.kind)?;
+        let group = groups.holding(rows.start);
+        let is_group = groups.runs.get(group).is_some_and(|run| run.rows == *rows);
+        if !is_group || self.stored.scan.shape.tail.compression.algorithm != plain {
+            return None;
+        }
+        let reader =
+            self.stored.open_at(place, groups.begin(group).map(AsRef::as_ref), Chunks::Usual).ok()?;
+        let mut positions = Vec::new();
+        reader.positions(&mut positions);
+        let is_own = |at: &&StreamPosition| at.column == Some(stream.column) && at.kind == kind;
+        let start = positions.iter().find(is_own)?.place.0.max(stream.bytes.start);
+        let next = groups.begin(group + 1).map(|begin| begin.of(stream.column, kind).chunk);
+        let end = next.map_or(stream.bytes.end, |next| stream.bytes.start.saturating_add(next));
+        (start < end && end <= stream.bytes.end).then_some(start..end)
+    }
+
+    /// The spans of a column that decodes to the end of the stripe.
+    fn weigh(&mut self, place: usize, groups: &Groups, pass: Pass) -> Vec<Span> {
+        let Pass { mut misplaced, contradicted, agreed, disproved, .. } = pass;
+        if !disproved && let Some(in_full) = self.stored.in_full.get_mut(place) {
+            *in_full |= !misplaced.is_empty();
+            // A lie of the index costs no row, but whoever reads by it gets wrong ones.
+            misplaced.extend(contradicted);
+            if let Some((_, e)) = misplaced.into_iter().next() {
+                self.stored.scan.damage.push(self.wrong_index_of(place, e));
+            }
+            let stripe = &self.stored.job.stripe;
+            return vec![Span::anchored(0..stripe.rows, stripe.bytes.clone())];
+        }
+        // A row group that begins or ends at a wrong place has no anchor there.
+        let mut contradicted = contradicted.into_iter().peekable();
+        let decoded = agreed.into_iter().enumerate().map(|(group, agreed)| {
+            let own = contradicted.next_if(|(at, _)| *at == group).map(|(_, e)| e);
+            let beside = |at: &usize| *at == group || *at == group + 1;
+            let moved = misplaced.iter().find(|(at, _)| beside(at)).map(|(_, e)| again(e));
+            own.or(moved).map_or(Ok(agreed), Err)
+        });
+        let decoded = decoded.collect();
+        self.spans(place, groups, decoded)
+    }
+
+    /// The spans of row groups that were decoded: those that failed, and those that share a chunk with them. A
+    /// chunk falls whole: damage changes everything behind it in the chunk, and only a sum of the values shows
+    /// that a row group is not concerned.
+    fn spans(&self, place: usize, groups: &Groups, decoded: Vec<Result<Agreed>>) -> Vec<Span> {
+        let mut spans = Vec::new();
+        for (group, run) in groups.runs.iter().enumerate() {
+            let reason = match decoded.get(group) {
+                Some(Err(e)) => again(e),
+                Some(Ok(agreed)) => {
+                    let failed = decoded
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(at, result)| Some((at, result.as_ref().err()?)));
+                    let mut beside =
+                        failed.filter(|(at, e)| self.share_chunk(place, groups, (group, *at), e, agreed));
+                    let Some((at, e)) = beside.next() else { continue };
+                    let message = format!(
+                        "expected a chunk without damage, found one that it shares with row group {at}, which failed: {}",
+                        e.reason()
+                    );
+                    like(e, message)
+                }
+                None => continue,
+            };
+            spans.push(self.contradicted(place, reason, run.rows.clone()));
+        }
+        spans
+    }
+
+    /// Whether a row group has values in a chunk of the other one in which an error lies, and no sum proves them.
+    fn share_chunk(
+        &self,
+        place: usize,
+        groups: &Groups,
+        (group, other): (usize, usize),
+        e: &Error,
+        agreed: &Agreed,
+    ) -> bool {
+        let job = &self.stored.job;
+        let Ok((of, _)) = self.stored.column(place) else { return false };
+        if self.stored.scan.shape.tail.compression.algorithm == Algorithm::None {
+            return false;
+        }
+        let is_in_error = |stream: &&StreamPlace| match e.offset() {
+            Some(at) => stream.bytes.contains(&at),
+            None => (of.id..of.end.max(of.id + 1)).contains(&stream.column),
+        };
+        job.layout.streams.iter().filter(is_in_error).any(|stream| {
+            let kind = StreamKind::from_number(stream.kind);
+            let Some(kind) = kind.filter(|kind| VALUES.contains(kind)) else { return false };
+            let at = |group: usize| groups.begin(group).map(|begin| begin.of(stream.column, kind));
+            let first = |group: usize| at(group).map_or(0, |position| position.chunk);
+            let last = |group: usize| match at(group + 1) {
+                Some(next) if next.byte > 0 || next.run > 0 || next.bit > 0 => next.chunk,
+                Some(next) => next.chunk.saturating_sub(1),
+                None => u64::MAX,
+            };
+            let shares = first(group) <= last(other) && first(other) <= last(group);
+            shares && !(kind == StreamKind::Data && agreed.contains(&(stream.column, Sum::Values)))
+        })
+    }
+
+    /// The record of an index that lies.
+    fn wrong_index_of(&self, place: usize, e: Error) -> Damage {
+        let job = &self.stored.job;
+        let id = self.stored.column(place).map_or(0, |(of, _)| of.id);
+        let index = job.layout.stream(id, StreamKind::RowIndex);
+        let bytes = index.map_or_else(|| job.stripe.bytes.clone(), |index| index.bytes.clone());
+        let reason = format!(
+            "expected an index that agrees with the values, which reach the end of the stripe, found another: {}",
+            e.reason()
+        );
+        let structure = format!("{}: row index", self.structure(&e));
+        Damage { bytes, rows_lost: Some(0), structure, reason }
+    }
+
+    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
+    fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
+        let mut decoded = Vec::with_capacity(groups.runs.len());
+        for (group, run) in groups.runs.iter().enumerate() {
+            let begin = run.positions.as_deref();
+            decoded.push(self.try_fitting(|stored| {
+                let mut root = stored.root(begin)?;
+                let mut reader = stored.open_at(place, begin, Chunks::Strict)?;
+                let mut tally = stored.tally(place, Some(group));
+                stored.drop_rows(reader.as_mut(), &mut root, run.rows.clone(), |array, malformed| {
+                    tally.iter_mut().for_each(|tally| tally.add(array, malformed));
+                })?;
+                let agreed = stored.check(tally.as_ref(), run.rows.start)?;
+                stored.check_position(place, reader.as_ref(), run.rows.end, Chunks::Strict)?;
+                Ok(agreed)
+            })?);
+        }
+        if decoded.iter().all(Result::is_ok) {
+            // Each row group ends where the next begins, but the whole does not decode: the damage is hidden
+            // between two of them, and nothing tells where.
+            return Ok(vec![self.contradicted(place, again(e), 0..self.stored.job.stripe.rows)]);
+        }
+        Ok(self.spans(place, groups, decoded))
+    }
+
+    /// The contradiction between the indexes of a column and its values; `also` compares the values of a row
+    /// group further. `None` if the values themselves are damaged, which a scan reports.
+    pub(crate) fn wrong_index(
+        &mut self,
+        place: usize,
+        also: &dyn Fn(usize, &ArrayRef) -> Result<()>,
+    ) -> Result<Option<Damage>> {
+        self.decide_superfluous()?;
+        let Some(groups) = self.stored.job.groups.clone() else { return Ok(None) };
+        let Ok(pass) = self.pass(place, &groups, also)? else { return Ok(None) };
+        let Pass { misplaced, contradicted, excluded, disproved, .. } = pass;
+        // Statistics that the stripe's statistics do not disprove cost the row group: the scan reports it.
+        let contradicted = contradicted.into_iter().filter(|_| !disproved);
+        let first = misplaced.into_iter().chain(contradicted).map(|(_, e)| e).chain(excluded).next();
+        Ok(first.map(|e| self.wrong_index_of(place, e)))
+    }
+
+    /// Decodes a column from the stripe's start to its end. The inner error says where that fails.
+    fn pass(
+        &mut self,
+        place: usize,
+        groups: &Groups,
+        also: &dyn Fn(usize, &ArrayRef) -> Result<()>,
+    ) -> Result<Result<Pass>> {
+        self.try_fitting(|stored| {
+            let mut root = stored.root(None)?;
+            let mut reader = stored.open_at(place, None, Chunks::Strict)?;
+            let (mut pass, mut contradicted) = (Pass::default(), Vec::new());
+            let mut of_stripe = stored.tally(place, None);
+            for (group, run) in groups.runs.iter().enumerate() {
+                if group > 0
+                    && let Err(e) =
+                        stored.check_position(place, reader.as_ref(), run.rows.start, Chunks::Usual)
+                {
+                    pass.misplaced.push((group, damaged(e)?));
+                }
+                let mut tally = stored.tally(place, Some(group));
+                let mut excluded = Ok(());
+                stored.drop_rows(reader.as_mut(), &mut root, run.rows.clone(), |array, malformed| {
+                    let both = tally.iter_mut().chain(&mut of_stripe);
+                    both.for_each(|tally| tally.add(array, malformed));
+                    if excluded.is_ok() {
+                        excluded = also(group, array);
+                    }
+                })?;
+                if let Err(e) = excluded {
+                    let (of, _) = stored.column(place)?;
+                    pass.excluded.get_or_insert(damaged(e)?.within(super::column::name(of)));
+                }
+                let agreed = match stored.check(tally.as_ref(), run.rows.start) {
+                    Err(e) => {
+                        let of = tally.as_ref().and_then(|tally| tally.contradicted(&stored.scan));
+                        contradicted.extend(of);
+                        pass.contradicted.push((group, damaged(e)?));
+                        Agreed::new()
+                    }
+                    agreed => agreed?,
+                };
+                pass.agreed.push(agreed);
+            }
+            stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
+            // The statistics of the stripe decide between the values and those of a row group.
+            let of_stripe = stored.check(of_stripe.as_ref(), 0).unwrap_or_default();
+            let is_proved = |column: &usize| of_stripe.iter().any(|(agreed, _)| agreed == column);
+            pass.disproved = !contradicted.iter().all(is_proved);
+            Ok(pass)
+        })
+    }
+
+    /// Whether a column decodes to the exact end of its streams.
+    pub(super) fn ends_with_streams(&mut self, place: usize) -> Result<bool> {
+        let rows = self.stored.job.stripe.rows;
+        let read = self.try_fitting(|stored| {
+            let mut root = stored.root(None)?;
+            let mut reader = stored.open_at(place, None, Chunks::Usual)?;
+            stored.drop_rows(reader.as_mut(), &mut root, 0..rows, |_, _| {})?;
+            stored.check_position(place, reader.as_ref(), rows, Chunks::Usual)
+        })?;
+        Ok(read.is_ok())
+    }
+
+    /// Calls `read`, again with fewer rows at once where they take too much memory. The inner error is damage.
+    fn try_fitting<T>(&mut self, read: impl Fn(&Stored) -> Result<T>) -> Result<Result<T>> {
+        loop {
+            match read(&self.stored) {
+                Err(e) if e.is_batch_too_long() && self.stored.rows_at_once > 1 => {
+                    self.stored.rows_at_once = (self.stored.rows_at_once / 16).max(1);
+                }
+                Err(e) => {
+                    let e = self.stored.scan.on_error.weigh(too_long_for_all(e));
+                    return damaged(e).map(Err);
+                }
+                Ok(read) => return Ok(Ok(read)),
+            }
+        }
+    }
+}
+
+/// The same error once more.
+fn again(e: &Error) -> Error {
+    like(e, e.reason())
+}
+
+/// An error at the place of another one.
+fn like(e: &Error, message: String) -> Error {
+    let like = Error::corrupt(message).within(e.structure());
+    match e.offset() {
+        Some(at) => like.at(at),
+        None => like,
+    }
+}
+
+/// `e` if it is damage, or else the error of the whole read.
+fn damaged(e: Error) -> Result<Error> {
+    if e.is_damage() { Ok(e) } else { Err(e) }
+}
+
+impl Stored {
+    /// The sums that agree with a tally; none without a tally.
+    fn check(&self, tally: Option<&Tally>, row: u64) -> Result<Agreed> {
+        tally.map_or(Ok(Agreed::new()), |tally| tally.check(&self.scan, &self.job.layout, row))
+    }
+
+    /// Decodes rows of a column and drops them.
+    fn drop_rows(
+        &self,
+        reader: &mut dyn ColumnReader,
+        root: &mut Option<BitRle>,
+        mut rows: Range<u64>,
+        mut each: impl FnMut(&ArrayRef, &[MalformedValue]),
+    ) -> Result<()> {
+        while !rows.is_empty() {
+            let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX).min(self.rows_at_once);
+            self.batch_bytes.clear();
+            let array = reader.read(count, nulls(root, count)?.as_ref())?;
+            let mut malformed = Vec::new();
+            reader.malformed(&mut malformed);
+            each(&array, &malformed);
+            rows.start += array.len() as u64;
+        }
+        Ok(())
+    }
+}
