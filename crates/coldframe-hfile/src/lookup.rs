@@ -14,7 +14,7 @@ use crate::layout::content::BlockReader;
 use crate::layout::index::BlockRef;
 use crate::open::RawFile;
 use crate::prune::bloom::{Bloom, Which};
-use crate::prune::cursor::IndexCursor;
+use crate::prune::cursor::{Entry, IndexCursor};
 use crate::scan::columns::Columns;
 
 /// How many bytes of blocks `get_many` holds at a time.
@@ -172,34 +172,59 @@ fn each_block_of(
         let continues = |cursor: &IndexCursor| {
             cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
         };
-        if continues(&cursor) {
-            // The row may continue in the next block, so both are read at once.
-            let mut entries = vec![entry];
-            while entries.len() < 64 && continues(&cursor) {
-                let Some(entry) = cursor.next_entry()? else { break };
-                entries.push(entry);
-            }
-            let blocks: Vec<BlockRef> = entries.iter().map(|entry| entry.block).collect();
-            let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
-            let blocks = file.search_blocks(reader, &blocks)?;
-            for ((block, entry), next) in blocks.iter().zip(&entries).zip(behind) {
-                block.prove(entry.row(), next).map_err(|e| in_block(e, entry.block))?;
-                if with(block)? {
-                    return Ok(());
-                }
-            }
-        } else {
-            let block = file.search_block(reader, entry.block)?;
-            block.prove(entry.row(), cursor.peek_row()).map_err(|e| in_block(e, entry.block))?;
-            if with(&block)? {
+        // The row may continue in the next block, so both are read at once.
+        let mut entries = vec![entry];
+        while entries.len() < 64 && continues(&cursor) {
+            let Some(entry) = cursor.next_entry()? else { break };
+            entries.push(entry);
+        }
+        let blocks = match entries.as_slice() {
+            [entry] => vec![file.search_block(reader, entry.block)?],
+            _ => file.search_blocks(reader, &entries.iter().map(|entry| entry.block).collect::<Vec<_>>())?,
+        };
+        let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
+        for ((block, entry), next) in blocks.iter().zip(&entries).zip(behind) {
+            block.prove(entry.row(), next).map_err(|e| in_block(e, entry.block))?;
+            if with(block)? {
                 return Ok(());
             }
         }
-        if cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
-            next = cursor.next_entry()?.filter(|entry| file.order.compare(entry.row(), row).is_le());
+        // If the row lies between two blocks, only the index says that neither has it.
+        let first = blocks.first().zip(entries.first());
+        if let Some((block, entry)) = first
+            && block.rows().is_some_and(|(first, _)| file.order.compare(row, first).is_lt())
+        {
+            prove_before(file, reader, entry)?;
+        }
+        let ends = |block: &Arc<SearchBlock>| {
+            block.rows().is_some_and(|(_, last)| file.order.compare(last, row).is_lt())
+        };
+        let is_between = blocks.last().is_some_and(ends);
+        if is_between || cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
+            match cursor.next_entry()? {
+                Some(entry) if file.order.compare(entry.row(), row).is_le() => next = Some(entry),
+                Some(entry) if is_between => {
+                    let block = file.search_block(reader, entry.block)?;
+                    block.prove(entry.row(), cursor.peek_row()).map_err(|e| in_block(e, entry.block))?;
+                }
+                _ => {}
+            }
         }
     }
     Ok(())
+}
+
+/// Compares the block before that of `entry` with the index.
+fn prove_before(file: &Arc<RawFile>, reader: &mut BlockReader, entry: &Entry) -> Result<()> {
+    let mut cursor = IndexCursor::new(file.clone());
+    cursor.seek(entry.row())?;
+    match cursor.next_entry()? {
+        Some(before) if before.block.offset < entry.block.offset => {
+            let block = file.search_block(reader, before.block)?;
+            block.prove(before.row(), Some(entry.row())).map_err(|e| in_block(e, before.block))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn in_block(e: Error, block: BlockRef) -> Error {
