@@ -172,34 +172,31 @@ fn each_block_of(
         let continues = |cursor: &IndexCursor| {
             cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
         };
-        // The row may continue in the next block, so both are read at once.
-        let mut entries = vec![entry];
-        while entries.len() < 64 && continues(&cursor) {
-            let Some(entry) = cursor.next_entry()? else { break };
-            entries.push(entry);
-        }
-        let blocks = match entries.as_slice() {
-            [entry] => vec![file.search_block(reader, entry.block)?],
-            _ => file.search_blocks(reader, &entries.iter().map(|entry| entry.block).collect::<Vec<_>>())?,
+        let mut visit = |blocks: &[Arc<SearchBlock>], entries: &[Entry], cursor: &IndexCursor| {
+            visit_blocks(file, row, blocks, entries, cursor, &mut with)
         };
-        let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
-        for ((block, entry), next) in blocks.iter().zip(&entries).zip(behind) {
-            block.prove(entry.row(), next).map_err(|e| in_block(e, entry.block))?;
-            if with(block)? {
+        let visited = if continues(&cursor) {
+            // The row may continue in the next block, so both are read at once.
+            let mut entries = vec![entry];
+            while entries.len() < 64 && continues(&cursor) {
+                let Some(entry) = cursor.next_entry()? else { break };
+                entries.push(entry);
+            }
+            let blocks: Vec<BlockRef> = entries.iter().map(|entry| entry.block).collect();
+            visit(&file.search_blocks(reader, &blocks)?, &entries, &cursor)?
+        } else {
+            let block = file.search_block(reader, entry.block)?;
+            visit(std::slice::from_ref(&block), std::slice::from_ref(&entry), &cursor)?
+        };
+        let is_between = match visited {
+            Visited::Between(entry) => {
+                // Only the index says that no block has the row.
+                prove_before(file, reader, &entry)?;
                 return Ok(());
             }
-        }
-        // If the row lies between two blocks, only the index says that neither has it.
-        let first = blocks.first().zip(entries.first());
-        if let Some((block, entry)) = first
-            && block.rows().is_some_and(|(first, _)| file.order.compare(row, first).is_lt())
-        {
-            prove_before(file, reader, entry)?;
-        }
-        let ends = |block: &Arc<SearchBlock>| {
-            block.rows().is_some_and(|(_, last)| file.order.compare(last, row).is_lt())
+            Visited::Done => return Ok(()),
+            Visited::Behind(is_between) => is_between,
         };
-        let is_between = blocks.last().is_some_and(ends);
         if is_between || cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
             match cursor.next_entry()? {
                 Some(entry) if file.order.compare(entry.row(), row).is_le() => next = Some(entry),
@@ -212,6 +209,45 @@ fn each_block_of(
         }
     }
     Ok(())
+}
+
+/// Where the search for a row stands after some blocks.
+enum Visited {
+    /// The rows behind it were reached.
+    Done,
+    /// The first block, that of this entry, begins behind the row.
+    Between(Entry),
+    /// The blocks end with the row or, if this is true, before it.
+    Behind(bool),
+}
+
+/// Compares blocks with the index, and calls `with` on them until it returns true.
+fn visit_blocks(
+    file: &RawFile,
+    row: &[u8],
+    blocks: &[Arc<SearchBlock>],
+    entries: &[Entry],
+    cursor: &IndexCursor,
+    with: &mut impl FnMut(&SearchBlock) -> Result<bool>,
+) -> Result<Visited> {
+    let order = file.order;
+    let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
+    for ((block, entry), next) in blocks.iter().zip(entries).zip(behind) {
+        block.prove(entry.row(), next).map_err(|e| in_block(e, entry.block))?;
+    }
+    let rows = blocks.first().and_then(|block| block.rows());
+    if let (Some((first, _)), Some(entry)) = (rows, entries.first())
+        && order.compare(row, first).is_lt()
+    {
+        return Ok(Visited::Between(entry.clone()));
+    }
+    for block in blocks {
+        if with(block)? {
+            return Ok(Visited::Done);
+        }
+    }
+    let last = blocks.last().and_then(|block| block.rows());
+    Ok(Visited::Behind(last.is_some_and(|(_, last)| order.compare(last, row).is_lt())))
 }
 
 /// Compares the block before that of `entry` with the index.
