@@ -145,7 +145,7 @@ def test_a_closed_log_ends_where_its_trailer_begins(tmp_path: Path) -> None:
     file = cf.open(root, as_of=AS_OF)
     with pytest.raises(cf.CorruptFileError, match="trailer"):
         file.read()
-    assert file.read(on_error="skip").num_rows > 0
+    assert file.read(on_error="skip").num_rows == 0
     assert "write-ahead log" in file.damage[0]["structure"]
 
 

@@ -32,9 +32,11 @@ pub(crate) fn contradictions(file: &Arc<CFile>, kind: Purpose) -> Result<Vec<Dam
         if kind == Purpose::Bloom {
             check_blooms(file, blocks, &mut damage)?;
         } else if kind == Purpose::Column && damage.is_empty() {
-            damage.extend(KeyFinder::new(file.clone()).and_then(|finder| finder.contradictions()).or_else(
-                |e| if e.is_damage() { Ok(Vec::new()) } else { Err(e) },
-            )?);
+            damage.extend(
+                KeyFinder::new(file.clone())
+                    .and_then(|finder| finder.contradictions())
+                    .or_else(|e| if e.is_damage() { Ok(Vec::new()) } else { Err(e) })?,
+            );
         }
     }
     Ok(damage)

@@ -57,14 +57,18 @@ impl SearchBlock {
         self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
     }
 
+    /// Its first row and its last.
+    pub(crate) fn rows(&self) -> Option<(&[u8], &[u8])> {
+        self.starts.first().zip(self.starts.last()).map(|(first, last)| (self.row(*first), self.row(*last)))
+    }
+
     /// Compares the block's rows with what the index states: the least row of the block, and of the next one if that is
     /// known.
     pub(crate) fn prove(&self, least: &[u8], next: Option<&[u8]>) -> Result<()> {
         if self.proved.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let ends = self.starts.first().zip(self.starts.last()).map(|(a, b)| (self.row(*a), self.row(*b)));
-        if let Some((first, last)) = ends
+        if let Some((first, last)) = self.rows()
             && (self.order.compare(first, least).is_lt()
                 || next.is_some_and(|next| self.order.compare(last, next).is_gt()))
         {

@@ -14,7 +14,7 @@ use crate::layout::content::BlockReader;
 use crate::layout::index::BlockRef;
 use crate::open::RawFile;
 use crate::prune::bloom::{Bloom, Which};
-use crate::prune::cursor::IndexCursor;
+use crate::prune::cursor::{Entry, IndexCursor};
 use crate::scan::columns::Columns;
 
 /// How many bytes of blocks `get_many` holds at a time.
@@ -172,7 +172,10 @@ fn each_block_of(
         let continues = |cursor: &IndexCursor| {
             cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
         };
-        if continues(&cursor) {
+        let mut visit = |blocks: &[Arc<SearchBlock>], entries: &[Entry], cursor: &IndexCursor| {
+            visit_blocks(file, row, blocks, entries, cursor, &mut with)
+        };
+        let visited = if continues(&cursor) {
             // The row may continue in the next block, so both are read at once.
             let mut entries = vec![entry];
             while entries.len() < 64 && continues(&cursor) {
@@ -180,26 +183,84 @@ fn each_block_of(
                 entries.push(entry);
             }
             let blocks: Vec<BlockRef> = entries.iter().map(|entry| entry.block).collect();
-            let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
-            let blocks = file.search_blocks(reader, &blocks)?;
-            for ((block, entry), next) in blocks.iter().zip(&entries).zip(behind) {
-                block.prove(entry.row(), next).map_err(|e| in_block(e, entry.block))?;
-                if with(block)? {
-                    return Ok(());
-                }
-            }
+            visit(&file.search_blocks(reader, &blocks)?, &entries, &cursor)?
         } else {
             let block = file.search_block(reader, entry.block)?;
-            block.prove(entry.row(), cursor.peek_row()).map_err(|e| in_block(e, entry.block))?;
-            if with(&block)? {
+            visit(std::slice::from_ref(&block), std::slice::from_ref(&entry), &cursor)?
+        };
+        let is_between = match visited {
+            Visited::Between(entry) => {
+                // Only the index says that no block has the row.
+                prove_before(file, reader, &entry)?;
                 return Ok(());
             }
-        }
-        if cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
-            next = cursor.next_entry()?.filter(|entry| file.order.compare(entry.row(), row).is_le());
+            Visited::Done => return Ok(()),
+            Visited::Behind(is_between) => is_between,
+        };
+        if is_between || cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
+            match cursor.next_entry()? {
+                Some(entry) if file.order.compare(entry.row(), row).is_le() => next = Some(entry),
+                Some(entry) if is_between => {
+                    let block = file.search_block(reader, entry.block)?;
+                    block.prove(entry.row(), cursor.peek_row()).map_err(|e| in_block(e, entry.block))?;
+                }
+                _ => {}
+            }
         }
     }
     Ok(())
+}
+
+/// Where the search for a row stands after some blocks.
+enum Visited {
+    /// The rows behind it were reached.
+    Done,
+    /// The first block, that of this entry, begins behind the row.
+    Between(Entry),
+    /// The blocks end with the row or, if this is true, before it.
+    Behind(bool),
+}
+
+/// Compares blocks with the index, and calls `with` on them until it returns true.
+fn visit_blocks(
+    file: &RawFile,
+    row: &[u8],
+    blocks: &[Arc<SearchBlock>],
+    entries: &[Entry],
+    cursor: &IndexCursor,
+    with: &mut impl FnMut(&SearchBlock) -> Result<bool>,
+) -> Result<Visited> {
+    let order = file.order;
+    let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
+    for ((block, entry), next) in blocks.iter().zip(entries).zip(behind) {
+        block.prove(entry.row(), next).map_err(|e| in_block(e, entry.block))?;
+    }
+    let rows = blocks.first().and_then(|block| block.rows());
+    if let (Some((first, _)), Some(entry)) = (rows, entries.first())
+        && order.compare(row, first).is_lt()
+    {
+        return Ok(Visited::Between(entry.clone()));
+    }
+    for block in blocks {
+        if with(block)? {
+            return Ok(Visited::Done);
+        }
+    }
+    let last = blocks.last().and_then(|block| block.rows());
+    Ok(Visited::Behind(last.is_some_and(|(_, last)| order.compare(last, row).is_lt())))
+}
+
+/// Compares the block before that of `entry` with the index.
+fn prove_before(file: &Arc<RawFile>, reader: &mut BlockReader, entry: &Entry) -> Result<()> {
+    let mut cursor = IndexCursor::new(file.clone());
+    cursor.seek(entry.row())?;
+    match cursor.next_entry()? {
+        Some(before) if before.block.offset < entry.block.offset => {
+            let block = file.search_block(reader, before.block)?;
+            block.prove(before.row(), Some(entry.row())).map_err(|e| in_block(e, before.block))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn in_block(e: Error, block: BlockRef) -> Error {

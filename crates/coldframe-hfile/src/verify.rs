@@ -97,9 +97,8 @@ fn excluded(file: &RawFile, reader: &mut BlockReader, bloom: &Bloom, cells: &Sea
     let mut before: Option<Cell<'_>> = None;
     for i in 0..cells.len() {
         let Some(cell) = cells.cell(i)? else { break };
-        let is_known = before.is_some_and(|before| {
-            before.row == cell.row && (of_rows || before.qualifier == cell.qualifier)
-        });
+        let is_known = before
+            .is_some_and(|before| before.row == cell.row && (of_rows || before.qualifier == cell.qualifier));
         if !is_known && !bloom.might_contain(file, reader, cell.row, Some(cell.qualifier))? {
             let row = cell.row.escape_ascii();
             let message = format!("expected row \"{row}\", which a block has, found it excluded");

@@ -21,6 +21,7 @@ use super::context::ColumnContext;
 use super::reader::ColumnReader;
 use crate::encoding::dict::Dictionary;
 use crate::layout::block::DataBlock;
+use crate::layout::types::{Compression, Encoding};
 use crate::open::CFile;
 use coldframe_core::salvage::Loss;
 
@@ -144,9 +145,14 @@ impl ColumnPart {
         lost
     }
 
-    /// The rows of a block whose decimals are too long, if it can be read apart from that.
+    /// The rows of a block whose decimals are too long, if it can be read apart from that and stores each value by
+    /// itself: a changed byte of compressed values changes others, too.
     fn long_decimals(&self, block: &DataBlock, bytes: &Bytes) -> Option<Vec<Range<u64>>> {
+        let ColumnContext { encoding, format, .. } = self.context.as_ref();
         let limit = self.context.decimal_limit()?;
+        if *encoding != Encoding::Plain || format.compression != Compression::None {
+            return None;
+        }
         let mut lost: Vec<Range<u64>> = Vec::new();
         let mut row = block.rows.start;
         let read = read_block(Arc::new(self.context.widest()?), block, bytes, |array| {

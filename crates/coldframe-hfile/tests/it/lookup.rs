@@ -257,3 +257,47 @@ fn a_cell_reader_seeks_rows() {
         }
     }
 }
+
+/// An index without a checksum whose separator was moved: a row between two blocks is not said to be absent.
+#[test]
+fn a_look_up_compares_blocks_with_the_index() {
+    let options = [
+        ("block_size", Value::Int(2048)),
+        ("checksum", "null".into()),
+        ("codec", "none".into()),
+        ("bloom", "none".into()),
+    ];
+    let bytes = write(&plain(200), &options);
+    let file = open(&bytes, &[]);
+    assert!(coldframe_core::scan::verify(&file, |_| Ok(())).unwrap().damage.is_empty());
+    for missing in ["row-00", "row-000100-", "row-999"] {
+        assert_eq!(file.get(missing.as_bytes()).unwrap()[0].num_rows(), 0);
+    }
+    // The last place of the row that begins a block is in the index.
+    let mut first = None;
+    for i in 60..120 {
+        let places: Vec<usize> =
+            (0..bytes.len() - 10).filter(|at| bytes[*at..].starts_with(&row(i))).collect();
+        if let [_, in_index] = places[..] {
+            first = Some((i, in_index));
+            break;
+        }
+    }
+    let (i, place) = first.unwrap();
+    for moved in [i - 3, i + 3] {
+        let mut lying = bytes.to_vec();
+        lying[place..place + 10].copy_from_slice(&row(moved));
+        let file = open(&lying.into(), &[]);
+        // A read of all cells needs no index.
+        let all = rows::read(&file, OnError::Raise).unwrap();
+        assert!(all.error.is_none() && all.batch.num_rows() == 200);
+        for wanted in i - 5..i + 5 {
+            match file.get(&row(wanted)) {
+                Ok(batches) => assert_eq!(batches[0].num_rows(), 1, "{wanted}, {moved} instead of {i}"),
+                Err(e) => assert!(e.is_damage() && e.to_string().contains("as the index states"), "{e}"),
+            }
+        }
+        let damage = coldframe_core::scan::verify(&file, |_| Ok(())).unwrap().damage;
+        assert!(damage.iter().any(|d| d.structure.contains("data index")), "{damage:?}");
+    }
+}
