@@ -12,7 +12,7 @@ use coldframe_core::types::{unify, views};
 use coldframe_core::{Error, Fault, Notice, Predicate, Result, Source, scan};
 
 use super::columns::ColumnsBy;
-use super::discovery::{discover, with_bytes};
+use super::discovery::{discover, special_of, with_bytes};
 use super::file_entry::FileEntry;
 use super::foreign::{self, LeftOut};
 use super::fragment::Fragment;
@@ -122,8 +122,12 @@ impl Dataset {
         if options.without_partitions {
             members.iter_mut().for_each(|member| member.entry.pairs.clear());
         }
-        with_bytes(members.iter().map(|member| member.entry.clone()).collect(), &shown)?;
-        members.retain(|member| member.entry.known.as_ref().is_none_or(|known| known.len > 0));
+        let storage = opening.storage.as_ref();
+        with_bytes(storage, members.iter().map(|member| member.entry.clone()).collect(), &shown)?;
+        members.retain(|member| {
+            let is_empty = member.entry.known.as_ref().is_some_and(|known| known.len == 0);
+            !is_empty || special_of(storage, &member.entry).is_some()
+        });
         let left_out = leave_out(&mut members, &opening.storage)?;
         let kept: Vec<FileEntry> = members.iter().map(|member| member.entry.clone()).collect();
         let partitions = partition::fields(&kept, options.partition_types.as_deref())?;
