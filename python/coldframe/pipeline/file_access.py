@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from coldframe._coldframe import NotFoundError, local_path
+from coldframe._coldframe import NotFoundError, StoreFile, local_path, shown
 from coldframe.sources import canonical_scheme, is_remote, open_store, scheme_of
 from coldframe.store_file import RangedFile
 
@@ -32,9 +32,13 @@ def pieces(path: str, storage_options: StorageOptions = None) -> Iterator[bytes]
             while block := file.read(1 << 20):
                 yield block
         return
-    opened = open_store(path, storage_options).open()
-    for start in range(0, opened.size, PIECE):
-        yield opened.read(start, start + PIECE)
+    yield from pieces_of(open_store(path, storage_options).open())
+
+
+def pieces_of(file: StoreFile) -> Iterator[bytes]:
+    """The whole content of an open file, in pieces that fit into memory."""
+    for start in range(0, file.size, PIECE):
+        yield file.read(start, start + PIECE)
 
 
 def sha256(path: str, storage_options: StorageOptions = None) -> str:
@@ -88,6 +92,11 @@ def root_of(given: str | os.PathLike[str]) -> str:
     local = local_path(text)
     if local is not None:
         return os.path.realpath(local)
+    if shown(text) != text:
+        raise ValueError(
+            f"{shown(text)}: expected a URL without a password or signature, since a migration records its "
+            "URLs; give them as storage options"
+        )
     bare = text.rstrip("/")
     return text if bare.endswith(":") else bare
 
