@@ -118,7 +118,9 @@ class Dataset(AsTables):
     @property
     def damage(self) -> Damage:
         """The losses of the last tolerant pass: as in `File.damage`, with the `path` of the file."""
-        return [dict(lost) for lost in self._damage]
+        return [
+            {**lost, "path": shown(lost["path"])} if "path" in lost else dict(lost) for lost in self._damage
+        ]
 
     def to_batches(
         self,
