@@ -71,7 +71,7 @@ def test_what_is_broken_is_named(table: Path, pattern: str, change: Callable[[by
         assert rows.num_rows == 3
 
 
-def test_files_are_found_where_the_metadata_says(table: Path, tmp_path: Path) -> None:
+def test_files_are_read_where_the_metadata_says(table: Path, tmp_path: Path) -> None:
     """A table's metadata may name any file, so only tables whose writers are trusted should be opened."""
     data = only(table, "data/*.parquet")
     (tmp_path / "elsewhere").mkdir()

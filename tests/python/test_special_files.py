@@ -59,11 +59,11 @@ def test_devices_and_sockets_are_refused(folder: Path) -> None:
 
 
 def test_a_scan_reads_what_lies_beside_them(folder: Path) -> None:
-    with pytest.warns(LeftOutWarning) as told:
+    with pytest.warns(LeftOutWarning) as warned:
         table = cf.scan(folder)
     assert table.count() == 1
     names = ("loop.orc (link that leads to itself)", "pipe.orc (named pipe)", "socket.orc (socket)")
-    assert all(name in str(told[0].message) for name in names), str(told[0].message)
+    assert all(name in str(warned[0].message) for name in names), str(warned[0].message)
     assert {Path(item["path"]).name for item in table.left_out} == {"loop.orc", "pipe.orc", "socket.orc"}
 
 

@@ -12,16 +12,16 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::Path;
 
 use coldframe_core::{Error, Result};
-use coldframe_store::{Location, Stat, Store, is_flat, special_kind, to_text};
+use coldframe_store::{Location, Stat, Store, is_flat, to_text};
 
 use super::file_entry::{FileEntry, Pair};
 use super::folder::{is_one_table, is_one_table_as_listed, is_unfinished, linked_folders};
 use super::foreign::{LeftOut, summary};
 use super::glob::{fits, fixed_part, is_hidden, is_pattern, leads_through_hidden, matches};
 use super::partition::pairs_of;
+use super::special::special_of;
 use super::storage::{Storage, not_there, os_path, shown_path};
 use crate::formats;
 
@@ -225,13 +225,6 @@ fn or_empty(listed: Result<Vec<Stat>>) -> Result<Vec<Stat>> {
 
 fn is_no_folder(e: &Error) -> bool {
     matches!(e.kind(), coldframe_core::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::NotADirectory)
-}
-
-/// The kind of an entry that is no file, such as a pipe. Such entries are listed without bytes.
-pub fn special_of(storage: &dyn Storage, entry: &FileEntry) -> Option<&'static str> {
-    let path = os_path(&entry.path);
-    let is_empty = entry.known.as_ref().is_some_and(|known| known.len == 0);
-    if is_empty && storage.is_of_this_machine(&path) { special_kind(Path::new(&path)) } else { None }
 }
 
 /// Removes the empty files: they have no rows, and some formats cannot open them. What is no file stays, so that it is

@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 use coldframe_core::{Error, Result};
 
-use super::discovery::special_of;
 use super::file_entry::FileEntry;
 use super::openings::in_parallel;
+use super::special::special_of;
 use super::storage::{Storage, os_path, shown_path};
 use crate::formats;
 use crate::open::{Kind, kind_of};

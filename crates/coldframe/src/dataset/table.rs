@@ -12,13 +12,14 @@ use coldframe_core::types::{unify, views};
 use coldframe_core::{Error, Fault, Notice, Predicate, Result, Source, scan};
 
 use super::columns::ColumnsBy;
-use super::discovery::{discover, special_of, with_bytes};
+use super::discovery::{discover, with_bytes};
 use super::file_entry::FileEntry;
 use super::foreign::{self, LeftOut};
 use super::fragment::Fragment;
 use super::openings::in_parallel;
 use super::partition;
 use super::plan::{Opening, SplitFile};
+use super::special::special_of;
 use super::storage::{Storage, os_path, shown_path};
 use crate::{File, format_named, formats};
 
