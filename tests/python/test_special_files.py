@@ -108,3 +108,16 @@ def test_a_pipe_in_a_target_is_not_waited_for(tmp_path: Path, name: str) -> None
     )
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode == 2 or name == "runs.jsonl"
+
+
+def test_a_pipe_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x")
+    for code in ("audit(before_delete=x)", "load_tables(x)"):
+        imports = (
+            "from coldframe.pipeline import audit\nfrom coldframe.pipeline.source.tables import load_tables"
+        )
+        program = f"{imports}\nx = {str(tmp_path / 'x')!r}\n{code}"
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "expected a file, found a directory, pipe" in done.stderr, done.stderr

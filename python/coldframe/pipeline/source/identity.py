@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 
 from coldframe._coldframe import ColdframeError
 from coldframe.listing import FileEntry
-from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.file_access import StorageOptions, opened
 from coldframe.sources import is_remote, open_store
 
 WHOLE = 1 << 20
@@ -90,12 +90,12 @@ def content_digest(path: str, storage_options: StorageOptions = None) -> str:
     """The digest of a file without an etag: see above. Fails if it cannot be read."""
     digest = hashlib.sha256()
     if is_remote(path):
-        opened = open_store(path, storage_options).open()
-        size = opened.size
+        stored = open_store(path, storage_options).open()
+        size = stored.size
         for start, stop in _looked_at(size):
-            digest.update(opened.read(start, stop))
+            digest.update(stored.read(start, stop))
     else:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             for start, stop in _looked_at(size):
                 file.seek(start)
