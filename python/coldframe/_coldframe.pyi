@@ -79,6 +79,12 @@ def save_options(given: Mapping[str, str], format: str | None = None) -> dict[st
 def local_path(path: str) -> str | None:
     """The local path that a path or a `file://` URL names; None for a URL of another store."""
 
+def shown(path: str) -> str:
+    """A path or URL as people may see it: without passwords and without a query, which may sign it."""
+
+def shown_in(text: str) -> str:
+    """A text with each URL in it as `shown` has it."""
+
 def store_schemes() -> list[str]:
     """The schemes of URLs that are read without a Python file system."""
 
@@ -171,8 +177,10 @@ class Store:
         """Opens a file for reading by ranges. With `known`, a changed file is an error."""
     def put(self, path: str, data: bytes, *, mode: str = "new", etag: str | None = None) -> StoreEntry:
         """Writes a whole file. With "over" and an etag, replaces only the content with this etag."""
-    def create(self, path: str = ..., *, mode: str = "new") -> StoreUpload:
-        """Starts a file, which appears when it is finished. Creates folders below the root."""
+    def create(self, path: str = ..., *, mode: str = "new", permissions: int | None = None) -> StoreUpload:
+        """Starts a file, which appears when it is finished. Creates folders below the root. It has those
+        `permissions` that the umask leaves; stores without permissions ignore them.
+        """
     def publish(self, source: str, path: str, *, mode: str = "new") -> None:
         """Renames a complete file atomically."""
     def above(self) -> tuple[Store, str] | None:

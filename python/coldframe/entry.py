@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 from coldframe import __version__
 
@@ -21,4 +22,12 @@ def main() -> int:
     except KeyboardInterrupt:
         print("coldframe: interrupted", file=sys.stderr)
         return _INTERRUPTED
-    return run()
+    from coldframe.terminal import printed_safely
+
+    # The text of an error that nobody expected may come from a file, too.
+    with printed_safely():
+        try:
+            return run()
+        except Exception:
+            traceback.print_exc()
+            return 1

@@ -13,6 +13,7 @@ from coldframe._coldframe import (
     NotFoundError,
     SchemaError,
     UnsupportedError,
+    shown,
 )
 
 __all__ = [
@@ -76,11 +77,12 @@ _WARNINGS: Mapping[str, type[UserWarning]] = {
 
 def warn(path: str, kind: str, text: str) -> None:
     """Warns about a file with the warning class of `kind`. Rust calls this function, too."""
-    warnings.warn(f"{path}: {text}", _WARNINGS[kind], stacklevel=4)
+    warnings.warn(f"{shown(path)}: {text}", _WARNINGS[kind], stacklevel=4)
 
 
 def corrupt(path: str, offset: int, structure: str, reason: str) -> CorruptFileError:
     """A CorruptFileError with the attributes that Rust sets."""
+    path = shown(path)
     error = CorruptFileError(f"{path}: byte {offset}: {structure}: {reason}")
     error.path, error.offset, error.structure, error.reason = path, offset, structure, reason
     return error

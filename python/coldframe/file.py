@@ -18,6 +18,7 @@ from coldframe._coldframe import (
     open_file,
     plan_from_bytes,
     requested_strings,
+    shown,
     splits_of,
 )
 from coldframe.arguments import Keys, OpenArguments, default_threads
@@ -40,7 +41,7 @@ from coldframe.metadata import FileMetadata
 from coldframe.notebook import summary_html
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Known, Source, shown
+from coldframe.sources import Known, Source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -454,7 +455,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._source.travels:
             raise unsupported(
-                f"{self.path} cannot be pickled, since it is an object in this process: open the "
+                f"{shown(self.path)} cannot be pickled, since it is an object in this process: open the "
                 "file by its path or URL"
             )
         return _reopened, (self._source.path, self._known_arguments(), tuple(self._raw.recorded()))

@@ -10,37 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from coldframe import _coldframe
+from coldframe.terminal import printable
 
 __all__ = ["safe", "step", "traced", "watched"]
-
-_WEB = re.compile(r"(?:[^/?#]*@)?([^?#]*).*", re.DOTALL)
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://)(.*)", re.DOTALL)
-# A password may contain slashes, so everything up to the last @ goes.
-_PASSWORD = re.compile(r"[^/@]*:.*@", re.DOTALL)
-# In other schemes than http, a ? without a value is part of a pattern.
-_QUERY = re.compile(r"\?[^?/]*=.*", re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def safe(value: object) -> object:
     """A value for a log line: a number, or a text without passwords, queries and control characters."""
     if value is None or isinstance(value, (int, float)):
         return value
-    text = str(value)
-    if (url := _URL.fullmatch(text)) is not None:
-        scheme, rest = url[1], url[2]
-        if (password := _PASSWORD.match(rest)) is not None:
-            # The last @ may be in a query: nothing after it is safe then.
-            rest = "***" if "?" in password[0] else f"***@{rest[password.end() :]}"
-        is_web = scheme.lower() in ("http://", "https://")
-        text = scheme + (_WEB.sub(r"\1", rest, count=1) if is_web else _QUERY.sub("", rest))
-    return _CONTROL.sub("?", text)
+    return printable(_coldframe.shown(str(value)))
 
 
 @contextlib.contextmanager

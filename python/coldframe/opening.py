@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from coldframe import _coldframe
+from coldframe._coldframe import shown
 from coldframe.arguments import Keys, OpenArguments
 from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
@@ -56,4 +57,4 @@ def open(
         path = path_of(source)
         if path is None or not os.path.isdir(path) or _coldframe.detect(path) is not None:
             raise
-        raise unsupported(f"{error}: to read many files as one table, use cf.scan({path!r})") from None
+        raise unsupported(f"{error}: to read many files as one table, use cf.scan({shown(path)!r})") from None

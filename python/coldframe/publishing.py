@@ -27,6 +27,7 @@ from typing import Any
 
 from coldframe._coldframe import Store, StoreEntry
 from coldframe.errors import ColdframeError, NotFoundError
+from coldframe.json_input import parse_json
 from coldframe.logs import step
 
 __all__ = ["Publication", "begin"]
@@ -136,7 +137,7 @@ class _ByFile(Publication):
 def _recorded(store: Store) -> dict[str, Any]:
     """The record of a folder; empty if there is none."""
     try:
-        record = json.loads(store.read(RECORD))
+        record = parse_json(store.read(RECORD))
     except NotFoundError:
         return {}
     except ValueError as reason:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import RawDataset, requested_strings, without_views
+from coldframe._coldframe import RawDataset, requested_strings, shown, without_views
 from coldframe.arguments import OpenArguments, threads_of
 from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
@@ -118,7 +118,9 @@ class Dataset(AsTables):
     @property
     def damage(self) -> Damage:
         """The losses of the last tolerant pass: as in `File.damage`, with the `path` of the file."""
-        return [dict(lost) for lost in self._damage]
+        return [
+            {**lost, "path": shown(lost["path"])} if "path" in lost else dict(lost) for lost in self._damage
+        ]
 
     def to_batches(
         self,
@@ -309,7 +311,7 @@ class Dataset(AsTables):
         count = len(self._raw)
         properties = [("files", f"{count:,}")]
         return summary_html(
-            self.files[0] if count == 1 else f"{count:,} files", properties, self.schema, self._damage
+            shown(self.files[0]) if count == 1 else f"{count:,} files", properties, self.schema, self._damage
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

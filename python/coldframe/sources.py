@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coldframe import _coldframe
+from coldframe._coldframe import shown, shown_in
 from coldframe.errors import unsupported
 from coldframe.logs import step
 
@@ -27,21 +28,6 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 
 # obstore and others group some options under these names.
 _GROUPS = ("client_options", "retry_config")
-
-
-# A password in the authority, even for schemes that should have none.
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+://)[^/@?]*@")
-
-
-def shown(path: str) -> str:
-    """A path or URL for errors, logs and reprs: without passwords and signatures."""
-    scheme = scheme_of(path)
-    if scheme is None:
-        return path
-    is_web = scheme in ("http", "https")
-    if (match := _USERINFO.match(path)) is not None and (is_web or ":" in match[0][len(match[1]) :]):
-        path = match[1] + path[match.end() :]
-    return path.partition("?")[0].partition("#")[0] if is_web else path
 
 
 def scheme_of(path: str) -> str | None:
@@ -159,7 +145,7 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
         with step(_log, logging.DEBUG, "opening the fsspec file system of %s", url):
             filesystem, path = url_to_fs(url, **dict(storage_options or {}))
     except (ImportError, OSError, ValueError) as reason:
-        why = str(reason).partition("\n")[0].replace(url, shown(url))
+        why = shown_in(str(reason).partition("\n")[0].replace(url, shown(url)))
         raise unsupported(f"{shown(url)}: no file system for scheme {scheme_of(url)!r}: {why}") from reason
     return filesystem, path
 

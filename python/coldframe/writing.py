@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import pyarrow as pa
 
 from coldframe import _coldframe
+from coldframe._coldframe import shown
 from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
 from coldframe.file import File
 from coldframe.filters import Filter
@@ -98,7 +99,8 @@ def format_by_name(dest: str) -> WrittenFormat:
             return cast(WrittenFormat, name)
     endings = (ending for about in known.values() for ending in about["capabilities"]["endings"])
     raise ValueError(
-        f"{dest}: cannot tell the format from the name: give format=, or an end of {sorted(endings)}"
+        f"{shown(str(dest))}: cannot tell the format from the name: "
+        f"give format=, or an end of {sorted(endings)}"
     )
 
 

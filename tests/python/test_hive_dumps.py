@@ -62,6 +62,15 @@ def test_dumps_match_the_server(name: str) -> None:
     assert definitions_in(DUMPS / name) == expected()
 
 
+def test_a_dump_without_comments(tmp_path: Path) -> None:
+    """As `mysqldump --skip-comments` and phpMyAdmin write it: backticks show whose backslashes these are."""
+    lines = (DUMPS / "mysql.sql").read_text().splitlines(keepends=True)
+    text = "".join(line for line in lines if not line.startswith(("--", "/*")))
+    assert "\\\\" in text or "\\n" in text
+    (tmp_path / "x.sql").write_text(text)
+    assert definitions_in(tmp_path / "x.sql") == expected()
+
+
 def test_compressed_dumps_inserts_and_sqlite_databases(tmp_path: Path) -> None:
     packed = tmp_path / "x.sql.gz"
     packed.write_bytes(gzip.compress((DUMPS / "postgres.sql").read_bytes()))

@@ -60,7 +60,7 @@ pub mod writing;
 
 pub use changes::{Change, Changes};
 pub use coldframe_encoding::error::ErrorContext;
-pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
+pub use coldframe_encoding::{Error, ErrorKind, Limits, Result, shown, shown_in};
 pub use contents::Content;
 pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
 pub use extremes::{ColumnExtremes, Extremes};

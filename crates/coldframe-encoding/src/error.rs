@@ -142,10 +142,10 @@ impl Error {
         self
     }
 
-    /// Records the file, unless a more precise one is already known.
+    /// Records the file, unless a more precise one is already known. Of a URL it records no secrets.
     #[must_use]
     pub fn in_file(mut self, path: impl Into<String>) -> Self {
-        self.0.path.get_or_insert_with(|| path.into());
+        self.0.path.get_or_insert_with(|| crate::secrets::shown(&path.into()));
         self
     }
 

@@ -11,6 +11,7 @@
 //! | [`values`] | the trait of all decoders; spreading values over nulls |
 //! | [`calendar`], [`zone`] | days of the proleptic and of Java's hybrid calendar; time zones as in Java |
 //! | [`limits`] | what a file may make a reader allocate |
+//! | [`secrets`] | URLs without passwords and signatures |
 //! | [`error`] | the one error type of the workspace |
 //!
 //! Before memory is allocated for a size in a file, the size is compared with the bytes that exist.
@@ -24,6 +25,7 @@ pub mod cursor;
 pub mod error;
 pub mod hash;
 pub mod limits;
+pub mod secrets;
 pub mod values;
 pub mod varint;
 pub mod zone;
@@ -31,3 +33,4 @@ pub mod zone;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use limits::Limits;
+pub use secrets::{shown, shown_in};

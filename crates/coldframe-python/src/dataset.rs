@@ -108,7 +108,7 @@ pub(crate) fn find_files(
             all.extend(discover(&storage, path.as_os_str(), whole)?);
         }
         let shown = paths.iter().take(3).map(|path| coldframe::store::shown(&path.to_string_lossy()));
-        discovery::with_bytes(all, &shown.collect::<Vec<_>>().join(", "))
+        discovery::with_bytes(&storage, all, &shown.collect::<Vec<_>>().join(", "))
     });
     Ok(entries.map_err(to_python)?.iter().map(entry_to_python).collect())
 }

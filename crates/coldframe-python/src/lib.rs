@@ -149,6 +149,8 @@ fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Stores and paths.
 fn add_stores(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
+    module.add_function(wrap_pyfunction!(store::shown_path, module)?)?;
+    module.add_function(wrap_pyfunction!(store::shown_text, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_schemes, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_options, module)?)?;
     module.add_function(wrap_pyfunction!(store::resolved_options, module)?)?;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coldframe::store::{Identity, Listing, Mode, OPTIONS, Stat, Store, StoreOption, Upload};
+use coldframe::store::{Identity, Listing, Mode, OPTIONS, Stat, Store, StoreOption, Upload, shown, shown_in};
 use coldframe::{Error, ReadAt, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::error::to_python;
 use crate::filesystem::PyFiles;
@@ -42,6 +42,29 @@ pub(crate) fn resolved_options(
 ) -> PyResult<BTreeMap<String, String>> {
     let options = storage_options.unwrap_or_default();
     py.detach(|| coldframe::store::resolved_options(url.as_os_str(), &options)).map_err(to_python)
+}
+
+/// A path or URL as people may see it: without passwords, and without a query, which may be a signature.
+#[pyfunction]
+#[pyo3(name = "shown")]
+pub(crate) fn shown_path<'py>(path: &Bound<'py, PyString>) -> Bound<'py, PyString> {
+    without_secrets(path, shown)
+}
+
+/// A text with each URL in it as `shown` has it.
+#[pyfunction]
+#[pyo3(name = "shown_in")]
+pub(crate) fn shown_text<'py>(text: &Bound<'py, PyString>) -> Bound<'py, PyString> {
+    without_secrets(text, shown_in)
+}
+
+/// A text that is no URL is returned as it is, since it need not be UTF-8.
+fn without_secrets<'py>(
+    text: &Bound<'py, PyString>,
+    remove: impl Fn(&str) -> String,
+) -> Bound<'py, PyString> {
+    let plain = text.to_string_lossy();
+    if plain.contains("://") { PyString::new(text.py(), &remove(&plain)) } else { text.clone() }
 }
 
 /// The number of entries passed to Python at once.
@@ -217,7 +240,7 @@ impl PyStoreFile {
     }
 
     fn __repr__(&self) -> String {
-        format!("StoreFile({:?})", self.url)
+        format!("StoreFile({:?})", shown(&self.url))
     }
 }
 
@@ -308,10 +331,20 @@ impl PyStore {
         Ok(PyEntry::new(&self.0, stat))
     }
 
-    #[pyo3(signature = (path="".into(), *, mode="new"))]
-    fn create(&self, py: Python<'_>, path: PathBuf, mode: &str) -> PyResult<PyUpload> {
+    #[pyo3(signature = (path="".into(), *, mode="new", permissions=None))]
+    fn create(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        mode: &str,
+        permissions: Option<u32>,
+    ) -> PyResult<PyUpload> {
         let mode = self::mode(mode, None)?;
-        let upload = self.ask(py, path, |path| self.0.create(path, &mode))?;
+        let upload = self.ask(py, path, |path| {
+            let mut upload = self.0.create(path, &mode)?;
+            permissions.map_or(Ok(()), |bits| upload.limit_mode(bits))?;
+            Ok(upload)
+        })?;
         Ok(PyUpload { store: self.0.clone(), upload: Mutex::new(Some(upload)), written: AtomicU64::new(0) })
     }
 
@@ -349,7 +382,7 @@ impl PyStore {
     }
 
     fn __repr__(&self) -> String {
-        format!("Store({:?})", self.0.url())
+        format!("Store({:?})", shown(self.0.url()))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Not memory-mapped: if a mapped file is truncated while it is read, a signal kills the process, and the
 //! user of a Spark executor gets no message. `benches/README.md` has the cost of the copy.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -26,19 +26,81 @@ impl LocalFile {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let in_file = |e: std::io::Error| not_found_or_io(e, &path);
-        let file = File::open(&path).map_err(in_file)?;
+        // Opening a pipe waits for its other end, and opening a device can have effects.
+        expect_file(&std::fs::metadata(&path).map_err(in_file)?, &path)?;
+        let file = open_at_once(&path).map_err(in_file)?;
         let meta = file.metadata().map_err(in_file)?;
-        if meta.is_dir() {
-            return Err(
-                Error::invalid("expected a file, found a directory").in_file(path.display().to_string())
-            );
-        }
+        expect_file(&meta, &path)?;
         Ok(Self { len: meta.len(), modified: modified(&meta), file, path })
     }
 }
 
+fn expect_file(meta: &Metadata, path: &Path) -> Result<()> {
+    let error = match special(meta) {
+        Some(kind) => Error::unsupported(format!("expected a file, found a {kind}")),
+        None if meta.is_dir() => Error::invalid("expected a file, found a directory"),
+        None => return Ok(()),
+    };
+    Err(error.in_file(path.display().to_string()))
+}
+
+/// Opens a file without waiting: its name may have become that of a pipe.
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> std::io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> std::io::Result<File> {
+    File::open(path)
+}
+
+/// The kind of an entry that is neither a file nor a directory.
+#[cfg(unix)]
+pub(crate) fn special(meta: &Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = meta.file_type();
+    if kind.is_fifo() {
+        Some("named pipe")
+    } else if kind.is_socket() {
+        Some("socket")
+    } else if kind.is_char_device() || kind.is_block_device() {
+        Some("device")
+    } else {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn special(_: &Metadata) -> Option<&'static str> {
+    None
+}
+
+/// The kind of an entry of a directory that has no bytes to read, although it is listed: a pipe, a socket, a device, a
+/// link that leads to itself. None for all others, also those that do not exist.
+pub fn special_kind(path: &Path) -> Option<&'static str> {
+    match std::fs::metadata(path) {
+        Ok(meta) => special(&meta),
+        Err(e) if is_loop(&e) => Some("link that leads to itself"),
+        Err(_) => None,
+    }
+}
+
+/// Whether links lead to each other without end.
+#[cfg(unix)]
+pub(crate) fn is_loop(e: &std::io::Error) -> bool {
+    e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_loop(_: &std::io::Error) -> bool {
+    false
+}
+
 /// When a file was last written, in milliseconds since 1970.
-pub(crate) fn modified(meta: &std::fs::Metadata) -> Option<i64> {
+pub(crate) fn modified(meta: &Metadata) -> Option<i64> {
     let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()
 }
@@ -109,4 +171,41 @@ fn read_at(file: &File, len: usize, offset: u64) -> std::io::Result<Vec<u8>> {
         }
     }
     Ok(buffer)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipes_sockets_and_devices_are_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("x.orc");
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let socket = dir.path().join("y.orc");
+        let _held = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink(&pipe, dir.path().join("z.orc")).unwrap();
+        for (path, kind) in [
+            (pipe, "a named pipe"),
+            (socket, "a socket"),
+            (dir.path().join("z.orc"), "a named pipe"),
+            ("/dev/null".into(), "a device"),
+        ] {
+            let error = LocalFile::open(&path).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+            assert!(error.to_string().contains(kind) && special_kind(&path).is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn links_that_lead_to_themselves_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("a");
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        assert_eq!(special_kind(&link), Some("link that leads to itself"));
+        assert!(LocalFile::open(&link).is_err());
+        std::os::unix::fs::symlink("nowhere", dir.path().join("b")).unwrap();
+        assert_eq!(special_kind(&dir.path().join("b")), None);
+    }
 }

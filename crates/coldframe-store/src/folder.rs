@@ -6,7 +6,7 @@ use std::sync::Arc;
 use coldframe_core::io::{Entry, Folder};
 use coldframe_core::{Error, ReadAt, Result};
 
-use crate::file::{LocalFile, not_found_or_io};
+use crate::file::{LocalFile, is_loop, not_found_or_io};
 use crate::name::{from_text, to_text};
 
 /// A folder of the local file system. Paths that lead out of it are refused.
@@ -42,7 +42,7 @@ impl Folder for LocalFolder {
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
                 // Deleted since it was listed, or a broken link: there is no such file to read.
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound || is_loop(&e) => continue,
                 Err(e) => return Err(e.into()),
             };
             let path = if path.is_empty() { name } else { format!("{path}/{name}") };

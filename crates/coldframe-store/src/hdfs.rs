@@ -17,6 +17,7 @@ mod visible;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -92,6 +93,7 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
+            expect_server(&self.base, self.timeout / 3)?;
             // A DataNode has a shorter timeout than the cluster, so that another DataNode has time to answer.
             let silence = (self.timeout / 3).as_millis().to_string();
             let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
@@ -118,6 +120,26 @@ impl Cluster {
     fn ask<T>(&self, question: impl Future<Output = hdfs_native::Result<T>>) -> Result<T> {
         wait(within(self.timeout, question))??.map_err(error)
     }
+}
+
+/// An error if the host of `hdfs://host:port` does not exist or has no server there. hdfs-native tries again until the
+/// timeout. A URL without a port names several NameNodes, or one of the configuration.
+fn expect_server(base: &str, limit: Duration) -> Result<()> {
+    let authority = base.split_once("://").map(|(_, authority)| authority).unwrap_or_default();
+    let Some((host, port)) = authority.rsplit_once(':') else { return Ok(()) };
+    let Ok(port) = port.parse::<u16>() else { return Ok(()) };
+    let failed = |why: String| Error::from(io::Error::other(format!("no NameNode at {authority}: {why}")));
+    let addresses = (host.trim_matches(['[', ']']), port).to_socket_addrs();
+    let addresses = addresses.map_err(|e| failed(format!("the host has no address: {e}")))?;
+    let mut refused = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, limit) {
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => refused = Some(e),
+            // The client waits for a slow server.
+            _ => return Ok(()),
+        }
+    }
+    refused.map_or(Ok(()), |e| Err(failed(e.to_string())))
 }
 
 /// The files of a cluster.
@@ -267,5 +289,26 @@ fn error(e: HdfsError) -> Error {
             io(io::ErrorKind::PermissionDenied)
         }
         _ => io(io::ErrorKind::Other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_node_that_is_not_there_is_an_error_at_once() {
+        let limit = Duration::from_secs(1);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        expect_server(&format!("hdfs://{address}"), limit).unwrap();
+        drop(listener);
+        let error = expect_server(&format!("hdfs://{address}"), limit).unwrap_err().to_string();
+        assert!(error.contains(&format!("no NameNode at {address}")), "{error}");
+        let error = expect_server("hdfs://no-such-host.invalid:8020", limit).unwrap_err().to_string();
+        assert!(error.contains("has no address"), "{error}");
+        for without_port in ["hdfs://nameservice", "hdfs://", "viewfs://cluster"] {
+            expect_server(without_port, limit).unwrap();
+        }
     }
 }

@@ -40,10 +40,11 @@ use coldframe_core::io::Folder;
 use coldframe_core::{ReadAt, Result, Source};
 
 pub use coldframe_core::io::Identity;
-pub use file::LocalFile;
+pub use coldframe_core::{shown, shown_in};
+pub use file::{LocalFile, special_kind};
 pub use files::{Files, Listing, Mode, Stat, Upload, is_taken};
 pub use folder::LocalFolder;
-pub use location::{Location, shown, traced};
+pub use location::Location;
 pub use name::{from_text, to_text};
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 pub use options::{Kind, OPTIONS, StoreOption};

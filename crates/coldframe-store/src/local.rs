@@ -9,7 +9,7 @@ use std::sync::Arc;
 use coldframe_core::io::Identity;
 use coldframe_core::{Error, ReadAt, Result};
 
-use crate::file::{LocalFile, modified, not_found_or_io};
+use crate::file::{LocalFile, is_loop, modified, not_found_or_io};
 use crate::files::{Files, Listing, Mode, Stat, Upload, already_exists, check};
 use crate::name::{from_text, to_text};
 
@@ -22,7 +22,7 @@ fn path_of(key: &str) -> PathBuf {
 }
 
 fn stat_of(key: String, meta: &Metadata) -> Stat {
-    let len = if meta.is_dir() { 0 } else { meta.len() };
+    let len = if meta.is_file() { meta.len() } else { 0 };
     Stat { path: key, len, is_folder: meta.is_dir(), modified: modified(meta), etag: None }
 }
 
@@ -61,10 +61,7 @@ impl Files for LocalFiles {
         };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(|e| not_found_or_io(e, folder))?;
-        let file = tempfile::Builder::new()
-            .prefix(".coldframe-")
-            .tempfile_in(folder)
-            .map_err(|e| not_found_or_io(e, folder))?;
+        let file = new_file(folder).map_err(|e| not_found_or_io(e, folder))?;
         Ok(Box::new(LocalUpload { file, key: key.to_owned(), path, no_overwrite }))
     }
 
@@ -138,6 +135,8 @@ impl FolderWalk {
                 Ok(meta) => meta,
                 // Deleted since it was listed, or a broken link: there is no such file to read.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                // Listed as an empty file, so that it can be named.
+                Err(e) if is_loop(&e) => item.metadata().map_err(|e| not_found_or_io(e, &item.path()))?,
                 Err(e) => return Err(not_found_or_io(e, &item.path())),
             };
             let name = to_text(&item.file_name());
@@ -177,6 +176,15 @@ impl Iterator for FolderWalk {
     }
 }
 
+/// A file with a temporary name. Others may read it as far as the umask allows, unlike the library's own temporary files.
+fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut made = tempfile::Builder::new();
+    made.prefix(".coldframe-");
+    #[cfg(unix)]
+    made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    made.tempfile_in(folder)
+}
+
 /// A file under a temporary name beside its final name.
 #[derive(Debug)]
 struct LocalUpload {
@@ -197,15 +205,25 @@ impl Write for LocalUpload {
 }
 
 impl Upload for LocalUpload {
-    /// Makes the file readable by others, like other files of the process: temporary files are private.
+    #[cfg(unix)]
+    fn limit_mode(&mut self, mode: u32) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let file = self.file.as_file();
+        let own = file.metadata()?.permissions().mode();
+        Ok(file.set_permissions(std::fs::Permissions::from_mode(own & mode & 0o777))?)
+    }
+
     fn finish(self: Box<Self>) -> Result<Stat> {
         let Self { file, key, path, no_overwrite } = *self;
-        file.as_file().sync_all()?;
         #[cfg(unix)]
+        if !no_overwrite
+            && let Ok(before) = std::fs::symlink_metadata(&path)
+            && before.is_file()
         {
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+            // As if the new content had been written into the file.
+            file.as_file().set_permissions(before.permissions())?;
         }
+        file.as_file().sync_all()?;
         let named = if no_overwrite { file.persist_noclobber(&path) } else { file.persist(&path) };
         let file: File = named.map_err(|e| taken_or(e.error, &path))?;
         Ok(stat_of(key, &file.metadata()?))

@@ -79,38 +79,6 @@ fn os_string(bytes: Vec<u8>) -> Result<OsString> {
     Ok(drive.unwrap_or(&path).into())
 }
 
-/// A URL for error messages: without its password, and without the query of a web server, which may be a
-/// signature.
-pub fn shown(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let is_web = scheme.ends_with("http") || scheme.ends_with("https");
-    let rest = if is_web { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let authority = match authority.rsplit_once('@') {
-        // The container of abfss://container@account is no secret.
-        Some((user, host)) if is_web || user.contains(':') => host,
-        _ => authority,
-    };
-    format!("{scheme}://{authority}{path}")
-}
-
-/// A path or URL as traces may show it: [`shown`], also without passwords that contain slashes, and without the query of
-/// any store.
-pub fn traced(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let user =
-        rest.find(['/', '@', ':']).is_some_and(|at| rest.get(at..).is_some_and(|r| r.starts_with(':')));
-    let rest = match rest.rsplit_once('@').filter(|_| user) {
-        // The last @ may be in a query: nothing after it is safe then.
-        Some((password, _)) if password.contains('?') => "***".to_owned(),
-        Some((_, rest)) => format!("***@{rest}"),
-        None => rest.to_owned(),
-    };
-    // A ? without a value is part of a pattern.
-    let end = rest.find('?').filter(|at| rest.get(*at..).is_some_and(|query| query.contains('=')));
-    shown(&format!("{scheme}://{}", rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,33 +118,5 @@ mod tests {
         assert_eq!(local("file:///a%fF"), Some(PathBuf::from(&name)));
         let url: OsString = std::os::unix::ffi::OsStringExt::from_vec(b"s3://a/\xff".to_vec());
         assert!(Location::parse(&url).is_err());
-    }
-
-    #[test]
-    fn passwords_and_signatures_are_not_shown() {
-        for (url, expected) in [
-            ("https://u:hush@h/x?sig=hush", "https://h/x"),
-            ("(http://hush@h:1/x#hush", "(http://h:1/x"),
-            ("s3a://key:hush@bucket/a?b", "s3a://bucket/a?b"),
-            ("abfss://c@account.dfs.core.windows.net/a", "abfss://c@account.dfs.core.windows.net/a"),
-            ("s3://b/a@b:c", "s3://b/a@b:c"),
-        ] {
-            assert_eq!(shown(url), expected);
-        }
-    }
-
-    #[test]
-    fn traces_show_even_less() {
-        for (url, expected) in [
-            ("/data/a?b=c.orc", "/data/a?b=c.orc"),
-            ("https://user:hush@host/a.orc?sig=hush#x", "https://host/a.orc"),
-            ("https://hush@host/a.orc", "https://host/a.orc"),
-            ("https://host:8443/a.orc?sig=a@hush", "https://***"),
-            ("s3://key:hu/sh@bucket/a.orc", "s3://***@bucket/a.orc"),
-            ("s3://bucket/part-?.orc", "s3://bucket/part-?.orc"),
-            ("abfss://box@account/a.orc?sig=hush", "abfss://box@account/a.orc"),
-        ] {
-            assert_eq!(traced(url), expected);
-        }
     }
 }

@@ -1,9 +1,11 @@
 //! Object stores and web servers as stores. Keys are the literal names of objects.
 
+mod addresses;
 mod busy_retry;
 mod connect;
 mod profile;
 mod read;
+mod redirect;
 mod upload;
 
 use std::collections::VecDeque;
@@ -357,8 +359,7 @@ fn reason_of(e: &object_store::Error) -> String {
 /// The first line of a text, without the queries and passwords of URLs, which are secrets.
 fn shortened(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let parts = line.split(' ').map(crate::location::shown);
-    parts.collect::<Vec<_>>().join(" ").chars().take(300).collect()
+    coldframe_core::shown_in(line).chars().take(300).collect()
 }
 
 /// The error of a put: a failed condition means that the file exists, or that its content is another.

@@ -173,6 +173,12 @@ pub const OPTIONS: &[StoreOption] = &[
     },
     StoreOption { name: "proxy_url", of: ALL_HTTP, aliases: &[], help: "a proxy for all requests" },
     StoreOption {
+        name: "redirect_hosts",
+        of: ALL_HTTP,
+        aliases: &[],
+        help: "other hosts to which a server may redirect, separated by commas; `*` is any; they get no credentials",
+    },
+    StoreOption {
         name: "timeout",
         of: ALL,
         aliases: &["request_timeout"],
@@ -316,22 +322,27 @@ impl Options {
     /// Takes a time: a number of seconds, or a number with `ms`, `s` or `m`.
     pub(crate) fn take_time(&mut self, name: &str, default: Duration) -> Result<Duration> {
         let Some(text) = self.take(name) else { return Ok(default) };
-        let text = text.trim();
-        let (number, unit) =
-            text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
-        let factor = match unit.trim() {
-            "ms" => 1e-3,
-            "" | "s" | "sec" | "seconds" => 1.0,
-            "m" | "min" => 60.0,
-            _ => f64::NAN,
-        };
-        let seconds = number.trim().parse::<f64>().unwrap_or(f64::NAN) * factor;
-        Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(|| {
+        time(&text).ok_or_else(|| {
             Error::invalid(format!(
-                "storage option `{name}`: expected seconds such as 20 or 500ms, found {text:?}"
+                "storage option `{name}`: expected seconds such as 20 or 500ms, found {:?}",
+                text.trim()
             ))
         })
     }
+}
+
+/// A time longer than nothing: a number of seconds, or a number with a unit.
+pub(crate) fn time(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let factor = match unit.trim() {
+        "ms" => 1e-3,
+        "" | "s" | "sec" | "seconds" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return None,
+    };
+    let seconds = number.trim().parse::<f64>().ok()? * factor;
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
 }
 
 /// A name in the form of [`OPTIONS`].

@@ -148,7 +148,7 @@ impl Store {
         {
             return Err(self.named(Error::not_found("no such folder"), ""));
         }
-        self.files.create(&self.key(path)?, mode).map_err(|e| self.named(e, path))
+        self.files.create(&self.own_key(path)?, mode).map_err(|e| self.named(e, path))
     }
 
     /// Writes a complete file.
@@ -161,7 +161,7 @@ impl Store {
 
     /// Renames a complete file below the same root.
     pub fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
-        let (from_key, to_key) = (self.key(from)?, self.key(to)?);
+        let (from_key, to_key) = (self.own_key(from)?, self.own_key(to)?);
         self.files.publish(&from_key, &to_key, mode).map_err(|e| self.named(e, to))
     }
 
@@ -173,18 +173,18 @@ impl Store {
     /// Renames a folder with everything below it atomically, below the same root, to a name that does not
     /// exist or is an empty folder.
     pub fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
-        let (from_key, to_key) = (self.key(from)?, self.key(to)?);
+        let (from_key, to_key) = (self.own_key(from)?, self.own_key(to)?);
         self.files.publish_folder(&from_key, &to_key).map_err(|e| self.named(e, to))
     }
 
     /// Deletes a file.
     pub fn delete(&self, path: &str) -> Result<()> {
-        self.files.delete(&self.key(path)?).map_err(|e| self.named(e, path))
+        self.files.delete(&self.own_key(path)?).map_err(|e| self.named(e, path))
     }
 
     /// Deletes a folder with everything below it.
     pub fn delete_folder(&self, path: &str) -> Result<()> {
-        self.files.delete_folder(&self.key(path)?).map_err(|e| self.named(e, path))
+        self.files.delete_folder(&self.own_key(path)?).map_err(|e| self.named(e, path))
     }
 
     /// Checks that the store supports [`Mode::New`]: some stores accept the condition but ignore it. Writes a
@@ -207,7 +207,7 @@ impl Store {
 
     /// The root as a source: a file with its siblings, or a folder.
     pub fn source(&self, known: Option<&Identity>) -> Result<Source> {
-        let path: Arc<str> = self.url.clone();
+        let path: Arc<str> = coldframe_core::shown(&self.url).into();
         match self.open_if_file(known)? {
             Some(bytes) => Ok(Source::File { path, bytes, siblings: self.siblings() }),
             None => Ok(Source::Folder { path, folder: Arc::new(StoreFolder::new(self.clone())) }),
@@ -274,6 +274,20 @@ impl Store {
             root if root.ends_with('/') => format!("{root}{path}"),
             root => format!("{root}/{path}"),
         })
+    }
+
+    /// The key of a path that is written, renamed or deleted. Local folders on the way to it must not be links, which
+    /// lead out of the root.
+    fn own_key(&self, path: &str) -> Result<String> {
+        let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at)).filter(|_| self.is_local);
+        for folder in folders {
+            let place = name::from_text(&self.key(folder)?);
+            if std::fs::symlink_metadata(place).is_ok_and(|meta| meta.is_symlink()) {
+                let what = "expected a directory, found a link: nothing is written, renamed or deleted through links";
+                return Err(self.named(Error::unsupported(what), folder));
+            }
+        }
+        self.key(path)
     }
 
     fn named(&self, e: Error, path: &str) -> Error {
@@ -448,6 +462,55 @@ mod tests {
         assert_eq!(listed(&store, "", true), [("a/b".to_owned(), 1, false)]);
         let (above, name) = below.above().unwrap();
         assert_eq!((listed(&above, &name, false).len(), above.url()), (1, store.url()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_below_the_root_are_not_followed_by_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, elsewhere) = (dir.path().join("root"), dir.path().join("elsewhere"));
+        std::fs::create_dir_all(root.join("t")).unwrap();
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::fs::write(elsewhere.join("x"), b"keep").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, root.join("t/link")).unwrap();
+        let store = store(&root);
+        store.put("own", b"1", &Mode::New).unwrap();
+        for error in [
+            store.put("t/link/y", b"1", &Mode::New).unwrap_err(),
+            store.put("t/link/deep/y", b"1", &Mode::Over).unwrap_err(),
+            store.publish("own", "t/link/y", &Mode::New).unwrap_err(),
+            store.publish("t/link/x", "y", &Mode::New).unwrap_err(),
+            store.delete("t/link/x").unwrap_err(),
+            store.delete_folder("t/link/x").unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("found a link"), "{error}");
+        }
+        // The link itself is an entry of the root. Reading follows it.
+        assert_eq!(store.open("t/link/x", None).unwrap().len(), 4);
+        store.delete_folder("t").unwrap();
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_of_written_files() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mode =
+            |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o777;
+        std::fs::File::create(dir.path().join("plain")).unwrap();
+        store.put("new", b"1", &Mode::New).unwrap();
+        assert_eq!(mode("new"), mode("plain"), "as the umask has it");
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(dir.path().join("new"), private).unwrap();
+        store.put("new", b"2", &Mode::Over).unwrap();
+        assert_eq!(mode("new"), 0o600, "a replaced file keeps its permissions");
+        let mut upload = store.create("copy", &Mode::New).unwrap();
+        upload.limit_mode(0o400).unwrap();
+        upload.write_all(b"1").unwrap();
+        upload.finish().unwrap();
+        assert_eq!(mode("copy"), 0o400);
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub mod partition;
 pub mod plan;
 pub mod rows;
 pub mod scan;
+mod special;
 pub mod storage;
 pub mod table;
 pub mod wire;

@@ -85,6 +85,8 @@ fn lacks(of: &DataType) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use arrow_schema::Field;
+
     use super::*;
 
     #[test]

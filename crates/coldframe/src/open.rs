@@ -13,7 +13,7 @@ use coldframe_core::{
     Capabilities, DamageLog, Error, Format, OpenOptions, Piece, ReadAt, Report, Result, Scan, ScanReader,
     Source, Split, TableFile, scan,
 };
-use coldframe_store::traced;
+use coldframe_store::shown;
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -62,7 +62,7 @@ impl File {
         // The plan that follows in the same thread is of this file.
         tracing::debug!(
             name: "plan",
-            path = traced(&self.path),
+            path = shown(&self.path),
             start = split.range.start,
             end = split.range.end,
         );
@@ -207,7 +207,7 @@ pub fn open_source(
 ) -> Result<File> {
     let span = debug_span!(
         "open",
-        path = traced(source.path()),
+        path = shown(source.path()),
         bytes = source.bytes().ok().map(|bytes| bytes.len()),
         format = Empty,
         failed = Empty,

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from coldframe import __version__
-from coldframe._coldframe import formats
+from coldframe._coldframe import formats, shown_in
 from coldframe.cli import (
     completion,
     dictionaries,
@@ -34,6 +34,7 @@ from coldframe.cli.next_steps import next_step
 from coldframe.cli.pager import paged
 from coldframe.cli.verbosity import add_verbose_options, log_to_stderr, verbosity_of
 from coldframe.errors import ColdframeError, CorruptFileError
+from coldframe.terminal import printed_safely, stream_of
 
 __all__ = ["main", "parser_of_all"]
 
@@ -93,8 +94,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.showwarning = _show_warning
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")  # file names need not be UTF-8
+    out = stream_of(sys.stdout)
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="surrogateescape")  # file names need not be UTF-8
+    with printed_safely():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         parsed = _parser(arguments).parse_args(arguments)
         run: Callable[[argparse.Namespace], int | None] = parsed.run
@@ -123,6 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _complain(message: str, *, is_damage: bool = False) -> None:
     """Prints an error, and below it the next step unless the message names one."""
+    message = shown_in(message)
     output.complain(message)
     if (step := next_step(message, is_damage=is_damage)) is not None:
         print(f"  next: {step}", file=sys.stderr)
@@ -135,7 +143,7 @@ def _as_options(message: str) -> str:
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Prints a warning as one line, without its location in the code."""
-    output.complain(f"warning: {message}")
+    output.complain(f"warning: {shown_in(str(message))}")
 
 
 def parser_of_all() -> argparse.ArgumentParser:

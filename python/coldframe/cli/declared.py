@@ -52,7 +52,7 @@ def declared_options(
             )
         return {}
     spec = max(fitting, key=lambda candidate: len(candidate.path))
-    output.complain(f"{source}: with the options of [tables.{spec.name}] in {path}")
+    output.complain(f"{output.name_of(source)}: with the options of [tables.{spec.name}] in {path}")
     return dict(spec.options)
 
 

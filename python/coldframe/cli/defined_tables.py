@@ -30,7 +30,7 @@ def list_defined(args: argparse.Namespace) -> int:
     for refusal in refused:
         output.complain(f"{refusal.database}.{refusal.name}: {refusal.reason}")
     if not described:
-        output.complain(f"{args.source}: no such tables")
+        output.complain(f"{output.name_of(args.source)}: no such tables")
     elif args.write_tables:
         output.write_new(args.write_tables, _toml(tables))
     return 0 if tables and not refused else 2

@@ -8,9 +8,9 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from coldframe._coldframe import local_path
+from coldframe._coldframe import local_path, shown
 from coldframe.file import File
-from coldframe.sources import open_store, scheme_of, shown
+from coldframe.sources import open_store, scheme_of
 
 __all__ = ["add_overwrite_option", "claim", "sources_of"]
 

@@ -49,7 +49,7 @@ def dictionary(args: argparse.Namespace) -> None:
                 kept.append({**item, "entries": len(item["values"]), "values": list(shown)})
                 return
             kept.append(None)  # a marker: the values are printed below
-            where = f"{source}: {item['part']}" if len(sources) > 1 else item["part"]
+            where = f"{output.name_of(source)}: {item['part']}" if len(sources) > 1 else item["part"]
             size = size_text(item["length"])
             print(f"{where}: {len(item['values'])} entries, {size} at offset {item['offset']}")
             for number, value in enumerate(shown):
@@ -57,6 +57,6 @@ def dictionary(args: argparse.Namespace) -> None:
 
         open_file(args, source).each_dictionary(args.column, take)
         if not all_of_it and not args.json:
-            output.complain(f"{source}: {args.column} is stored without a dictionary")
+            output.complain(f"{output.name_of(source)}: {args.column} is stored without a dictionary")
     if args.json:
-        print(output.as_json(printed if len(sources) > 1 else printed[sources[0]]))
+        print(output.as_json(output.by_name(printed) if len(sources) > 1 else printed[sources[0]]))

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe import writing
-from coldframe._coldframe import formats, parse_option
+from coldframe._coldframe import formats, parse_option, shown
 from coldframe.cli import output
 from coldframe.cli.options import (
     STDIN,
@@ -97,7 +97,9 @@ def _side(source: str, columns: list[str] | None, args: argparse.Namespace, own:
     schema = rows.schema
     if columns is not None:
         if missing := [name for name in columns if name not in schema.names]:
-            raise ValueError(f"{source}: no column {missing[0]!r}; the columns are {', '.join(schema.names)}")
+            raise ValueError(
+                f"{shown(source)}: no column {missing[0]!r}; the columns are {', '.join(schema.names)}"
+            )
         schema = pa.schema([schema.field(name) for name in columns])
     condition = parse(args.where)
 
@@ -146,7 +148,7 @@ def _row(batch: Any) -> dict[str, Any]:
 def _print(args: argparse.Namespace, result: Comparison) -> None:
     for side, source, names in zip("AB", (args.a, args.b), result.only_columns, strict=True):
         if names:
-            print(f"columns only in {side} ({source}): {', '.join(names)}")
+            print(f"columns only in {side} ({output.name_of(source)}): {', '.join(names)}")
     a, b = result.rows
     if result.same:
         print(f"the same {a} rows")

@@ -106,7 +106,7 @@ def inspect(args: argparse.Namespace) -> int:
             trees[source] = tree
             continue
         if len(sources) > 1:
-            print(f"{source}:")
+            print(f"{output.name_of(source)}:")
         if args.at is None:
             print_layout(tree, args.depth, args.children)
             continue
@@ -116,7 +116,7 @@ def inspect(args: argparse.Namespace) -> int:
         for node in nodes_at(tree, args.at):
             print(f"{node['offset']:>12} +{node['length']:<12} {node['name']}")
     if trees:
-        print(output.as_json(trees if len(sources) > 1 else trees[sources[0]]))
+        print(output.as_json(output.by_name(trees) if len(sources) > 1 else trees[sources[0]]))
     return 0
 
 
@@ -139,12 +139,13 @@ def layout(args: argparse.Namespace) -> int:
     with output.waiting("layout"):
         whole = page(rows, verify=args.verify).encode("utf-8", "surrogateescape")
     if args.output == STDOUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(whole)
+        sink = output.standard_output()
+        sink.write(whole)
+        sink.flush()
         return 0
     with open_atomically(args.output, storage) as sink:
         sink.write(whole)
-    output.complain(f"{args.output}: {size_text(len(whole))}")
+    output.complain(f"{output.name_of(args.output)}: {size_text(len(whole))}")
     return 0
 
 
@@ -155,7 +156,7 @@ def verify(args: argparse.Namespace) -> int:
     for source in sources:
         try:
             file = open_file(args, source)
-            with output.progress_bar(os.path.basename(source), file.num_rows) as progress:
+            with output.progress_bar(os.path.basename(output.name_of(source)), file.num_rows) as progress:
                 report = file.verify(progress)
         except ColdframeError as error:
             if len(sources) == 1 and not args.json:
@@ -171,7 +172,7 @@ def verify(args: argparse.Namespace) -> int:
         if not args.json:
             _print_report(source, report)
     if args.json:
-        print(output.as_json(reports))
+        print(output.as_json(output.by_name(reports)))
     errors = [report["error_type"] for report in reports.values() if "error_type" in report]
     if any(report["damage"] for report in reports.values()) or "CorruptFileError" in errors:
         return 1
@@ -179,6 +180,7 @@ def verify(args: argparse.Namespace) -> int:
 
 
 def _print_report(source: str, report: dict[str, Any]) -> None:
+    source = output.name_of(source)
     if "error" in report:
         print(f"{source}: {report['error']}")
     elif not report["damage"]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import formats
+from coldframe._coldframe import formats, shown
 from coldframe.cli import output
 from coldframe.cli.options import (
     Commands,
@@ -235,12 +235,12 @@ def keys(args: argparse.Namespace) -> None:
             listed[source] = list(file_keys)
         else:
             for key in file_keys:
-                print((f"{source}\t" if len(sources) > 1 else "") + output.cell_text(key))
+                print((f"{output.name_of(source)}\t" if len(sources) > 1 else "") + output.cell_text(key))
     if args.json:
-        print(output.as_json(listed if len(sources) > 1 else listed[sources[0]]))
+        print(output.as_json(output.by_name(listed) if len(sources) > 1 else listed[sources[0]]))
     elif args.count:
         for source, count in listed.items():
-            print(f"{source}\t{count}" if len(sources) > 1 else count)
+            print(f"{output.name_of(source)}\t{count}" if len(sources) > 1 else count)
 
 
 def distinct_keys(file: File) -> Iterator[Any]:
@@ -264,14 +264,14 @@ def bloom(args: argparse.Namespace) -> int:
         file = open_file(args, source)
         for text in args.test:
             places = _places(file, text, args)
-            answers.append({"path": source, "value": text, **places})
+            answers.append({"path": shown(source), "value": text, **places})
     if args.json:
         print(output.as_json(answers))
     else:
         for answer in answers:
             word = "may be there" if answer["may_contain"] else "not there"
             where = f" ({answer['units']} of {answer['of']} units)" if answer["units"] is not None else ""
-            print(f"{answer['path']}: {answer['value']}: {word}{where}")
+            print(f"{output.name_of(answer['path'])}: {answer['value']}: {word}{where}")
     return 0 if any(answer["may_contain"] for answer in answers) else 1
 
 

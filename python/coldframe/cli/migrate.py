@@ -284,14 +284,14 @@ def _size_or_none(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the migration and prints its outcome."""
-    from coldframe._coldframe import ColdframeError
+    from coldframe._coldframe import ColdframeError, shown_in
 
     try:
         if arguments.dry_run:
             return _preview(arguments)
         report = _migrate(arguments)
     except (ColdframeError, ValueError) as error:
-        print(f"coldframe migrate: {error}", file=sys.stderr)
+        print(f"coldframe migrate: {shown_in(str(error))}", file=sys.stderr)
         return 2
     if arguments.json:
         print(json.dumps(report.to_json(), indent=1, default=str))

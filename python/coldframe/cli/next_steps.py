@@ -68,6 +68,13 @@ STEPS = [
         "give credentials, region or endpoint in `storage_options={..}`: docs/stores.md lists them",
     ),
     Step(
+        "another host than the store's",
+        "if you trust that host: `--storage-option redirect_hosts=HOST`; S3 redirects to the bucket's "
+        "region: `--storage-option region=NAME`",
+        'if you trust that host: `storage_options={"redirect_hosts": "host"}`; S3 redirects to the bucket\'s '
+        "region: `region`",
+    ),
+    Step(
         "no file system for scheme",
         "install the fsspec package of that scheme; `s3://`, `gs://`, `abfss://`, `hdfs://` need none",
         "install the fsspec package of that scheme, or give `filesystem=`",

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import itertools
 import json
 import math
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
+from coldframe._coldframe import shown
+from coldframe.terminal import PrintedBytes, console_of, printable
+
 __all__ = [
     "as_json",
+    "by_name",
     "complain",
     "escaped",
     "is_terminal",
+    "name_of",
     "paging",
     "print_table",
     "print_tree",
     "progress_bar",
     "python_values",
+    "standard_output",
     "to_json_value",
     "waiting",
     "with_progress",
@@ -35,6 +42,30 @@ __all__ = [
 def complain(message: str) -> None:
     """Prints one line on standard error."""
     print(f"coldframe: {message}", file=sys.stderr)
+
+
+def name_of(source: str) -> str:
+    """A source as a line of output names it: without secrets, and on one line."""
+    return printable(shown(source))
+
+
+def by_name(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Results by the names of their sources. URLs that differ in their secrets only get a number."""
+    named: dict[str, Any] = {}
+    for source, result in results.items():
+        name = plain = shown(source)
+        for number in itertools.count(2):
+            if name not in named:
+                break
+            name = f"{plain} ({number})"
+        named[name] = result
+    return named
+
+
+def standard_output() -> Any:
+    """Standard output for bytes. On a terminal they must be text, which is printed as all text is."""
+    sys.stdout.flush()
+    return PrintedBytes(sys.stdout) if is_terminal() else sys.stdout.buffer
 
 
 _paging = False
@@ -56,12 +87,12 @@ def console() -> Any:
     if not is_terminal():
         return None
     try:
-        from rich.console import Console
+        if _paging:
+            width = shutil.get_terminal_size().columns
+            return console_of(sys.stdout, force_terminal=True, width=width)
+        return console_of(sys.stdout)
     except ImportError:
         return None
-    if _paging:
-        return Console(force_terminal=True, width=shutil.get_terminal_size().columns)
-    return Console()
 
 
 def escaped(value: bytes) -> str:
@@ -122,11 +153,11 @@ def cell_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value.replace("\n", "\\n").replace("\t", "\\t")
+        return printable(value.replace("\n", "\\n").replace("\t", "\\t"))
     if isinstance(value, (dict, list, tuple)):
-        return as_json(value, indent=None)
+        return printable(as_json(value, indent=None))
     simple = to_json_value(value)
-    return simple if isinstance(simple, str) else json.dumps(simple)
+    return printable(simple if isinstance(simple, str) else json.dumps(simple))
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
@@ -134,7 +165,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], title: st
     out = console()
     if out is None:
         if headers:
-            print("\t".join(headers))
+            print("\t".join(map(printable, headers)))
         for row in rows:
             print("\t".join(cell_text(value) for value in row))
         return
@@ -143,7 +174,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], title: st
 
     table = Table(title=title, header_style="bold", show_edge=False)
     for header in headers:
-        table.add_column(Text(header), overflow="fold")
+        table.add_column(Text(printable(header)), overflow="fold")
     for row in rows:
         table.add_row(
             *(Text("null", style="dim") if value is None else Text(cell_text(value)) for value in row)
@@ -185,13 +216,17 @@ def progress_bar(what: str, total: int | None, unit: str = "rows") -> Iterator[A
         yield None
         return
     try:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     except ImportError:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+    )
+    bar = Progress(*columns, TimeElapsedColumn(), console=console_of(sys.stderr), transient=True)
     task = bar.add_task(what, total=total)
     began = time.monotonic()
 
@@ -213,13 +248,12 @@ def waiting(what: str) -> Iterator[None]:
         yield
         return
     try:
-        from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     except ImportError:
         yield
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    bar = Progress(*columns, console=console_of(sys.stderr), transient=True)
     bar.add_task(what, total=None)
     start = threading.Timer(_PATIENCE, bar.start)
     start.daemon = True
@@ -275,6 +309,7 @@ def _scalar(value: Any) -> str:
 def _label(key: str, value: str | None = None) -> Any:
     from rich.text import Text
 
+    key = printable(key)
     return Text(key, style="bold") if value is None else Text.assemble((key, "bold"), ": ", value)
 
 

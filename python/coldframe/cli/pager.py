@@ -9,8 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import TextIO, cast
 
 from coldframe.cli import output
+from coldframe.terminal import Printed
 
 __all__ = ["paged"]
 
@@ -35,7 +37,7 @@ def paged(wanted: bool) -> Iterator[None]:
         env={"LESS": _LESS, **os.environ},
     )
     assert pager.stdin is not None
-    sys.stdout = pager.stdin
+    sys.stdout = cast(TextIO, Printed(pager.stdin))
     output.paging(True)
     try:
         with contextlib.suppress(BrokenPipeError):  # the reader has quit

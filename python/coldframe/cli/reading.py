@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from coldframe import writing
-from coldframe._coldframe import formats
+from coldframe._coldframe import formats, shown
 from coldframe._coldframe import tables as tables_held
 from coldframe.byte_size import size_text
 from coldframe.cli import output
@@ -38,7 +38,7 @@ from coldframe.cli.options import (
     pairs,
 )
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
-from coldframe.errors import unsupported
+from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
 from coldframe.opening import open
 from coldframe.scanning import Dataset
@@ -229,12 +229,16 @@ def detect(args: argparse.Namespace) -> int:
     detected = {}
     for source in expanded(args.source, args.storage_option, with_others=True):
         opened = sys.stdin.buffer.read() if source == STDIN else source
-        detected[source] = writing.detect(opened, storage_options=storage)
+        try:
+            detected[source] = writing.detect(opened, storage_options=storage)
+        except UnsupportedError as error:  # a pipe, a device
+            output.complain(str(error))
+            detected[source] = None
     if args.json:
-        print(output.as_json(detected))
+        print(output.as_json(output.by_name(detected)))
     else:
         for source, format in detected.items():
-            print(f"{source}: {format or 'unknown'}")
+            print(f"{output.name_of(source)}: {format or 'unknown'}")
     return 0 if all(detected.values()) else 2
 
 
@@ -328,20 +332,21 @@ def _print_each(
             results[source] = read(file)
             continue
         if len(sources) > 1 and not output.is_terminal():
-            print(f"{'' if at == 0 else chr(10)}{source}:")
-        show(read(file), file.path)
+            print(f"{'' if at == 0 else chr(10)}{output.name_of(source)}:")
+        show(read(file), output.name_of(file.path))
     if args.json:
-        print(output.as_json(results if len(sources) > 1 else results[sources[0]]))
+        print(output.as_json(output.by_name(results) if len(sources) > 1 else results[sources[0]]))
 
 
 def splits(args: argparse.Namespace) -> None:
     """Prints one line per split."""
     splits = open_rows(args).splits(args.split_bytes)
     names = ["path", "part", "start", "stop", "rows"]
+    rows = [[shown(split.path), *(getattr(split, name) for name in names[1:])] for split in splits]
     if args.json:
-        print(output.as_json([{name: getattr(split, name) for name in names} for split in splits]))
+        print(output.as_json([dict(zip(names, row, strict=True)) for row in rows]))
     else:
-        output.print_table(names, [[getattr(split, name) for name in names] for split in splits])
+        output.print_table(names, rows)
 
 
 def print_rows(reader: Any, form: str) -> None:
@@ -407,7 +412,7 @@ def convert(args: argparse.Namespace) -> int:
     if args.json:
         print(output.as_json({**report, "damage": rows.damage}))
     else:
-        output.complain(f"{args.dest}: {report['rows']} rows, {size_text(report['bytes'])}")
+        output.complain(f"{output.name_of(args.dest)}: {report['rows']} rows, {size_text(report['bytes'])}")
     return _report_damage(rows.damage)
 
 
@@ -430,7 +435,7 @@ def _report_damage(damage: Sequence[dict[str, Any]]) -> int:
 def describe(lost: dict[str, Any]) -> str:
     """One line for an entry of a damage list."""
     rows = lost.get("rows_lost")
-    where = f"{lost['path']}: " if "path" in lost else ""
+    where = f"{output.name_of(lost['path'])}: " if "path" in lost else ""
     return (
         f"{where}{'unknown number of' if rows is None else rows} rows at offset {lost.get('offset')}, "
         f"{lost.get('length')} bytes, {lost.get('structure')}: {lost.get('reason')}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from coldframe import writing
-from coldframe._coldframe import formats
+from coldframe._coldframe import formats, shown
 from coldframe.cli import output
 from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.options import (
@@ -68,9 +68,10 @@ def salvage(args: argparse.Namespace) -> int:
         reader = output.with_progress(rows.to_batches(columns_of(args), on_error="skip"), progress)
         report = write_rows(reader, args.dest, "parquet", storage_options=storage)
     damage = rows.damage
+    names = [shown(source) for source in args.source]
     summary = {
-        "source": args.source[0] if len(args.source) == 1 else args.source,
-        "dest": args.dest,
+        "source": names[0] if len(names) == 1 else names,
+        "dest": shown(args.dest),
         "rows": report["rows"],
         "damage": damage,
         **({} if assumed is None else {"assumed": assumed}),
@@ -81,7 +82,7 @@ def salvage(args: argparse.Namespace) -> int:
     if args.json:
         print(output.as_json(summary))
     else:
-        print(f"{args.dest}: {report['rows']} rows saved, {len(damage)} places damaged")
+        print(f"{output.name_of(args.dest)}: {report['rows']} rows saved, {len(damage)} places damaged")
         for lost in damage:
             print("  lost " + describe(lost))
     return 1 if damage or assumed is not None else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, cast
@@ -12,8 +11,8 @@ from typing import Any, cast
 import pyarrow as pa
 
 from coldframe import writing
-from coldframe._coldframe import StoreUpload, formats
-from coldframe.cli.output import as_json, escaped, is_terminal, python_values
+from coldframe._coldframe import StoreUpload, formats, shown
+from coldframe.cli.output import as_json, escaped, is_terminal, python_values, standard_output
 from coldframe.errors import unsupported
 from coldframe.literals import WrittenFormat
 from coldframe.sources import open_store
@@ -47,7 +46,7 @@ def format_of(dest: str) -> str:
     """The format for a file's extension."""
     ending = os.path.splitext(dest)[1].lower()
     if ending not in _ENDINGS:
-        raise ValueError(f"{dest}: cannot tell the format from the name; give it with --to")
+        raise ValueError(f"{shown(dest)}: cannot tell the format from the name; give it with --to")
     return _ENDINGS[ending]
 
 
@@ -73,9 +72,9 @@ def write_rows(
     if dest == "-":
         if format in ("arrow", "parquet") and is_terminal():
             raise ValueError(f"{format} is not for a terminal: redirect the output to a file")
-        sys.stdout.flush()
-        rows = write(reader, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        sink = standard_output()
+        rows = write(reader, sink)
+        sink.flush()
         return {"rows": rows, "bytes": 0}
     with open_atomically(dest, storage_options) as sink:
         rows = write(reader, sink)

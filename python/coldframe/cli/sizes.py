@@ -175,11 +175,11 @@ def index(args: argparse.Namespace) -> None:
             [unit["structure"], unit["offset"], unit["length"], unit["rows"], unit["fetched"]]
             for unit in units
         ]
-        title = f"{source}: {_summary(file, units, args)}"
+        title = f"{output.name_of(source)}: {_summary(file, units, args)}"
         output.print_table(["unit", "offset", "length", "rows", "bytes to read"], rows)
         print(title)
     if args.json:
-        print(output.as_json(listed if len(listed) > 1 else next(iter(listed.values()))))
+        print(output.as_json(output.by_name(listed) if len(listed) > 1 else next(iter(listed.values()))))
 
 
 def _summary(file: File, units: list[dict[str, Any]], args: argparse.Namespace) -> str:

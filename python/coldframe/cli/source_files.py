@@ -11,10 +11,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from coldframe._coldframe import foreign_files
+from coldframe._coldframe import foreign_files, shown
 from coldframe.discovery import DiscoveredFile, discover
 from coldframe.errors import LeftOutWarning, NotFoundError
-from coldframe.sources import shown
 
 __all__ = ["files_below", "first_file"]
 

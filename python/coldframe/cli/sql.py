@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe import writing
-from coldframe._coldframe import formats
+from coldframe._coldframe import formats, shown
 from coldframe._coldframe import tables as tables_held
 from coldframe.byte_size import size_text
 from coldframe.cli import output
@@ -151,12 +151,13 @@ def list_tables(args: argparse.Namespace) -> int:
         listed = tables(args.source, storage_options=storage, rows=not args.no_rows)
     if args.json:
         names = ("name", "format", "path", "files", "bytes", "rows", "options", "problem")
-        print(output.as_json([{name: getattr(table, name) for name in names} for table in listed]))
+        records = ({name: getattr(table, name) for name in names} for table in listed)
+        print(output.as_json([{**record, "path": shown(record["path"])} for record in records]))
     elif args.form == "tables":
         print("\n\n".join(table.to_toml() for table in listed))
     else:
         rows = [
-            [table.name, table.format, table.files, size_text(table.bytes), table.rows, table.path]
+            [table.name, table.format, table.files, size_text(table.bytes), table.rows, shown(table.path)]
             for table in listed
         ]
         output.print_table(["table", "format", "files", "size", "rows", "path"], rows)
@@ -164,7 +165,7 @@ def list_tables(args: argparse.Namespace) -> int:
             if table.problem is not None:
                 output.complain(f"{table.name}: {table.problem}")
     if not listed:
-        output.complain(f"{args.source}: no tables of any of the formats")
+        output.complain(f"{output.name_of(args.source)}: no tables of any of the formats")
     elif args.write_tables:
         output.write_new(args.write_tables, "\n\n".join(table.to_toml() for table in listed) + "\n")
     return 0 if listed else 2
@@ -293,7 +294,9 @@ class Session:
         if ours is not None and formats()[ours]["capabilities"]["tables"] and "table" not in self._arguments:
             held = tables_held(path, format=ours, storage_options=self._storage)
             if len(held) > 1:
-                raise NotFoundError(f"{path}: a directory of several tables; name one: {_names(path, held)}")
+                raise NotFoundError(
+                    f"{shown(path)}: a directory of several tables; name one: {_names(shown(path), held)}"
+                )
         declared = declared_options(path, None, self._arguments, self._storage)
         return rows_of_sources([path], {**declared, **self._arguments})
 

@@ -26,14 +26,14 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Undoes the switch and prints the tables with their former names."""
-    from coldframe._coldframe import ColdframeError
+    from coldframe._coldframe import ColdframeError, shown_in
     from coldframe.pipeline import unswitch
 
     options = pairs(arguments.storage_option, "--storage-option") or None
     try:
         names = unswitch(arguments.dst, storage_options=options)
     except (ColdframeError, ValueError) as error:
-        print(f"coldframe unswitch: {error}", file=sys.stderr)
+        print(f"coldframe unswitch: {shown_in(str(error))}", file=sys.stderr)
         return 2
     for name in names:
         print(f"{name} is the old table again")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from coldframe._coldframe import formats
+from coldframe.json_input import parse_json
 
 __all__ = [
     "POSITIONS",
@@ -91,7 +92,7 @@ def claims_to_be_accurate(parameters: Mapping[str, str]) -> bool:
     if not row_counts({_ROWS[0]: parameters.get(_ROWS[0], "")}):
         return False
     try:
-        claim = json.loads(text.lower() or "false")
+        claim = parse_json(text.lower() or "false")
     except ValueError:
         return False
     basic = claim.get("basic_stats") if isinstance(claim, dict) else claim

@@ -80,9 +80,11 @@ class SqlDump:
             elif (copied := _COPY.match(line)) is not None:
                 yield from self._copied(_name(copied[1]), _names(copied[2]), lines)
             elif (made := _CREATE.match(line)) is not None:
+                self._learn_quotes(made[1])
                 statement = self._statement(line, lines)
                 self._declare(_name(made[1]), statement[made.end() :])
             elif (insert := _INSERT.match(line)) is not None:
+                self._learn_quotes(insert[1])
                 statement = self._statement(line, lines)
                 yield from self._inserted(insert, statement)
         if self._end and not has_end:
@@ -102,6 +104,10 @@ class SqlDump:
         encoding = _ENCODING.search(line)
         if encoding is not None and not encoding[1].lower().startswith("utf"):
             raise SchemaError(f"{self.path}: a dump in {encoding[1]}: dump in UTF-8 instead")
+
+    def _learn_quotes(self, name: str) -> None:
+        """Backticks are MySQL's, whose texts have backslashes. Some tools write no comment that names it."""
+        self._has_backslashes = self._has_backslashes or name.startswith("`")
 
     def _takes(self, table: str) -> bool:
         if table not in self.wanted:

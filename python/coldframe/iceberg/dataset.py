@@ -28,6 +28,7 @@ from coldframe.iceberg.reading import Reading, Scan
 from coldframe.iceberg.rows import TableRows
 from coldframe.iceberg.splits import splits_of
 from coldframe.iceberg.table import Address, IcebergTable
+from coldframe.iceberg.types import has_nanoseconds
 from coldframe.literals import OnError
 from coldframe.logs import step
 from coldframe.notebook import summary_html
@@ -65,7 +66,7 @@ class IcebergDataset(DefinedDataset):
             keys,
             dict(options or {}),
             self._table.metadata.name_mapping() is not None,
-            "_ns" in str(self._table.schema.as_struct()),
+            has_nanoseconds(self._table.schema),
         )
         self._rows = TableRows(self._table.columns, reading)
         self._fields = Fields(self._table)

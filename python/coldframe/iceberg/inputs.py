@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
 
 from coldframe.errors import ColdframeError, NotFoundError, unsupported
+from coldframe.iceberg.avro import check_frame
 from coldframe.iceberg.store import TableFiles
 
 __all__ = ["Inputs"]
@@ -46,6 +49,12 @@ class _Input(InputFile):
 
     def open(self, seekable: bool = True) -> InputStream:
         try:
-            return self._files.ranged(self.location)
+            stream = self._files.ranged(self.location)
         except NotFoundError as gone:
             raise FileNotFoundError(self.location) from gone
+        if self.location.endswith((".json", ".gz")):
+            return stream
+        # A manifest or a list of them: PyIceberg reads them whole, too.
+        content = stream.read()
+        check_frame(content)
+        return io.BytesIO(content)

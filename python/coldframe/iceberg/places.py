@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from coldframe._coldframe import Store
+from coldframe._coldframe import Store, shown
 from coldframe.errors import NotFoundError, unsupported
 from coldframe.logs import step
-from coldframe.sources import is_local_path, open_store, scheme_of, shown
+from coldframe.sources import is_local_path, open_store, scheme_of
 
 __all__ = [
     "FOLDER",

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +45,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType
 
-from coldframe.errors import unsupported
+from coldframe._coldframe import shown
+from coldframe.errors import ColdframeError, NotFoundError, SchemaError, unsupported
 from coldframe.iceberg.files import DeleteFile, PlannedFile
 from coldframe.iceberg.inputs import Inputs
 from coldframe.iceberg.paths import below_store, is_same_file
@@ -116,7 +118,8 @@ class Planner:
 
     def _of(self, content: ManifestContent) -> list[ManifestFile]:
         if self._manifests is None:
-            self._manifests = list(self._snapshot.manifests(self._files))
+            with _reading("manifest list", self._snapshot.manifest_list):
+                self._manifests = list(self._snapshot.manifests(self._files))
         return [manifest for manifest in self._manifests if manifest.content == content]
 
     def _entries(self, manifests: Iterable[ManifestFile]) -> Iterator[_Entry]:
@@ -125,7 +128,8 @@ class Planner:
                 yield from entries
 
     def _read(self, manifest: ManifestFile) -> list[_Entry]:
-        with step(_log, logging.DEBUG, "reading the manifest %s", manifest.manifest_path):
+        path = manifest.manifest_path
+        with step(_log, logging.DEBUG, "reading the manifest %s", path), _reading("manifest", path):
             return self._read_manifest(manifest)
 
     def _read_manifest(self, manifest: ManifestFile) -> list[_Entry]:
@@ -156,6 +160,21 @@ class Planner:
         return PlannedFile(file.file_path, _format(file), *size, partition, positions, equality)
 
 
+@contextlib.contextmanager
+def _reading(what: str, path: str | None) -> Iterator[None]:
+    """Names the file in errors of PyIceberg."""
+    place = f"{shown(path or '')}: the {what} of an Iceberg table"
+    try:
+        yield
+    except FileNotFoundError as gone:
+        raise NotFoundError(f"{place} does not exist") from gone
+    except (ColdframeError, OSError):
+        raise
+    except Exception as reason:  # PyIceberg has no common class of errors for wrong bytes
+        why = str(reason).partition("\n")[0]
+        raise SchemaError(f"{place} cannot be read: {type(reason).__name__}: {why}") from reason
+
+
 def _sequence(entry: ManifestEntry, manifest: ManifestFile) -> int:
     """The sequence number of the entry, or of the manifest that added it; 0 in version 1."""
     own = entry.sequence_number
@@ -168,7 +187,7 @@ def _format(file: DataFile) -> str:
 
 def _check_plain(file: DataFile) -> None:
     if file.key_metadata is not None:
-        raise unsupported(f"{file.file_path}: encrypted by Iceberg")
+        raise unsupported(f"{shown(file.file_path)}: encrypted by Iceberg")
 
 
 class _Pruning:
@@ -241,7 +260,9 @@ class _Deletes:
         if file.file_format == FileFormat.PUFFIN:
             part = (_extra(file, _OFFSET), _extra(file, _LENGTH))
             if referenced is None or None in part:
-                raise unsupported(f"{file.file_path}: a deletion vector whose entry lacks its position")
+                raise unsupported(
+                    f"{shown(file.file_path)}: a deletion vector whose entry lacks its position"
+                )
             vector = DeleteFile(file.file_path, _format(file), referenced, part)
             self.vectors.setdefault(below_store(referenced), []).append((entry.sequence, vector))
             return
@@ -260,7 +281,7 @@ class _Deletes:
         equality = tuple(delete_file for number, delete_file in equal if number > entry.sequence)
         vectors = _since(_of_file(self.vectors, path), entry)
         if len(vectors) > 1:
-            raise unsupported(f"{path}: {len(vectors)} deletion vectors in one snapshot")
+            raise unsupported(f"{shown(path)}: {len(vectors)} deletion vectors in one snapshot")
         if vectors:
             return vectors, equality
         by_path = _of_file(self.by_path, path)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, formats
+from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, formats, shown
 from coldframe.arguments import Keys, OpenArguments, threads_of
 from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, row_count_batch
 from coldframe.errors import corrupt, unsupported
@@ -158,7 +158,7 @@ def rows_of(file: Located, format: str, columns: pa.Schema, reading: Reading) ->
         return OurFiles([file], format, columns, reading)
     if format == _PARQUET:
         return _ParquetFile(file, columns, reading)
-    raise unsupported(f"{file.location}: a file of the format {format} in an Iceberg table")
+    raise unsupported(f"{shown(file.location)}: a file of the format {format} in an Iceberg table")
 
 
 def _raw(
@@ -202,7 +202,7 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
             has_ids = any(_id(arrow_field) is not None for arrow_field in schema)
             if not has_ids and not reading.has_mapping:
                 what = "a Parquet file without field ids in a table without a name mapping"
-                raise unsupported(f"{file.location}: {what}")
+                raise unsupported(f"{shown(file.location)}: {what}")
             names = [arrow_field.name for arrow_field in schema if not has_ids or _id(arrow_field) in wanted]
             first = 0
             for batch in parquet.iter_batches(scan.batch_size, columns=names, use_threads=scan.use_threads):

@@ -16,6 +16,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.snapshots import Snapshot
 
+from coldframe._coldframe import shown
 from coldframe.errors import ColdframeError, NotFoundError, SchemaError
 from coldframe.hive.locations import Locations
 from coldframe.iceberg.inputs import Inputs
@@ -53,9 +54,9 @@ class IcebergTable:
                 self.metadata = FromInputFile.table_metadata(metadata)
         except (ColdframeError, OSError):
             raise
-        except (ValidationError, ValueError) as reason:
+        except (ValidationError, ValueError, RecursionError) as reason:
             raise SchemaError(
-                f"{address.metadata}: not the metadata of an Iceberg table: {_first_line(reason)}"
+                f"{shown(address.metadata)}: not the metadata of an Iceberg table: {_first_line(reason)}"
             ) from reason
         self.files = TableFiles(Locations({**self._moved(), **dict(address.location)}), storage_options)
 

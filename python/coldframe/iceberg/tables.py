@@ -9,12 +9,13 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from coldframe._coldframe import shown
 from coldframe.arguments import Keys
 from coldframe.errors import NotFoundError, install_hint, unsupported
 from coldframe.filters import Filter
 from coldframe.iceberg.places import metadata_file
 from coldframe.logs import step
-from coldframe.sources import shown, with_filesystem
+from coldframe.sources import with_filesystem
 
 if TYPE_CHECKING:
     from coldframe.iceberg.dataset import IcebergDataset

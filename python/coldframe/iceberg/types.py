@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -30,7 +31,7 @@ from pyiceberg.types import (
 from coldframe.errors import unsupported
 from coldframe.iceberg.columns import marked
 
-__all__ = ["Names", "columns_of", "field_of"]
+__all__ = ["Names", "columns_of", "field_of", "has_nanoseconds"]
 
 _PLAIN: dict[type, pa.DataType] = {
     BooleanType: pa.bool_(),
@@ -71,6 +72,12 @@ def _mapped(fields: Iterable[Any]) -> Iterable[tuple[int, list[str]]]:
         if field.field_id is not None:
             yield field.field_id, list(field.names)
         yield from _mapped(field.fields)
+
+
+def has_nanoseconds(schema: Schema) -> bool:
+    """Whether a column, or a field within one, has timestamps in nanoseconds."""
+    kinds = (str(field.field_type) for field in index_by_id(schema).values())
+    return any(kind in ("timestamp_ns", "timestamptz_ns") for kind in kinds)
 
 
 def columns_of(fields: Iterable[NestedField], names: Names) -> pa.Schema:

@@ -13,6 +13,7 @@ from coldframe import __version__
 from coldframe.byte_size import size_text
 from coldframe.cli.output import cell_text, to_json_value
 from coldframe.file import File
+from coldframe.html_page import html_page, json_for_html
 from coldframe.layout.colours import Colours
 from coldframe.layout.drawing import icicle, strip
 from coldframe.layout.model import Place, Spot, shrunk
@@ -47,17 +48,7 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
     assets = files("coldframe.layout")
     style = (assets / "page.css").read_text(encoding="utf-8")
     script = (assets / "page.js").read_text(encoding="utf-8")
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="coldframe {escape(__version__)}">
-<title>Layout of {title}</title>
-<style>{style}{colours.style()}</style>
-</head>
-<body>
-<main>
+    body = f"""<main>
 <header>
 <h1>{title}</h1>
 <p class="soft">{escape(layout.where)}</p>
@@ -79,11 +70,14 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
 {_columns(root, layout)}
 {_units(root)}
 </main>
-<script type="application/json" id="data">{data}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+<script type="application/json" id="data">{data}</script>"""
+    return html_page(
+        f"Layout of {layout.name}",
+        body,
+        style=style + colours.style(),
+        script=script,
+        generator=f"coldframe {__version__}",
+    )
 
 
 def _figures(layout: Layout) -> str:
@@ -267,8 +261,7 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
         "details": [json.loads(item) for item in details],
         "tree": tree,
     }
-    # "</" in the data could end the script element.
-    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    return json_for_html(whole)
 
 
 def _short(value: Any) -> Any:

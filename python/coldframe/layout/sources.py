@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from coldframe import _coldframe
+from coldframe._coldframe import shown
 from coldframe.cli.sizes import leaves_of
 from coldframe.errors import ColdframeError
 from coldframe.file import File
@@ -99,9 +100,10 @@ def _of_file(file: File, verify: bool) -> Layout:
             if "/" in part["name"]:
                 known[part["name"]] = part["offset"]
                 part["is_file"] = True
+    where = shown(file.path)
     layout = Layout(
-        os.path.basename(file.path.rstrip("/")) or file.path,
-        file.path,
+        os.path.basename(where.rstrip("/")) or where,
+        where,
         file.format,
         file.num_rows,
         list(file.schema.names),
@@ -120,7 +122,7 @@ def _of_file(file: File, verify: bool) -> Layout:
 
 def _of_files(dataset: Dataset, verify: bool) -> Layout:
     """The files in a row, in reading order."""
-    root = os.path.commonpath([os.path.dirname(path) or "." for path in dataset.files])
+    root = os.path.commonpath([os.path.dirname(shown(path)) or "." for path in dataset.files])
     children: list[dict[str, Any]] = []
     starts: dict[str, int] = {}
     layout = Layout(
@@ -156,7 +158,7 @@ def _of_files(dataset: Dataset, verify: bool) -> Layout:
 def _file_node(
     dataset: Dataset, number: int, path: str, root: str, at: int
 ) -> tuple[dict[str, Any], File | None]:
-    name = os.path.relpath(path, root) if _local(path) is not None else path
+    name = os.path.relpath(path, root) if _local(path) is not None else shown(path)
     try:
         file = dataset.open_file(number)
         tree = file.inspect()

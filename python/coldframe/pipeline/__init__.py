@@ -340,6 +340,7 @@ def audit(
     state, last = read_state(destination)
     result = Audit(destination.root, deep=deep)
     result.check_state(state, has_journal=last > 0)
+    result.check_last_run(destination)
     result.check_tables(destination, state)
     result.check_files(destination, state)
     if listed is not None:

@@ -8,6 +8,7 @@ import argparse
 import sys
 
 from coldframe.cli.migrate import EPILOG, add_arguments, run
+from coldframe.terminal import printed_safely
 
 
 def main() -> int:
@@ -16,7 +17,8 @@ def main() -> int:
         prog="coldframe-migrate", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_arguments(parser)
-    return run(parser.parse_args())
+    with printed_safely():
+        return run(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
-from coldframe._coldframe import NotFoundError, local_path
+from coldframe._coldframe import NotFoundError, StoreFile, local_path, shown
+from coldframe.errors import unsupported
 from coldframe.sources import canonical_scheme, is_remote, open_store, scheme_of
 from coldframe.store_file import RangedFile
 
@@ -28,13 +30,31 @@ def reading(path: str, storage_options: StorageOptions = None) -> Any:
 def pieces(path: str, storage_options: StorageOptions = None) -> Iterator[bytes]:
     """The whole content, in pieces that fit into memory."""
     if not is_remote(path):
-        with open(path, "rb") as file:
+        with opened(path) as file:
             while block := file.read(1 << 20):
                 yield block
         return
-    opened = open_store(path, storage_options).open()
-    for start in range(0, opened.size, PIECE):
-        yield opened.read(start, start + PIECE)
+    yield from pieces_of(open_store(path, storage_options).open())
+
+
+def opened(path: str) -> BinaryIO:
+    """A local file for reading. Pipes and devices are refused, and never waited for."""
+    if stat.S_ISREG(os.stat(path).st_mode):
+        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
+    raise unsupported(f"{path}: expected a file, found a directory, pipe or device")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def pieces_of(file: StoreFile) -> Iterator[bytes]:
+    """The whole content of an open file, in pieces that fit into memory."""
+    for start in range(0, file.size, PIECE):
+        yield file.read(start, start + PIECE)
 
 
 def sha256(path: str, storage_options: StorageOptions = None) -> str:
@@ -88,6 +108,11 @@ def root_of(given: str | os.PathLike[str]) -> str:
     local = local_path(text)
     if local is not None:
         return os.path.realpath(local)
+    if shown(text) != text:
+        raise ValueError(
+            f"{shown(text)}: expected a URL without a password or signature, since a migration records its "
+            "URLs; give them as storage options"
+        )
     bare = text.rstrip("/")
     return text if bare.endswith(":") else bare
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import load_options, save_options
 from coldframe.errors import SchemaError
+from coldframe.json_input import parse_json
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _moment(text: str) -> int | dt.datetime:
 
 
 def _prefixes(text: str) -> dict[str, str]:
-    prefixes = json.loads(text)
+    prefixes = parse_json(text)
     if not isinstance(prefixes, dict):
         raise ValueError(f"expected a JSON object of prefixes and their replacements, found {text!r}")
     return {str(old): str(new) for old, new in prefixes.items()}

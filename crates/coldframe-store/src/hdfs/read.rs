@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
 use coldframe_core::process::PerProcess;
-use coldframe_core::{Error, ReadAt, Result};
+use coldframe_core::{Error, ReadAt, Result, shown};
 use hdfs_native::client::FileStatus;
 use hdfs_native::file::FileReader;
 use hdfs_native::{Client, HdfsError};
@@ -14,7 +14,6 @@ use hdfs_native::{Client, HdfsError};
 use super::{Cluster, error, stat_of, visible};
 use crate::ends::Ends;
 use crate::files::{changed, check};
-use crate::location::traced;
 use crate::parts::gather;
 use crate::runtime::{start, wait, within};
 use crate::trace;
@@ -47,7 +46,7 @@ pub(super) fn open(
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
     let client = cluster.client()?;
-    let shown: Arc<str> = traced(url).into();
+    let shown: Arc<str> = shown(url).into();
     let request = trace::answer(trace::fetch_of(&shown, "block locations"), describe(&client, key));
     let (status, reader) = match cluster.ask(request)?? {
         Description::Closed(status, reader) => (status, reader),

@@ -19,14 +19,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
 use coldframe_core::process::PerProcess;
-use coldframe_core::{Error, ReadAt, Result};
+use coldframe_core::{Error, ReadAt, Result, shown};
 use hdfs_native::client::FileStatus;
 use reqwest::{Client, Response, StatusCode, Url};
 
 use super::{Cluster, stat_of};
 use crate::ends::Ends;
 use crate::files::{changed, check};
-use crate::location::traced;
 use crate::parts::gather;
 use crate::runtime::{start, wait, within};
 use crate::trace;
@@ -69,7 +68,7 @@ pub(super) fn open(
     status: &FileStatus,
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
-    let shown: Arc<str> = traced(url).into();
+    let shown: Arc<str> = shown(url).into();
     let request = trace::answer(trace::fetch_of(&shown, "a DataNode"), locate(cluster, key));
     let (source, len) = wait(request)??;
     let listed = stat_of(status).identity();
@@ -156,8 +155,8 @@ fn target(answer: &Response) -> Result<Url> {
     let location = answer.headers().get(reqwest::header::LOCATION).and_then(|value| value.to_str().ok());
     location
         .and_then(|location| answer.url().join(location).ok())
-        .filter(|url| matches!(url.scheme(), "http" | "https"))
-        .ok_or_else(|| refused("it names no DataNode"))
+        .filter(|url| url.scheme() == "https" || (url.scheme() == "http" && answer.url().scheme() == "http"))
+        .ok_or_else(|| refused("it names no DataNode, or one without TLS although the NameNode has it"))
 }
 
 /// The same request to a DataNode for some bytes.

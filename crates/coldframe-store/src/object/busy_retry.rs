@@ -6,31 +6,33 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use coldframe_core::shown;
 use object_store::ClientOptions;
-use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
-};
+use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
 
-use crate::location::traced;
+use super::redirect::Redirects;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// Makes clients that retry while the server is busy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BusyRetry {
     /// The maximum time of all retries.
     pub(super) retry_timeout: Duration,
     /// The maximum number of retries, if the user set it.
     pub(super) max_retries: Option<usize>,
+    /// The hosts to which a server may redirect; see [`Redirects`].
+    pub(super) redirect_hosts: Arc<str>,
 }
 
 impl HttpConnector for BusyRetry {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(RetryingClient { client, busy_retry: *self }))
+        let client = HttpClient::new(Redirects::new(options, self.redirect_hosts.clone())?);
+        Ok(HttpClient::new(RetryingClient { client, busy_retry: self.clone() }))
     }
 }
 
@@ -59,7 +61,7 @@ impl RetryingClient {
         let mut pause = FIRST_PAUSE;
         loop {
             let answer = self.client.execute(request.clone()).await.inspect_err(|e| {
-                tracing::debug!(name: "fetch", url = traced(&request.uri().to_string()), retry = ?e.kind());
+                tracing::debug!(name: "fetch", url = shown(&request.uri().to_string()), retry = ?e.kind());
             })?;
             let left = self.busy_retry.retry_timeout.saturating_sub(begun.elapsed());
             if !is_busy(answer.status().as_u16()) || left.is_zero() {
@@ -68,7 +70,7 @@ impl RetryingClient {
             let asked = answer.headers().get("retry-after").and_then(|value| seconds(value.as_bytes()));
             tracing::debug!(
                 name: "fetch",
-                url = traced(&request.uri().to_string()),
+                url = shown(&request.uri().to_string()),
                 retry = answer.status().as_u16(),
                 wait_ms = millis(asked.unwrap_or(pause).min(left)),
             );

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use coldframe_core::process::PerProcess;
-use coldframe_core::{Error, Result};
+use coldframe_core::{Error, Result, shown};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
@@ -17,7 +17,6 @@ use url::Url;
 use super::busy_retry::BusyRetry;
 use super::{ObjectFiles, error};
 use crate::files::Resolved;
-use crate::location::shown;
 use crate::options::{Kind, Options, truth};
 use crate::runtime::kept;
 
@@ -251,7 +250,8 @@ fn retry(options: &mut Options) -> Result<(RetryConfig, BusyRetry)> {
     });
     let max_retries = max_retries.transpose()?;
     let retry_timeout = options.take_time("retry_timeout", Duration::from_secs(60))?;
-    let busy_retry = BusyRetry { retry_timeout, max_retries };
+    let redirect_hosts = options.take("redirect_hosts").unwrap_or_default().into();
+    let busy_retry = BusyRetry { retry_timeout, max_retries, redirect_hosts };
     let max_retries = max_retries.unwrap_or(4);
     Ok((RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout }, busy_retry))
 }

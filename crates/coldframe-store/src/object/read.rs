@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
-use coldframe_core::{Error, ReadAt, Result};
+use coldframe_core::{Error, ReadAt, Result, shown};
 use futures_util::future::join;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
@@ -14,7 +14,6 @@ use super::connect::Connection;
 use super::{error, is_refused};
 use crate::ends::{Ends, HEAD, TAIL};
 use crate::files::{changed, check};
-use crate::location::traced;
 use crate::parts::gather;
 use crate::runtime::{start, wait};
 use crate::trace;
@@ -76,12 +75,12 @@ pub(super) fn open(
     url: &str,
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
-    let traced: Arc<str> = traced(url).into();
+    let shown: Arc<str> = shown(url).into();
     let Measured { identity, ends } = match known {
         Some(known) => Measured { identity: known.clone(), ends: Vec::new() },
-        None => wait(measure(connection.store()?, &path, &traced, connection.has_suffixes()))??,
+        None => wait(measure(connection.store()?, &path, &shown, connection.has_suffixes()))??,
     };
-    let target = Target::new(path, traced, identity);
+    let target = Target::new(path, shown, identity);
     let object = Arc::new(Object { connection: connection.clone(), target });
     Ok(Arc::new(Ends::new(object, url, ends)))
 }

@@ -18,8 +18,10 @@ use coldframe_store::{Location, Stat, Store, is_flat, to_text};
 
 use super::file_entry::{FileEntry, Pair};
 use super::folder::{check_unmanaged, is_one_table, is_one_table_as_listed, is_unfinished, linked_folders};
+use super::foreign::{LeftOut, summary};
 use super::glob::{fits, fixed_part, is_hidden, is_pattern, leads_through_hidden, matches};
 use super::partition::pairs_of;
+use super::special::special_of;
 use super::storage::{Storage, not_there, os_path, shown_path};
 use crate::formats;
 
@@ -226,16 +228,26 @@ fn is_no_folder(e: &Error) -> bool {
     matches!(e.kind(), coldframe_core::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::NotADirectory)
 }
 
-/// Removes the empty files: they have no rows, and some formats cannot open them. `shown`: the request, for errors.
-pub fn with_bytes(mut entries: Vec<FileEntry>, shown: &str) -> Result<Vec<FileEntry>> {
+/// Removes the empty files: they have no rows, and some formats cannot open them. What is no file stays, so that it is
+/// named. `shown`: the request, for errors.
+pub fn with_bytes(storage: &dyn Storage, mut entries: Vec<FileEntry>, shown: &str) -> Result<Vec<FileEntry>> {
     if entries.is_empty() {
         return Err(Error::not_found(format!("no files to scan in {shown}")));
     }
-    entries.retain(|entry| entry.known.as_ref().is_none_or(|known| known.len > 0));
-    if entries.is_empty() {
-        return Err(Error::not_found(format!("no files to scan: all files of {shown} are empty")));
+    let has_bytes = |entry: &FileEntry| entry.known.as_ref().is_none_or(|known| known.len > 0);
+    entries.retain(|entry| has_bytes(entry) || special_of(storage, entry).is_some());
+    if entries.iter().any(has_bytes) {
+        return Ok(entries);
     }
-    Ok(entries)
+    let left_out: Vec<LeftOut> = entries.iter().filter_map(|entry| left_out(storage, entry)).collect();
+    Err(Error::not_found(match left_out.is_empty() {
+        true => format!("no files to scan: all files of {shown} are empty"),
+        false => format!("no files to scan in {shown}, only {}", summary(&left_out)),
+    }))
+}
+
+fn left_out(storage: &dyn Storage, entry: &FileEntry) -> Option<LeftOut> {
+    Some(LeftOut { path: entry.path.clone(), kind: special_of(storage, entry)? })
 }
 
 #[cfg(test)]
@@ -322,8 +334,33 @@ mod tests {
     fn empty_files_hold_no_rows() {
         let of =
             |len| FileEntry { known: Some(Identity { len, ..Identity::default() }), ..FileEntry::default() };
-        assert_eq!(with_bytes(vec![of(0), of(3)], "x").unwrap(), [of(3)]);
-        assert!(with_bytes(vec![of(0)], "x").unwrap_err().to_string().contains("all files of x are empty"));
-        assert!(with_bytes(Vec::new(), "x").unwrap_err().is_not_found());
+        assert_eq!(with_bytes(&Stores::default(), vec![of(0), of(3)], "x").unwrap(), [of(3)]);
+        assert!(
+            with_bytes(&Stores::default(), vec![of(0)], "x")
+                .unwrap_err()
+                .to_string()
+                .contains("all files of x are empty")
+        );
+        assert!(with_bytes(&Stores::default(), Vec::new(), "x").unwrap_err().is_not_found());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn entries_that_are_no_files_are_kept_to_be_named() {
+        let dir = tree(&["a.orc", "empty.orc"]);
+        std::fs::write(dir.path().join("a.orc"), b"x").unwrap();
+        std::fs::write(dir.path().join("empty.orc"), b"").unwrap();
+        std::os::unix::fs::symlink("b.orc", dir.path().join("b.orc")).unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.path().join("c.orc")).unwrap();
+        let _held = std::os::unix::net::UnixListener::bind(dir.path().join("d.orc")).unwrap();
+        let storage = Stores::default();
+        let listed = discover(&storage, dir.path().as_os_str(), false).unwrap();
+        let kept = with_bytes(&storage, listed, "x").unwrap();
+        let kinds: Vec<_> = kept.iter().map(|entry| special_of(&storage, entry)).collect();
+        assert_eq!(kinds, [None, Some("link that leads to itself"), Some("socket")]);
+        std::fs::remove_file(dir.path().join("a.orc")).unwrap();
+        let listed = discover(&storage, dir.path().as_os_str(), false).unwrap();
+        let error = with_bytes(&storage, listed, "x").unwrap_err().to_string();
+        assert!(error.contains("only b.orc (link that leads to itself), d.orc (socket)"), "{error}");
     }
 }

@@ -24,6 +24,7 @@ use coldframe_core::{Error, Result};
 
 use super::file_entry::FileEntry;
 use super::openings::in_parallel;
+use super::special::special_of;
 use super::storage::{Storage, os_path, shown_path};
 use crate::formats;
 use crate::open::{Kind, kind_of};
@@ -40,9 +41,23 @@ pub struct LeftOut {
     pub kind: &'static str,
 }
 
-/// The listed files that do not belong to the table, as indexes into `entries` with their kinds.
+/// The listed entries that do not belong to the table, as indexes into `entries` with their kinds: files of other
+/// kinds, and what is no file.
 pub fn foreign(storage: &Arc<dyn Storage>, entries: &[FileEntry]) -> Result<Vec<(usize, &'static str)>> {
-    let names = Names::new(entries);
+    let special = |(at, entry)| Some((at, special_of(storage.as_ref(), entry)?));
+    let special: BTreeMap<usize, &'static str> = entries.iter().enumerate().filter_map(special).collect();
+    let mut all = foreign_files(storage, entries, &special)?;
+    all.extend(special);
+    all.sort_unstable();
+    Ok(all)
+}
+
+fn foreign_files(
+    storage: &Arc<dyn Storage>,
+    entries: &[FileEntry],
+    special: &BTreeMap<usize, &'static str>,
+) -> Result<Vec<(usize, &'static str)>> {
+    let names = Names::new(entries, special);
     if names.groups.len() + usize::from(names.has_ours) < 2 {
         return Ok(Vec::new());
     }
@@ -140,12 +155,12 @@ struct Names {
 }
 
 impl Names {
-    fn new(entries: &[FileEntry]) -> Self {
+    fn new(entries: &[FileEntry], special: &BTreeMap<usize, &'static str>) -> Self {
         let all = formats();
         let endings: HashSet<&str> =
             all.iter().flat_map(|format| format.capabilities().endings).copied().collect();
         let mut names = Self { groups: BTreeMap::new(), ours: Vec::new(), has_ours: false };
-        for (at, entry) in entries.iter().enumerate() {
+        for (at, entry) in entries.iter().enumerate().filter(|(at, _)| !special.contains_key(at)) {
             let name = name_of(&entry.path);
             if !entry.listed
                 || entry.known.is_none()

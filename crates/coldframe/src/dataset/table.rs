@@ -19,6 +19,7 @@ use super::fragment::Fragment;
 use super::openings::in_parallel;
 use super::partition;
 use super::plan::{Opening, SplitFile};
+use super::special::special_of;
 use super::storage::{Storage, os_path, shown_path};
 use crate::{File, format_named, formats};
 
@@ -122,8 +123,12 @@ impl Dataset {
         if options.without_partitions {
             members.iter_mut().for_each(|member| member.entry.pairs.clear());
         }
-        with_bytes(members.iter().map(|member| member.entry.clone()).collect(), &shown)?;
-        members.retain(|member| member.entry.known.as_ref().is_none_or(|known| known.len > 0));
+        let storage = opening.storage.as_ref();
+        with_bytes(storage, members.iter().map(|member| member.entry.clone()).collect(), &shown)?;
+        members.retain(|member| {
+            let is_empty = member.entry.known.as_ref().is_some_and(|known| known.len == 0);
+            !is_empty || special_of(storage, &member.entry).is_some()
+        });
         let left_out = leave_out(&mut members, &opening.storage)?;
         let kept: Vec<FileEntry> = members.iter().map(|member| member.entry.clone()).collect();
         let partitions = partition::fields(&kept, options.partition_types.as_deref())?;

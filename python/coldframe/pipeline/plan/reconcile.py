@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
 from coldframe.pipeline.plan.layouts import nested
@@ -155,7 +156,12 @@ def _has_spoilt(work: TableWork, journal: Journal) -> bool:
 
 def _gone_table(path: str, journal: Journal) -> Table:
     """A table without files in the source."""
-    known = journal.state.tables[path]
+    known = journal.state.tables.get(path)
+    if known is None:
+        raise ColdframeError(
+            f"{journal.destination.root}: the journal has sources of table {path}, but not its format: "
+            "a part of it is gone. Restore it, or migrate into another directory"
+        )
     return Table(known.name, path, known.format, None)
 
 

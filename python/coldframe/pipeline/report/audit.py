@@ -32,9 +32,10 @@ from coldframe._coldframe import ColdframeError, RawFingerprint
 from coldframe.pipeline.file_access import StorageOptions, reading, sha256
 from coldframe.pipeline.records import Committed, Json, Part, describe
 from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.files import last_run
 from coldframe.pipeline.report.safe_list import SafeList
 from coldframe.pipeline.report.table_check import TableCheck, check_table
-from coldframe.pipeline.report.verdict import Reason, Verdict, judge_audit
+from coldframe.pipeline.report.verdict import Failed, Reason, Verdict, judge_audit
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.sinks import Sink
@@ -106,6 +107,12 @@ class Audit:
         if not has_journal:
             self.reasons.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
 
+    def check_last_run(self, destination: Destination) -> None:
+        """Checks the verdict of the last run: what it could not convert is in no record of a file."""
+        run = last_run(destination)
+        if run is not None and run["colour"] == Failed.colour:
+            self.reasons.append(Reason("failed_run", 1, str(run["verdict"])))
+
     def check_tables(self, destination: Destination, state: State) -> None:
         """Checks each table as a whole: its files in one listing, and its log."""
         self._checks = {path: _check_table(destination, state, path) for path in state.tables}
@@ -114,9 +121,18 @@ class Audit:
 
     def check_files(self, destination: Destination, state: State) -> None:
         """Reads each file, after its table was checked."""
+        undescribed: set[str] = set()
+
+        def entries() -> Iterator[Committed]:
+            for entry in state.done.each():
+                if entry.table in self._checks:
+                    yield entry
+                else:
+                    undescribed.add(entry.table)
+
         parts = (
             (entry, part)
-            for entry in state.done.each()
+            for entry in entries()
             for part in entry.parts
             # A file that sources share is checked once, for all of them. Missing and unlisted files are
             # reported by their table.
@@ -135,6 +151,9 @@ class Audit:
 
         for fault in in_threads(looks(), _THREADS):
             self.add(fault)
+        for path in sorted(undescribed):
+            why = f"{path}: the journal has sources of this table, but not its format: a part of it is gone"
+            self.reasons.append(Reason("no_journal", 1, why))
 
     def add_table(self, path: str, check: TableCheck) -> None:
         """Adds the condition of a table."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from coldframe.json_input import parse_json
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import rows_lost_text
 from coldframe.pipeline.report.model import Report
@@ -45,6 +46,11 @@ def write_definitions(tables: Sequence[Json], destination: Destination) -> None:
     )
 
 
+def last_run(destination: Destination) -> Json | None:
+    """The line of the last run that ended; None if there is none."""
+    return next(iter(_earlier_runs(destination)[-1:]), None)
+
+
 def _earlier_runs(destination: Destination) -> list[Json]:
     """The earlier runs; skips lines that a power cut has torn."""
     try:
@@ -54,7 +60,7 @@ def _earlier_runs(destination: Destination) -> list[Json]:
     runs = []
     for line in lines:
         try:
-            run = json.loads(line)
+            run = parse_json(line)
         except ValueError:
             continue
         if isinstance(run, dict) and run.keys() >= _run(Report("", "", "", "", [])).keys():

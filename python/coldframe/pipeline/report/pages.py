@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from coldframe.byte_size import size_text
+from coldframe.html_page import html_page
 from coldframe.pipeline.report.figures import (
     duration_text,
     rows_lost_text,
@@ -61,22 +62,9 @@ def _asset(name: str) -> str:
 
 def document(title: str, body: str) -> str:
     """A page around its content."""
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{_asset("report.css")}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-<script>{_asset("report.js")}</script>
-</body>
-</html>
-"""
+    return html_page(
+        title, f"<main>\n{body}\n</main>", style=_asset("report.css"), script=_asset("report.js")
+    )
 
 
 def _time(seconds: float) -> str:

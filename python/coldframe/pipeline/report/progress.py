@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
 from coldframe.pipeline.records import Json
+from coldframe.terminal import console_of
 
 LINE_SECONDS = 30.0
 """Between two lines of a log."""
@@ -124,7 +125,6 @@ def progress_for(terminal: TextIO) -> Iterator[Progress]:
     """A bar if the terminal is one and rich is installed; otherwise lines."""
     try:
         from rich import progress
-        from rich.console import Console
     except ImportError:
         yield Lines(terminal)
         return
@@ -132,13 +132,13 @@ def progress_for(terminal: TextIO) -> Iterator[Progress]:
         yield Lines(terminal)
         return
     with progress.Progress(
-        progress.TextColumn("{task.description}", justify="left"),
+        progress.TextColumn("{task.description}", justify="left", markup=False),
         progress.BarColumn(),
         progress.DownloadColumn(binary_units=True),
         progress.TransferSpeedColumn(),
         progress.TextColumn("{task.fields[rows]}"),
         progress.TimeRemainingColumn(),
-        console=Console(file=terminal),
+        console=console_of(terminal),
         transient=True,
     ) as bar:
         yield _Bar(bar)

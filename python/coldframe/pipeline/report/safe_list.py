@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.json_input import parse_json
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import Committed, Json, SourceFile
 from coldframe.pipeline.scheduling import SIDE_BY_SIDE, in_threads
@@ -118,7 +119,7 @@ def read(path: str, storage_options: StorageOptions = None) -> SafeList:
     if first != _FIRST:
         raise SchemaError(f"{path}: expected {_FIRST!r} in its first line, found {first[:80]!r}")
     try:
-        about = json.loads(rest[0].removeprefix("# "))
+        about = parse_json(rest[0].removeprefix("# "))
         lines = tuple(_parsed(row) for row in rest if row and not row.startswith("#"))
     except (ValueError, IndexError) as reason:
         raise SchemaError(f"{path}: {reason}") from reason

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
 from typing import Any
 
 from coldframe.byte_size import size_text
+from coldframe.html_page import json_for_html
 from coldframe.pipeline.report.figures import (
     byte_map,
     duration_text,
@@ -166,8 +166,7 @@ def _files(outcome: TableReport) -> str:
     more = len(outcome.files) - MAX_FILES
     tail = f'<p class="soft">{more:,} more in files.jsonl</p>' if more > 0 else ""
     if rest := lines[DRAWN_FILES:]:
-        data = json.dumps(rest, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
-        tail += f'<script type="application/json">{data}</script>'
+        tail += f'<script type="application/json">{json_for_html(rest)}</script>'
         tail += f'<noscript><p class="soft">{len(rest):,} more in files.jsonl</p></noscript>'
     headers = ["file", "outcome", "#rows", "#before", "#after"]
     return f"""<section class="card"><h2>Files</h2>

@@ -166,6 +166,7 @@ KINDS: Mapping[str, Kind] = {
     "no_log": Kind(
         "failed", True, "table's own log or metadata is gone", "tables' own logs or metadata are gone"
     ),
+    "failed_run": Kind("failed", True, "last run failed", "last runs failed"),
     "interrupted": Kind("unproven", True, "run was interrupted", "runs were interrupted"),
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+from coldframe.errors import ColdframeError
+from coldframe.json_input import parse_json
 from coldframe.pipeline.sink.delta_store import delta_options
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.live import LiveFile, LiveTable, TableName
@@ -40,9 +41,12 @@ def keep_checkpoints(destination: Destination, path: str, table: Any) -> None:
     setting = str(table.metadata().configuration.get(_INTERVAL) or "")
     interval = int(setting) if setting.isdigit() and int(setting) > 0 else _USUAL_INTERVAL
     try:
-        last = int(json.loads(destination.read(f"{path}/{LOG}/{_LAST}"))["version"])
+        last = int(parse_json(destination.read(f"{path}/{LOG}/{_LAST}"))["version"])
     except FileNotFoundError:
         last = 0
+    except (ValueError, KeyError, TypeError) as reason:
+        place, why = destination.path(f"{path}/{LOG}/{_LAST}"), f"{type(reason).__name__}: {reason}"
+        raise ColdframeError(f"{place}: not the name of a checkpoint: {why}") from reason
     if table.version() - last >= interval:
         table.create_checkpoint()
 

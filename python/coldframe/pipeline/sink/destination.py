@@ -22,9 +22,11 @@ before it touches a table. A store that ignores the condition of a put is refuse
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import io
 import os
+import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,7 +35,7 @@ from typing import IO, Any
 
 from coldframe._coldframe import ColdframeError, NotFoundError
 from coldframe.errors import unsupported
-from coldframe.pipeline.file_access import StorageOptions, below, pieces
+from coldframe.pipeline.file_access import StorageOptions, below, pieces, pieces_of
 from coldframe.pipeline.scheduling import SIDE_BY_SIDE
 from coldframe.sources import is_of_core, is_remote, open_store, scheme_of
 
@@ -116,7 +118,7 @@ class Destination:
         """The lines of a text file."""
         with _as_missing():
             rest = b""
-            for piece in pieces(self.path(name), self.storage_options):
+            for piece in pieces_of(self._store.open(name)):
                 *whole, rest = (rest + piece).split(b"\n")
                 yield from whole
             if rest:
@@ -133,9 +135,12 @@ class Destination:
         self.settle([name])
         return True
 
-    def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
-        """Makes or replaces a file; an iterable is written piece by piece."""
-        upload = self._store.create(name, mode="over")
+    def write(self, name: str, content: bytes | Iterable[bytes], *, permissions: int | None = None) -> None:
+        """Makes or replaces a file; an iterable is written piece by piece.
+
+        `permissions`: bits that the umask may take away; stores without permissions ignore them.
+        """
+        upload = self._store.create(name, mode="over", permissions=permissions)
         try:
             for piece in (content,) if isinstance(content, bytes) else content:
                 upload.write(piece)
@@ -169,10 +174,15 @@ class Destination:
         return True
 
     def copy_in(self, path: str, name: str, storage_options: StorageOptions = None) -> None:
-        """Copies a file, or a directory with its contents, from elsewhere; replaces existing files."""
+        """Copies a file, or a directory with its contents, from elsewhere; replaces existing files.
+
+        Nobody may read a copy who could not read the original.
+        """
         for file in below(path, storage_options):
             source = path if not file else f"{path}/{file}"
-            self.write(f"{name}/{file}" if file else name, pieces(source, storage_options))
+            permissions = None if is_remote(path) else permissions_within(path, file)
+            copy = f"{name}/{file}" if file else name
+            self.write(copy, pieces(source, storage_options), permissions=permissions)
 
     def sweep(self, folder: str) -> None:
         """Deletes temporary files that a kill has left."""
@@ -183,15 +193,39 @@ class Destination:
 
     def lock(self, name: str) -> IO[str] | None:
         """Holds a lock until the returned file is closed; None if another process holds it."""
+        self.expect_no_links([name.rpartition("/")[0]])
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        held = open(path, "w", encoding="utf-8")  # noqa: SIM115 - the caller closes it
+        # Neither a link is followed nor a pipe waited for, and nothing is emptied.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(path, flags, 0o666)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENXIO):
+                raise
+            raise unsupported(f"{path}: expected a migration's lock, found a link or a socket") from error
+        held = os.fdopen(descriptor, "r+", encoding="utf-8") if _is_file(descriptor) else None
+        if held is None:
+            os.close(descriptor)
+            raise unsupported(f"{path}: expected a migration's lock, found something that is no file")
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             held.close()
             return None
         return held
+
+    def expect_no_links(self, folders: Iterable[str]) -> None:
+        """Raises if a folder, or one between the root and it, is a link: its files would lie elsewhere."""
+        for folder in folders:
+            parts = [part for part in folder.split("/") if part]
+            for at in range(1, len(parts) + 1):
+                path = self.path("/".join(parts[:at]))
+                if os.path.islink(path):
+                    raise unsupported(
+                        f"{path}: expected a directory, found a link: a migration writes below "
+                        f"{self.root} only. Replace the link by a directory, or mount a disk there"
+                    )
 
     def settle(self, names: Iterable[str]) -> None:
         """Makes the publication and deletion of these names survive a power cut."""
@@ -244,6 +278,9 @@ class StoreDestination(Destination):
         self._store.check_exclusive(f"{name}.{uuid.uuid4().hex[:8]}.new")
         return io.StringIO()
 
+    def expect_no_links(self, folders: Iterable[str]) -> None:
+        """Does nothing: stores have no links that lead out of them."""
+
     def settle(self, names: Iterable[str]) -> None:
         """Does nothing: a store's answers are final."""
 
@@ -267,6 +304,29 @@ class StoreDestination(Destination):
             return False
         ours = (pieces(self.path(file), self.storage_options) for file in (staged, name))
         return all(a == b for a, b in zip_longest(*ours))
+
+
+def _is_file(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+
+
+def permissions_within(path: str, file: str) -> int:
+    """Who may read a file below a local directory: not those who may not enter a directory on the way to it.
+
+    `file` is relative to `path`; empty if `path` is the file.
+    """
+    permissions = 0o666 & os.stat(os.path.join(path, file) if file else path).st_mode
+    at = os.path.dirname(file)
+    folders = [path] if file else []
+    while at:
+        folders.append(os.path.join(path, at))
+        at = os.path.dirname(at)
+    for folder in folders:
+        entered = os.stat(folder).st_mode
+        for search, everything in ((0o010, 0o070), (0o001, 0o007)):
+            if not entered & search:
+                permissions &= ~everything
+    return permissions
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
     file        size : mtime_ns : ctime_ns : inode
     of a store  size : etag, or size : time of change if the store has none
-    directory   sha256 over `relative name, <one of the above>` of every file below it
+    directory   sha256 over `relative name, <one of the above>` of every file below it, also behind links
 
 The inventory records this identity; the task compares it before reading its first and after its last byte. An
 edit of equal size, even one whose time was set back, changes it; reading does not.
@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from coldframe._coldframe import ColdframeError
 from coldframe.listing import FileEntry
-from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.file_access import StorageOptions, opened
 from coldframe.sources import is_remote, open_store
 
 WHOLE = 1 << 20
@@ -42,14 +42,40 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
     if not os.path.isdir(path):
         return identity_of_file(status)
     digest = hashlib.sha256()
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        for name in sorted(names):
+    for folder, names in _folders(path):
+        for name in names:
             file = os.path.join(folder, name)
             digest.update(
                 f"{os.path.relpath(file, path)}\0{identity_of_file(os.stat(file))}\n".encode(errors="replace")
             )
     return digest.hexdigest()
+
+
+def _folders(path: str) -> Iterator[tuple[str, list[str]]]:
+    """The directories at and below a path, with the names of their files, in order.
+
+    Links to directories are followed, as the readers of such a directory follow them, unless they lead back.
+    """
+    waiting: list[tuple[str, str, tuple[str, ...]]] = [(path, os.path.realpath(path), ())]
+    while waiting:
+        folder, real, ways = waiting.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except PermissionError:  # nobody here reads what is in it
+            continue
+        yield folder, [entry.name for entry in entries if not entry.is_dir()]
+        below = []
+        for entry in entries:
+            if not entry.is_dir():
+                continue
+            if not entry.is_symlink():
+                below.append((entry.path, os.path.join(real, entry.name), ways))
+                continue
+            target = os.path.realpath(entry.path)
+            if not any(f"{way}/".startswith(f"{target}/") for way in (*ways, real)):
+                below.append((entry.path, target, (*ways, real)))
+        waiting += reversed(below)
 
 
 def is_unchanged(path: str, identity: str, storage_options: StorageOptions = None) -> bool:
@@ -64,12 +90,12 @@ def content_digest(path: str, storage_options: StorageOptions = None) -> str:
     """The digest of a file without an etag: see above. Fails if it cannot be read."""
     digest = hashlib.sha256()
     if is_remote(path):
-        opened = open_store(path, storage_options).open()
-        size = opened.size
+        stored = open_store(path, storage_options).open()
+        size = stored.size
         for start, stop in _looked_at(size):
-            digest.update(opened.read(start, stop))
+            digest.update(stored.read(start, stop))
     else:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             for start, stop in _looked_at(size):
                 file.seek(start)

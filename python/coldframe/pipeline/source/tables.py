@@ -149,6 +149,8 @@ def load_tables(path: str, storage_options: StorageOptions = None) -> list[Table
         content = tomllib.loads(b"".join(pieces(path, storage_options)).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
         raise SchemaError(f"{path}: {reason}") from reason
+    except RecursionError:
+        raise SchemaError(f"{path}: its values are nested too deeply") from None
     tables = content.get("tables")
     if not isinstance(tables, dict) or set(content) != {"tables"}:
         raise SchemaError(f"{path}: expected [tables.NAME] entries only, found {sorted(content)}")

@@ -38,6 +38,7 @@ from dataclasses import replace
 from typing import IO, TypeVar
 
 from coldframe._coldframe import ColdframeError, UnsupportedError
+from coldframe.json_input import parse_json
 from coldframe.pipeline.records import Committed, Json, Part
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import HOME, Destination
@@ -201,8 +202,8 @@ def read_state(destination: Destination) -> tuple[State, int]:
     for name in files:
         for line, text in enumerate(destination.lines(f"{STATE}/{name}"), 1):
             try:
-                state.apply(events.from_json(json.loads(text)))
-            except (ValueError, KeyError, TypeError) as reason:
+                state.apply(events.from_json(parse_json(text)))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as reason:
                 place = f"{destination.root}/{STATE}/{name}, line {line}"
                 raise ColdframeError(f"{place}: {type(reason).__name__}: {reason}") from reason
     return state, max([base, *numbers])
@@ -240,6 +241,7 @@ class Journal:
 
     def __enter__(self) -> Journal:
         root = self.destination.root
+        self.destination.expect_no_links([STATE, STAGING, f"{HOME}/quarantine", f"{HOME}/report"])
         if not self.destination.is_empty() and not self.destination.has(HOME):
             raise UnsupportedError(
                 f"migrating into {root}: it is neither empty nor the target of an earlier migration"
@@ -251,6 +253,7 @@ class Journal:
             self._check_state()
             self.destination.sweep(HOME)
             self._take_over()
+            self.destination.expect_no_links([f"{STAGING}/{self.state.epoch:06d}"])
             self._recover()
         except BaseException:
             self._lock.close()

@@ -51,6 +51,7 @@ class Run:
 
     def begin(self, works: Sequence[TableWork]) -> None:
         """Reports what is known of each table before its files are opened."""
+        self.journal.destination.expect_no_links(work.table.path for work in works)
         for work in works:
             work.report.allowed = frozenset(self.options.allow_loss)
             self._report_unreadable(work)

@@ -45,6 +45,22 @@ def test_an_audit_of_an_unchanged_target_has_no_faults(estate: Estate) -> None:
         audit(estate.source)
 
 
+def test_an_audit_after_a_failed_run_says_so(estate: Estate) -> None:
+    broken = estate.orc("t/p=9/f", {"a": [9]})
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-20])
+    run = estate.migrate()
+    assert run.exit_code == 1
+    for deep in (False, True):
+        result = audit(estate.target, deep=deep)
+        assert result.exit_code == 1
+        assert result.verdict.text.startswith("FAILED: 1 last run failed: FAILED: ")
+        assert result.faults == []
+    broken.write_bytes(whole)
+    assert estate.migrate().exit_code == 0
+    assert audit(estate.target).exit_code == 0
+
+
 def test_an_audit_reports_every_fault(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
     estate.migrate()
     gone, cut, flipped, replaced = estate.files("t")

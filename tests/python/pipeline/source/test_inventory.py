@@ -12,6 +12,7 @@ import pytest
 
 from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.source.identity import identity_of
 from coldframe.pipeline.source.inventory import Inventory, take_inventory
 from coldframe.pipeline.source.tables import Table, TableSpec, find_tables
 
@@ -119,3 +120,25 @@ def test_damaged_and_empty_files_go_to_their_tables() -> None:
     specs = [TableSpec("named", "a/b"), TableSpec("lost", "c")]
     tables = {table.name: table for table in find_tables(inventory, specs)}
     assert [file.relative for file in tables["lost"].damaged] == ["c/0"]
+
+
+def test_the_identity_of_a_directory_covers_what_its_links_lead_to(tmp_path: Path) -> None:
+    root, disk = tmp_path / "root", tmp_path / "disk"
+    for folder in (root / "a/b", disk / "x"):
+        folder.mkdir(parents=True)
+    (root / "a/b/f").write_bytes(b"1")
+    (disk / "x/g").write_bytes(b"1")
+    before = identity_of(str(root))
+    (root / "a/link").symlink_to(disk)
+    linked = identity_of(str(root))
+    assert linked != before
+    (disk / "x/g").write_bytes(b"22")
+    assert identity_of(str(root)) != linked
+    # Links that lead back, also by each other, add nothing and end.
+    changed = identity_of(str(root))
+    (root / "a/b/up").symlink_to(root / "a")
+    (disk / "x/back").symlink_to(root)
+    assert identity_of(str(root)) == changed
+    (root / "a/link").unlink()
+    (root / "a/b/up").unlink()
+    assert identity_of(str(root)) == before
