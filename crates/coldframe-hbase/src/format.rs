@@ -9,7 +9,7 @@ use coldframe_core::{
     Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source, TableFile,
 };
 
-use crate::claims::unclaimed;
+use crate::own_files::unclaimed;
 use crate::contents::contents;
 use crate::open::tables;
 use crate::options;

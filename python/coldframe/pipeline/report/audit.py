@@ -148,7 +148,7 @@ class Audit:
             self.add(
                 Fault(
                     name,
-                    "resized" if difference.kind == "resized" else "missing",
+                    difference.kind if difference.kind in ("resized", "replaced") else "missing",
                     difference.reason,
                     difference.source,
                 )
