@@ -83,6 +83,8 @@ fn of_root(path: &str, families: &Families) -> bool {
         }
         // Descriptions of snapshots, and of procedures, which are no rows of a table.
         [".hbase-snapshot" | ".hbck" | "MasterProcWALs" | "MasterData", _, ..] => true,
+        // The lock of the repair tool.
+        [".tmp", name] => name.starts_with("hbase-hbck"),
         [name] => is_checksum(name),
         _ => false,
     }

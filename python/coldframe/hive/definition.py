@@ -140,6 +140,11 @@ class Definition:
         return self.parameters.get("storage_handler")
 
     @property
+    def is_iceberg(self) -> bool:
+        """Whether it is an Iceberg table, whose files its own metadata lists."""
+        return self.parameters.get("table_type", "").lower() == "iceberg"
+
+    @property
     def is_transactional(self) -> bool:
         """Whether its directories hold base and delta directories."""
         return self.parameters.get("transactional", "").lower() == "true"

@@ -48,6 +48,7 @@ from coldframe.pipeline.sink.destination import HOME, Destination, open_destinat
 from coldframe.pipeline.sink.targets import Target, find_target
 from coldframe.pipeline.source.defined import DefinedSource, read_defined
 from coldframe.pipeline.source.defined_files import check_apart, look_at_defined
+from coldframe.pipeline.source.iceberg_files import tables_in_use
 from coldframe.pipeline.source.naming import name_tables
 from coldframe.pipeline.source.registered import read_registered, registered_of
 from coldframe.pipeline.source.selection import select
@@ -249,10 +250,16 @@ def migrate_with(
         register(works, journal, target, options, source, definitions)
         look_again(works, journal, target, options)
         report_partial(works, options.timestamp_unit)
+        if survey.defined is not None and survey.defined.iceberg:
+            in_use = tables_in_use(survey.defined, options.locations, options.source_storage_options)
+            for work in works:
+                if work.table.name in in_use:
+                    work.report.add_reason("in_use", 1, in_use[work.table.name])
         if survey.registered is not None:
             report.metastore = compare_run(survey.registered, works, inventory, options)
         if options.switch:
-            switch_names(works, journal, definitions)
+            partitions = {} if survey.defined is None else survey.defined.partitions
+            switch_names(works, journal, definitions, partitions)
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
         report.left_out = [item for items in left_out.values() for item in items]

@@ -54,6 +54,8 @@ KIND_OF_FAULT = {
 """The verdict's kind for each kind of fault; all others are `altered`. The verdict gets faults with an empty
 kind as reasons of whole tables.
 """
+_KINDS = {"resized": "resized", "replaced": "altered"}
+"""The kinds of faults for kinds of differences."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class Audit:
             self.add(
                 Fault(
                     name,
-                    difference.kind if difference.kind in ("resized", "replaced") else "missing",
+                    _KINDS.get(difference.kind, "missing"),
                     difference.reason,
                     difference.source,
                 )

@@ -28,12 +28,12 @@ def delete_as_listed(estate: Estate, count: int) -> None:
 def test_rows_of_deleted_sources_stay(estate: Estate) -> None:
     assert estate.migrate().safe_to_delete == 4
     delete_as_listed(estate, 2)
-    report = estate.migrate(on_vanished="remove")
+    report = estate.migrate(on_vanished="remove", archived_rows="ask")
     assert (report.exit_code, estate.values()) == (1, [0, 1, 2, 3])
     assert "listed as safe to delete" in str(report.tables[0].error)
     # New files are taken once the user has decided.
     estate.orc("t/k=9/000000_0", {"a": [9]})
-    assert estate.migrate(on_vanished="remove").exit_code == 1
+    assert estate.migrate(on_vanished="remove", archived_rows="ask").exit_code == 1
     assert estate.values() == [0, 1, 2, 3]
     report = estate.migrate(on_vanished="remove", archived_rows="keep")
     assert (report.exit_code, estate.values()) == (0, [0, 1, 2, 3, 9])
@@ -46,7 +46,7 @@ def test_another_file_under_the_name_of_a_deleted_source(estate: Estate, on_vani
     estate.migrate()
     delete_as_listed(estate, 1)
     estate.orc("t/k=0/000000_0", {"a": [100]})
-    report = estate.migrate(on_vanished=on_vanished)
+    report = estate.migrate(on_vanished=on_vanished, archived_rows="ask")
     assert (report.exit_code, estate.values()) == (1, [0, 1, 2, 3])
     assert str(estate.source / "t/k=0/000000_0") not in estate.safe()
     report = estate.migrate(on_vanished=on_vanished, archived_rows="drop")
@@ -56,15 +56,15 @@ def test_another_file_under_the_name_of_a_deleted_source(estate: Estate, on_vani
 def test_a_touched_source_is_the_same(estate: Estate) -> None:
     estate.migrate()
     os.utime(estate.source / "t/k=0/000000_0", (1, 1))
-    assert estate.migrate().exit_code == 0
-    assert estate.migrate(fresh=True).exit_code == 0
+    assert estate.migrate(archived_rows="ask").exit_code == 0
+    assert estate.migrate(archived_rows="ask", fresh=True).exit_code == 0
     assert estate.values() == [0, 1, 2, 3]
 
 
 def test_a_source_that_was_never_listed_may_change(estate: Estate) -> None:
     estate.migrate(verify=False)
     estate.orc("t/k=0/000000_0", {"a": [100]})
-    estate.migrate()
+    estate.migrate(archived_rows="ask")
     assert estate.values() == [1, 2, 3, 100]
 
 
