@@ -40,7 +40,7 @@ class Estate:
         return path
 
     def migrate(self, **options: Any) -> Report:
-        """Migrates. By default, sources that are gone or changed were not deleted because a run listed them."""
+        """Migrates. By default, sources that are gone or changed are taken for Hive's work."""
         given = {"archived_rows": "drop", **options}
         return migrate(InProcess(), self.source, self.target, **given)
 

@@ -93,7 +93,7 @@ def test_names_that_are_numbers_match_by_position(names: tuple[str, str], tmp_pa
     estate = Estate(tmp_path)
     estate.orc("t/000000_0", dict(zip(names, ([1], ["x"]), strict=True)))
     estate.orc("t/000001_0", {"b": ["y"], "a": [2]})
-    read = table(tmp_path, f"CREATE TABLE t (a bigint, b string) STORED AS ORC LOCATION '{estate.source}/t'")
+    read = table(tmp_path, f"CREATE TABLE t (a bigint, b string) STORED AS ORC LOCATION '{estate.source}/t';")
     expected = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
     assert sorted(read.to_table().to_pylist(), key=str) == expected
     report = migrate(InProcess(), tmp_path / "s.hql", estate.target)
@@ -110,7 +110,7 @@ def test_hive_version_and_time_zone_of_a_table_of_a_metastore(tmp_path: Path) ->
     cf.write(rows, estate.source / "t/000000_0", format="rcfile", serde="binary", **written)
     (tmp_path / "s.hql").write_text(
         f"CREATE TABLE t (at timestamp) ROW FORMAT SERDE '{LAZY_BINARY}' STORED AS INPUTFORMAT "
-        f"'{RC}InputFormat' OUTPUTFORMAT '{RC}OutputFormat' LOCATION '{estate.source}/t'"
+        f"'{RC}InputFormat' OUTPUTFORMAT '{RC}OutputFormat' LOCATION '{estate.source}/t';"
     )
     entry = '[tables."default.t"]\nhive_version = "2.3"\ntimezone = "Europe/Berlin"\n'
     (tmp_path / "tables.toml").write_text(entry)
