@@ -119,3 +119,19 @@ def test_hive_version_and_time_zone_of_a_table_of_a_metastore(tmp_path: Path) ->
     (tmp_path / "tables.toml").write_text(f'{entry}serde = "text"\n')
     with pytest.raises(cf.SchemaError, match="hive_version, timezone and the part iceberg"):
         migrate(InProcess(), tmp_path / "s.hql", tmp_path / "other", tables=tmp_path / "tables.toml")
+
+
+@pytest.mark.parametrize("kind", ["varchar(3)", "char(3)"])
+def test_text_that_the_table_declares_shorter_is_refused(tmp_path: Path, kind: str) -> None:
+    """Hive cuts or pads it: other rows would pass a filter."""
+    estate = Estate(tmp_path)
+    estate.orc("t/000000_0", {"id": [1, 2], "v": ["abcdef", "xy"]})
+    statement = f"CREATE TABLE t (id bigint, v {kind}) STORED AS ORC LOCATION '{estate.source}/t';"
+    with pytest.raises(cf.UnsupportedError, match=r"column `v`: .* string in the file"):
+        table(tmp_path, statement).to_table()
+    report = migrate(InProcess(), tmp_path / "s.hql", estate.target)
+    assert (report.exit_code, report.safe_to_delete) == (1, 0)
+    # The file's own type is at most as long.
+    rows = pa.table({"id": [1, 2], "v": ["abc", "xy"]})
+    cf.write(rows, estate.source / "t/000000_0", format="orc", types={"v": kind})
+    assert table(tmp_path, statement).count("v = 'abc'") == 1
