@@ -21,7 +21,7 @@
 //! | `splits` | parts that are read independently; the data that travels with them |
 //! | `meta`, `descriptor`, `open` | the contents of hbase:meta; a table's families; the requested table |
 //! | `table`, `format`, `options` | a table of regions |
-//! | `contents`, `own_files` | what a directory holds beyond the request; files that are not HBase's |
+//! | `missing`, `contents`, `own_files` | what a table lacks; what a directory holds beyond the request; files that are not HBase's |
 //! | `inspect`, `verify`, `describe`, `propose` | the layout; checks beyond a scan; metadata; a guess at a table's columns |
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase writes it.
@@ -35,6 +35,7 @@ mod inspect;
 mod layout;
 mod lookup;
 mod meta;
+mod missing;
 mod open;
 mod options;
 mod own_files;
