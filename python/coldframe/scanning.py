@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -274,7 +275,11 @@ class Dataset(AsTables):
         paths, sources = self.files, self._raw.found()
         for at in kept:
             row = pa.record_batch(self._raw.constants(at))
-            yield paths[at], self._part(self._objects.get(at, sources[at])), expression_of(row)
+            yield paths[at], self._part_at(at, self._objects.get(at, sources[at])), expression_of(row)
+
+    def _part_at(self, at: int, source: Any) -> Dataset:
+        """The dataset of the file with this number."""
+        return self._part(source)
 
     def _part(self, source: Any) -> Dataset:
         schema = Dataset.schema.__get__(self)
@@ -360,11 +365,31 @@ class LocatedDataset(Dataset):
 
     _path: str | None = None
     _index: str | None = None
+    _before: tuple[LocatedDataset, int] | None = None
+    """For a file of a dataset: the dataset, and how many files precede this one."""
+    _first: int | None = None
 
-    def named(self, file_path: str | None, row_index: str | None) -> LocatedDataset:
-        """Sets the names of its two columns, and returns itself."""
-        self._path, self._index = file_path, row_index
+    def named(self, file_path: str | None, row_index: str | None, first: int | None = None) -> LocatedDataset:
+        """Sets the names of its two columns, and returns itself. `first`: the number of the first row."""
+        self._path, self._index, self._first = file_path, row_index, first
         return self
+
+    @property
+    def first(self) -> int:
+        """The number of its first row among all rows; not 0 for a file of a dataset."""
+        if self._first is None:
+            counted = self._before if self._index is not None else None
+            whole, files = (None, 0) if counted is None else counted
+            before = [] if whole is None else list(itertools.islice(whole._datasets(), files))
+            self._first = sum(dataset.count() for _, dataset in before)
+        return self._first
+
+    def _part_at(self, at: int, source: Any) -> Dataset:
+        part = self._part(source)
+        part.__class__ = LocatedDataset
+        assert isinstance(part, LocatedDataset)
+        part._before = self, at
+        return part.named(self._path, self._index)
 
     @property
     def schema(self) -> pa.Schema:
@@ -407,7 +432,7 @@ class LocatedDataset(Dataset):
 
         def batches() -> Iterator[Any]:
             damage: Damage = []
-            rows, left = 0, limit
+            rows, left = self.first, limit
             for path, dataset in self._datasets():
                 reader = dataset.laid_out(
                     strings,
@@ -460,7 +485,7 @@ class LocatedDataset(Dataset):
 
     def __reduce__(self) -> tuple[Any, ...]:
         again, given = super().__reduce__()
-        return _named, (again, (*given[:-1], super().schema), self._path, self._index)
+        return _named, (again, (*given[:-1], super().schema), self._path, self._index, self.first)
 
     def _datasets(self) -> Iterator[tuple[str, Dataset]]:
         for at, (path, source) in enumerate(zip(self.files, self._raw.found(), strict=True)):
@@ -478,12 +503,12 @@ class LocatedDataset(Dataset):
 
 
 def _named(
-    again: Any, given: tuple[Any, ...], file_path: str | None, row_index: str | None
+    again: Any, given: tuple[Any, ...], file_path: str | None, row_index: str | None, first: int
 ) -> LocatedDataset:
     dataset: Dataset = again(*given)
     dataset.__class__ = LocatedDataset
     assert isinstance(dataset, LocatedDataset)
-    return dataset.named(file_path, row_index)
+    return dataset.named(file_path, row_index, first)
 
 
 def _again(

@@ -40,7 +40,9 @@ class Estate:
         return path
 
     def migrate(self, **options: Any) -> Report:
-        return migrate(InProcess(), self.source, self.target, **options)
+        """Migrates. By default, sources that are gone or changed are taken for Hive's work."""
+        given = {"archived_rows": "drop", **options}
+        return migrate(InProcess(), self.source, self.target, **given)
 
     def read(self, table: str) -> pa.Table:
         return pads.dataset(self.target / table, format="parquet", partitioning="hive").to_table()

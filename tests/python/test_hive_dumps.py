@@ -323,3 +323,16 @@ def test_ten_thousand_partitions_of_fifty_columns(tmp_path: Path) -> None:
     assert int(parts) == 10_000
     assert int(mebibytes) < 200
     assert float(seconds) < 30
+
+
+def test_a_dump_of_two_metastores_is_refused(tmp_path: Path) -> None:
+    """Both count their tables from 1: one would get the other's files and columns."""
+    whole = (DUMPS / "mysql.sql").read_text()
+    (tmp_path / "both.sql").write_text(f"USE `prod`;\n{whole}\nUSE `test`;\n{whole}")
+    with pytest.raises(cf.SchemaError, match=r"several databases .* prod and test"):
+        definitions_in(tmp_path / "both.sql")
+    (tmp_path / "twice.sql").write_text(f"{whole}\n{whole}")
+    with pytest.raises(cf.SchemaError, match="created twice"):
+        definitions_in(tmp_path / "twice.sql")
+    (tmp_path / "named.sql").write_text(f"USE `prod`;\n{whole}")
+    assert len(definitions_in(tmp_path / "named.sql")) == len(definitions_in(DUMPS / "mysql.sql"))

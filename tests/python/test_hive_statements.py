@@ -10,6 +10,7 @@ import coldframe as cf
 from coldframe.hive.ddl import parse_statements
 from coldframe.hive.definition import Column
 from coldframe.hive.dumps import read_dump
+from coldframe.hive.tables import MetastoreRefusal, Refused
 
 SHOWN = r"""
 +----------------------------------------------------+
@@ -144,3 +145,44 @@ def test_unregistered_partitions(tmp_path: Path) -> None:
         assert [partition.values for partition in dump.partition_definitions(table, ["p=a%2Fb"])] == [
             ("a/b",)
         ]
+
+
+ODD = {
+    "skewed": "CREATE TABLE o (a int) SKEWED BY (a) ON (1, 2) STORED AS DIRECTORIES LOCATION '/o';",
+    "set": "CREATE TABLE o (a int) LOCATION '/o';\nALTER TABLE o SET LOCATION '/elsewhere';",
+    "rename": "CREATE TABLE o (a int) LOCATION '/o';\nALTER TABLE o RENAME TO p;",
+    "as": "CREATE TABLE o LOCATION '/o' AS SELECT 1;",
+    "like": "CREATE TABLE o LIKE nothing;",
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_an_unknown_statement_costs_its_own_table(odd: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.hql"
+    path.write_text(f"{odd}\nCREATE TABLE t (x bigint) STORED AS ORC LOCATION '/t';\n")
+    with read_dump(str(path)) as dump:
+        assert dump.definition("default", "t").storage.schema == "x bigint"
+        names = {table.name: isinstance(table, Refused) for table in dump.definitions("default")}
+        assert names == {"o": True, "t": False}
+        with pytest.raises(MetastoreRefusal, match=r"x\.hql"):
+            dump.definition("default", "o")
+
+
+def test_statements_that_change_no_definition_are_skipped() -> None:
+    made = parse_statements(
+        "SET hive.exec.dynamic.partition=true;\nDROP TABLE IF EXISTS t;\n"
+        "CREATE TABLE t (a int) PARTITIONED BY (p string) SKEWED BY (a) ON (1) "
+        "STORED AS ORC LOCATION '/t/';\n"
+        "ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a) DISABLE NOVALIDATE;\nMSCK REPAIR TABLE t\n"
+        "ALTER TABLE t ADD PARTITION (p='a/b');\nINSERT INTO t SELECT * FROM other;\n"
+        "CREATE TABLE u LIKE t LOCATION '/u';\nCREATE TABLE gone (a int);\nDROP TABLE gone;\n"
+        "CREATE EXTERNAL TABLE i (a int) SORT BY LEXICAL (a) STORED AS ORC LOCATION '/i';\n"
+        "CREATE TABLE ice (a int) PARTITIONED BY SPEC (bucket(4, a)) STORED BY 'x.HiveIceberg';",
+        "x.hql",
+    )
+    assert sorted(name for _, name in made.tables) == ["i", "ice", "t", "u"]
+    assert not made.refused
+    [partition] = made.partitions["default", "t"]
+    assert (partition.values, partition.storage.location) == (("a/b",), "/t/p=a%2Fb")
+    like = made.tables["default", "u"]
+    assert (like.storage.location, like.format, [key.name for key in like.keys]) == ("/u", "orc", ["p"])

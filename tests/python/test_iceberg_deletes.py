@@ -244,3 +244,19 @@ def test_damage_in_parquet_ends_that_file(tables):
     damaged = cf.scan(tables / "mixed")
     assert damaged.to_table(on_error="skip")["w"].to_pylist() == ["a"]
     assert [entry["path"] for entry in damaged.damage] == [str(path)]
+
+
+@pytest.mark.parametrize("store", ["hdfs://nn:8020", "file://", ""])
+def test_deletes_that_spell_a_location_in_another_way(tables, store):
+    table = tables / "positions"
+    expected = cf.iceberg_table(table).count()
+    for path in table.glob("data/*/*-deletes.orc"):
+        rows = cf.open(path).read()
+        at = rows.schema.get_field_index("file_path")
+        below = [value.partition(":")[2] or value for value in rows["file_path"].to_pylist()]
+        named = pa.array([f"{store}/{name.lstrip('/')}" for name in below])
+        rows = rows.set_column(at, rows.schema.field(at), named)
+        cf.write(rows, path.with_suffix(".new"), format="orc", metadata={"delete-type": "position"})
+        path.with_suffix(".new").replace(path)
+    read = cf.iceberg_table(table)
+    assert (read.count(), read.to_table().num_rows) == (expected, expected)

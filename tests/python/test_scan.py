@@ -268,3 +268,16 @@ def test_remote_trees(tree: Path) -> None:
     assert splits[0].to_batches().read_all().num_rows == 3
     with pytest.raises(cf.NotFoundError):
         cf.scan("memory://scan/nothing")
+
+
+def test_fragments_have_the_columns_of_their_dataset(tmp_path: Path) -> None:
+    for part in range(3):
+        cf.write(pa.table({"id": [part * 2, part * 2 + 1]}), tmp_path / f"{part}.orc", format="orc")
+    dataset = cf.scan(tmp_path, file_path="p", row_index="n").to_dataset()
+    fragments = list(dataset.get_fragments())
+    assert all(fragment.physical_schema == dataset.schema for fragment in fragments)
+    rows = [row for fragment in fragments for row in fragment.to_table().to_pylist()]
+    assert rows == dataset.to_table().to_pylist()
+    assert fragments[2].to_table(columns=["n", "id"]).to_pylist() == [{"n": 4, "id": 4}, {"n": 5, "id": 5}]
+    again = pickle.loads(pickle.dumps(fragments[1]))
+    assert again.to_table(filter=pc.field("n") > 2).to_pylist() == rows[3:4]

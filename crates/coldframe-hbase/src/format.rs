@@ -9,10 +9,10 @@ use coldframe_core::{
     Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source, TableFile,
 };
 
-use crate::claims::unclaimed;
 use crate::contents::contents;
 use crate::open::tables;
 use crate::options;
+use crate::own_files::unclaimed;
 use crate::root;
 use crate::splits::packed;
 use crate::table::HBaseTable;

@@ -21,12 +21,11 @@
 //! | `splits` | parts that are read independently; the data that travels with them |
 //! | `meta`, `descriptor`, `open` | the contents of hbase:meta; a table's families; the requested table |
 //! | `table`, `format`, `options` | a table of regions |
-//! | `contents`, `claims` | what a directory holds beyond the request; files that are not HBase's |
+//! | `missing`, `contents`, `own_files` | what a table lacks; what a directory holds beyond the request; files that are not HBase's |
 //! | `inspect`, `verify`, `describe`, `propose` | the layout; checks beyond a scan; metadata; a guess at a table's columns |
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase writes it.
 
-mod claims;
 mod columns;
 mod contents;
 mod describe;
@@ -36,8 +35,10 @@ mod inspect;
 mod layout;
 mod lookup;
 mod meta;
+mod missing;
 mod open;
 mod options;
+mod own_files;
 mod propose;
 mod regions;
 mod root;

@@ -15,9 +15,10 @@ use crate::layout::names::{META_REGION, TableName};
 use crate::layout::policy;
 use crate::layout::proto::{SnapshotDescription, SnapshotManifest, TableSchema};
 use crate::meta::{Decided, Listed};
+use crate::missing::{lacking, missing_rows, unreadable, without_folder};
 use crate::options::{Options, View as CellView};
 use crate::regions::abandoned::alive_and_abandoned;
-use crate::regions::alive::{self, Region};
+use crate::regions::alive::Region;
 use crate::regions::files::Shared;
 use crate::regions::undescribed::{self, Classified};
 use crate::root::{Opened, Root, SNAPSHOTS, join};
@@ -559,31 +560,6 @@ fn encoded_name(info: &crate::layout::proto::RegionInfo, table: &TableName) -> S
     let start = info.start_key.as_deref().unwrap_or_default();
     let name = [plain.as_bytes(), b",", start, b",", info.region_id.to_string().as_bytes()].concat();
     Md5::digest(&name).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn lacking(text: &str) -> Damage {
-    Damage::from_error(&Error::corrupt(text.to_owned()).within("table"), 0..0, None)
-}
-
-fn unreadable(encoded: &str, e: &Error) -> Damage {
-    let e = Error::corrupt(e.reason()).within(e.structure());
-    Damage::from_error(&e.within(format!("region {encoded}")), 0..0, None)
-}
-
-fn without_folder(region: &Region) -> Damage {
-    let e = Error::corrupt("expected the folder of a region that hbase:meta lists, found none");
-    Damage::from_error(&e.within(region.describe()), 0..0, None)
-}
-
-/// Damage records for rows without a region.
-fn missing_rows(alive: &[Region]) -> Vec<Damage> {
-    let record = |(from, to): alive::Hole| {
-        let to = to.map_or_else(|| "the end".to_owned(), |to| format!("\"{}\"", to.escape_ascii()));
-        let message =
-            format!("expected a region of the rows from \"{}\" to {to}, found none", from.escape_ascii());
-        Damage::from_error(&Error::corrupt(message).within("regions"), 0..0, None)
-    };
-    alive::holes(alive).into_iter().map(record).collect()
 }
 
 fn several(tables: &[TableName], snapshots: &[String]) -> Error {

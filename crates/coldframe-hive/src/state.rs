@@ -191,7 +191,8 @@ pub(crate) fn unclaimed(folder: &dyn Folder) -> Result<Vec<Entry>> {
         }
         // The files of a base or delta, and original files, which a base replaces.
         let is_place = above.is_empty() || is_part(above) && !above.contains('/') || is_union(above);
-        let is_own = is_bucket(file) || (is_part(above) && matches!(file, MARK | ACID_VERSION));
+        let is_own =
+            is_bucket(file) || ((above.is_empty() || is_part(above)) && matches!(file, MARK | ACID_VERSION));
         current.contains(path) || (is_place && is_own)
     })
 }
@@ -538,6 +539,7 @@ mod tests {
     #[test]
     fn files_that_no_state_reads_are_unclaimed() {
         let own = [
+            "_orc_acid_version",
             "000000_0",
             "HIVE_UNION_SUBDIR_1/000000_0_copy_2",
             "base_5/bucket_00000",

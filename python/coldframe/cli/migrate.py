@@ -157,6 +157,14 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
         help="a table, or a pattern of tables, that --on-vanished remove may remove entirely; repeatable",
     )
     parser.add_argument(
+        "--archived-rows",
+        default="ask",
+        choices=["ask", "keep", "drop"],
+        help="rows of sources that a run listed as safe to delete and that are gone, or under whose names "
+        "other files lie: keep them and exit with 1 where another option would take them out, keep those of "
+        "sources that are gone, or treat these sources like all others (default: ask)",
+    )
+    parser.add_argument(
         "--on-foreign-changes",
         default="refuse",
         choices=["refuse", "append"],
@@ -376,6 +384,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         on_error=arguments.on_error,
         on_vanished=arguments.on_vanished,
         most_vanished=arguments.most_vanished,
+        archived_rows=arguments.archived_rows,
         dropped=tuple(arguments.dropped),
         on_foreign_changes=arguments.on_foreign_changes,
         leave_behind=tuple(_names(arguments.leave_behind)),

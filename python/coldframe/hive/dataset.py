@@ -23,7 +23,7 @@ from coldframe.file import File, Split
 from coldframe.filters import Filter, bind, both, mentioned, needed, parse
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect
-from coldframe.hive.definition import Definition, PartitionDefinition
+from coldframe.hive.definition import Definition, PartitionDefinition, of_length
 from coldframe.hive.group import Group, Reading, columns_of, grouped, keys_of
 from coldframe.hive.locations import Locations
 from coldframe.hive.pruning import kept, values_of
@@ -267,7 +267,10 @@ class HiveDataset(DefinedDataset):
         reading = self._reading_now()
         for group in self._groups(partitions):
             by_position = self.definition.is_by_position
-            yield from group.datasets(self._columns, self._keys, reading, by_position=by_position)
+            lengths = of_length(self.definition.storage.columns)
+            yield from group.datasets(
+                self._columns, self._keys, reading, by_position=by_position, lengths=lengths
+            )
 
     def _reading_now(self) -> Reading:
         """How files are opened: for a transactional table, with the writes that are committed now."""

@@ -10,6 +10,7 @@ partition, and a later `ALTER TABLE` changes only the table's.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,8 +27,9 @@ from coldframe.hive.metadata import (
 from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.options import TYPELESS
 
-__all__ = ["Column", "Definition", "PartitionDefinition", "Storage", "in_hive", "toml_lines"]
+__all__ = ["Column", "Definition", "PartitionDefinition", "Storage", "in_hive", "of_length", "toml_lines"]
 
+_OF_LENGTH = re.compile(r"(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 VIEWS = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 
 
@@ -140,6 +142,11 @@ class Definition:
         return self.parameters.get("storage_handler")
 
     @property
+    def is_iceberg(self) -> bool:
+        """Whether it is an Iceberg table, whose files its own metadata lists."""
+        return self.parameters.get("table_type", "").lower() == "iceberg"
+
+    @property
     def is_transactional(self) -> bool:
         """Whether its directories hold base and delta directories."""
         return self.parameters.get("transactional", "").lower() == "true"
@@ -234,6 +241,11 @@ class Definition:
         """`dt=2014-01-01/region=asia/pacific`: for people, as values are not escaped."""
         pairs = zip(self.keys, partition.values, strict=False)
         return "/".join(f"{key.name}={value}" for key, value in pairs)
+
+
+def of_length(columns: Sequence[Column]) -> str:
+    """The columns of type char and varchar, as `in_hive`: Hive cuts and pads the texts of files."""
+    return in_hive([column for column in columns if _OF_LENGTH.fullmatch(column.type.strip())])
 
 
 def in_hive(columns: Sequence[Column]) -> str:

@@ -80,12 +80,18 @@ class Group:
         return format, storage.serde, types, tuple(sorted(storage.serde_properties.items()))
 
     def datasets(
-        self, table: pa.Schema, keys: pa.Schema, reading: Reading, *, by_position: bool = False
+        self,
+        table: pa.Schema,
+        keys: pa.Schema,
+        reading: Reading,
+        *,
+        by_position: bool = False,
+        lengths: str = "",
     ) -> Iterator[tuple[Dataset, dict[str, str]]]:
         """Its files, and for each column of the table its name in these files; missing columns have none.
 
         `table` has the table's columns without the `keys`, which are the partition columns. `by_position`:
-        whether to ignore the names in files.
+        whether to ignore the names in files. `lengths`: see `of_length`.
         """
         own = options_for(self.location, reading.storage_options)
         arguments = replace(reading, storage_options=own).arguments(self.format, self.storage)
@@ -96,7 +102,7 @@ class Group:
             table.names if is_named else [column.name for column in self.storage.columns[: len(table)]]
         )
         by_names = self._by_own_names if by_position and is_named else self._by_names
-        for names, some in by_names(files, arguments, names_there):
+        for names, some in by_names(files, arguments, names_there, lengths if is_named else ""):
             columns = [kind.with_name(name) for name, kind in zip(names, table, strict=False)]
             schema = pa.schema([*columns, *keys])
             dataset = Dataset(some, arguments, keys if len(keys) else None, schema=schema)
@@ -134,7 +140,7 @@ class Group:
 
     @staticmethod
     def _by_names(
-        files: Sequence[DiscoveredFile], arguments: OpenArguments, own: Sequence[str]
+        files: Sequence[DiscoveredFile], arguments: OpenArguments, own: Sequence[str], lengths: str
     ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
         """The files whose columns have the partition's names, and those whose names are like `_col0`."""
         if not files:
@@ -144,18 +150,25 @@ class Group:
             yield own, list(files)
             return
         apart = Dataset(files, arguments, partitioned=False)
+        with_lengths = None
+        if lengths:
+            checking = {**arguments.options, "schema": lengths, "schema_of": "hive"}
+            with_lengths = Dataset(files, replace(arguments, options=checking), partitioned=False)
         by_columns: dict[tuple[str, ...], list[DiscoveredFile]] = {}
         for at, file in enumerate(files):
             opened = apart.open_file(at)
             # Names such as _col1, _col5 only number the columns: their positions count.
             names = tuple(opened.schema.names[: len(own)]) if opened._raw.has_placeholder_names else ()
+            if with_lengths is not None and not names:
+                # Refuses text that is longer than the table's, which Hive cuts.
+                with_lengths.open_file(at)
             by_columns.setdefault(names, []).append(file)
         for names, some in sorted(by_columns.items()):
             yield names or own, some
 
     @staticmethod
     def _by_own_names(
-        files: Sequence[DiscoveredFile], arguments: OpenArguments, columns: Sequence[str]
+        files: Sequence[DiscoveredFile], arguments: OpenArguments, columns: Sequence[str], _: str
     ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
         """The files by their column names; the columns match the table's by position."""
         apart = Dataset(files, arguments, partitioned=False)

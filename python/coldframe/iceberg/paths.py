@@ -4,7 +4,7 @@ Deletes name data files by their locations, and writers do not always spell thes
 
     s3://lake/x          s3a://lake/x       the same: three names of one store
     hdfs://nn:8020/x     hdfs:/x, /x        the same: the default name node
-    hdfs://nn:8020/x     hdfs://ha/x        perhaps the same: a name service may stand for its name nodes
+    hdfs://nn:8020/x     hdfs://ha/x        perhaps the same: the name of a service and one of its hosts
 """
 
 from __future__ import annotations

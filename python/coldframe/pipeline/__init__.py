@@ -48,6 +48,7 @@ from coldframe.pipeline.sink.destination import HOME, Destination, open_destinat
 from coldframe.pipeline.sink.targets import Target, find_target
 from coldframe.pipeline.source.defined import DefinedSource, read_defined
 from coldframe.pipeline.source.defined_files import check_apart, look_at_defined
+from coldframe.pipeline.source.iceberg_files import tables_in_use
 from coldframe.pipeline.source.naming import name_tables
 from coldframe.pipeline.source.registered import read_registered, registered_of
 from coldframe.pipeline.source.selection import select
@@ -81,6 +82,7 @@ def migrate(
     on_error: str = "raise",
     on_vanished: str = "fail",
     most_vanished: float = 0.5,
+    archived_rows: str = "ask",
     dropped: Sequence[str] = (),
     on_foreign_changes: str = "refuse",
     leave_behind: Sequence[str] = (),
@@ -131,6 +133,10 @@ def migrate(
             from the target.
         most_vanished: the largest share of a table that `"remove"` may remove in one run, by the bytes of the
             sources. An empty mount point looks like a source whose every file was deleted.
+        archived_rows: what happens to rows of sources that an earlier run listed as safe to delete, if they
+            are gone now (and `on_vanished` is `"remove"`), or others lie under their names: the target may
+            have the only copy. `"ask"` keeps the rows, converts no such file and fails; `"keep"` keeps the
+            rows of sources that are gone; `"drop"` treats these sources like all others.
         dropped: names, paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty,
             only these are removed.
         on_foreign_changes: what happens to a Delta or Iceberg table that others have written to. `"refuse"`
@@ -176,6 +182,7 @@ def migrate(
         on_error=on_error,
         on_vanished=on_vanished,
         most_vanished=most_vanished,
+        archived_rows=archived_rows,
         dropped=tuple(dropped),
         on_foreign_changes=on_foreign_changes,
         leave_behind=tuple(leave_behind),
@@ -243,14 +250,20 @@ def migrate_with(
         register(works, journal, target, options, source, definitions)
         look_again(works, journal, target, options)
         report_partial(works, options.timestamp_unit)
+        if survey.defined is not None and survey.defined.iceberg:
+            in_use = tables_in_use(survey.defined, options.locations, options.source_storage_options)
+            for work in works:
+                if work.table.name in in_use:
+                    work.report.add_reason("in_use", 1, in_use[work.table.name])
         if survey.registered is not None:
             report.metastore = compare_run(survey.registered, works, inventory, options)
         if options.switch:
-            switch_names(works, journal, definitions)
+            partitions = {} if survey.defined is None else survey.defined.partitions
+            switch_names(works, journal, definitions, partitions)
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
         report.left_out = [item for items in left_out.values() for item in items]
-        report.safe_to_delete = write_safe_list(works, destination, source, left_out, options, survey.places)
+        report.safe_to_delete = write_safe_list(works, journal, source, left_out, options, survey.places)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.end()
         journal.clear_staging()

@@ -40,6 +40,7 @@ _REGISTERED = ("iceberg", "parquet", "delta")
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
+    "archived_rows": ("ask", "keep", "drop"),
     "on_foreign_changes": ("refuse", "append"),
     "timestamp_unit": ("us", "ns"),
     "others": ("list", "spark"),
@@ -57,6 +58,8 @@ class Options:
     on_vanished: str = "fail"
     most_vanished: float = 0.5
     """The largest share of a table's bytes that `on_vanished` may remove."""
+    archived_rows: str = "ask"
+    """What happens to rows of sources that were listed as safe to delete, and are gone or replaced."""
     dropped: tuple[str, ...] = ()
     """Names, paths or patterns of tables that may be removed entirely."""
     on_foreign_changes: str = "refuse"

@@ -447,10 +447,15 @@ class Part:
     first: int = 0
     of: int = 0
     partition: PartitionValues = field(default_factory=dict)
+    stored: str = ""
+    """What told its file from others when it was published: see `StoredFile.mark`. Empty if unknown."""
 
     def to_json(self) -> Json:
-        """The form in the journal; has the key `partition` only if there is one."""
-        return dict(vars(self)) if self.partition else _without_partition(vars(self))
+        """The form in the journal; has the keys `partition` and `stored` only if there are values."""
+        record = dict(vars(self)) if self.partition else _without_partition(vars(self))
+        if not self.stored:
+            del record["stored"]
+        return record
 
     @property
     def share(self) -> int:
@@ -508,6 +513,8 @@ class Committed:
     details: Details = field(default_factory=Details)
     generation: int = 0
     """How often `--fresh` was used on the target."""
+    listed: bool = False
+    """Whether a run has listed the source as safe to delete."""
 
     @property
     def shared_file(self) -> str:
@@ -516,12 +523,15 @@ class Committed:
 
     def to_json(self) -> Json:
         """The form in the journal."""
-        return {
+        record = {
             **vars(self),
             "parts": [part.to_json() for part in self.parts],
             "replaces": list(self.replaces),
             "details": self.details.to_json(),
         }
+        if not self.listed:
+            del record["listed"]
+        return record
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Committed:

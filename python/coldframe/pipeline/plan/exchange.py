@@ -18,6 +18,7 @@ from coldframe.pipeline.plan.layouts import unreadable
 from coldframe.pipeline.plan.table_work import Pending, TableWork, pending_of
 from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.sink.targets import Target
+from coldframe.pipeline.source.identity import is_same_source
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.scratch import Rows
@@ -26,6 +27,15 @@ GONE = "whose source is gone"
 LEFT_OUT = "whose source this run leaves out, or could not read"
 UNKNOWN = "whose source no longer has a known format"
 WITHHELD = "which this run does not take"
+_ARCHIVED = (
+    "nothing is taken out: {} source(s) of this table are gone, such as {}, which was listed as safe to "
+    "delete: its rows may be nowhere else. archived_rows 'keep' leaves them in the target, 'drop' takes them "
+    "out"
+)
+_REPLACED = (
+    "not converted: an earlier file of this name was listed as safe to delete, and its rows may be nowhere "
+    "else; archived_rows 'drop' replaces them by those of this file"
+)
 
 
 class Absence:
@@ -58,6 +68,12 @@ class Absence:
                 yield pending_of(source_of(entry), entry, self.of(source) or UNKNOWN)
 
 
+def is_same(file: SourceFile, entry: Committed) -> bool:
+    """Whether a source still is the converted one: see `identity`."""
+    details = entry.details
+    return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
+
+
 def source_of(entry: Committed) -> SourceFile:
     """An absent source, as far as the journal knows it."""
     return SourceFile(entry.source, entry.source, entry.details.bytes, 0, None)
@@ -88,10 +104,15 @@ class Exchange:
             # Its columns and folders are those of all its files.
             work.table.know_only(pending.file for rows in (work.done, work.stays) for pending in rows)
             return False
-        blocked = ""
-        if self.options.on_vanished == "remove":
+        blocked, how = "", self.options.on_vanished
+        archived = self._first_archived(work)
+        if how == "remove" and archived and self.options.archived_rows == "keep":
+            how = work.report.on_vanished = "keep"
+        if how == "remove":
             blocked = _why_not_removed(work, self.journal, self.options, self.absence, beside)
-        if self.options.on_vanished == "remove" and not blocked:
+            if archived and self.options.archived_rows == "ask":
+                blocked = blocked or _ARCHIVED.format(len(work.vanished), archived)
+        if how == "remove" and not blocked:
             work.drops = [pending.file.relative for pending in work.vanished]
             self.gone.update(pending.shared for pending in work.vanished)
         else:
@@ -99,11 +120,29 @@ class Exchange:
                 work.report.error, work.report.on_vanished = blocked, "fail"
             for pending in work.vanished:
                 work.stays.append(replace(pending, why=GONE))
-            if self.options.on_vanished != "keep" and (work.vanished or beside):
+            if how != "keep" and (work.vanished or beside):
                 _withhold(work, self.journal, blocked, beside)
+        self._withhold_replaced(work)
         self._refuse_unreadable(work)
         _keep_together(work, self.journal, self.gone)
         return _convert_mates(work, self.journal, self.gone)
+
+    def _first_archived(self, work: TableWork) -> str:
+        """A source that is gone, and that was listed as safe to delete; empty if there is none."""
+        sources = (pending.file.relative for pending in work.vanished)
+        entries = (self.journal.done.look_up(source) for source in sources)
+        return next((entry.source for entry in entries if entry is not None and entry.listed), "")
+
+    def _withhold_replaced(self, work: TableWork) -> None:
+        """Leaves out files under the names of others that were listed as safe to delete."""
+        if self.options.archived_rows == "drop":
+            return
+        for rows in (work.work, work.held):
+            for pending in rows:
+                file = pending.file
+                before = None if pending.again or file.is_folder else self.journal.done.look_up(file.relative)
+                if before is not None and before.listed and before.parts and not is_same(file, before):
+                    _leave(work, pending, self.journal, _REPLACED)
 
     def _refuse_unreadable(self, work: TableWork) -> None:
         """Refuses files that would make the table unreadable as a whole."""

@@ -130,6 +130,10 @@ class PlanTask:
         schema = opened.schema
         names = _names_for(opened, self.reading)
         self._check_columns(path, schema)
+        if self.reading.lengths and not opened._raw.has_placeholder_names:
+            # Refuses text that is longer than the table's, which Hive cuts.
+            checking = {"schema": self.reading.lengths, "schema_of": "hive"}
+            coldframe.File.of(_arguments(self.reading.format, self.storage_options, checking), path)
         name = columns.keep(schema, names)
         splits = opened.splits(self.split_bytes)
         return OpenedFile(

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
+from coldframe.pipeline.plan.exchange import Absence, Exchange, is_same, source_of
 from coldframe.pipeline.plan.layouts import nested
 from coldframe.pipeline.plan.plan_files import key_maker
 from coldframe.pipeline.plan.table_work import Pending, TableWork, Works, pending_of
@@ -24,7 +24,6 @@ from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.report.model import FileReport
 from coldframe.pipeline.sink.sinks import ParquetSink
 from coldframe.pipeline.sink.targets import Target
-from coldframe.pipeline.source.identity import is_same_source
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.journal import Journal
@@ -235,14 +234,14 @@ def _sort(
     usable = (
         waiting is not None
         and waiting.key == key
-        and _is_same(file, waiting)
+        and is_same(file, waiting)
         and waiting.generation == state.generation
         and all(journal.held.is_whole(part) for part in waiting.parts)
     )
     now = not state.fresh or (before is not None and before.generation == state.generation)
     # Files that share a target file are held, and published, together.
     together = usable and waiting is not None and bool(waiting.shared_file)
-    again = before is not None and before.key == key and _is_same(file, before)
+    again = before is not None and before.key == key and is_same(file, before)
     same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
         work.done.append(pending_of(file, before))
@@ -252,24 +251,22 @@ def _sort(
         work.held.append(replace(pending_of(file, waiting), again=again))
         sharing.leave(before)
         return False
+    if before is not None and same:
+        for part in before.parts:
+            if sharing.stored.is_whole(part.final, part.bytes) and not sharing.stored.is_intact(part):
+                work.report.add_reason("altered", 1, f"{part.final} was replaced by others")
     sharing.leave(before)
     sharing.leave(waiting)
     work.work.append(Pending(file, key, again=again))
     return before is not None and bool(before.parts)
 
 
-def _is_same(file: SourceFile, entry: Committed) -> bool:
-    """Whether a source with the same key still is the converted one: see `identity`."""
-    details = entry.details
-    return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
-
-
 def _lost(entry: Committed, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:
-    """Whether a target file of an entry is gone, or has another size. Ignores files that a Delta or Iceberg
+    """Whether a target file of an entry is gone, or has other bytes. Ignores files that a Delta or Iceberg
     table no longer lists: others removed them on purpose.
     """
     return any(
-        not (stored.is_whole(part.final, part.bytes) and journal.done.is_whole(part))
+        not (stored.is_intact(part) and journal.done.is_whole(part))
         for part in entry.parts
         if live is None or part.final in live
     )

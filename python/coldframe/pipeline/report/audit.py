@@ -55,6 +55,8 @@ KIND_OF_FAULT = {
 """The verdict's kind for each kind of fault; all others are `altered`. The verdict gets faults with an empty
 kind as reasons of whole tables.
 """
+_KINDS = {"resized": "resized", "replaced": "altered"}
+"""The kinds of faults for kinds of differences."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ class Audit:
             self.add(
                 Fault(
                     name,
-                    "resized" if difference.kind == "resized" else "missing",
+                    _KINDS.get(difference.kind, "missing"),
                     difference.reason,
                     difference.source,
                 )

@@ -13,7 +13,6 @@ from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import LeftOut
 from coldframe.pipeline.report.table_check import check_table
 from coldframe.pipeline.report.verdict import COMPARED, Verdict, may_be_listed
-from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal
 
@@ -43,13 +42,13 @@ def report_partial(works: Sequence[TableWork], unit: str) -> None:
 
 def write_safe_list(
     works: Sequence[TableWork],
-    destination: Destination,
+    journal: Journal,
     source: str,
     left_out: Mapping[str, Sequence[LeftOut]],
     options: Options,
     places: Sequence[tuple[str, str, int]] = (),
 ) -> int:
-    """Lists the unchanged sources that the verdict allows. Returns their number.
+    """Lists the unchanged sources that the verdict allows, and records that. Returns their number.
 
     `places`: see `Survey.places`.
     """
@@ -82,6 +81,15 @@ def write_safe_list(
                 if digest and file.is_folder:
                     listed.add(file.path)
 
+    # Whoever deletes what the list names must never lose rows by a later run.
+    folders = {file.path for file, _ in sources() if file.is_folder}
+    journal.list_as_safe(
+        file.relative
+        for work, verdict in zip(works, verdicts, strict=True)
+        for file in work.table.files
+        if (file.path in folders if file.is_folder else digest_of(work, verdict, file))
+    )
+    destination = journal.destination
     about = {
         "target": destination.root,
         "source": source,

@@ -28,7 +28,7 @@ from coldframe.pipeline.sink.live import LiveFile
 from coldframe.pipeline.state.journal import State
 
 MAX_NAMED = 1000
-_GONE = ("gone", "resized")
+_GONE = ("gone", "resized", "replaced")
 
 
 @dataclass
@@ -41,7 +41,7 @@ class TableCheck:
     whole: Difference | None = None
     """The fault of the table as a whole."""
     missing: dict[str, Difference] = field(default_factory=dict)
-    """Files that are missing or have another size, and why."""
+    """Files that are missing or have other bytes, and why."""
     changed: dict[str, Difference] = field(default_factory=dict)
     """Files whose rows others deleted or rewrote, and why; only the first of them."""
     counts: Counter[str] = field(default_factory=Counter)

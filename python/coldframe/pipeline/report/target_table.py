@@ -62,8 +62,8 @@ class Difference:
     """A difference between a table and its verified state."""
 
     kind: str
-    """`"log gone"`, `"log unreadable"`, `"columns"`: of the table; `"gone"`, `"resized"`, `"unlisted"`,
-    `"deleted"`, `"unknown"`: of a file.
+    """`"log gone"`, `"log unreadable"`, `"columns"`: of the table; `"gone"`, `"resized"`, `"replaced"`,
+    `"unlisted"`, `"deleted"`, `"unknown"`: of a file.
     """
     table: str
     source: str
@@ -153,6 +153,8 @@ def _of_part(target: TargetTable, part: Part, ours: set[str] | None) -> tuple[st
         return "gone", "it no longer exists"
     if there.size != part.bytes:
         return "resized", f"it has {there.size:,} bytes, but {part.bytes:,} were written"
+    if not target.stored.is_intact(part):
+        return "replaced", "others have replaced it: its bytes are not those that were written"
     if not target.has_log or listed is None:
         return None
     if listed.rows is None:

@@ -99,6 +99,12 @@ KINDS: Mapping[str, Kind] = {
     "excluded": Kind("note", False, "place is left out by patterns", "places are left out by patterns"),
     "hidden": Kind("note", False, "hidden name was skipped", "hidden names were skipped"),
     "stray": Kind("note", False, "file of another format was ignored", "files of other formats were ignored"),
+    "in_use": Kind(
+        "note",
+        True,
+        "table shares files with an Iceberg table, so none of its sources is on the list",
+        "tables share files with Iceberg tables, so none of their sources is on the list",
+    ),
     "unproved_source": Kind(
         "note",
         False,

@@ -54,6 +54,14 @@ class StoredFile:
     size: int
     modified: int = 0
     """Milliseconds since 1970."""
+    etag: str | None = None
+
+    @property
+    def mark(self) -> str:
+        """What tells its content from others of equal size without reading it: the store's name of the
+        content, or the time of the last change. Empty if the store has neither.
+        """
+        return f"etag:{self.etag}" if self.etag else f"time:{self.modified}" if self.modified else ""
 
 
 def open_destination(root: str, storage_options: Mapping[str, Any] | None = None) -> Destination:
@@ -86,7 +94,7 @@ class Destination:
         try:
             for entries in self._store.list(folder, recursive=True):
                 for entry in entries:
-                    yield StoredFile(entry.path, entry.size, entry.modified or 0)
+                    yield StoredFile(entry.path, entry.size, entry.modified or 0, entry.etag)
         except NotFoundError:
             return
         except OSError:
@@ -99,7 +107,7 @@ class Destination:
         entry = self._store.stat(name)
         if entry is None or entry.is_folder:
             return None
-        return StoredFile(name, entry.size, entry.modified or 0)
+        return StoredFile(name, entry.size, entry.modified or 0, entry.etag)
 
     def has(self, folder: str) -> bool:
         """Whether there is a file in a folder."""

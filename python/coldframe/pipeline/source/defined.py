@@ -113,8 +113,18 @@ class DefinedSource:
     claims: Claims = field(default_factory=Claims)
     not_meant: set[str] = field(default_factory=set)
     """The places of tables that are not taken."""
+    iceberg: list[Definition] = field(default_factory=list)
+    """The Iceberg tables of the whole metastore."""
     kept: list[Json] = field(default_factory=list)
     """The definitions that were used, in the form of the destination's record."""
+
+    @property
+    def partitions(self) -> dict[str, frozenset[str]]:
+        """The names of the partitions of the migrated tables, as the metastore writes them, by table."""
+        return {
+            table.name: frozenset(part.place.removeprefix(f"{table.place}/") for part in table.parts)
+            for table in self.tables
+        }
 
     @property
     def definitions(self) -> dict[str, Definition]:
@@ -171,6 +181,8 @@ class _Reader:
         taken: list[tuple[TakenTable, Json]] = []
         for definition in definitions(self.metastore, Selected(self.selected.uris)):
             name = f"{definition.database}.{definition.name}"
+            if isinstance(definition, Definition) and definition.is_iceberg:
+                self.source.iceberg.append(definition)
             is_meant = self._is_meant(definition, name)
             try:
                 if isinstance(definition, Refused):

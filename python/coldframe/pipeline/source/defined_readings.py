@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from coldframe.hive.defined import READ
-from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
+from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage, of_length
 from coldframe.hive.group import Group
 from coldframe.hive.write_ids import OPTION, WriteIds
 from coldframe.options import TYPELESS
@@ -97,7 +97,8 @@ class Readings:
             if self.table.is_by_position:
                 # The table's types are by name, and that name may be another column of the file.
                 return Reading(format, {}, names, by_position=True, is_only=False)
-            return Reading(format, {"schema": columns.schema}, names, is_only=False)
+            lengths = of_length(columns.columns)
+            return Reading(format, {"schema": columns.schema}, names, is_only=False, lengths=lengths)
         if format != declared:
             reason = f"its bytes are {format}, but the metastore has {declared}: without a SerDe for {format}"
             return Reading(format, refusal=f"{reason}, its columns are unknown", is_only=False)

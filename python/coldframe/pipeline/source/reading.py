@@ -34,6 +34,9 @@ class Reading:
     """For directories that Spark reads: their definition, without its location. It has the columns of the
     files; `names` are the table's names for them, by position."""
 
+    lengths: str = ""
+    """The table's columns of type char and varchar, if its files state types: see `of_length`."""
+
     @property
     def identity(self) -> Mapping[str, Any]:
         """The values by which two readings of one file differ."""

@@ -174,6 +174,22 @@ class Done:
 
     kind: ClassVar = "done"
     source: str
+    stored: Mapping[str, str] | None = None
+    """The marks of its files, by name: see `StoredFile.mark`."""
+
+    def applied(self, entry: Committed) -> Committed:
+        """The announced entry, with the marks of its files."""
+        marks = self.stored or {}
+        parts = (replace(part, stored=marks.get(part.final, "")) for part in entry.parts)
+        return replace(entry, parts=tuple(parts)) if marks else entry
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Sources are about to be listed as safe to delete: if they are gone later, their rows stay."""
+
+    kind: ClassVar = "listed"
+    sources: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -226,6 +242,7 @@ Event: TypeAlias = (
     | Held
     | Begun
     | Done
+    | Listed
     | Compacted
     | Dropping
     | Dropped
@@ -295,6 +312,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
     "hold": lambda json: Held(Committed.from_json(json["entry"])),
     "begin": lambda json: Begun(Committed.from_json(json["entry"])),
     "done": _plain(Done),
+    "listed": lambda json: Listed(tuple(json["sources"])),
     "is": lambda json: Compacted(Committed.from_json(json["entry"])),
     "drop": _plain(Dropping),
     "dropped": _plain(Dropped),

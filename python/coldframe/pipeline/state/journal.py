@@ -16,6 +16,7 @@ for that.
     hold     a source file is converted, and its parts wait in staging until its whole table can be published
     begin    its parts are about to get their final names; then the files that they replace are deleted
     done     both have happened
+    listed   sources are about to be listed as safe to delete
     drop     its source is gone, and its parts are about to be deleted
 
 New files are published before the old ones are deleted, and a file that several sources share is deleted with
@@ -142,8 +143,13 @@ class State:
                 self.units.pop(event.entry.source, None)
                 self.done.put(event.entry)
             case events.Done():
-                self.done.put(self.begun.pop(event.source))
+                self.done.put(event.applied(self.begun.pop(event.source)))
                 self.held.pop(event.source)
+            case events.Listed():
+                for source in event.sources:
+                    entry = self.done.look_up(source)
+                    if entry is not None:
+                        self.done.put(replace(entry, listed=True))
             case events.Dropping():
                 gone = self.done.pop(event.source)
                 if gone is not None:
@@ -332,6 +338,16 @@ class Journal:
         self._append(*map(events.Begun, begun), *map(events.Dropping, before))
         self._finish(begun, before.values())
 
+    def list_as_safe(self, sources: Iterable[str]) -> None:
+        """Records that these sources are about to be listed as safe to delete."""
+        new: list[str] = []
+        for source in sources:
+            entry = self.done.look_up(source)
+            if entry is not None and not entry.listed:
+                new.append(source)
+        if new:
+            self._append(events.Listed(tuple(new)))
+
     def clear_staging(self) -> None:
         """Deletes files that this run and earlier ones have staged and that are not held."""
         held = {part.staged for entry in self.held.each() for part in entry.parts}
@@ -464,6 +480,7 @@ class Journal:
         parts = {part.final: part for entry in entries for part in entry.parts}
         self._each(self._publish, parts.values())
         self.destination.settle(parts)
+        marks = dict(zip(parts, self._each(self._mark, parts), strict=True))
         if not self._keep_replaced:
             replaced = Counter(name for entry in entries for name in entry.replaces if name not in parts)
             old = [name for name, users in replaced.items() if self.done.users(name) <= users]
@@ -473,7 +490,8 @@ class Journal:
             self._each(self.destination.delete, old)
             self.destination.settle(old)
         for entry in entries:
-            self._later(events.Done(entry.source))
+            own = {part.final: mark for part in entry.parts if (mark := marks[part.final])}
+            self._later(events.Done(entry.source, own or None))
         for entry in dropped:
             self._later(events.Dropped(entry.source))
 
@@ -481,6 +499,11 @@ class Journal:
         """Calls `act` for each item, many at once. Raises an error when the others are done."""
         calls = (functools.partial(act, thing) for thing in things)
         return list(in_threads(calls, self.destination.at_once))
+
+    def _mark(self, name: str) -> str:
+        """What tells a published file from others: see `StoredFile.mark`."""
+        file = self.destination.stat(name)
+        return "" if file is None else file.mark
 
     def _publish(self, part: Part) -> None:
         try:
@@ -517,7 +540,7 @@ def _staged(units: Mapping[int, Unit]) -> Iterator[tuple[str, int]]:
 
 def _manifest_line(entry: Committed, part: Part) -> Json:
     """A line of the manifest; has the range of a source's rows only for shared files."""
-    omitted = {"staged", "final"} if part.of else {"staged", "final", "first", "of"}
+    omitted = {"staged", "final", "stored", *(() if part.of else ("first", "of"))}
     record = {name: value for name, value in vars(part).items() if name not in omitted}
     return {"table": entry.table, "source": entry.source, "file": part.final, **record}
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from coldframe._coldframe import ColdframeError
+from coldframe.pipeline.file_access import sha256
+from coldframe.pipeline.records import Part
 from coldframe.pipeline.sink.destination import Destination, StoredFile
 from coldframe.pipeline.state.scratch import Rows, Scratch
 
@@ -27,6 +30,20 @@ class StoredFiles:
         file = self.get(name) if inside else self._destination.stat(name)
         return file is not None and file.size == size
 
+    def is_intact(self, part: Part) -> bool:
+        """Whether a published file has the bytes that were written. Reads it if it was touched since."""
+        if not self.is_whole(part.final, part.bytes):
+            return False
+        file = self.get(part.final) if part.final.startswith(f"{self._folder}/") else None
+        if file is None or part.stored in ("", file.mark):
+            return True
+        destination = self._destination
+        try:
+            actual = sha256(destination.path(part.final), destination.storage_options)
+        except (ColdframeError, OSError):
+            return False
+        return actual == part.sha256
+
     def __iter__(self) -> Iterator[StoredFile]:
         return iter(self._files())
 
@@ -38,7 +55,7 @@ class StoredFiles:
             self._listed = Rows(
                 Scratch(),
                 lambda file: file.name,
-                lambda file: (file.name, file.size, file.modified),
+                lambda file: (file.name, file.size, file.modified, file.etag),
                 lambda row: StoredFile(*row),
             )
             for file in self._destination.list(self._folder):

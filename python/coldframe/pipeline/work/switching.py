@@ -5,12 +5,14 @@
 
 The journal records the switch before it begins. After a kill at any step, `coldframe unswitch` looks up which
 names exist and gives both tables their names back. Between the two renames no table has the name.
+
+A table that got or lost partitions since the run read its definition is not switched: that would hide them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import ColdframeError, SchemaError
@@ -32,19 +34,27 @@ TRANSLATED = "TRANSLATED_TO_EXTERNAL"
 """The property of a table that Hive 4 made external when it was created as a managed one."""
 
 
-def switch(works: Sequence[TableWork], journal: Journal, definitions: Mapping[str, Definition]) -> None:
-    """Switches every table of the run that is verified."""
+def switch(
+    works: Sequence[TableWork],
+    journal: Journal,
+    definitions: Mapping[str, Definition],
+    partitions: Mapping[str, frozenset[str]],
+) -> None:
+    """Switches every table of the run that is verified. `partitions`: their names when the run read them."""
     for work in works:
         # The report already has the tables that are not verified.
         if not work.report.verdict.is_verified:
             continue
         try:
-            _switch(work, journal, definition_of(work.table, definitions))
+            old = definition_of(work.table, definitions)
+            _switch(
+                work, journal, old, frozenset() if old is None else partitions.get(old.full_name, frozenset())
+            )
         except Exception as error:
             work.report.error = f"not switched: {describe(error)}"
 
 
-def _switch(work: TableWork, journal: Journal, old: Definition | None) -> None:
+def _switch(work: TableWork, journal: Journal, old: Definition | None, partitions: frozenset[str]) -> None:
     place = journal.state.name_of(work.table.name, work.table.path).place
     if place is None or old is None:
         raise SchemaError("the table does not come from a metastore, or is not registered in one")
@@ -55,8 +65,16 @@ def _switch(work: TableWork, journal: Journal, old: Definition | None) -> None:
     with writer(place.catalog) as metastore:
         pair = _Pair(metastore, switching, root_of(journal.destination) + path)
         pair.check_old(old)
+        pair.check_partitions(old, partitions)
         journal.begin_switch(switching)
         pair.switch()
+        try:
+            # Others may have added some between the check and the switch.
+            pair.check_partitions(replace(old, name=switching.kept), partitions)
+        except SchemaError:
+            pair.unswitch()
+            journal.end_unswitch(path)
+            raise
     journal.keep_name(path, InCatalog(place.catalog, old.database, old.name))
 
 
@@ -109,6 +127,17 @@ class _Pair:
             raise SchemaError(f"{self.names.database}.{self.names.kept} already exists")
         if not self._is_ours(self._find(self.names.new)):
             raise SchemaError(f"{self.names.database}.{self.names.new} is not the table of this migration")
+
+    def check_partitions(self, old: Definition, expected: frozenset[str]) -> None:
+        """Raises unless the old table has the partitions that the run has read."""
+        if not old.has_partitions:
+            return
+        changed = sorted(expected.symmetric_difference(self.metastore.partition_names(old)))
+        if changed:
+            raise SchemaError(
+                f"{old.full_name}: {len(changed)} partition(s) were added or dropped since the run began, "
+                f"such as {changed[0]}: the next run takes them"
+            )
 
     def switch(self) -> None:
         """Renames both tables."""

@@ -52,7 +52,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def migrate_orc(source: Path, target: Path, **options: Any) -> Any:
-    return migrate(InProcess(2), source, target, **{"to": "iceberg", "files": "orc", **options})
+    given = {"to": "iceberg", "files": "orc", "archived_rows": "drop", **options}
+    return migrate(InProcess(2), source, target, **given)
 
 
 def table(target: Path) -> cf.IcebergDataset:

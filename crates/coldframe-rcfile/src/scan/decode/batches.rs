@@ -199,7 +199,11 @@ impl DecodeGroup {
         let bytes = u64::from((cells.offsets.last() - cells.offsets.first()).unsigned_abs());
         let elements = column.decoder.element_bytes(cells);
         if rows > 1 {
-            return self.decoders.limits.check_batch("cells of a column", rows, bytes.saturating_add(elements));
+            return self.decoders.limits.check_batch(
+                "cells of a column",
+                rows,
+                bytes.saturating_add(elements),
+            );
         }
         self.decoders.limits.block("the elements of a value", elements)?;
         self.decoders.limits.check_batch("cells of a column", rows, bytes)

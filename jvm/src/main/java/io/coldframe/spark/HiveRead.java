@@ -3,6 +3,7 @@ package io.coldframe.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
@@ -71,17 +72,41 @@ final class HiveRead {
     return table().database().getOrElse(() -> "default") + "." + table().table();
   }
 
-  /** Whether a node writes to a transactional table, with any of Spark's commands. */
-  static boolean isWriteToTransactional(LogicalPlan node) throws ReflectiveOperationException {
-    String name = node.getClass().getSimpleName();
-    Object table = null;
-    if (name.equals("InsertIntoHiveTable")) {
-      table = Reflected.call(node, "table");
-    } else if (name.equals("InsertIntoHadoopFsRelationCommand")) {
-      Option<?> known = (Option<?>) Reflected.call(node, "catalogTable");
-      table = known.isDefined() ? known.get() : null;
+  /** Whether a plan puts files into a transactional table, or removes them, with any of Spark's commands. */
+  static boolean isWriteToTransactional(SparkSession session, LogicalPlan plan) throws ReflectiveOperationException {
+    Object table = written(session, plan);
+    if (table instanceof CatalogTable && new HiveRead((CatalogTable) table, plan).isTransactional()) {
+      return true;
     }
-    return table instanceof CatalogTable && new HiveRead((CatalogTable) table, node).isTransactional();
+    // FROM .. INSERT .. INSERT .. has a command for each INSERT.
+    for (Object child : Reflected.all(plan, "children")) {
+      if (isWriteToTransactional(session, (LogicalPlan) child)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The table whose files a command writes or removes; null for other nodes. */
+  private static Object written(SparkSession session, LogicalPlan node) throws ReflectiveOperationException {
+    switch (node.getClass().getSimpleName()) {
+      case "InsertIntoHiveTable":
+        return Reflected.call(node, "table");
+      case "InsertIntoHadoopFsRelationCommand":
+        Option<?> known = (Option<?>) Reflected.call(node, "catalogTable");
+        return known.isDefined() ? known.get() : null;
+      case "LoadDataCommand":
+        return tableOf(session, Reflected.call(node, "table"));
+      case "TruncateTableCommand":
+        return tableOf(session, Reflected.call(node, "tableName"));
+      default:
+        return null;
+    }
+  }
+
+  private static Object tableOf(SparkSession session, Object identifier) throws ReflectiveOperationException {
+    Object catalog = Reflected.call(Reflected.call(session, "sessionState"), "catalog");
+    return Reflected.call(catalog, "getTableMetadata", identifier);
   }
 
   boolean isTransactional() {

@@ -70,16 +70,17 @@ final class HiveScans extends Rule<LogicalPlan> {
   }
 
   /** Refuses a write to a transactional table: Hive would read Spark's plain files as old rows, or not at all. */
-  private static void checkNoWrite(LogicalPlan plan) {
+  private void checkNoWrite(LogicalPlan plan) {
     try {
-      if (!HiveRead.isWriteToTransactional(plan)) {
+      if (!HiveRead.isWriteToTransactional(session, plan)) {
         return;
       }
     } catch (ReflectiveOperationException e) {
       LOG.debug("cannot find out whether {} writes to a transactional table", plan.nodeName(), e);
       return;
     }
-    throw new UnsupportedError("writing to a transactional table of Hive: Spark does not write transactions");
+    throw new UnsupportedError(
+        "writing to a transactional table of Hive, or removing its files: Spark does not write transactions");
   }
 
   /**

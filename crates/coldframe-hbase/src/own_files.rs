@@ -20,8 +20,10 @@ use crate::layout::names::{StoreName, TableName, is_file, is_region};
 use crate::options::Options;
 use crate::root::{Opened, Root};
 
-/// The families of each table, by namespace and name.
-type Families = BTreeMap<(String, String), BTreeSet<String>>;
+/// A namespace, and a name in it.
+type TableKey = (String, String);
+/// The families of each table.
+type Families = BTreeMap<TableKey, BTreeSet<String>>;
 
 /// The files that HBase has not written.
 pub(crate) fn unclaimed(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Vec<Entry>> {
@@ -51,7 +53,7 @@ fn families_of(
     root: &Root,
     table: &TableName,
     options: &Options,
-) -> Result<Option<((String, String), BTreeSet<String>)>> {
+) -> Result<Option<(TableKey, BTreeSet<String>)>> {
     if table.is_system() {
         return Ok(None);
     }
@@ -83,6 +85,8 @@ fn of_root(path: &str, families: &Families) -> bool {
         }
         // Descriptions of snapshots, and of procedures, which are no rows of a table.
         [".hbase-snapshot" | ".hbck" | "MasterProcWALs" | "MasterData", _, ..] => true,
+        // The lock of the repair tool.
+        [".tmp", name] => name.starts_with("hbase-hbck"),
         [name] => is_checksum(name),
         _ => false,
     }
