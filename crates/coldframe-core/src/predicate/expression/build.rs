@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn nesting_has_an_end_and_chains_have_none() {
         let chain = |count: usize, names: [&str; 2]| {
-            let name = |at: usize| if at % 2 == 0 { names[0] } else { names[1] };
+            let name = |at: usize| names[at % 2];
             let open: Vec<String> = (0..count).map(|at| format!("call {}, ", name(at))).collect();
             let end: Vec<String> = (0..count).rev().map(|at| format!(", {I}, end {}", name(at))).collect();
             format!("{}{I}{}", open.concat(), end.concat())
