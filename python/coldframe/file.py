@@ -160,7 +160,10 @@ class Split:
             return self._file(self._raw.open())
 
     def open_for_this(self) -> File:
-        """Opens the split's file to read this split only. Of a folder, other parts may then be unreadable."""
+        """Opens the split's file to read this split only.
+
+        The returned File of a folder may lack the other parts of the folder.
+        """
         with step(_log, logging.DEBUG, "opening the file of a split of %s", self.path):
             return self._file(self._raw.open(alone=True))
 
@@ -171,7 +174,7 @@ class Split:
 
     @property
     def schema(self) -> pa.Schema:
-        """The pyarrow.Schema of its rows."""
+        """The pyarrow.Schema of the split's rows."""
         return pa.schema(self._raw)
 
     def expand(self) -> list[Split]:
@@ -181,7 +184,8 @@ class Split:
     def stated(self) -> list[list[dict[str, Any]]]:
         """The statistics of columns that the file states, to check decoded values against.
 
-        As in `File.statistics`, for each unit of the split or for all together. Empty if the file has none.
+        As in `File.statistics`, for each unit of the split or for all units together. Empty if the file has
+        none.
         """
         return self._raw.open(alone=True).stated((self.part, self.start, self.stop)) or []
 
@@ -198,7 +202,10 @@ class Split:
         on_error: OnError = "raise",
         on_damage: Callable[[Damage], None] | None = None,
     ) -> pa.RecordBatchReader:
-        """Its rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at the end."""
+        """The rows of the split as a pyarrow.RecordBatchReader.
+
+        `on_damage` is called with the losses at the end.
+        """
         if not self._raw.is_of_table:
             return self.open_for_this().to_batches(
                 columns,
@@ -502,7 +509,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         return self._raw.threads or default_threads()
 
     def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
-        """A split in the core's form."""
+        """A split as Rust takes it: part, start and end."""
         if split is None:
             return None
         if isinstance(split, Split):
@@ -545,7 +552,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             and self._source.is_core
             and parallel_by_default(use_threads, on_error, limit),
         )
-        # Drop columns that only the filter needs: a read returns the same columns with and without it.
+        # Drop columns that only the filter needs: a read returns the same columns with and without a filter.
         wanted = pa.schema(scan) if bound.exact else self._projected(columns)
 
         def ended() -> None:

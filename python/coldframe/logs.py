@@ -1,7 +1,8 @@
 """Log lines about what a read waits for: sources, plans, scans, calls to metastores and stores.
 
 The loggers have the names of the modules, below `coldframe`. Lines name paths and hosts, but no credentials:
-each text in a line passes through `safe`. Of an error a line has the class only; its text may have secrets.
+each text in a line passes through `safe`. Of an error, a line has the class only: the error's text may have
+secrets.
 
 The compiled core writes its own lines, the trace, to the standard error of the process: see `traced`.
 """
@@ -21,9 +22,9 @@ __all__ = ["safe", "step", "traced", "watched"]
 
 _WEB = re.compile(r"(?:[^/?#]*@)?([^?#]*).*", re.DOTALL)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://)(.*)", re.DOTALL)
-# A password may contain slashes, so everything up to the last @ goes.
+# A password may contain slashes, so everything up to the last @ is removed.
 _PASSWORD = re.compile(r"[^/@]*:.*@", re.DOTALL)
-# In other schemes than http, a ? without a value is part of a pattern.
+# In schemes other than http, a ? that no `name=value` follows is part of a glob.
 _QUERY = re.compile(r"\?[^?/]*=.*", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -81,7 +82,10 @@ def step(logger: logging.Logger, level: int, what: object, *values: object) -> I
 def watched(
     logger: logging.Logger, level: int, what: object, *values: object, batches: Iterable[Any]
 ) -> Iterable[Any]:
-    """The same batches. Logs the request for the first one, and the end with rows and milliseconds."""
+    """Passes the batches on unchanged.
+
+    Logs the request for the first batch, and the end with rows and milliseconds.
+    """
     if not logger.isEnabledFor(level):
         return batches
     return _watched(logger, level, str(what) % tuple(map(safe, values)), batches)
