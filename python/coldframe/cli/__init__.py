@@ -107,7 +107,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader (head, less) has closed the pipe. Without this, Python reports it again at exit.
+        # The reader (head, less) has closed the pipe. Without the redirection, Python reports the closed pipe
+        # again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

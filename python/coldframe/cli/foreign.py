@@ -40,7 +40,7 @@ def foreign_format(source: str, storage_options: Mapping[str, Any] | None) -> st
 
 
 class Foreign:
-    """The rows of files of one foreign format, one file after the other."""
+    """The name of the format if the file is Parquet, Arrow, CSV or JSON lines; None otherwise."""
 
     damage: Sequence[dict[str, Any]] = ()
 

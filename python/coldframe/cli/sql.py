@@ -336,7 +336,7 @@ class Session:
 
 
 def by_hive_names(known: Mapping[str, FoundTable]) -> dict[str, FoundTable]:
-    """The tables of a copied warehouse by their names in Hive: `sales.orders`, or `orders` if that is clear.
+    """The tables of a copied warehouse by their names in Hive: `sales.orders`, or `orders` if it is unique.
 
     Such a table lies in a folder `sales.db/orders`, so its own name ends with `sales.db.orders`.
     """

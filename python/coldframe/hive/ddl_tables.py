@@ -31,7 +31,7 @@ class DdlTables:
         return sorted({database for database, _ in self._made.tables})
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, briefly."""
+        """All named objects of a database, without details such as columns and properties."""
         yield from (table.brief for table in self.definitions(database) if isinstance(table, Definition))
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
@@ -44,7 +44,7 @@ class DdlTables:
         table = self._made.tables.get((database, name))
         if table is None:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name} table not found")
-        # No statement adds partitions: the `key=value` folders are the partitions.
+        # If no statement adds partitions, the `key=value` folders are the partitions.
         unknown = bool(table.keys) and (database, name) not in self._made.partitions
         return replace(table, by_folders=unknown)
 
@@ -71,5 +71,5 @@ class DdlTables:
         )
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, briefly."""
+        """The partitions of a table, without details such as columns."""
         yield from (partition.brief for partition in self._named(table.database, table.name).values())

@@ -92,7 +92,7 @@ class PartitionDefinition:
 
     @property
     def brief(self) -> HivePartition:
-        """The partition in short."""
+        """The partition without details such as columns."""
         return HivePartition(self.values, self.storage.location, self.storage.input_format, self.parameters)
 
     @property
@@ -162,7 +162,7 @@ class Definition:
 
     @property
     def brief(self) -> HiveTable:
-        """The table in short."""
+        """The table without details such as columns."""
         storage = self.storage
         keys = tuple(key.name for key in self.keys)
         return HiveTable(

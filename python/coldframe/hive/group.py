@@ -81,7 +81,7 @@ class Group:
     def datasets(
         self, table: pa.Schema, keys: pa.Schema, reading: Reading, *, by_position: bool = False
     ) -> Iterator[tuple[Dataset, dict[str, str]]]:
-        """Its files, and for each column of the table its name in these files; missing columns have none.
+        """The group's files, and for each column of the table its name in these files, if it has one.
 
         `table` has the table's columns without the `keys`, which are the partition columns. `by_position`:
         whether to ignore the names in files.
@@ -104,7 +104,7 @@ class Group:
 
     def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[DiscoveredFile]:
         def is_named(location: str, file: DiscoveredFile) -> bool:
-            """Whether the folders above a file name its partition values, as no partition is registered."""
+            """Whether the folders above a file give its partition's values: no partition is registered."""
             return are_folders_of(keys, file.source[len(location) :].strip("/").split("/")[:-1])
 
         def listed(member: tuple[str, tuple[str, ...]]) -> list[DiscoveredFile]:
@@ -127,11 +127,11 @@ class Group:
     def _by_names(
         files: Sequence[DiscoveredFile], arguments: OpenArguments, own: Sequence[str]
     ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
-        """The files whose columns have the partition's names, and those that have only `_col0`, `_col1`."""
+        """First the files with these column names, then those that have only `_col0`, `_col1`."""
         if not files:
             return
         if "schema" in arguments.options:
-            # These files have no names.
+            # These files store no column names.
             yield own, list(files)
             return
         apart = Dataset(files, arguments, partitioned=False)
@@ -145,7 +145,7 @@ class Group:
     def _by_own_names(
         files: Sequence[DiscoveredFile], arguments: OpenArguments, columns: Sequence[str]
     ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
-        """The files by their column names; the columns match the table's by position."""
+        """The files, grouped by their own column names; the columns match the table's by position."""
         apart = Dataset(files, arguments, partitioned=False)
         by_columns: dict[tuple[str, ...], list[DiscoveredFile]] = {}
         for at, file in enumerate(files):

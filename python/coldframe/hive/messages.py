@@ -24,7 +24,7 @@ TEXTS = (TType.STRING, TEXT, False)
 PARAMETERS = (TType.STRING, TEXT, TType.STRING, TEXT, False)
 
 INSERT_ONLY_TABLES = 2
-"""A capability. Hive 3 and later do not list insert-only transactional tables without it."""
+"""A capability. Hive 3 and later do not list insert-only transactional tables for clients without it."""
 
 
 REFUSALS = (1, 2, 3, 4)
@@ -266,7 +266,7 @@ class Call:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it changes nothing, so that it can be repeated."""
+        """Whether the call changes nothing, so that it can be repeated."""
         return self.name.startswith("get_")
 
 

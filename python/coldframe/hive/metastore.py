@@ -69,7 +69,7 @@ class Metastore:
         return self._texts(messages.GET_ALL_DATABASES)
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, briefly."""
+        """All named objects of a database, without details such as columns and properties."""
         return self._all(database, lambda table: _table(database, table))
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
@@ -92,7 +92,7 @@ class Metastore:
                 tables = sorted(self._tables(database, some), key=lambda table: table.name or "")
                 yield from map(made, tables)
             except MetastoreRefusal:
-                # The server refuses the whole group because of one table.
+                # The server refuses the whole group because of one table: ask for each table alone.
                 yield from (self._made_or_refused(database, name, made) for name in some)
 
     def _made_or_refused(self, database: str, name: str, made: Callable[[Any], _Made]) -> _Made | Refused:
@@ -152,7 +152,7 @@ class Metastore:
         return answer.highest
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, briefly, requested in groups."""
+        """The partitions of a table, without details such as columns, requested in groups."""
         names = self.partition_names(table)
         for at in range(0, len(names), PARTITIONS_AT_ONCE):
             some = names[at : at + PARTITIONS_AT_ONCE]

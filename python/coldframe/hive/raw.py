@@ -1,4 +1,5 @@
-"""Thrift structs with all fields, including unknown fields, so that tables of others are sent back complete.
+"""Thrift structs with all fields, including unknown fields, so that tables of other programs are sent back
+complete.
 
 a struct    number of a field -> its type and value
 a list      type of the elements, elements

@@ -57,7 +57,7 @@ _ENTRY = MANIFEST_ENTRY_SCHEMAS[_VERSION]
 _FILE: Any = _ENTRY.find_type(2)
 _PLACES = {field.field_id: at for at, field in enumerate(_FILE.fields)}
 _REFERENCED, _OFFSET, _LENGTH = 143, 144, 145
-"""Field ids of a deletion vector in an entry: its data file, and its offset and length in its own file."""
+"""Field ids of an entry for a deletion vector: its data file, and where it is in the file that has it."""
 _FILE_PATH = 2147483546
 """The id of the column with the paths of data files in position deletes."""
 

@@ -177,7 +177,7 @@ class TableRows:
 
 
 def is_direct(file: ReadyFile) -> bool:
-    """Whether the file has no deletes and is of coldframe's formats: its reader can count and share scans."""
+    """Whether the file has no deletes and one of coldframe's formats, so that its own reader can scan it."""
     return file.planned.is_whole and is_ours(file.planned.format)
 
 

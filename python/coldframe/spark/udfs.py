@@ -107,7 +107,7 @@ def _open(source: object, given: dict[str, Any]) -> File:
 
 
 def _content(source: object) -> object:
-    """The source; bytes of a column are the content of a file, never a path."""
+    """The source; if it is bytes of a column, they are the content of a file, never a path."""
     if isinstance(source, pa.Scalar):
         return source.as_buffer()
     return memoryview(source) if isinstance(source, bytes | bytearray) else source
