@@ -58,7 +58,7 @@ class Options:
     """Names, paths or patterns of tables that may be removed entirely."""
     on_foreign_changes: str = "refuse"
     leave_behind: tuple[str, ...] = ()
-    """Parts that may be missing from the target although their directory is listed: see `left_out`."""
+    """Parts that the target may lack although their directory is listed as safe: see `left_out`."""
     allow_loss: tuple[str, ...] = ()
     """Changes of values with which a source may still be listed as safe to delete: see `LOSSES`."""
     untyped: bool = False

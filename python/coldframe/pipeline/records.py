@@ -55,7 +55,7 @@ class ColumnCheck(TypedDict, total=False):
 
     nulls: int
     nans: int
-    """Columns of floats only."""
+    """Only for columns of floats."""
     min: str | None
     max: str | None
     checksum: str
@@ -232,7 +232,7 @@ def describe(error: BaseException) -> str:
 
 
 PlannedSplit = tuple[int, int, int, int | None, Recorded]
-"""A split of a source file: part, start, stop, rows if known, and the data that travels with it."""
+"""A split of a source file: part, start, stop, rows if known, and bytes that were read to open the file."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class PlannedFile:
     rows: int | None = None
     """The number of rows that the file states."""
     known: tuple[Any, ...] | None = None
-    """The store's identity of it; compared when it is opened again."""
+    """The file's identity in its store; compared when the file is opened again."""
     masked: bool = False
     """Whether encrypted columns are read with masked values, since there is no key."""
 
@@ -271,7 +271,7 @@ class OpenedFile:
         return PlannedFile(file, key, self.parts, self.schema, self.names, self.rows, self.known, self.masked)
 
     def to_json(self) -> Json:
-        """Bytes that travel with a split are encoded as base64."""
+        """Bytes that a split carries are encoded as base64."""
         parts = [
             [*part[:4], [[at, base64.b64encode(some).decode()] for at, some in part[4]]]
             for part in self.parts
@@ -299,7 +299,7 @@ class Opened:
     schemas: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """The form of each file."""
+        """The JSON form of each file."""
         return {"files": [file.to_json() for file in self.files], "schemas": dict(self.schemas)}
 
     @staticmethod
@@ -347,7 +347,7 @@ class StagedFile:
     of: int = 0
     """The number of rows in a file that several sources share; 0 if the file is this source's alone."""
     name: str = ""
-    """The beginning of the name, for a shared file."""
+    """If several sources share the file: the beginning of its name."""
     partition: PartitionValues = field(default_factory=dict)
     """The partition values, if the table is partitioned by values in its files."""
 
@@ -421,7 +421,7 @@ class MergeOutcome:
     outcomes: tuple[Outcome, ...]
 
     def to_json(self) -> Json:
-        """The form of each source's outcome."""
+        """The JSON form of each source's outcome."""
         return {"sources": [outcome.to_json() for outcome in self.outcomes]}
 
     @staticmethod

@@ -34,7 +34,7 @@ def look_again(works: Sequence[TableWork], journal: Journal, target: Target, opt
 
 
 def report_partial(works: Sequence[TableWork], unit: str) -> None:
-    """Reports parts that are missing according to their sources; in every run, also for earlier results."""
+    """Reports sources that state to have only a part of their table; also for earlier results."""
     for work in works:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]
@@ -49,7 +49,7 @@ def write_safe_list(
     options: Options,
     places: Sequence[tuple[str, str, int]] = (),
 ) -> int:
-    """Lists the unchanged sources that the verdict allows. Returns their number.
+    """Lists the unchanged sources that the verdict allows as safe to delete. Returns their number.
 
     `places`: see `Survey.places`.
     """

@@ -28,7 +28,7 @@ from coldframe.sources import text_options
 
 _NAMES = {kind: name for name, kind in LEAVABLE.items()}
 _COUNTED = frozenset({"versions", "times", "columns", "regions", "edits"})
-"""Kinds that only reading can count: how much of them was skipped."""
+"""Kinds of content of which only reading can tell how much was skipped."""
 _UNITS = {"regions": "folders of regions", "edits": "regions"}
 
 
@@ -68,7 +68,8 @@ def look_for_left_out(works: Sequence[TableWork], options: Options) -> dict[str,
     requests: dict[str, list[tuple[TableWork, SourceFile]]] = {}
     for work in works:
         for file in work.table.files:
-            # The verdict covers directories that Spark reads: their other content is unknown.
+            # For directories that Spark reads the other content is unknown; the verdict has a reason for
+            # this.
             if file.is_folder and work.table.reading_of(file).by_spark is None:
                 requests.setdefault(file.path, []).append((work, file))
     return {path: list(_of_directory(path, asked, options)) for path, asked in requests.items()}

@@ -181,7 +181,7 @@ class LeftOut:
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps the directory off the list."""
+        """Whether it keeps the directory off the list of sources that are safe to delete."""
         return self.visible and not self.named
 
 
@@ -198,7 +198,7 @@ class FileReports(Rows[FileReport]):
 
     @property
     def problems(self) -> Rows[FileReport]:
-        """The files that were not simply converted."""
+        """The files whose status needs attention: all but those in `FINE`."""
         return self._problems
 
     def append(self, file: FileReport) -> None:
@@ -233,7 +233,7 @@ class TableReport:
     missing: list[str] = field(default_factory=list)
     """Target files that are gone, or have another size."""
     foreign: list[str] = field(default_factory=list)
-    """Files of others in its directory: readers take them for a part of the table."""
+    """Files that others wrote into the table's directory: readers take them for a part of the table."""
     vanished: list[str] = field(default_factory=list)
     """Sources that an earlier run converted and that are gone."""
     partial: list[str] = field(default_factory=list)
@@ -258,7 +258,7 @@ class TableReport:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on everything known of it."""
+        """The verdict on everything that is known of the table."""
         totals = self.totals
         return judge_table(
             TableSummary(
@@ -318,7 +318,7 @@ class TableReport:
 
     @property
     def problems(self) -> Rows[FileReport] | list[FileReport]:
-        """Its files that were not simply converted."""
+        """The files whose status needs attention: all but those in `FINE`."""
         if isinstance(self.files, FileReports):
             return self.files.problems
         return [file for file in self.files if file.status not in FINE]

@@ -163,7 +163,7 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
 
 
 def preview_text(preview: Preview) -> str:
-    """The form for people."""
+    """The preview as text, for people."""
     from coldframe.byte_size import size_text
 
     lines: list[str] = []

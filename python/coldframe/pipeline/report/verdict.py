@@ -39,11 +39,11 @@ COMPARED = (
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of reasons."""
+    """A kind of reason for a verdict."""
 
     grade: Grade
     blocks: bool
-    """Whether no source of the table is safe to delete while it holds."""
+    """Whether no source of the table is safe to delete while the verdict has such a reason."""
     singular: str
     plural: str
     """The texts after the count."""
@@ -177,7 +177,7 @@ class Reason:
     kind: str
     count: int = 1
     detail: str = ""
-    """Which, or why: for people."""
+    """Which things, or why, as text for people."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -185,17 +185,17 @@ class Reason:
 
     @property
     def grade(self) -> Grade:
-        """How bad it is."""
+        """How bad the reason is."""
         return KINDS[self.kind].grade
 
     @property
     def fails(self) -> bool:
-        """Whether it makes the exit code 1."""
+        """Whether the reason makes the exit code 1."""
         return self.grade == "failed"
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps every source of its table off the list."""
+        """Whether the reason keeps every source of its table off the list of safe sources."""
         return KINDS[self.kind].blocks
 
     @property
@@ -206,7 +206,7 @@ class Reason:
         return f"{text}: {self.detail}" if self.detail else text
 
     def to_json(self) -> Json:
-        """For report.json."""
+        """The reason's form in report.json."""
         return {"kind": self.kind, "count": self.count, "text": self.text, "grade": self.grade}
 
 
@@ -216,7 +216,7 @@ class _Verdict:
 
     name = ""
     word = ""
-    """The first word for people."""
+    """The verdict's first word in texts for people."""
     colour = ""
     mark = ""
 
@@ -307,7 +307,7 @@ Verdict: TypeAlias = Verified | Partial | Failed | NotVerified
 
 @dataclass(frozen=True)
 class SourceSummary:
-    """What decides whether a source may be listed, besides the verdict on its table."""
+    """What decides whether a source may be listed as safe, besides the verdict on its table."""
 
     status: str
     verified: bool
@@ -406,7 +406,8 @@ def judge_run(tables: Iterable[Verdict], summary: RunSummary = RunSummary()) -> 
         for reason in table.reasons:
             before = summed.get(reason.kind)
             count = reason.count + (before.count if before is not None else 0)
-            # A reason of one table keeps its details; if several have it, each table shows its own.
+            # A reason that only one table has keeps its details; if several tables have it, each shows its
+            # own.
             summed[reason.kind] = reason if before is None else Reason(reason.kind, count)
     if written:
         summed.pop("nothing", None)

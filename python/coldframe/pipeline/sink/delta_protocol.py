@@ -1,7 +1,8 @@
 """Checks a commit to a Delta log against the protocol before it is made.
 
-A writer of actions can produce a log that readers cannot open, or misread: deltalake checks little of it. The
-checks: all that deltalake and Spark make when they read, and those that the protocol leaves to the writer.
+A program that writes a log's actions itself can produce a log that readers cannot open, or misread; deltalake
+checks little of it. The checks: all that deltalake and Spark make when they read, and those that the protocol
+leaves to the writer.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Commit:
     """A commit, and the table as it will be after it."""
 
     schema: Mapping[str, Any]
-    """In the log's form."""
+    """The schema in the log's form."""
     partitions: Sequence[str]
     reader: int
     writer: int

@@ -15,8 +15,9 @@ stores do the work; their guarantees differ:
     HDFS             the same renames; no lock
     object stores    create: put-if-absent; publish: conditional copy on the server, then delete; no lock
 
-Without a lock, the journal's numbers fence: a driver that another one has replaced stops at its next segment,
-before it touches a table. A store that ignores the condition of a put is refused before anything is written.
+Without a lock, the numbers of the journal's segments fence: a driver that another one has replaced stops at
+its next segment, before it touches a table. A store that ignores the condition of a put is refused before
+anything is written.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Destination:
         except NotFoundError:
             return
         except OSError:
-            # If it is a file, there is nothing below it.
+            # If the folder is a file, there is nothing below it.
             if self.stat(folder) is None:
                 raise
 
@@ -162,7 +163,7 @@ class Destination:
         except NotFoundError:
             return False
         except OSError:
-            # If a parent is a file, there is nothing below it.
+            # If a parent of the name is a file, there is nothing below it.
             if self.stat(name) is not None:
                 raise
             return False

@@ -141,7 +141,7 @@ def _definition(
         for number, key in enumerate(table.partitions):
             spark[f"spark.sql.sources.schema.partCol.{number}"] = key.name
     if kind == "delta":
-        # The log defines columns and partitions.
+        # Delta's own log defines columns and partitions.
         columns, keys = (*columns, *keys), ()
         spark = {"spark.sql.sources.provider": "delta"}
     elif keys:
