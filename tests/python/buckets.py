@@ -23,10 +23,10 @@ class Bucket(http.server.ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.asked: list[str] = []
         self.answer: Callable[[Handler], bool] = lambda request: False
-        """Is asked first; True where it has answered."""
+        """Gets each request first, and returns True if it has answered it."""
         self.etags = True
         self.dated = False
-        """Whether each content has a time of its own."""
+        """Whether the time of change depends on the content, so that each content has its own."""
         self.writing = threading.Lock()
         self.parts: dict[str, bytes] = {}
         self.page = 1000

@@ -161,7 +161,7 @@ class SparkScheduler:
     """Work as rows of small DataFrames. The rows of tables never pass through the JVM."""
 
     def __init__(self, spark: SparkSession | Callable[[], SparkSession]) -> None:
-        """A session, or a function that starts one: called when there is work, and after a JVM has died."""
+        """`spark`: a session, or a function that starts one, called when there is work or a JVM has died."""
         self._start = spark if callable(spark) else None
         self._spark: SparkSession | None = None if callable(spark) else spark
         self._lock = threading.Lock()

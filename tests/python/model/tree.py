@@ -109,7 +109,7 @@ class Tree:
         del self.now[path]
 
     def spoil(self, path: str, how: str) -> None:
-        """Damages a file. Its new version requires no row in the target."""
+        """Damages a file. The damaged version requires no row in the target."""
         before = self.now[path]
         place = self.root / path
         content = bytearray(place.read_bytes())

@@ -40,7 +40,7 @@ PLACES = (
     "text/p=0",
     "text/p=1",
     "binary",
-    # From here on, Spark could not read the plain directories of the target.
+    # With the places from here on, Spark could not read the plain directories of the target.
     "t/p=0",
     "t/below",
     "u",
@@ -88,9 +88,9 @@ class World:
         self.source.mkdir()
         self.tree = Tree(self.source)
         self.steps: list[str] = []
-        """The steps taken, as text,"""
+        """The steps taken, as text."""
         self.calls: list[str] = []
-        """and as calls that repeat them."""
+        """The steps taken, as calls that repeat them."""
         self.count = 0
         self.seen = Read()
         """The tables of the target at the last read."""
@@ -114,9 +114,9 @@ class World:
         self.kept = False
         self.died = False
         self.done: set[str] = set()
-        """Sources that runs converted and did not remove since,"""
+        """Sources that runs converted, and that no run has removed since."""
         self.maybe: set[str] = set()
-        """and those of runs that were killed."""
+        """Sources that killed runs may have converted."""
         self.unverified = False
         self.relied: dict[str, Version] = {}
         """Sources deleted after they were listed: only the target has their rows."""
@@ -402,13 +402,13 @@ class World:
                 self.done, self.maybe = self.done - gone, self.maybe - gone
             for table in claims.report.tables:
                 if any(reason.kind == "removed" for reason in table.verdict.reasons):
-                    # Even if the run fails for another reason.
+                    # A vanished source is no longer converted, even if the run fails for another reason.
                     self.done -= set(table.vanished)
                 for file in table.files:
                     if file.status in ("converted", "salvaged", "held"):
                         self.done.add(file.source)
                     elif claims.given["on_vanished"] == "keep":
-                        # Its lost rows may be in a new file.
+                        # The lost rows of this file may be in a new file.
                         self.loose.add(file.source.split("/")[0])
         if claims.given["verify"]:
             self.read_back |= {version.tag for version in self.tree.now.values()}
@@ -424,7 +424,7 @@ class World:
             for row in claims.before.rows
             if row.tag in self.tree.versions and self.tree.versions[row.tag].path not in self.tree.now
         }
-        # The target may not have shown some of these yet.
+        # The last read of the target may not have shown rows of all these sources.
         gone |= {path for path in self.done | self.maybe if path not in self.tree.now}
         if claims.given["on_vanished"] == "keep":
             self.kept = True

@@ -363,7 +363,7 @@ def plan_table(
     progress: Progress | None = None,
     shared: SharedByTables | None = None,
 ) -> None:
-    """Opens files of a table and passes their metadata to `planned`, and the others to `fail`."""
+    """Opens files of a table: passes their metadata to `planned`, and those that do not open to `fail`."""
     if not rows:
         return
     in_driver = scheduler is None or len(rows) <= DRIVER_FILES

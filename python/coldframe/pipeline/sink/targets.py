@@ -41,7 +41,7 @@ class Target:
     register: Register | None = None
     live: Live | None = None
     runs: Callable[[Destination, TableName], set[str]] | None = None
-    """(target, table name) -> the runs in the table's commits."""
+    """(target, table name) -> the names of the runs that have committed to the table."""
     read_table: Callable[[Destination, TableName], LiveTable] | None = None
     """(target, table name) -> the table according to its current log or metadata."""
 

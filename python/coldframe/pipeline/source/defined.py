@@ -64,12 +64,12 @@ class Part:
 
     @property
     def is_taken(self) -> bool:
-        """Whether anything of it is migrated."""
+        """Whether any files of this part are migrated."""
         return bool(self.readings or self.directories)
 
     @property
     def is_walked(self) -> bool:
-        """Whether its directory is walked for files."""
+        """Whether the part's directory is walked for files."""
         return self.is_taken and not self.by_spark
 
 
@@ -216,7 +216,7 @@ class _Reader:
         return self.selected.takes(definition.database, definition.name)
 
     def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
-        """The partitions of a selected table. Claims the locations of any table's files."""
+        """The partitions of a selected table. For any table, claims the locations of its files."""
         if not table.has_partitions:
             for location in _own_locations(table):
                 self.source.claims.add(self.locations.readable(location), table.full_name)
@@ -258,7 +258,7 @@ class _Reader:
         return made, _kept(table, partitions)
 
     def _writes(self, table: Definition, findings: list[Finding]) -> WriteIds | None:
-        """The valid writes of a transactional table; None if unknown. Reports open ones in `findings`."""
+        """The valid writes of a transactional table; None if unknown. Reports open writes in `findings`."""
         if not table.is_transactional:
             return None
         try:

@@ -28,7 +28,7 @@ class SharedByTables:
         if place not in self._of:
             shared = _read(file, reading)
             if not shared:
-                return ()  # not needed with these options; another table's may need it
+                return ()  # these options do not need the data; another table's options may
             self._of[place] = shared
         return self._of[place].get(str(name), ())
 

@@ -34,7 +34,7 @@ class Finding:
     migrated: int | None = None
     """The rows that were migrated."""
     is_wrong: bool = True
-    """Whether it makes the exit code 1; others are only reported."""
+    """Whether the finding makes the exit code 1; other findings are only reported."""
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.table, self.partition) if part)
@@ -93,7 +93,7 @@ class MetastoreReport:
     compared: int = 0
     """Tables and partitions whose number of rows was compared."""
     agreed: int = 0
-    """Compared ones with equal numbers."""
+    """Of these, tables and partitions with equal numbers."""
     findings: Findings = field(default_factory=Findings)
     """Findings that belong to no table of the report."""
 

@@ -33,7 +33,7 @@ ROOT = "."
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
 DRIVER_FOLDERS = 1000
-"""The driver lists up to this many directories of a level itself; the scheduler lists more."""
+"""The driver lists up to this many directories of a level itself; if there are more, the scheduler does."""
 FOLDERS_A_TASK = 50
 """Directories in a task of the scheduler."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
@@ -270,7 +270,7 @@ class FolderTask:
         return listing
 
     def given_up(self, reason: str) -> Listing:
-        """The outcome if no worker came back."""
+        """The outcome if no worker could examine the directories."""
         return Listing(unread=[Unread(folder, reason) for folder in self.folders])
 
 

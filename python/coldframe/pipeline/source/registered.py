@@ -173,7 +173,7 @@ class _Collector:
     """Tables below the source, including those that were excluded as requested."""
 
     def take(self, table: HiveTable, location: str) -> bool:
-        """Takes a table that lies below the source; returns whether it does."""
+        """Takes a table if it lies below the source; returns whether it lies there."""
         path = self.root.relative(location)
         if path is None:
             return False
@@ -216,7 +216,7 @@ class _Collector:
         if others:
             self.registered.scattered.add(whole.table)
             text = f"{others:,} of its partitions lie outside of the source, such as {other}"
-            # With include patterns, it is unknown whether they would have been selected.
+            # With include patterns, it is unknown whether these partitions would have been selected.
             wrong = not self.selection.include
             finding = Finding("elsewhere", whole.table, text, location=other, is_wrong=wrong)
             self.registered.report.findings.add(finding)

@@ -141,7 +141,7 @@ class Unit:
     identity: str
     number: int
     part: tuple[int, int, int, int | None]
-    """See `PlannedSplit`. Excludes the data that travels with a split: the identity covers it."""
+    """See `PlannedSplit`. Excludes the bytes that a split carries: the source's identity covers them."""
     written: str
     """The name of its columns in the target."""
     generation: int

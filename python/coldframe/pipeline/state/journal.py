@@ -81,7 +81,7 @@ class State:
         self.epoch = 0
         """The number of runs."""
         self.ended: float | None = None
-        """When the last run ended that was not killed."""
+        """The end of the last run that was not killed."""
         self.generation = 0
         """How many times `--fresh` was used."""
         self.fresh = False
@@ -389,7 +389,7 @@ class Journal:
         self._late.append(event)
 
     def _append(self, *new: Event) -> None:
-        """Writes another segment. Its number is the fence."""
+        """Writes another segment. Only one driver can create its number."""
         late, self._late = self._late, []
         if not late and not new:
             return

@@ -1,4 +1,5 @@
-"""Data of a run on its files: rows on the driver's disk, so that memory does not grow with them.
+"""A run's data about its files, as rows on the driver's disk, so that memory does not grow with the number of
+files.
 
     rows     (list, key) -> body        each `Rows` or `Ledger` has its own list; a body is marshalled
 

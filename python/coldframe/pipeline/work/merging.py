@@ -6,7 +6,7 @@
 
 Each source is decoded completely, and checked against its statistics, before any of its rows is written. So a
 source that fails, or changes while it is read, does not affect the others. The journal has an entry for each
-source with its range of rows: if a source vanishes or changes later, exactly these are removed.
+source with its range of rows: if a source vanishes or changes later, exactly these rows are removed.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def test_a_partial_run_keeps_the_columns_of_the_other_files(estate: Estate) -> N
     estate.orc("t/p=2/2", {"a": [2]})
     assert estate.migrate(include=["t/p=1"]).exit_code == 0
     assert estate.migrate(include=["t/p=2"]).exit_code == 0
-    # Each file has both columns: a reader takes them from any.
+    # Each file has both columns: a reader may take them from any file.
     import pyarrow.parquet as pq
 
     assert [pq.read_schema(path).names for path in estate.files("t")] == [["a", "b"]] * 2

@@ -91,7 +91,7 @@ def test_a_deep_audit_compares_values(estate: Estate) -> None:
 
 
 @pytest.mark.parametrize("target", ["delta", "iceberg", "orc"])
-def test_audits_of_other_targets(estate: Estate, target: str) -> None:
+def test_audits_of_delta_iceberg_and_orc_targets_find_only_foreign_files(estate: Estate, target: str) -> None:
     if target != "orc":
         pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
     estate.migrate(to=target)
@@ -175,7 +175,7 @@ def test_patterns(estate: Estate, include: list[str], exclude: list[str], files:
     assert bool(inventory.excluded) == (len(files) < 5)
 
 
-def test_invalid_options() -> None:
+def test_invalid_options_are_refused() -> None:
     wrong: list[dict[str, Any]] = [{"on_vanished": "ask"}, {"timestamp_unit": "s"}, {"split_bytes": 0}]
     for given in wrong:
         with pytest.raises(ValueError, match=next(iter(given))):
