@@ -128,7 +128,7 @@ def rows(filter: Any) -> list[int]:
         ("x=1 AND s='abc' OR NOT x<4", [0, 3]),
     ],
 )
-def test_sql(sql: str, expected: list[int]) -> None:
+def test_sql_selects_the_expected_rows(sql: str, expected: list[int]) -> None:
     assert rows(sql) == expected
 
 
@@ -145,7 +145,7 @@ def test_sql_mistakes_are_explained(bad: str) -> None:
 
 
 @pytest.mark.parametrize("unsupported", ["upper(s) = 'A'", "x = y", "1 = 1"])
-def test_unsupported_sql(unsupported: str) -> None:
+def test_unsupported_sql_is_refused(unsupported: str) -> None:
     with pytest.raises(UnsupportedError):
         parse_sql(unsupported)
 
@@ -184,7 +184,7 @@ def test_lists_match_pyarrow(filter: Any) -> None:
     assert rows(filter) == numbered.filter(pq.filters_to_expression(filter)).column("row").to_pylist()
 
 
-def test_lists_with_null() -> None:
+def test_lists_test_for_null() -> None:
     assert rows([("x", "is null")]) == [1]
     assert rows([("x", "is not null", None), ("s", "is", None)]) == [2]
 
@@ -203,12 +203,12 @@ def test_lists_with_null() -> None:
         [("x",)],
     ],
 )
-def test_malformed_lists(bad: Any) -> None:
+def test_malformed_lists_are_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="malformed filter"):
         parse(bad)
 
 
-def test_expressions_that_do_not_fit() -> None:
+def test_expressions_that_do_not_fit_are_refused() -> None:
     for bad in (pc.field("nope") > 1, pc.field("x") + 1):
         with pytest.raises(SchemaError):
             bind(bad, TABLE.schema)
@@ -390,13 +390,13 @@ VALUES = [
 @pytest.mark.parametrize(
     ("value", "column", "expected"), VALUES, ids=lambda v: repr(v).partition(" at 0x")[0][:40]
 )
-def test_values_of_any_class(value: Any, column: str, expected: list[int]) -> None:
+def test_values_may_be_of_any_class(value: Any, column: str, expected: list[int]) -> None:
     assert rows([(column, "=", value)]) == expected
     if expected:
         assert rows([(column, "in", [value])]) == expected
 
 
-def test_values_of_pandas() -> None:
+def test_values_may_be_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     assert rows([("ts", "=", pandas.Timestamp(1_000_000_001))]) == [1]
     assert rows([("utc", "=", pandas.Timestamp(5_000_000, tz="UTC"))]) == [3]
@@ -404,7 +404,7 @@ def test_values_of_pandas() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), [1], {"a": 1}, dt.timedelta(1), 1 + 2j, float])
-def test_values_that_cannot_be_compared(value: Any) -> None:
+def test_values_that_cannot_be_compared_are_refused(value: Any) -> None:
     with pytest.raises(SchemaError, match="`x`"):
         rows([("x", "=", value)])
 
@@ -414,7 +414,7 @@ def test_an_instant_needs_a_column_with_a_time_zone() -> None:
         rows([("ts", "=", dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc))])
 
 
-def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
+def test_the_core_treats_null_rows_of_sets_as_sql_or_pyarrow_do(tmp_path: Path) -> None:
     """`not in` drops null rows in SQL and keeps them in pyarrow's lists, for any file."""
     path = tmp_path / "x.orc"
     cf.write(TABLE.select(["x", "s"]), path, format="orc")
@@ -565,7 +565,7 @@ def test_deep_nesting_ends_with_an_error() -> None:
     assert rows(" and ".join(f"x <> {n + 10}" for n in range(20_000))) == [0, 2, 3]
 
 
-def test_deep_predicates_of_polars(tmp_path: Path) -> None:
+def test_deep_predicates_of_polars_are_pushed_or_left_to_polars(tmp_path: Path) -> None:
     """The stack of polars itself ends at some hundred levels more."""
     polars = pytest.importorskip("polars")
     file = file_of(pa.table({"x": range(100)}), tmp_path / "x.orc")
@@ -616,7 +616,7 @@ def test_meaning_is_not_taken_from_the_printed_form(tmp_path: Path) -> None:
     ],
     ids=["integers", "texts", "bytes", "times"],
 )
-def test_sets_of_200_000_members(type: Any, values: Any, tmp_path: Path) -> None:
+def test_sets_of_200_000_members_are_looked_up(type: Any, values: Any, tmp_path: Path) -> None:
     members = pa.array(values, type)
     table = pa.table({"v": pa.concat_arrays([members.slice(7, 50), pa.nulls(1, type)])})
     table = pa.concat_tables([table, pa.table({"v": pa.array([values[1]], type)})])
@@ -686,7 +686,7 @@ def test_char_compares_without_its_padding(tmp_path: Path) -> None:
     assert cf.open(written).schema.field("c").metadata is None
 
 
-def test_char_keys_of_partitions(tmp_path: Path) -> None:
+def test_char_keys_of_partitions_compare_without_their_padding(tmp_path: Path) -> None:
     for key in ("ab", "abc"):
         (tmp_path / f"p={key}").mkdir()
         cf.write(pa.table({"x": [1]}), tmp_path / f"p={key}" / "f", format="orc")

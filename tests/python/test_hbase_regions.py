@@ -219,7 +219,7 @@ def test_missing_logs_that_regions_need_are_reported(root: Path) -> None:
     assert flushed.equals(latest(ROOT, wal=False))
 
 
-def test_raw_view_limits_versions() -> None:
+def test_the_raw_view_limits_the_versions_of_a_column() -> None:
     every = latest(view="raw")
     some = latest(view="raw", versions=2)
     puts: dict[tuple[Any, ...], int] = {}

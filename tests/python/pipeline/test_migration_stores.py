@@ -283,7 +283,7 @@ def test_roots_that_contain_each_other_are_refused() -> None:
             migrate(InProcess(), source, target)
 
 
-def test_a_tables_toml_in_a_store_is_found(s3: S3, tmp_path: Path) -> None:
+def test_a_tables_toml_in_a_store_is_read(s3: S3, tmp_path: Path) -> None:
     source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
     cf.write(
         pa.table({"a": range(5)}),
