@@ -91,7 +91,7 @@ FILTERS = {
 
 
 def race(passes: int, runners: dict[str, Runner], clock: Callable[[], float]) -> dict[str, float]:
-    """The median seconds of each, taking turns, without the first two rounds, which fill the allocators."""
+    """The median seconds of each runner, in turns, without the first two rounds, which fill allocators."""
     taken: dict[str, list[float]] = {name: [] for name in runners}
     counts: dict[str, int] = {}
     for number in range(passes + 2):
