@@ -122,6 +122,6 @@ def columns_of(batch: Any, schema: Any) -> Any:
 
 
 def row_count_batch(rows: int, schema: Any) -> Any:
-    """A batch without columns that still has rows."""
+    """A batch without columns that still has a number of rows."""
     empty = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
     return pa.RecordBatch.from_struct_array(empty).replace_schema_metadata(schema.metadata)

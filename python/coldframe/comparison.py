@@ -52,9 +52,9 @@ class Comparison:
     only_columns: tuple[list[str], list[str]] = ([], [])
     """Columns that only one side has. Only the common columns are compared."""
     only: tuple[int, int] = (0, 0)
-    """Rows of each side whose key (without a key: whose values) the other side lacks."""
+    """The number of rows of each side whose key (without a key: whose values) the other side lacks."""
     changed: int = 0
-    """Keys that both sides have with different rows."""
+    """The number of keys that both sides have with different rows."""
     examples: list[tuple[str, Any]] = field(default_factory=list)
     """A few of the rows that differ: `"A"` or `"B"`, and a record batch with one row."""
 

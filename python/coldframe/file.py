@@ -84,7 +84,10 @@ class Split:
 
     @classmethod
     def of(cls, raw: RawSplit, arguments: OpenArguments | None, source: Source | None = None) -> Split:
-        """Wraps a split of Rust. `source`: the object of this process that it reads, if it is not a path."""
+        """Wraps a split of Rust.
+
+        `source`: the object of this process that the split reads, if it does not read a path.
+        """
         made = cls.__new__(cls)
         made._raw, made._arguments, made._source = raw, arguments, source
         return made
@@ -123,12 +126,12 @@ class Split:
 
     @property
     def size(self) -> int | None:
-        """The length of its file in bytes; None if it is a part of a folder that is one table."""
+        """The length of the split's file in bytes; None if it is a part of a folder that is one table."""
         return None if self.known is None else int(self.known[0])
 
     @property
     def arguments(self) -> OpenArguments:
-        """How its file is opened."""
+        """The arguments with which the split's file is opened."""
         if self._arguments is None or self._arguments.format is None:
             texts, verified, bytes_of, options = self._raw.arguments()
             storage: Mapping[str, Any] | None = texts or None
@@ -308,7 +311,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
 
     @property
     def path(self) -> str:
-        """Where it was opened from; a placeholder for bytes and file objects."""
+        """The path or URL from which the file was opened; a placeholder for bytes and file objects."""
         return self._source.path if self._source.path is not None else self._raw.path
 
     @property
@@ -349,7 +352,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, allows.
                 With a limit, or if damage is tolerated, one thread decodes.
 
-        `to_table` is the same.
+        `to_table` is another name of this method.
         """
         return self.to_batches(
             columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads

@@ -175,7 +175,7 @@ class _Writer:
 
 
 def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
-    """The interface above for a file system."""
+    """An object with the interface above, for a file system."""
     if hasattr(filesystem, "get_file_info") and hasattr(filesystem, "open_input_file"):
         return ArrowFiles(filesystem)
     if hasattr(filesystem, "cat_file") and hasattr(filesystem, "find"):

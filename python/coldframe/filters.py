@@ -51,7 +51,8 @@ class Bound:
 # pyarrow evaluates expressions by recursion; a deeper expression could overflow the stack.
 _MAX_DEPTH = 5000
 
-# What the public functions take. Expression is pyarrow's own class, which has no type information.
+# The forms of a filter that the public functions take. Expression is pyarrow's own class, which has no type
+# information.
 Filter = str | Sequence[Any] | Condition | Any
 
 
@@ -168,7 +169,7 @@ def needed(names: Iterable[str], test: Any, schema: Any) -> list[str]:
 
 
 def _check(expression: Any, schema: Any) -> None:
-    """Raises SchemaError unless the expression is a truth value for rows of the schema."""
+    """Raises SchemaError unless the expression gives a truth value for rows of the schema."""
     fields = _without_unions(schema, pa.null())
     empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in fields], schema=fields)
     try:

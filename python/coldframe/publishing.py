@@ -13,7 +13,7 @@ Otherwise each file is published separately, after a record that lists them:
     sales/dt=2014-01-01/part-0.orc                      3. the files; the staged ones are deleted
 
 After step 2 the files will appear in any case: the next process publishes what a killed process left. The
-record stays, so that no late writer considers the folder empty. A writer deletes no files of others.
+record stays, so that no late writer considers the folder empty. A writer deletes no files of other writers.
 """
 
 from __future__ import annotations

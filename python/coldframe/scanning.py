@@ -237,8 +237,8 @@ class Dataset(AsTables):
         return [Split.of(split, self._arguments) for split in raw]
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """As `splits`, but does not open files that a listing has found. Their splits are shares of a file:
-        call `Split.expand` before reading one.
+        """As `splits`, but does not open files that a listing has found. The splits of these files are
+        shares: call `Split.expand` before reading one.
         """
         bound = self._bound(filter)
         with step(_log, logging.INFO, "planning shares of %s", self._label) as notes:
@@ -360,7 +360,7 @@ class LocatedDataset(Dataset):
     _index: str | None = None
 
     def named(self, file_path: str | None, row_index: str | None) -> LocatedDataset:
-        """Sets the names of its two columns, and returns itself."""
+        """Sets the names of the two added columns, and returns itself."""
         self._path, self._index = file_path, row_index
         return self
 

@@ -25,7 +25,7 @@ CORE_SCHEMES = frozenset(_coldframe.store_schemes())
 # At least two letters, so that a Windows drive is not taken for a scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 
-# obstore and others group some options under these names.
+# obstore and other libraries group some options under these names.
 _GROUPS = ("client_options", "retry_config")
 
 

@@ -51,9 +51,12 @@ def write(
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
-        dest: the file's path or URL. The file appears complete or not at all. Or a binary file object, to
-        which the whole file is written at the end. Rows need not be sorted; if they are, each partition is
-        one file. Nothing
+        dest: the file's path or URL. The file appears complete or not at all. Or a binary file object,
+            to which the whole file is written at the end.
+        format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`; None goes by the end of the name.
+        partitioning: names of columns (or a pyarrow.Schema with them): `dest`, which must be absent or
+            empty, becomes a directory with files below `key=value` directories as in Hive, which `scan`
+            reads back as columns. Rows need not be sorted; if they are, each partition is one file. Nothing
             appears before everything is written.
         storage_options, filesystem: as for `open`.
         progress: called with the number of rows written so far.

@@ -86,7 +86,7 @@ class PartitionDefinition:
     """A partition of a table."""
 
     values: tuple[str, ...]
-    """As texts, one for each key of the table; null is Hive's name for it."""
+    """The values as texts, one for each key of the table; null is the text that Hive uses for it."""
     storage: Storage
     parameters: Mapping[str, str] = field(default_factory=dict)
 

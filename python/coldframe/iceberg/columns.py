@@ -32,7 +32,7 @@ _NAMES = "coldframe.names"
 """The key of the names of a field in files without ids; Rust reads it."""
 
 _IN_FILES = "coldframe.in_files"
-"""The key of the name that a column has when readers generate it instead of a file; Rust reads it."""
+"""The key of the name under which readers generate a column that no file stores; Rust reads it."""
 
 NUMBERS = "\1row"
 """The name of the column of row numbers that readers generate; no file has this name."""

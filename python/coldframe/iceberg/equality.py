@@ -44,5 +44,5 @@ def _number(column: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def _paired(first: pa.Array, second: pa.Array, size: int) -> pa.Array:
-    """One number for each pair; both inputs are below 2^31, and `second` is below `size`."""
+    """One number for each pair of numbers; all are below 2^31, and those in `second` are below `size`."""
     return pc.add(pc.multiply(first, size), second)

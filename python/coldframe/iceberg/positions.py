@@ -57,7 +57,7 @@ def _chunks(part: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def vector(blob: bytes, path: str, offset: int) -> pa.ChunkedArray:
-    """The row numbers of a deletion vector: length, magic, bitmaps of the upper 32 bits, CRC-32."""
+    """The row numbers of a deletion vector: a length, a magic, a bitmap for each upper half, a CRC-32."""
 
     def damaged(reason: str, at: int = 0) -> CorruptFileError:
         return corrupt(path, offset + at, "deletion vector", reason)

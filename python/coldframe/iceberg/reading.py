@@ -60,7 +60,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Scan:
-    """What to read of files."""
+    """A request: what to read from files."""
 
     names: Sequence[str]
     """The columns."""

@@ -96,7 +96,10 @@ _OF_ICEBERG: Mapping[str, Callable[[str], Any]] = {
 
 
 def write_options(given: Mapping[str, str], format: str | None) -> WriteOptions:
-    """Parses the options of a writer. `format`: the one in the Spark format's name, or None."""
+    """Parses the options of a writer.
+
+    `format`: the file format in the name of the Spark format (`orc` in `coldframe_orc`), or None.
+    """
     return WriteOptions(**save_options(dict(given), format))
 
 

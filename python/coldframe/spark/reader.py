@@ -184,7 +184,10 @@ def _unopened(split: Split, error: Exception) -> dict[str, Any]:
 
 
 def resolve(wanted: Sequence[str], known_names: Sequence[str]) -> list[str]:
-    """The names as the files write them. Ignores case, as Spark does, if no name matches exactly."""
+    """The requested names as the files write them.
+
+    Ignores case, as Spark does, if no name matches exactly.
+    """
     exact = set(known_names)
     folded: dict[str, list[str]] = {}
     for name in known_names:

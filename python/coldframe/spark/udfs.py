@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 KEPT_OPEN = 16
-"""Files that a worker keeps open for `opened`."""
+"""The number of files that a worker keeps open for `opened`."""
 
 BATCH_ROWS = 16384
 """Spark reads batches of 8 to 32 thousand rows equally fast."""

@@ -3,6 +3,7 @@
     PATH/_coldframe-JOB/part-00000-....rc     while the tasks write
     PATH/part-00000-....rc                    after the commit: renamed or, in an object store, copied there
 
+In a store with folders, the driver creates the folder before any task runs, and no task creates it again:
 Spark does not wait for the other tasks of a job that it aborts, and their late writes must not create the
 deleted folder again. `overwrite` deletes the old files after the new files are in place.
 """
@@ -47,7 +48,7 @@ class ColdframeWriter(DataSourceArrowWriter):
 
     @property
     def store(self) -> Store:
-        """The files at the path, for this process."""
+        """The store at the path, opened in this process."""
         return open_store(self.options.path, self.options.storage_options)
 
     @property

@@ -253,7 +253,7 @@ def _sort(
 
 
 def _is_same(file: SourceFile, entry: Committed) -> bool:
-    """Whether a source with the same key still is the converted one: see `identity`."""
+    """Whether a source with the same key is still the one that was converted: see `identity`."""
     details = entry.details
     return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
 

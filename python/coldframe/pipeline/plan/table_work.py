@@ -19,7 +19,7 @@ from coldframe.pipeline.state.scratch import Rows, Scratch, names
 
 @dataclass(frozen=True)
 class Pending:
-    """Whether a source with the same key is still the one that was converted: see `identity`."""
+    """A source file and its key: to be converted, or already converted."""
 
     file: SourceFile
     key: str
