@@ -271,7 +271,7 @@ class Call:
 
 
 def call(name: str, *arguments: Field, answer: Field | None = None) -> Call:
-    """A function by its name. Without `answer`, it returns nothing."""
+    """A function by its name. Without `answer`, the function returns nothing."""
     refusals = [struct(number, f"refusal_{number}", Refusal) for number in REFUSALS]
     fields = refusals if answer is None else [answer, *refusals]
     return Call(

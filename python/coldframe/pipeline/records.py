@@ -29,7 +29,7 @@ from coldframe._coldframe import ColdframeError, CorruptFileError, formats
 from coldframe.pipeline.file_access import StorageOptions
 
 Json: TypeAlias = dict[str, object]
-"""A record in JSON. Read it by its `from_json`."""
+"""A record in JSON. The record's `from_json` reads it."""
 Recorded = Sequence[tuple[int, bytes]]
 """Data that was read when a source was opened, for opening it again: pairs of offset and bytes."""
 PartitionValues: TypeAlias = Mapping[str, object]
@@ -91,11 +91,11 @@ class SourceFile:
     etag: str | None = None
     """The store's etag of the content, if it has one."""
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
-    """Credentials and settings of its store. They hold secrets and are never in JSON."""
+    """Credentials and settings of the file's store. These hold secrets and are never in JSON."""
     tables: int = 1
     """The number of tables in the directory, including this one."""
     reading: int = 0
-    """The number of its reading: see `Table.readings`."""
+    """The number of the file's reading: see `Table.readings`."""
 
     @property
     def share(self) -> int:
@@ -208,7 +208,7 @@ class Failure:
         return Failure(f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})")
 
     def to_json(self) -> Json:
-        """The form in outcomes."""
+        """The failure as JSON, for outcomes."""
         record: Json = {"error": self.error}
         if self.cause != "failed":
             record[self.cause] = True
@@ -243,7 +243,7 @@ class PlannedFile:
     key: str
     parts: Sequence[PlannedSplit] = ()
     schema: str = ""
-    """The name of its columns: see `schema_id`."""
+    """The name of the file's columns: see `schema_id`."""
     names: tuple[str, ...] | None = None
     rows: int | None = None
     """The number of rows that the file states."""
@@ -352,7 +352,7 @@ class StagedFile:
     """The partition values, if the table is partitioned by values in its files."""
 
     def to_json(self) -> Json:
-        """The form in outcomes; has keys for sharing and partitions only if needed."""
+        """The file as JSON, for outcomes; has keys for sharing and partitions only if needed."""
         omitted = () if self.of else ("first", "of", "name")
         record = {key: value for key, value in vars(self).items() if key not in omitted}
         return record if self.partition else _without_partition(record)
@@ -389,7 +389,7 @@ class Outcome:
         return (self,)
 
     def to_json(self) -> Json:
-        """The form in transit and in the journal."""
+        """The outcome as JSON, for the driver and the journal."""
         record: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
         record |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
         if self.digest is not None:
@@ -449,7 +449,7 @@ class Part:
     partition: PartitionValues = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """The form in the journal; has the key `partition` only if there is one."""
+        """The part as JSON, for the journal; has the key `partition` only if there is one."""
         return dict(vars(self)) if self.partition else _without_partition(vars(self))
 
     @property
@@ -484,7 +484,7 @@ class Details:
     """Whether Spark has read it instead of coldframe."""
 
     def to_json(self) -> Json:
-        """The form in the journal."""
+        """The details as JSON, for the journal."""
         omitted = () if self.by_spark else ("by_spark",)
         record = {key: value for key, value in vars(self).items() if value is not None and key not in omitted}
         return {**record, "damage": list(self.damage)}

@@ -65,7 +65,7 @@ class Work(Protocol[R_co]):
         """Runs it. Errors are in the outcome, a record; nothing is raised."""
 
     def given_up(self, reason: str) -> R_co:
-        """The outcome if no worker could run it."""
+        """The outcome if no worker could run the work."""
 
 
 class Scheduler(Protocol):

@@ -29,7 +29,7 @@ WITHHELD = "which this run does not take"
 
 
 class Absence:
-    """Why sources of earlier runs are not among those of this run."""
+    """Why sources of earlier runs are not among this run's sources."""
 
     def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
         self._there, self._selection = there, options.selection

@@ -88,7 +88,7 @@ class TableWork:
         return () if self.layout is None else self.layout.divided_by(self.table.keys)
 
     def file_bytes(self, usual: int) -> int:
-        """The target size of its files; `usual`: the size for tables without a layout."""
+        """The target size of the table's files; `usual`: the size for tables without a layout."""
         own = None if self.layout is None else self.layout.file_bytes
         return usual if own is None else own
 

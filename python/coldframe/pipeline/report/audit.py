@@ -61,7 +61,7 @@ class Fault:
     """A deviation from what was verified."""
 
     file: str
-    """Relative to the target's root."""
+    """The file's path, relative to the target's root."""
     kind: str
     reason: str
     source: str | None = None

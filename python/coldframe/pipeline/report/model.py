@@ -36,7 +36,7 @@ def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = 
 
 
 def _counted(name: str, findings: Findings) -> Json:
-    """The same for findings, of which only the first are kept."""
+    """Like `_few`, for findings, of which only the first are kept."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
 
@@ -98,7 +98,7 @@ class FileReport:
 
     @property
     def summary(self) -> SourceSummary:
-        """What decides whether it may be listed as safe to delete."""
+        """The facts that decide whether the source may be listed as safe to delete."""
         return SourceSummary(self.status, self.verified, bool(self.digest), self.losses, self.by_spark)
 
     def to_json(self) -> Json:
@@ -107,7 +107,7 @@ class FileReport:
 
     @property
     def rows_lost(self) -> int | None:
-        """How many rows its damage cost; None if that is unknown."""
+        """How many rows the file's damage cost; None if that is unknown."""
         lost = [item.get("rows_lost") for item in self.damage]
         return None if None in lost else sum(rows for rows in lost if rows is not None)
 
@@ -170,7 +170,7 @@ class LeftOut:
     unit: str = ""
     note: str = ""
     visible: bool = True
-    """Whether the engine shows it to readers."""
+    """Whether the engine shows this content to readers."""
     named: bool = False
     """Whether the user allowed to leave it behind."""
 

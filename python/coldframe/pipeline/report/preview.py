@@ -53,7 +53,7 @@ class TablePreview:
         return [Reason(kind, count) for kind, count in counts.items() if count]
 
     def to_json(self) -> Json:
-        """The form for programs."""
+        """The table's preview as JSON, for programs."""
         return {**vars(self), "metastore": self.metastore.to_json()}
 
 

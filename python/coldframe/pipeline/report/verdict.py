@@ -1,7 +1,7 @@
 """The verdict: `Verified | Partial | Failed | NotVerified`, with reasons, from summaries of tables and runs.
 
 Only this module decides what is "verified" and "safe", their colours, exit codes, and the sources in
-`safe-to-delete.txt`. The report, its pages, the summary, the dry run and the audit print its result.
+`safe-to-delete.txt`. The report, its pages, the summary, the dry run and the audit print the verdict.
 
     grade       best verdict    exit code
     failed      Failed          1            requested, but missing, wrong or unexplained
@@ -15,8 +15,8 @@ How to add a reason:
 2. Where the problem is detected, add it to the table: `work.report.add_reason("my_kind", count, "which, or
    why")`. Problems of no table go to `report.add_reason(..)` of the whole `Report`.
 
-Texts, colours, exit code, report.json and the list follow. Properties of a single source (it was salvaged,
-its digits were cut) belong to `SourceSummary`.
+Nothing else must be changed: texts, colours, exit code, report.json and the list are derived from `KINDS`.
+Properties of a single source (it was salvaged, its digits were cut) belong to `SourceSummary`.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class _Verdict:
 
     @property
     def is_verified(self) -> bool:
-        """Whether it is `Verified`."""
+        """Whether the verdict is `Verified`."""
         return isinstance(self, Verified)
 
     @property
@@ -237,7 +237,7 @@ class _Verdict:
 
     @property
     def why(self) -> tuple[Reason, ...]:
-        """The reasons against `Verified`; empty if it is `Verified`."""
+        """The reasons why the verdict is not `Verified`; empty if it is."""
         return tuple(reason for reason in self.reasons if reason.grade != "note")
 
     @property
@@ -311,13 +311,13 @@ class SourceSummary:
 
     status: str
     verified: bool
-    """Whether all of its target files were read back."""
+    """Whether all of the source's target files were read back."""
     digested: bool
-    """Whether it has a digest of the content that was read."""
+    """Whether there is a digest of the content that was read."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """Numbers of changed values, by kind of change."""
     by_spark: bool = False
-    """Whether Spark has read it; content that Spark does not show was not compared."""
+    """Whether Spark has read the source; content that Spark does not show was not compared."""
 
 
 @dataclass(frozen=True)
@@ -406,8 +406,8 @@ def judge_run(tables: Iterable[Verdict], summary: RunSummary = RunSummary()) -> 
         for reason in table.reasons:
             before = summed.get(reason.kind)
             count = reason.count + (before.count if before is not None else 0)
-            # A reason that only one table has keeps its details; if several tables have it, each shows its
-            # own.
+            # A reason of a single table keeps its details. The reasons of several tables are only counted,
+            # since each table shows its own details.
             summed[reason.kind] = reason if before is None else Reason(reason.kind, count)
     if written:
         summed.pop("nothing", None)

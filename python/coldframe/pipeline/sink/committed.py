@@ -75,9 +75,9 @@ class CommittedTable:
     entries: Iterable[Committed]
     """Iterated more than once. Need not be in memory, as there may be millions."""
     run: str = ""
-    """The name of the run that registers it."""
+    """The name of the run that registers the table."""
     epoch: int = 0
-    """The number of that run."""
+    """The number of the run that registers the table."""
     known: frozenset[str] = frozenset()
     """The files that commits of earlier runs left in the table."""
     announce: Callable[[Iterable[str], Iterable[str]], None] = lambda add, remove: None
@@ -85,15 +85,15 @@ class CommittedTable:
     committed: Callable[[], None] = lambda: None
     """Called after the commit."""
     place: InCatalog | None = None
-    """Its name in a catalog that the user named."""
+    """The table's name in a catalog that the user named."""
     named_before: bool = False
     """Whether an earlier run gave the table that name."""
     source: str = ""
-    """Its source, in the form of the catalog's mark."""
+    """The table's source, in the form of the catalog's mark."""
     about: About = field(default_factory=About)
     """The comments and properties of the old definition."""
     layout: IcebergLayout | None = None
-    """Its layout, if the user has stated one."""
+    """The table's layout, if the user has stated one."""
 
     @property
     def table_name(self) -> TableName:

@@ -43,7 +43,7 @@ APP = "coldframe"
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
-    """Makes the log match the journal. Repeating it changes nothing.
+    """Makes the log match the journal. Repeating the call changes nothing.
 
     A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
     path that one version both adds and removes as removed. The journal has the files that our own versions

@@ -162,7 +162,7 @@ def _of_removes(commit: Commit) -> Iterator[str]:
         if path not in commit.present:
             yield f"it removes {path}, which is not there"
         elif commit.present[path]:
-            # Readers would keep it: a file is identified by its path and its deletion vector.
+            # Readers would keep the file, since they identify it by its path and its deletion vector.
             yield f"it removes {path} without the deletion vector that others gave it"
     if commit.removes and commit.configuration.get("delta.appendOnly", "").lower() == "true":
         yield "it removes files, but others have made the table append-only"

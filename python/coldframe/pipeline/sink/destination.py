@@ -151,13 +151,13 @@ class Destination:
             try:
                 self._store.publish(staged, name)
             except FileExistsError:
-                # The file may be the same: after a kill between two steps, or a lost answer.
+                # The existing file may be the staged one: after a kill between two steps, or a lost answer.
                 if not self._are_same(staged, name):
                     raise
                 self._store.delete(staged)
 
     def delete(self, name: str) -> bool:
-        """Deletes a file. Returns whether it existed, as far as the store reports that."""
+        """Deletes a file. Returns whether the file existed, as far as the store reports that."""
         try:
             self._store.delete(name)
         except NotFoundError:

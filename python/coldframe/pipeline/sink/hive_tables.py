@@ -49,7 +49,7 @@ class _Folder:
 
     @property
     def statistics(self) -> dict[str, str]:
-        """Its statistics as properties."""
+        """The numbers of files, rows and bytes, as properties for the metastore."""
         numbers = (len(self.files), self.rows, self.bytes)
         return dict(zip(_STATISTICS, map(str, numbers), strict=True))
 

@@ -74,7 +74,7 @@ class Sink(Protocol):
         divide: Divide | None = None,
     ) -> Converted:
         """Writes the rows of a part of a source by `_coldframe.convert`. The files are on disk, or in their
-        store, when it returns. The first one is at `path`.
+        store, when it returns. The first file is at `path`.
 
         `max_bytes`: after so many bytes, another file is begun. `divide`: each file has the rows of one
         partition.

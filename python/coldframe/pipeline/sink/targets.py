@@ -37,7 +37,7 @@ class Target:
     partitions_inside: bool = False
     """Whether partition columns are also in the files (Iceberg), or only in the directories' names."""
     nanoseconds: bool = True
-    """Whether its timestamps can have nanoseconds."""
+    """Whether the table's timestamps can have nanoseconds."""
     register: Register | None = None
     live: Live | None = None
     runs: Callable[[Destination, TableName], set[str]] | None = None

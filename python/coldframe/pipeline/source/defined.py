@@ -44,7 +44,7 @@ class Part:
     place: str
     """The path of its files among the sources: `sales/orders/dt=2014-01-01`."""
     location: str
-    """A readable path or URL."""
+    """The location, as a path or URL that can be read."""
     name: str
     """The partition's name for people; empty for a table without partitions."""
     format: str
@@ -54,7 +54,7 @@ class Part:
     is_accurate: bool = False
     """Whether the metastore claims that the counts are accurate."""
     readings: Mapping[str, int] = field(default_factory=dict)
-    """The readings of its files, by the format of their bytes. Empty if it is not migrated."""
+    """The readings of its files, by the format of their bytes. Empty if the part is not migrated."""
     directories: Mapping[str, int] = field(default_factory=dict)
     """As `readings`, for directories that are read as a whole."""
     by_spark: bool = False
@@ -81,7 +81,7 @@ class TakenTable:
     parts: tuple[Part, ...] = field(repr=False)
     readings: tuple[Reading, ...]
     findings: tuple[Finding, ...] = ()
-    """The parts of it that are not migrated."""
+    """Findings on the parts of the table that are not migrated."""
     location: str | None = None
     """The table's readable location."""
     writes: WriteIds | None = None
@@ -322,7 +322,7 @@ class _Reader:
             )
 
     def _shared(self, table: TakenTable) -> str | None:
-        """Why other tables may share its files; None if none does."""
+        """Why other tables may share a table's files; None if no other table does."""
         for part in table.parts:
             others = self.source.claims.others(part.location, table.name) if part.location else iter(())
             # A table without partitions may have claimed several locations.

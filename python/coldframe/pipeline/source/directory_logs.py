@@ -13,7 +13,7 @@ from coldframe.sources import Source
 
 
 class SharedByTables:
-    """Read when the first table of a directory is opened, and kept for the others."""
+    """Data that is read when a directory's first table is opened, and kept for its other tables."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, str], Mapping[str, Recorded]] = {}

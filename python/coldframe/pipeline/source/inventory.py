@@ -258,12 +258,12 @@ class FolderTask:
 
     root: str
     folders: tuple[str, ...]
-    """Relative to the root."""
+    """The directories' paths, relative to the root."""
     selection: Selecting
     bytes: int = 16 << 20
 
     def run(self) -> Listing:
-        """Lists them, and examines each file."""
+        """Lists the directories, and examines each file."""
         listing = Listing()
         for folder in self.folders:
             _list(self.root, folder, self.selection, listing)
@@ -358,7 +358,7 @@ def _is_table(folder: str) -> bool:
 
 
 def _detect(path: str) -> str | None:
-    """The format; None if the bytes are of none. Raises OSError if they cannot be read."""
+    """The format of a file's bytes; None if it is unknown. Raises OSError if they cannot be read."""
     try:
         return coldframe.detect(path)
     except NotFoundError as gone:

@@ -72,9 +72,9 @@ class Table:
 
     name: str
     path: str
-    """Its path below the target's root. It is the path below the source's root, unless Spark would take a
-    name in it for a partition, or the directory has files of a second format, which become a table of their
-    own.
+    """The table's path below the target's root. It is the path below the source's root, unless Spark would
+    take a name in it for a partition, or the directory has files of a second format, which become a table of
+    their own.
     """
     format: str
     spec: TableSpec | None
@@ -85,9 +85,9 @@ class Table:
     _keys: dict[str, None] = field(default_factory=dict)
     """The names of the partition columns, in the order of their first file."""
     place: str = ""
-    """Its path below the source's root: `naming` derives `path` from it."""
+    """The table's path below the source's root: `naming` derives `path` from it."""
     called: str = ""
-    """Its name in the source: `naming` derives `name` from it."""
+    """The table's name in the source: `naming` derives `name` from it."""
     readings: tuple[Reading, ...] = ()
     """The readings of a metastore's table: each file has the number of one."""
     declared: pa.Schema | None = None
@@ -119,12 +119,12 @@ class Table:
         return {} if self.spec is None else self.spec.options
 
     def reading_of(self, file: SourceFile) -> Reading:
-        """The reading of one of its files."""
+        """The reading of one of the table's files."""
         return self.readings[file.reading] if self.readings else Reading(self.format, self.options)
 
     @property
     def known_as(self) -> str:
-        """Its format in the journal; one name for a metastore's table, whose formats may change."""
+        """The table's format in the journal; one name for a metastore's table, whose formats may change."""
         return DEFINED if self.declared is not None else self.format
 
     @property

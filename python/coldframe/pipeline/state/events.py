@@ -69,7 +69,7 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class Registering:
-    """A commit to a Delta or Iceberg table is about to be made. It has the name of the run."""
+    """A commit to a Delta or Iceberg table is about to be made. The commit has the name of the run."""
 
     kind: ClassVar = "register"
     table: str
@@ -207,7 +207,7 @@ class Forgotten:
     kind: ClassVar = "forget"
     source: str
     done: bool | None = None
-    """Whether its earlier result is lost, too."""
+    """Whether the source's earlier result is lost, too."""
 
 
 Event: TypeAlias = (

@@ -290,7 +290,10 @@ class Journal:
         self._append(events.Unswitched(path))
 
     def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Records the commit that is about to be made to a Delta or Iceberg table. It has this run's name."""
+        """Records the commit that is about to be made to a Delta or Iceberg table.
+
+        The commit has this run's name.
+        """
         self._append(events.Registering(table, self.run, tuple(sorted(add)), tuple(sorted(remove))))
 
     def settle(self, table: str, *, made: bool) -> None:
@@ -452,7 +455,7 @@ class Journal:
         self.clear_staging()
 
     def _is_anywhere(self, staged: str, final: str, size: int) -> bool:
-        # In this order, since a driver that is still alive may rename it in between.
+        # Looks up the staged name first, since a driver that is still alive may rename the file in between.
         return any(self.is_whole(name, size) for name in (staged, final))
 
     def _finish(self, entries: Sequence[Committed], dropped: Iterable[Committed]) -> None:

@@ -370,5 +370,5 @@ def _beside(ledger: Ledger, entry: Committed | None) -> list[str]:
 def stem_of(relative: str) -> str:
     name = relative.rsplit("/", 1)[-1]
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
-    # Not hidden from readers of the table, and short enough for every file system.
+    # The result is not hidden from readers of the table, and short enough for every file system.
     return safe.lstrip("_.")[:80] or "file"
