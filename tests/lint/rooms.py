@@ -37,7 +37,10 @@ ORDER = (
     "report",
     "__init__",
 )
-"""Rooms and modules of the pipeline, from the lowest up. A module's own line overrides its room's."""
+"""Rooms and modules of the pipeline, from the lowest up.
+
+A module's own line overrides the line of its room.
+"""
 ENTRY = frozenset({"__main__"})
 """Scripts: nothing imports them, and they alone may import the command line."""
 

@@ -93,7 +93,7 @@ def test_truncated_dump_hides_no_table(name: str, tmp_path: Path) -> None:
     path = tmp_path / "cut.sql"
     for size in range(0, len(whole) - 40, 997):
         path.write_bytes(whole[:size])
-        # Cut before its first table, it is an empty script or no script.
+        # A dump that is cut before its first table is an empty script or no script.
         if size and b"CREATE TABLE" in whole[:size]:
             with pytest.raises(cf.SchemaError):
                 definitions_in(path)

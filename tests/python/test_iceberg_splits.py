@@ -18,7 +18,7 @@ pytest.importorskip("pyiceberg")
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 TRUTH = json.loads((DATA / "truth.json").read_text())
 WROTE = "/tmp/coldframe-iceberg"
-"""Where the tables were when they were made."""
+"""The directory in which the tables were made."""
 
 
 @pytest.fixture(scope="module")

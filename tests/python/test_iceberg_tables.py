@@ -25,7 +25,7 @@ pytest.importorskip("pyiceberg")
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 TRUTH = json.loads((DATA / "truth.json").read_text())
 WROTE = "/tmp/coldframe-iceberg"
-"""Where the tables were when they were made."""
+"""The directory in which the tables were made."""
 SNAPSHOTS = [
     (table, number) for table, snapshots in TRUTH.items() for number in snapshots if number != "current"
 ]
@@ -80,7 +80,7 @@ def test_table_matches_spark(made, name):
 
 @pytest.mark.parametrize("name", ["within", "within_orc"])
 def test_nested_default_values_match_spark(tmp_path, name):
-    """Spark reads them only from Parquet; the ORC table has the same rows."""
+    """Spark reads nested default values only from Parquet; the ORC table has the same rows."""
     with tarfile.open(DATA / "defaults_within.tar.gz") as tar:
         tar.extractall(tmp_path, filter="data")
     dataset = table(tmp_path, name)

@@ -1,5 +1,5 @@
-"""ORC's Java reader reads the files that coldframe writes, also by index. They have the same size as
-Java's files.
+"""ORC's Java reader reads the files that coldframe writes, also by index. The files are about as large as
+Java's.
 
 The Java program is in tests/reference/orc. Its first build needs Maven, with a registry or a filled cache.
 """

@@ -1,6 +1,7 @@
 """HBase and hudi-io read the HFiles that coldframe writes: the same cells, also by index and bloom filter.
 
-They run in a program of `tests/reference/hfile`, which needs Java and, for the first build, Maven.
+HBase and hudi-io run in a program of `tests/reference/hfile`, which needs Java and, for the first build,
+Maven.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Case:
         return pq.read_table(self.folder / self.entry["base_truth"])
 
     def sources(self) -> Iterator[Any]:
-        """The sources to open, in order. No test may change them."""
+        """The sources to open, in order. No test may change these sources."""
         files = self.entry["file"]
         for name in files if isinstance(files, list) else [files]:
             path = self.folder / name

@@ -29,8 +29,8 @@ TAKEN = {
     "wider": 1,
     "written": 1,
 }
-"""Scans by the connector. The other queries are left to Spark: other columns in a partition that is read,
-char, varchar, a partition of null that is read, no file, ORC, and names of files.
+"""Scans by the connector. The other queries are left to Spark: they read partitions with other columns or
+with a null value, char, varchar, tables without files, ORC, or names of files.
 """
 ORC = {
     "orcs": 1,

@@ -196,7 +196,7 @@ def test_every_type(by: Source) -> None:
         assert rows == rows_of(file), path
         assert frame.schema == to_spark_schema(file.schema), path
         # Column by column, as Spark requests them. Each query of the Python source starts a process, so it
-        # reads only a column of each type.
+        # reads only one column of each type.
         names = {field.dataType.simpleString(): field.name for field in frame.schema}
         new = [name for kind, name in names.items() if kind not in seen]
         seen |= names.keys()

@@ -224,7 +224,7 @@ def _with_numbers(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
 
 
 class _Watched(RangedFile):
-    """Records whether a read failed: pyarrow's errors about the content have the same class."""
+    """Records whether a read failed: pyarrow raises the same errors for wrong content."""
 
     failed = False
 

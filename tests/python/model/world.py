@@ -95,7 +95,7 @@ class World:
         self.seen = Read()
         """The tables of the target at the last read."""
         self.after_run: Read | None = None
-        """The tables after the last complete run; None if it was killed or refused."""
+        """The tables after the last run, if it was complete; None if that run was killed or refused."""
         self.foreign: Counter[Seen] = Counter()
         """Rows that others added to the target."""
         self.deleted: Counter[tuple[int, str]] = Counter()
@@ -296,7 +296,7 @@ class World:
             self._run({**self.last, "fresh": False})
 
     def killed_run(self, at: int, **given: Any) -> None:
-        """A run that is killed at operation `at`, if it gets there."""
+        """A run that is killed at operation `at`, if it gets that far."""
 
         def strike() -> None:
             raise Killed
@@ -382,7 +382,7 @@ class World:
             self.loose = set()
 
     def _declare(self) -> None:
-        """Writes the entries of tables.toml that match files: a run refuses others."""
+        """Writes the entries of tables.toml that match files: a run refuses entries without a file."""
         place = self.source / "tables.toml"
         tables = sorted(FIXED & {path.split("/")[0] for path in self.tree.now})
         place.unlink(missing_ok=True)

@@ -466,7 +466,7 @@ public final class Main {
     System.exit(0);
   }
 
-  /** Changes rows in batches of all sizes until it is killed, as the server is. */
+  /** Changes rows in batches of all sizes until this program is killed, together with the server. */
   private static void storm(long seed) throws Exception {
     java.util.Random dice = new java.util.Random(seed);
     KuduTable ledger = client.openTable("ledger");

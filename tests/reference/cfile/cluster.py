@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE / "target"
-# The version of programs and client. Another module may set it before the programs or the client are first used.
+# The version of programs and client. Another module may set the version before the programs or the client are first used.
 VERSION = "1.17.1"
 CLOSED = "http://127.0.0.1:9/"
 COMMON = [

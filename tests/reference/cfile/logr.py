@@ -24,7 +24,7 @@ cluster.VERSION = "1.18.1"
 BLOCKS = ["--fs_wal_dir={}", "--block_manager=logr", "--log_container_preallocate_bytes=0"]
 STILL = ["--enable_maintenance_manager=false", "--log_preallocate_segments=false"]
 QUICK = ["--log_preallocate_segments=false", "--log_segment_size_mb=1"]
-# RocksDB merges already two tables of its upper level, and the server's own operations come slowly, so that the directory stays
+# RocksDB already merges two tables of its upper level, and the server's own operations come slowly, so that the directory stays
 # small.
 OWN = [
     "--log_container_rdb_level0_file_num_compaction_trigger=2",
@@ -32,7 +32,7 @@ OWN = [
 ]
 NAME = "killed"
 TABLES = ["numbers"]
-# Files that only a running server needs, or people.
+# Files that only a running server or a person needs.
 LEFT_OUT = ["*.lock", "LOCK", "LOG", "LOG.old.*", "OPTIONS-*", "IDENTITY", "*.kudutmp*", "index.*"]
 
 

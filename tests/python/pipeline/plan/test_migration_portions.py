@@ -20,7 +20,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> list[Any]:
-    """What the target's own engine reads."""
+    """The values that the target's own engine reads."""
     if target == "delta":
         delta = pytest.importorskip("deltalake")
         if not (estate.target / table / "_delta_log").exists():

@@ -320,7 +320,7 @@ def test_a_table_whose_log_is_gone_is_not_recreated(lake: Lake) -> None:
         (lake.root / "_coldframe" / "iceberg.db").unlink()
     with pytest.raises(SchemaError, match="is gone"):
         lake.register(first)
-    # With other files, it is a new table.
+    # The same path with only new files is a new table.
     again = lake.file("b.parquet", [1])
     lake.register(again)
     lake.register(again, lake.file("c.parquet", [2]))

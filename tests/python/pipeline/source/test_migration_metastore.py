@@ -276,7 +276,7 @@ def test_a_table_of_an_unsupported_format_is_not_compared() -> None:
     inventory = Inventory("/wh", unknown=[SourceFile("/wh/t/a", "t/a", 5, 0, None)])
     report, findings = compare(plain("5", input_format=TEXT), [], inventory=inventory)
     assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
-    # But it is where the metastore has a supported format.
+    # A table is compared where the metastore has a supported format.
     report, findings = compare(plain("5"), [], inventory=inventory)
     (finding,) = report.findings
     assert (finding.kind, finding.is_wrong) == ("format", True)
@@ -451,7 +451,7 @@ def test_a_difference_is_in_every_report(estate: Estate, serve: Any) -> None:
         assert message in (estate.target / "_coldframe/report/2.html").read_text()
         assert safe(estate) == [f"{estate.source}/events/000000_0"]
         assert estate.values("sales") == [1, 2, 3, 4, 5]
-    # The journal does not keep it: a run without a metastore does not report it.
+    # The journal does not keep the difference: a run without a metastore does not report it.
     assert estate.migrate().exit_code == 0
 
 
@@ -468,7 +468,7 @@ def test_a_difference_is_in_every_report(estate: Estate, serve: Any) -> None:
     ],
 )
 def test_a_count_without_a_claim_is_a_note(estate: Estate, serve: Any, claim: Any, is_claimed: bool) -> None:
-    """It is a note only where every file was read back and compared."""
+    """The difference is a note only where every file was read back and compared."""
     serve({"a/1": "4", "2": "2"}, "1", ORC, claim)
     report = estate.migrate(metastore="thrift://h:1")
     (finding,) = report.tables[1].metastore

@@ -345,7 +345,7 @@ class Killed(BaseException):
 
 
 class Mortal(Destination):
-    """Dies before one of its operations, or after."""
+    """Fails like a killed driver, before or after one of its operations."""
 
     left = 1 << 60
     OPERATIONS = (

@@ -292,7 +292,7 @@ public final class Acid {
     return rows;
   }
 
-  /** The same with Hive's other reader, which jobs use by default. */
+  /** What Hive's other reader, which jobs use by default, reads by the same list. */
   private List<String> vectorized(String list) throws Exception {
     JobConf job = new JobConf(conf);
     job.set(ValidWriteIdList.VALID_WRITEIDS_KEY, list);
