@@ -177,7 +177,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
-    """Adds `migrate`, which needs Spark: it is loaded only if it is requested."""
+    """Adds `migrate`, which needs Spark: the command is loaded only if it is requested."""
     if wanted:
         try:
             from coldframe.cli.migrate import add_parser

@@ -141,7 +141,7 @@ def _is_no_data(source: str) -> bool:
 
 
 def list_tables(args: argparse.Namespace) -> int:
-    """Prints a line for each table. Exit code 2 if there is none."""
+    """Prints a line for each table. Exit code 2 if there is no table."""
     if is_metastore(args.source, or_file=_is_no_data(args.source)):
         from coldframe.cli.defined_tables import list_defined
 

@@ -61,20 +61,20 @@ class Group:
 
     format: str
     storage: Storage
-    """The storage of any of them: only their locations differ."""
+    """The storage of any of the partitions: only their locations differ."""
     is_whole: bool
-    """Whether each location is opened as one table: those of transactional tables are."""
+    """Whether each location is opened as one table, as for transactional tables."""
     members: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     """Readable locations, and values of the partition columns."""
 
     @property
     def location(self) -> str:
-        """The location of any of them: all are in stores of one scheme."""
+        """The location of any partition: all locations are in stores of one scheme."""
         return self.members[0][0]
 
     @staticmethod
     def key(format: str, storage: Storage) -> tuple[object, ...]:
-        """Equal for partitions of one group."""
+        """A key that all partitions of one group share."""
         types = tuple((column.name, column.type) for column in storage.columns)
         return format, storage.serde, types, tuple(sorted(storage.serde_properties.items()))
 
@@ -201,7 +201,7 @@ def _in_unit(kind: Any, unit: str) -> Any:
 
 
 def grouped(members: Sequence[tuple[str, PartitionDefinition, str]], *, is_whole: bool) -> list[Group]:
-    """Groups partitions, given with format and readable location; in the order of first occurrence."""
+    """Groups partitions, given with format and readable location; ordered by each group's first partition."""
     groups: dict[tuple[object, ...], Group] = {}
     for format, partition, location in members:
         key = (*Group.key(format, partition.storage), scheme_of(location))

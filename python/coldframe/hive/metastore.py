@@ -1,8 +1,9 @@
 """Reads Hive metastores over Thrift: databases, tables, partitions and their properties.
 
 Hive 4 replaced some calls of Hive 2 (`get_table`); Hive 2.3 already has a few of the new calls. The
-reader tries the newer call first, and never repeats a call that the server does not know. It changes nothing
-on the server. If a server goes away, the reader repeats the call at the next address, if there is one.
+reader tries the newer call first, and never repeats a call that the server does not know. The reader changes
+nothing on the server. If a server goes away, the reader repeats the call at the next address, if there is
+one.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class Metastore:
             raise self._refusal(call.name, str(error)) from error
         except (TTransportException, TimeoutError, ConnectionError) as error:
             raise cut_off(self._connection.address, call.name, error) from error
-        # The library raises these for bytes that are not its protocol.
+        # The library raises these errors for bytes that are not of its protocol.
         except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
             raise self._nonsense(f"{call.name}: {type(error).__name__}: {error}") from error
         for number in messages.REFUSALS:

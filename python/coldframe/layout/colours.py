@@ -8,7 +8,7 @@ from coldframe.layout.model import Spot, leaves
 
 __all__ = ["Colours", "contrast"]
 
-# Distinguishable with colour vision deficiencies, too; `_OTHERS` is for the many small kinds.
+# Colours that people with colour vision deficiencies can distinguish; `_OTHERS` is for the many small kinds.
 _PALETTE = [
     "#4477aa",
     "#ccbb44",

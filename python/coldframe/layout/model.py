@@ -33,7 +33,7 @@ Tree = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A damaged place. Its offset is relative to the tree's beginning."""
+    """A damaged place. The place's offset is relative to the tree's beginning."""
 
     offset: int
     length: int
