@@ -6,8 +6,8 @@ usage: parquet_parity.py [--rows N] [--passes N] [--only WORD] [--folder DIR] [-
 The table has twelve columns: sorted and random integers, doubles, decimals, dates, timestamps, strings with
 few and with many distinct values, with nulls. pyarrow writes both files with its defaults, except that ORC
 gets dictionaries (key size threshold 0.8), which Hive writes and pyarrow does not by default. Whole tables
-are decoded to Arrow, with polars to its own frame. All take turns; a figure is the median of the passes. On a
-machine that others use, `--cpu` takes processor seconds of all threads in place of wall seconds.
+are decoded to Arrow, with polars to its own frame. All readers take turns; a figure is the median of the
+passes. On a machine that others use, `--cpu` takes processor seconds of all threads in place of wall seconds.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ FILTERS = {
 
 
 def race(passes: int, runners: dict[str, Runner], clock: Callable[[], float]) -> dict[str, float]:
-    """The median seconds of each, taking turns, without the first two rounds, which fill the allocators."""
+    """The median seconds of each runner, in turns, without the first two rounds, which fill allocators."""
     taken: dict[str, list[float]] = {name: [] for name in runners}
     counts: dict[str, int] = {}
     for number in range(passes + 2):

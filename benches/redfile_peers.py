@@ -87,7 +87,7 @@ class Result:
 
 
 def side_by_side(passes: list[Callable[[], object]], rounds: int) -> list[float]:
-    """The median CPU seconds of each."""
+    """The median CPU seconds of each pass."""
     seconds: list[list[float]] = [[] for _ in passes]
     for number in range(rounds + 1):
         for run, taken in zip(passes, seconds, strict=True):

@@ -4,9 +4,9 @@
 usage: scan_threads.py [--rows N] [--files N] [--tiny N] [--threads 1,2,4,8] [--passes N] [--json]
 
 One ORC file (zstd) and the same rows in many small files are read into Arrow; many tiny files are opened for
-their columns. Cases take turns; a figure is the median of the passes. Two more come first and do not count:
-a read with more threads than before touches new memory, which the system must clear.
-With more threads than processors, the processor time shows the cost of threads.
+their columns. Cases take turns; a figure is the median of the passes. Two more passes come first and do not
+count: a read with more threads than before touches new memory, which the system must clear. With more threads
+than processors, the processor time shows the cost of threads.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python benches/store_peers.py [MIB]
 
-A server on loopback, in a process of its own, implements as much of S3 as both need, waits 20 ms before each
-answer and sends 200 MB/s in total. The file has 16 columns of incompressible float64, in stripes of 64 MiB.
-`floor` is the larger of the transfer time and the decoding time of a local file.
+A server on loopback, in a process of its own, implements as much of S3 as both readers need, waits 20 ms
+before each answer and sends 200 MB/s in total. The file has 16 columns of incompressible float64, in stripes
+of 64 MiB. `floor` is the larger of the transfer time and the decoding time of a local file.
 """
 
 from __future__ import annotations

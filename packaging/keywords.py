@@ -35,7 +35,7 @@ __all__ = ["OpenKeywords", "OpenOptions", "ScanOptions", "WriteOptions"]
 Time = datetime | str | int
 '''
 
-# What is not an option of a format: OpenKeywords has the arguments that `open` names.
+# The classes with keywords that are no options of a format; OpenKeywords has the arguments that `open` names.
 _TAIL = '''
 
 class OpenKeywords(OpenOptions, total=False):

@@ -19,7 +19,7 @@ def main(beside: str, shown: str) -> int:
         try:
             codes = [subprocess.call(shown, shell=True), background.wait()]
         except KeyboardInterrupt:
-            # Both commands get the interrupt as well.
+            # Both commands also get an interrupt.
             background.wait()
             return 1
         output.seek(0)

@@ -31,7 +31,7 @@ PYTHON_FILES = ("python", "tests", "benches", "packaging", "docs/site")
 NOT_TESTED = frozenset({"coldframe-python", "coldframe-benches", "coldframe-fuzz", "workspace-hack"})
 """Crates without Rust tests of their own: clippy looks at them, and pytest or fuzzing runs them."""
 NO_TESTS = 5
-"""What pytest ends with where it collected no test."""
+"""The exit code of pytest if it collected no test."""
 ROOMS = {
     "python/coldframe/cli": ("test_cli*", "test_next_steps", "test_logging"),
     "python/coldframe/hive": ("test_hive*", "test_metastore*"),
@@ -49,7 +49,10 @@ ROOMS = {
     "crates/coldframe-jni": ("test_connector*",),
     "jvm": ("test_connector*",),
 }
-"""Which files of the tier *engine* a change of a room runs. All others wait for `make test`."""
+"""Which files of the tier *engine* run if a room has changed.
+
+All other files of the tier wait for `make test`.
+"""
 
 
 @dataclass
@@ -60,7 +63,7 @@ class Change:
     crates: list[str] = field(default_factory=list)
     """The changed crates."""
     dependents: list[str] = field(default_factory=list)
-    """The changed crates and all that rest on them."""
+    """The changed crates and all crates that depend on them."""
 
     def has(self, *endings: str) -> bool:
         return any(file.endswith(endings) for file in self.files)
@@ -82,7 +85,7 @@ class Check:
     left_out: list[str] = field(default_factory=list)
 
     def run(self, name: str, command: Sequence[str], *, none: int = 0, **environment: str) -> bool:
-        """Whether it ends with 0, or with `none`, which says that there was nothing to do."""
+        """Whether the step ends with exit code 0, or with `none`, the code that means "nothing to do"."""
         print(f"\n== {name}: {' '.join(command)[:160]}", flush=True)
         begun = time.monotonic()
         code = subprocess.call(command, cwd=ROOT, env={**os.environ, **environment})

@@ -19,7 +19,7 @@ import tiers
 from tiers import stays_in_its_tier as stays_in_its_tier
 
 SHARED = {"hive": r"\bhive_(server|spark|estate: HiveEstate)\b", "spark": r"\bspark: SparkSession\b"}
-"""Groups of files, by what their text says."""
+"""Groups of test files: a file whose text matches the pattern belongs to the group."""
 LONG = (
     *("hive", "spark", "test_older_spark", "test_cluster", "test_spark_kills", "test_orc_reference"),
     *("test_reference", "test_migration_stores", "test_estate", "test_connect", "test_hive_derby"),
@@ -28,7 +28,10 @@ LONG = (
     *("test_iceberg_catalogs", "test_jars", "test_demo", "test_api_usage", "test_stubs"),
     *("test_cli_shell", "test_reference_hfile", "test_filter_law", "test_store_law", "test_stores"),
 )
-"""The slow test files, in the order of their start. The others follow, beginning with files of many tests."""
+"""The slow test files, in the order of their start.
+
+The other files follow, beginning with files of many tests.
+"""
 
 CLASSES = Path(sys.prefix) / "spark-classes"
 """Spark's classes, as a JVM can map them (`make` calls tests/spark/archive_classes.py)."""
@@ -76,7 +79,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return LONG.index(name) if name in LONG else len(LONG)
 
         def _reschedule(self, node: Any) -> None:
-            # The session of the fixture `spark` stays to its worker's end: others would see it.
+            # The session of the fixture `spark` lives as long as its worker: later files in the worker would
+            # see it.
             if "spark" in self.assigned_work[node]:
                 node.shutdown()
             else:

@@ -23,7 +23,7 @@ TIERS = ("unit", "engine", "soak")
 ENGINE_FIXTURES = frozenset({"spark", "hive_server", "hive_spark", "hive_estate", "browser"})
 ENGINE = frozenset(
     {
-        # Laws over all fixtures: no server, but minutes.
+        # Laws over all fixtures: they need no server, but take minutes.
         "test_cli_shell",
         "test_filter_law",
         "test_fixtures",

@@ -82,7 +82,7 @@ __all__ = [
     "write",
 ]
 
-# Without it, Python prints warnings of a library whose user has configured no logging.
+# Without this handler, Python prints the library's warnings if the user has configured no logging.
 logging.getLogger("coldframe").addHandler(logging.NullHandler())
 
 # Loaded on first use: pyarrow takes longer to import than all of coldframe, and `coldframe --version` or a

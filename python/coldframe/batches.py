@@ -81,7 +81,7 @@ def reader_of(
     """
 
     def batches() -> Iterator[Any]:
-        # Not as a C stream, which would reduce an error to its text.
+        # Passes batches one by one: a C stream would reduce an error to its text.
         try:
             yield from watched(_log, logging.INFO, *what, batches=map(pa.record_batch, rows))
         finally:
@@ -111,7 +111,7 @@ def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) 
 
 
 def columns_of(batch: Any, schema: Any) -> Any:
-    """The batch with the columns of `schema` only, and its views."""
+    """The batch with the columns of `schema` only, in the types of `schema`."""
     if batch.schema.equals(schema):
         return batch
     if len(schema) == 0:
@@ -122,6 +122,6 @@ def columns_of(batch: Any, schema: Any) -> Any:
 
 
 def row_count_batch(rows: int, schema: Any) -> Any:
-    """A batch without columns that still has rows."""
+    """A batch without columns that still has a number of rows."""
     empty = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
     return pa.RecordBatch.from_struct_array(empty).replace_schema_metadata(schema.metadata)

@@ -6,9 +6,9 @@
     A, B once more ──▶ the rows of the first differences, for people
 
 Rows are compared by 64-bit hashes of their key and of the row, which do not depend on how a value is stored
-(int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, one part of 256 is in memory at a
-time, and two different rows are taken for equal with a probability of 2^-64. Without a key, the whole row is
-the key: tables are then multisets.
+(int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, one of the 256 parts is in memory
+at a time, and two different rows are taken for equal with a probability of 2^-64. Without a key, the whole
+row is the key: tables are then multisets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Comparison", "Side", "compare"]
 
 _PARTS = 256
 _HELD_BYTES = 64 << 20
-"""The most hashes of one side in memory; more go to disk."""
+"""How many bytes of hashes of one side stay in memory; if there are more, all hashes go to disk."""
 
 Batches = Callable[[Sequence[str]], Iterator[Any]]
 
@@ -50,13 +50,13 @@ class Comparison:
 
     rows: tuple[int, int]
     only_columns: tuple[list[str], list[str]] = ([], [])
-    """Columns that only one side has. The others are compared."""
+    """Columns that only one side has. Only the common columns are compared."""
     only: tuple[int, int] = (0, 0)
-    """Rows of each side whose key (without a key: whose values) the other side lacks."""
+    """The number of rows of each side whose key (without a key: whose values) the other side lacks."""
     changed: int = 0
-    """Keys that both sides have with different rows."""
+    """The number of keys that both sides have with different rows."""
     examples: list[tuple[str, Any]] = field(default_factory=list)
-    """A few of those rows: `"A"` or `"B"`, and a record batch with one row."""
+    """A few of the rows that differ: `"A"` or `"B"`, and a record batch with one row."""
 
     @property
     def same(self) -> bool:
@@ -223,7 +223,7 @@ def _surplus(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _rows(side: Side, target: Any, key: Sequence[str], wanted: set[tuple[int, int]]) -> Iterable[Any]:
-    """The first row for each pair of hashes."""
+    """For each wanted pair (hash of the key, hash of the row), the first row of this side that has it."""
     wanted = set(wanted)
     for batch in side.batches(target.names) if wanted else ():
         hashes = _hashes(batch, target, key)

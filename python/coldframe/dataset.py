@@ -1,8 +1,9 @@
 """A `pyarrow.dataset.Dataset` over the rows of a file or of many.
 
 DuckDB, polars and other users of pyarrow's datasets ask such an object for a scanner with the columns and the
-filter of their query, so both reach the reader. The class derives from pyarrow's because DuckDB requires it.
-pyarrow's own C++ scan would bypass the methods of this class: the only file that it sees raises when opened.
+filter of their query, so that coldframe's reader gets both. The class derives from pyarrow's because DuckDB
+requires it. pyarrow's own C++ scan would bypass the methods of this class: the only file that it sees raises
+when opened.
 """
 
 from __future__ import annotations
@@ -206,12 +207,12 @@ class ArrowFragment(ArrowDataset):
 
     @property
     def physical_schema(self) -> Any:
-        """The pyarrow.Schema of its rows in the dataset."""
+        """The pyarrow.Schema of the file's rows in the dataset."""
         return self.schema
 
     @property
     def partition_expression(self) -> Any:
-        """The partition values of its rows as an expression."""
+        """The partition values of the file's rows as an expression."""
         return pc.scalar(True) if self._expression is None else self._expression
 
     def __reduce__(self) -> Any:

@@ -9,7 +9,7 @@ from coldframe import __version__
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130  # as `coldframe.cli` has it
+_INTERRUPTED = 130  # the same as in `coldframe.cli`
 
 
 def main() -> int:

@@ -86,7 +86,10 @@ class Split:
 
     @classmethod
     def of(cls, raw: RawSplit, arguments: OpenArguments | None, source: Source | None = None) -> Split:
-        """Wraps a split of Rust. `source`: the object of this process that it reads, if it is not a path."""
+        """Wraps a split of Rust.
+
+        `source`: the object of this process that the split reads, if it does not read a path.
+        """
         made = cls.__new__(cls)
         made._raw, made._arguments, made._source = raw, arguments, source
         return made
@@ -125,12 +128,12 @@ class Split:
 
     @property
     def size(self) -> int | None:
-        """The length of its file in bytes; None if it is a part of a folder that is one table."""
+        """The length of the split's file in bytes; None if it is a part of a folder that is one table."""
         return None if self.known is None else int(self.known[0])
 
     @property
     def arguments(self) -> OpenArguments:
-        """How its file is opened."""
+        """The arguments with which the split's file is opened."""
         if self._arguments is None or self._arguments.format is None:
             texts, verified, bytes_of, options = self._raw.arguments()
             storage: Mapping[str, Any] | None = texts or None
@@ -162,7 +165,10 @@ class Split:
             return self._file(self._raw.open())
 
     def open_for_this(self) -> File:
-        """Opens the split's file to read this split only. Of a folder, other parts may then be unreadable."""
+        """Opens the split's file to read this split only.
+
+        The returned File of a folder may lack the other parts of the folder.
+        """
         with step(_log, logging.DEBUG, "opening the file of a split of %s", self.path):
             return self._file(self._raw.open(alone=True))
 
@@ -173,7 +179,7 @@ class Split:
 
     @property
     def schema(self) -> pa.Schema:
-        """The pyarrow.Schema of its rows."""
+        """The pyarrow.Schema of the split's rows."""
         return pa.schema(self._raw)
 
     def expand(self) -> list[Split]:
@@ -183,7 +189,8 @@ class Split:
     def stated(self) -> list[list[dict[str, Any]]]:
         """The statistics of columns that the file states, to check decoded values against.
 
-        As in `File.statistics`, for each unit of the split or for all together. Empty if the file has none.
+        As in `File.statistics`, for each unit of the split or for all units together. Empty if the file has
+        none.
         """
         return self._raw.open(alone=True).stated((self.part, self.start, self.stop)) or []
 
@@ -200,7 +207,10 @@ class Split:
         on_error: OnError = "raise",
         on_damage: Callable[[Damage], None] | None = None,
     ) -> pa.RecordBatchReader:
-        """Its rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at the end."""
+        """The rows of the split as a pyarrow.RecordBatchReader.
+
+        `on_damage` is called with the losses at the end.
+        """
         if not self._raw.is_of_table:
             return self.open_for_this().to_batches(
                 columns,
@@ -303,7 +313,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
 
     @property
     def path(self) -> str:
-        """Where it was opened from; a placeholder for bytes and file objects."""
+        """The path or URL from which the file was opened; a placeholder for bytes and file objects."""
         return self._source.path if self._source.path is not None else self._raw.path
 
     @property
@@ -344,7 +354,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, allows.
                 With a limit, or if damage is tolerated, one thread decodes.
 
-        `to_table` is the same.
+        `to_table` is another name of this method.
         """
         return self.to_batches(
             columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
@@ -504,7 +514,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         return self._raw.threads or default_threads()
 
     def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
-        """A split in the core's form."""
+        """A split as Rust takes it: part, start and end."""
         if split is None:
             return None
         if isinstance(split, Split):
@@ -547,7 +557,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             and self._source.is_core
             and parallel_by_default(use_threads, on_error, limit),
         )
-        # Drop columns that only the filter needs: a read returns the same columns with and without it.
+        # Drop columns that only the filter needs: a read returns the same columns with and without a filter.
         wanted = pa.schema(scan) if bound.exact else self._projected(columns)
 
         def ended() -> None:

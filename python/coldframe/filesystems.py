@@ -175,7 +175,7 @@ class _Writer:
 
 
 def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
-    """The interface above for a file system."""
+    """An object with the interface above, for a file system."""
     if hasattr(filesystem, "get_file_info") and hasattr(filesystem, "open_input_file"):
         return ArrowFiles(filesystem)
     if hasattr(filesystem, "cat_file") and hasattr(filesystem, "find"):
@@ -184,7 +184,7 @@ def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
 
 
 def _call(filesystem: Any, name: str, path: str, *span: int) -> Any:
-    """Logs a call of a file system, of a range of a file if `span` is given."""
+    """Logs a call of a file system; `span`: the range of the file that the call reads, if any."""
     what = "%s: %s %s, %d to %d" if span else "%s: %s %s"
     return step(_log, logging.DEBUG, what, type(filesystem).__name__, name, path, *span)
 

@@ -1,9 +1,9 @@
 """Filters: which rows to read.
 
 A filter is given as pyarrow.parquet's lists, as a line of SQL, or as a `pyarrow.compute.Expression`. The core
-parses lists and SQL, evaluates them and prunes with them. Expressions go to it in the form in which pyarrow
-pickles them, which has all their calls and values, in linear time; what the core does not support, pyarrow
-applies to the decoded batches. The rows are the same either way.
+parses lists and SQL, evaluates them and prunes with them. Expressions go to the core as the bytes into which
+pyarrow pickles them; the core reads all calls and values from these bytes in linear time. pyarrow applies
+what the core does not support to the decoded batches. The result has the same rows either way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coldframe.errors import SchemaError, unsupported
 __all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "needed", "parse"]
 
 
-# A column of row numbers, by a name that no file has.
+# The name of a column of row numbers; no file has a column of this name.
 _ROW = "\0row"
 
 
@@ -39,7 +39,7 @@ class Bound:
 
     @property
     def strings(self) -> str | None:
-        """The layout of strings: plain if pyarrow filters, as it cannot filter views; None as requested."""
+        """The layout of strings: plain if pyarrow filters, as it cannot filter views; None: as requested."""
         return None if self.exact else "plain"
 
     @property
@@ -48,10 +48,11 @@ class Bound:
         return self.predicate if self.exact else self.residual
 
 
-# pyarrow evaluates expressions by recursion; below some more levels the stack ends, and with it the process.
+# pyarrow evaluates expressions by recursion; a deeper expression could overflow the stack.
 _MAX_DEPTH = 5000
 
-# What the public functions take. Expression is pyarrow's own class, which has no type information.
+# The forms of a filter that the public functions take. Expression is pyarrow's own class, which has no type
+# information.
 Filter = str | Sequence[Any] | Condition | Any
 
 
@@ -92,7 +93,7 @@ def bind(filter: Any, schema: Any) -> Bound:
 
 
 def _calls(expression: Any) -> Calls | None:
-    """What an expression contains; None if pyarrow cannot pickle it, as those that number their columns."""
+    """What an expression contains; None if pyarrow cannot pickle it, as when it names columns by number."""
     try:
         _, (message,) = expression.__reduce__()
     except pa.ArrowNotImplementedError:
@@ -112,7 +113,7 @@ def both(first: Any, second: Any) -> Any:
 
 
 def given(condition: Condition, schema: Any, values: Mapping[str, Any]) -> Condition:
-    """Simplifies a condition by columns of `schema` with one known value each, an Arrow scalar."""
+    """Simplifies a condition by the columns whose value, an Arrow scalar, is the same in all rows."""
     asked = [name.lower() for name in condition.columns()]
 
     def is_asked(name: str) -> bool:
@@ -143,12 +144,12 @@ def keep(batch: Any, test: Any) -> Any:
 
 
 def mentioned(test: Any, schema: Any) -> list[str]:
-    """The columns that a Predicate or an expression names; all if an expression numbers them."""
+    """The columns that a Predicate or an expression names; all if it may refer to columns by number."""
     if isinstance(test, Predicate):
         whole = set(schema.names)
         columns: dict[str, None] = {}
         for path in test.columns():
-            # Names may hold dots themselves.
+            # A column's own name may contain dots.
             within = (
                 [path] if path in whole else [name for name in schema.names if path.startswith(f"{name}.")]
             )
@@ -162,13 +163,13 @@ def mentioned(test: Any, schema: Any) -> list[str]:
 
 
 def needed(names: Iterable[str], test: Any, schema: Any) -> list[str]:
-    """These columns and those that a filter reads: all in the schema's order, if it may number them."""
+    """These columns and those that a filter reads; all if the filter may refer to columns by number."""
     asked = mentioned(test, schema)
     return asked if len(asked) == len(schema) else list(dict.fromkeys([*names, *asked]))
 
 
 def _check(expression: Any, schema: Any) -> None:
-    """Raises SchemaError unless the expression is a truth value for rows of the schema."""
+    """Raises SchemaError unless the expression gives a truth value for rows of the schema."""
     fields = _without_unions(schema, pa.null())
     empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in fields], schema=fields)
     try:

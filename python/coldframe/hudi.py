@@ -35,7 +35,7 @@ __all__ = ["HudiMetadata", "open_hudi_metadata"]
 # Where the metadata table is, below the table.
 METADATA = ".hoodie/metadata"
 
-# The columns of statistics, once bounds are text.
+# The schema of `column_stats`, with bounds as text.
 STATS = pa.schema(
     [
         pa.field("file", pa.string()),
@@ -161,7 +161,7 @@ class HudiMetadata(Mapping[str, File]):
             raise NotFoundError(f"{self._table}: the metadata table has no partition `{partition}`") from None
 
     def _stats(self, columns: Sequence[str] | None) -> Iterator[dict[str, Any]]:
-        """The live statistics of files, of `columns` or of all."""
+        """The statistics of the live files, for `columns` or for all columns."""
         stats = pa.record_batch(hudi_column_stats(self._require("column_stats")._raw, columns))
         for row in stats.to_pylist():
             yield {**row, "min": _unwrapped(row["min"]), "max": _unwrapped(row["max"])}
@@ -175,7 +175,7 @@ class HudiMetadata(Mapping[str, File]):
 
 
 def _unwrapped(value: Any) -> Any:
-    """The value of the one wrapper that is set in a union of wrappers."""
+    """The value of the only wrapper that is not null, in a union of wrapper records."""
     if isinstance(value, dict):
         present = [v for v in value.values() if v is not None]
         return _unwrapped(present[0]) if present else None

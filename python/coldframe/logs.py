@@ -1,7 +1,8 @@
 """Log lines about what a read waits for: sources, plans, scans, calls to metastores and stores.
 
 The loggers have the names of the modules, below `coldframe`. Lines name paths and hosts, but no credentials:
-each text in a line passes through `safe`. Of an error a line has the class only; its text may have secrets.
+each text in a line passes through `safe`. Of an error, a line has the class only: the error's text may have
+secrets.
 
 The compiled core writes its own lines, the trace, to the standard error of the process: see `traced`.
 """
@@ -65,7 +66,10 @@ def step(logger: logging.Logger, level: int, what: object, *values: object) -> I
 def watched(
     logger: logging.Logger, level: int, what: object, *values: object, batches: Iterable[Any]
 ) -> Iterable[Any]:
-    """The same batches. Logs the request for the first one, and the end with rows and milliseconds."""
+    """Passes the batches on unchanged.
+
+    Logs the request for the first batch, and the end with rows and milliseconds.
+    """
     if not logger.isEnabledFor(level):
         return batches
     return _watched(logger, level, str(what) % tuple(map(safe, values)), batches)

@@ -87,7 +87,7 @@ class FileMetadata:
         """Options of `open` that would reveal more of the file, guessed from its values.
 
         For an HBase table, the columns of a wide table; for an RCFile, the SerDe that its cells suggest.
-        People should review them. None if there is no proposal.
+        People should review these options. None if there is no proposal.
         """
         return self._raw.proposal()
 

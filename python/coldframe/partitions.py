@@ -1,4 +1,4 @@
-"""A table as a directory of files, one or more for each value of the partition columns.
+"""Writes a table as a directory of files, in a folder for each combination of partition values.
 
     dest/dt=2014-01-01/region=eu/part-0.orc        the file has neither dt nor region
     dest/dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/part-0.orc
@@ -23,7 +23,8 @@ from coldframe.publishing import begin
 
 __all__ = ["escaped", "folder_of", "write_partitioned"]
 
-# Files written at once. If rows are not sorted by partition, a partition may get several files.
+# How many files are written at the same time. If rows are not sorted by partition, a partition may get
+# several files.
 MAX_OPEN = 32
 _BATCHES_WAITING = 4
 

@@ -1,9 +1,9 @@
 """A polars LazyFrame over the rows of a file or of many.
 
 polars gives a plugin the query's columns, its predicate and its limit. The parts of the predicate that this
-module understands go to the reader. polars evaluates the whole predicate again on the result, so other parts
-cost time, never rows. Only polars compares floats: its NaN is the greatest number; Arrow's is unequal to
-everything.
+module understands go to the reader. polars evaluates the whole predicate again on the result, so a part that
+this module does not understand costs time, but no rows. Comparisons of floats are left to polars: its NaN is
+the greatest number; Arrow's is unequal to everything.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
 _ALL, _ANY = ("And", "LogicalAnd"), ("Or", "LogicalOr")
 
 _MAX_DEPTH = 50
-"""polars evaluates what is nested deeper."""
+"""polars itself evaluates predicates that are nested deeper."""
 
 
 def _superset(tree: Any, schema: Any, depth: int = 0) -> Condition | None:

@@ -13,7 +13,7 @@ Otherwise each file is published separately, after a record that lists them:
     sales/dt=2014-01-01/part-0.orc                      3. the files; the staged ones are deleted
 
 After step 2 the files will appear in any case: the next process publishes what a killed process left. The
-record stays, so that no late writer considers the folder empty. A writer deletes no files of others.
+record stays, so that no late writer considers the folder empty. A writer deletes no files of other writers.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _above(store: Store, *, existed: bool) -> tuple[Store, str] | None:
         return None
     if store.is_local:
         place = os.path.realpath(store.url)
-        # If its parent is not writable, or it is a mount point, the folder is filled in place.
+        # If the parent is not writable, or the folder is a mount point, the folder is filled in place.
         if existed and (os.path.ismount(place) or not os.access(os.path.dirname(place), os.W_OK)):
             return None
         return Store(place).above()
@@ -129,7 +129,7 @@ class _ByFile(Publication):
         if self._is_recorded:
             return  # everything is written, and the next process finishes it
         with contextlib.suppress(ColdframeError, OSError):
-            # If there was no answer, it is unknown whether the record was written.
+            # If the store did not answer, it is unknown whether the record was written.
             if _recorded(self._store).get("staged") != self._own:
                 self._store.delete(self._own, recursive=True)
 
@@ -174,7 +174,7 @@ def _publish(store: Store, source: str, path: str) -> None:
     try:
         store.publish(source, path)
     except NotFoundError:
-        return  # already published; checked once all are
+        return  # already published; `_finish` checks all files at the end
     except FileExistsError:
         if not _is_same(store, source, path):
             raise
@@ -183,7 +183,7 @@ def _publish(store: Store, source: str, path: str) -> None:
 
 
 def _is_same(store: Store, path: str, other: str) -> bool:
-    """Whether two files have the same bytes: then one is a copy whose source is not deleted yet."""
+    """Whether two files have the same bytes: then `path` is a copy of `other` that is not deleted yet."""
     try:
         first, second = store.open(path), store.open(other)
     except NotFoundError:

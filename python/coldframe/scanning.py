@@ -1,4 +1,4 @@
-"""Many files as one table. `coldframe::dataset` in Rust finds, plans and reads."""
+"""Many files as one table. `coldframe::dataset` in Rust finds the files, plans splits and reads rows."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Dataset(AsTables):
 
     @property
     def left_out(self) -> list[dict[str, str]]:
-        """Files of other kinds that lie beside them and are not read: the `path` and `kind` of each."""
+        """Files of other kinds beside the files of the dataset, not read: the `path` and `kind` of each."""
         return [{"path": path, "kind": kind} for path, kind in self._raw.left_out()]
 
     @property
@@ -240,8 +240,8 @@ class Dataset(AsTables):
         return [Split.of(split, self._arguments) for split in raw]
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """As `splits`, but does not open files that a listing has found. Their splits are shares of a file:
-        call `Split.expand` before reading one.
+        """As `splits`, but does not open files that a listing has found. The splits of these files are
+        shares: call `Split.expand` before reading one.
         """
         bound = self._bound(filter)
         with step(_log, logging.INFO, "planning shares of %s", self._label) as notes:
@@ -255,7 +255,7 @@ class Dataset(AsTables):
         return list(self._raw.found())
 
     def open_file(self, number: int) -> File:
-        """One of `files`, opened."""
+        """Opens the file with this number in `files`."""
         if isinstance(given := self._objects.get(number), File):
             return given
         path, _, known = self._raw.found()[number]
@@ -320,7 +320,7 @@ class Dataset(AsTables):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Resolve the columns once, and not in every process.
+        # Resolve the columns once here, and not again in every process that unpickles the dataset.
         sources: list[Any] = [self._objects.get(at, source) for at, source in enumerate(self._raw.found())]
         return _again, (sources, self._arguments, self._types, self._partitioned, self._unify, self.schema)
 
@@ -350,7 +350,7 @@ class DefinedDataset(Dataset):
     def laid_out(
         self, strings: str | None, columns: Sequence[str] | None = None, **arguments: Any
     ) -> pa.RecordBatchReader:
-        """As `to_batches`, whatever `strings` is."""
+        """As `to_batches`; ignores `strings`, since the definition determines the layout."""
         return self.to_batches(columns, **arguments)
 
 
@@ -518,7 +518,7 @@ def _again(
 
 
 def _label(sources: _Sources) -> str:
-    """A name for log lines: the first source, and the number of others."""
+    """A name for log lines: the first source, and the number of further sources."""
     if not sources:
         return "no sources"
     first = sources[0][0] if isinstance(sources[0], tuple) else sources[0]

@@ -26,7 +26,7 @@ CORE_SCHEMES = frozenset(_coldframe.store_schemes())
 # At least two letters, so that a Windows drive is not taken for a scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 
-# obstore and others group some options under these names.
+# obstore and other libraries group some options under these names.
 _GROUPS = ("client_options", "retry_config")
 
 
@@ -36,7 +36,7 @@ def scheme_of(path: str) -> str | None:
     return match.group(1).lower() if match else None
 
 
-# The storage option under which a Python file system travels with a path, also to other processes.
+# The storage option that carries a Python file system along with a path, also to other processes.
 _FILESYSTEM = "filesystem"
 
 
@@ -84,7 +84,7 @@ def is_of_core(path: str) -> bool:
 
 
 def is_remote(source: object) -> bool:
-    """Whether it is a URL of a remote store."""
+    """Whether the source is a URL of a remote store."""
     return isinstance(source, str) and scheme_of(source) not in (None, "file")
 
 
@@ -182,7 +182,7 @@ class Source:
 
     @property
     def is_core(self) -> bool:
-        """Whether the core reads it by itself: a path, a URL of its own stores, or bytes."""
+        """Whether the core reads the source by itself: a path, a URL of its own stores, or bytes."""
         if self.path is None:
             return not _is_file(self._given)
         return _filesystem_of(self.storage_options) is None and is_of_core(self.path)
@@ -208,7 +208,7 @@ _MAX_PATH = 4096
 
 
 def path_of(given: object) -> str | None:
-    """The path or URL that a source is; None if it is content, or an object to read from.
+    """The source's path or URL; None if the source is content, or an object to read from.
 
     `bytes` are a path, as `os.fsencode` returns it, unless a format recognises them or no path can have such
     bytes. Bytes with control characters are a path only if the file exists.

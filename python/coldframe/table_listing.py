@@ -42,7 +42,7 @@ class FoundTable:
     options: Mapping[str, Any] = field(default_factory=dict)
     """What `open` or `scan` needs besides the path."""
     problem: str | None = None
-    """Why it could not be opened to count its rows."""
+    """Why the table could not be opened to count its rows."""
     place: str = ""
     """Its path relative to the searched directory."""
     is_whole: bool = False

@@ -11,7 +11,7 @@ __all__ = ["shape_of", "unified"]
 
 
 def unified(schemas: Iterable[tuple[str, Any]], *, table: str | None = None) -> Any:
-    """One pyarrow.Schema for those of several files, given with their paths.
+    """Unifies the schemas of several files, which are given with their paths, into one pyarrow.Schema.
 
     If a column has incompatible types, raises a SchemaError that names both files and the `table`.
     """

@@ -53,7 +53,7 @@ def write(
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
         dest: the file's path or URL. The file appears complete or not at all. Or a binary file object,
-            which is written to at the end.
+            to which the whole file is written at the end.
         format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`; None goes by the end of the name.
         partitioning: names of columns (or a pyarrow.Schema with them): `dest`, which must be absent or
             empty, becomes a directory with files below `key=value` directories as in Hive, which `scan`
@@ -238,7 +238,7 @@ def _stream(data: Any, failures: list[Exception]) -> Any:
 
 
 def _watched(reader: Any, failures: list[Exception]) -> Any:
-    """The same batches, recording exceptions: the C stream would keep only their text."""
+    """The same batches; records exceptions, of which the C stream would keep only the text."""
 
     def batches() -> Iterator[Any]:
         try:

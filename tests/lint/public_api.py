@@ -33,7 +33,7 @@ def has_tools() -> bool:
 
 def api(crate: Path) -> str:
     """One line for each public item, without the traits that rustc implements for every type."""
-    # A folder of its own: another compiler's artifacts would not be used by the tests.
+    # A folder of its own: this runs another compiler, whose artifacts the tests cannot use.
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     command = ["cargo", "public-api", "-p", crate.name, "--all-features", "-sss"]
     command += ["--target-dir", f"{target}/public-api"]

@@ -3,7 +3,7 @@
     python tests/lint/rooms.py [ROOT]    prints each place; exit 1 if any
 
 - A room of the migration imports no room above it. `ORDER` has them from the lowest to the highest.
-- Between rooms travel records, not dictionaries: `dict[str, Any]` is only allowed where JSON comes in.
+- Rooms exchange records, not dictionaries: `dict[str, Any]` is only allowed where JSON comes in.
 - Python has no rules of formats: only a few files of data contain a format's name.
 - A file stays below `LONGEST` lines.
 
@@ -28,7 +28,7 @@ ORDER = (
     "source.selection",
     "options",
     "source",
-    # Records that all rooms give to the report come below these rooms.
+    # Records that all rooms give to the report are defined below these rooms.
     "report.verdict",
     "report.progress",
     "report.model",
@@ -37,7 +37,10 @@ ORDER = (
     "report",
     "__init__",
 )
-"""Rooms and modules of the pipeline, from the lowest up. A module's own line overrides its room's."""
+"""Rooms and modules of the pipeline, from the lowest up.
+
+A module's own line overrides the line of its room.
+"""
 ENTRY = frozenset({"__main__"})
 """Scripts: nothing imports them, and they alone may import the command line."""
 

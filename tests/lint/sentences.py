@@ -18,7 +18,7 @@ from typing import NamedTuple
 from scanner import CODE, Piece, pieces, prose, tracked
 
 SHORTEST = 3
-"""Words that a sentence has at least."""
+"""The minimum number of words in a sentence."""
 PATTERNS = tuple(f"*{suffix}" for suffix in CODE)
 
 TESTS = {

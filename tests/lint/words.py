@@ -93,7 +93,7 @@ PATTERNS = {
 NAMES = re.compile(
     rf"(?<![A-Za-z])(?:{'|'.join(PARTS)})(?![A-Za-z])|\b(?:{'|'.join(WHOLE)})\b|\bMOST_", re.IGNORECASE
 )
-"""What a file needs to have in it, to have a banned name."""
+"""A file in which this pattern does not match has no banned name."""
 ALLOWED = re.compile("|".join(EXCEPTIONS))
 
 

@@ -76,7 +76,10 @@ class Browser:
     def open(
         self, page: Path | str, width: int, *, dark: bool = False, scripts: bool = True, at: str = ""
     ) -> float:
-        """Opens a page, with `at` appended to its URL. Returns the milliseconds of processor time."""
+        """Opens a page, with `at` appended to its URL.
+
+        Returns the processor time that this took, in milliseconds.
+        """
         url = (page.as_uri() if isinstance(page, Path) else page) + at
         return float(self._do("open", url=url, width=width, dark=dark, scripts=scripts)["milliseconds"])
 

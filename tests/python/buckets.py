@@ -14,7 +14,7 @@ SECRET = "hush-hush/secret+key"
 
 
 class Bucket(http.server.ThreadingHTTPServer):
-    """A bucket in memory with the part of S3 that coldframe uses. Tests replace its answers."""
+    """A bucket in memory with the part of S3 that coldframe uses. Tests replace the bucket's answers."""
 
     daemon_threads = True
 
@@ -23,10 +23,10 @@ class Bucket(http.server.ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.asked: list[str] = []
         self.answer: Callable[[Handler], bool] = lambda request: False
-        """Is asked first; True where it has answered."""
+        """Gets each request first, and returns True if it has answered it."""
         self.etags = True
         self.dated = False
-        """Whether each content has a time of its own."""
+        """Whether the time of change depends on the content, so that each content has its own time."""
         self.writing = threading.Lock()
         self.parts: dict[str, bytes] = {}
         self.page = 1000
@@ -157,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.refuse(status, code, message)
 
     def refuse(self, status: int, code: str, message: str) -> None:
-        """Like `fail`, after the body was read."""
+        """Like `fail`, but for requests whose body was read."""
         text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
         self.reply(status, text.encode())
 

@@ -1,6 +1,6 @@
 """Deletes rows of a Delta or Iceberg table without rewriting its files, as Spark does.
 
-The Python libraries of both rewrite the files, so this module makes Spark's files by hand.
+The Python libraries of both formats rewrite the files, so this module makes Spark's files by hand.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def _stranger(column: Column, dice: random.Random) -> Any:
 
 
 def _compared(column: Column, dice: random.Random) -> tuple[tuple[Any, ...], Any] | None:
-    """`(column, op, value)` and its meaning."""
+    """A condition `(column, op, value)`, and the pyarrow expression of the same meaning."""
     value = _literal(column, dice)
     if value is None:
         return (column.path, "is null"), column.field.is_null()

@@ -29,7 +29,10 @@ TEXT = (
     f"{_HIVE}serde2.lazy.LazySimpleSerDe",
 )
 ACCURATE = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numFiles": "1", "totalSize": "1"}
-"""The claim that `numRows` is accurate. A metastore takes it back where it has to count the files itself."""
+"""The claim that `numRows` is accurate.
+
+A metastore withdraws the claim if it has to count the files itself.
+"""
 Columns = Sequence[tuple[str, str]]
 
 

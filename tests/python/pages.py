@@ -156,7 +156,7 @@ def _shown_value(value: Any) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The command `coldframe` as it is installed by the package under test."""
+    """An environment in which `coldframe` is the command of the package under test."""
     tools = Path.cwd() / ".bin"
     tools.mkdir(exist_ok=True)
     script = tools / "coldframe"

@@ -26,7 +26,7 @@ class Relay:
         self._end = threading.Event()
         self.port: int = self._listening.getsockname()[1]
         self.answers = 0
-        """How many came through whole."""
+        """How many answers came through whole."""
 
     @property
     def url(self) -> str:

@@ -233,10 +233,10 @@ class HiveMetastore(Server):
             "datanucleus.schema.autoCreateAll": "true",
             "datanucleus.connectionPoolingType": "DBCP",
             "hive.metastore.schema.verification": "false",
-            # In test mode it creates the transaction tables, but refuses locks without a purpose.
+            # In test mode, the metastore creates the transaction tables, but refuses locks without a purpose.
             "hive.in.test": str(not locks).lower(),
             "hive.metastore.warehouse.dir": str(folder / "warehouse"),
-            # It would need a library that Spark lacks.
+            # Asynchronous logging would need a library that Spark lacks.
             "hive.async.log.enabled": "false",
         }
         if version != "2.3":

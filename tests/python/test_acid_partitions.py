@@ -75,7 +75,9 @@ def test_each_partition_matches_hive(entry: dict[str, Any], tmp_path: Path) -> N
         assert live.sort_by(order).to_pylist() == truth.cast(live.schema).sort_by(order).to_pylist()
 
 
-def test_every_command_reads_them(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_reads_partitions_of_transactional_tables(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     number = len(expected(table))
     assert main(["count", str(table)]) == 0
     assert capsys.readouterr().out == f"{number}\n"

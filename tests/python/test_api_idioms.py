@@ -28,7 +28,9 @@ def orc(tmp_path: Path) -> Path:
     return path
 
 
-def test_rows_at_once(written: Path, file: cf.File, table: pa.Table) -> None:
+def test_rows_are_read_by_the_methods_of_pyarrow_and_pandas(
+    written: Path, file: cf.File, table: pa.Table
+) -> None:
     assert cf.read_schema(written, schema=SCHEMA, serde="binary").equals(file.schema)
     assert file.to_table(["id", "x"]).equals(table.select(["id", "x"]))
     assert file.head(3).equals(table.slice(0, 3))

@@ -99,7 +99,7 @@ def test_type_checker_infers_return_types(tmp_path: Path) -> None:
     assert "ignore" in errors[1]
 
 
-def test_file_path_and_row_index_columns(table: Path) -> None:
+def test_file_path_and_row_index_become_columns(table: Path) -> None:
     dataset = cf.scan(table, file_path="path", row_index="n")
     assert dataset.schema.names == ["id", "s", "p", "path", "n"]
     rows = dataset.to_table()
@@ -138,7 +138,7 @@ def test_fragments_are_files(table: Path) -> None:
     assert whole.physical_schema.names == ["id", "s"]
 
 
-def test_notebook_representation(table: Path) -> None:
+def test_notebooks_show_rows_and_damage(table: Path) -> None:
     file = cf.open(table / "p=1" / "part-0.orc")
     text = file._repr_html_()
     assert "rows <b>30</b>" in text

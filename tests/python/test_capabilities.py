@@ -28,7 +28,7 @@ def options(format: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("format", WRITTEN)
-def test_capabilities_of_written_files(format: str, tmp_path: Path) -> None:
+def test_written_files_have_the_declared_capabilities(format: str, tmp_path: Path) -> None:
     can = FORMATS[format]["capabilities"]
     path = tmp_path / f"a.{can['endings'][0]}"
     cf.write(rows(format), path, format=format)

@@ -34,7 +34,7 @@ def keys(tmp_path: Path) -> Path:
     return path
 
 
-def test_seek(keys: Path) -> None:
+def test_seek_starts_at_an_ordinal(keys: Path) -> None:
     file = cf.open(keys)
     assert file.format == "cfile"
     assert file.seek(39_998).read_all().column("value").to_pylist() == ["word 039998", "word 039999"]
@@ -46,7 +46,7 @@ def test_seek(keys: Path) -> None:
         file.seek(-1)
 
 
-def test_lookup(keys: Path) -> None:
+def test_lookup_returns_the_ordinals_of_a_value(keys: Path) -> None:
     file = cf.open(keys)
     assert file.lookup("word 012345").to_pylist() == [{"ordinal": 12345, "value": "word 012345"}]
     assert file.lookup("zebra").num_rows == 0
@@ -63,14 +63,14 @@ def test_nulls_are_looked_up_without_an_index(tmp_path: Path) -> None:
     assert file.lookup(pa.scalar(None, pa.int64())).column("ordinal").to_pylist() == [1]
 
 
-def test_lookup_of_dates_outside_pythons_range(tmp_path: Path) -> None:
+def test_dates_outside_pythons_range_can_be_looked_up(tmp_path: Path) -> None:
     path = tmp_path / "far.cfile"
     instants = pa.array([0, 2**60, None], pa.int64()).cast(pa.timestamp("us"))
     cf.write(pa.table({"t": instants}), path, format="cfile")
     assert cf.open(path).lookup(instants[1]).column("ordinal").to_pylist() == [1]
 
 
-def test_lookup_matches_the_filter(tmp_path: Path) -> None:
+def test_lookup_and_filter_give_the_same_rows(tmp_path: Path) -> None:
     path = tmp_path / "floats.cfile"
     cf.write(pa.table({"f": [0.0, -0.0, float("nan"), 1.5]}), path, format="cfile")
     file = cf.open(path, ordinal=True)
@@ -86,7 +86,7 @@ def test_invalid_arguments_are_not_reported_as_corruption(tmp_path: Path) -> Non
     assert not path.exists()
 
 
-def test_value_types_and_dictionaries(tmp_path: Path) -> None:
+def test_value_types_and_dictionaries_can_be_chosen(tmp_path: Path) -> None:
     path = tmp_path / "price.cfile"
     cf.write(pa.table({"p": pa.array([1, 2], pa.decimal128(18, 5))}), path, format="cfile")
     assert cf.open(path).schema.field("value").type == pa.decimal128(18, 0)
@@ -99,7 +99,7 @@ def test_value_types_and_dictionaries(tmp_path: Path) -> None:
     assert coded.column("value").to_pylist() == ["a", "b", "a"]
 
 
-def test_other_kinds_of_files() -> None:
+def test_other_kinds_of_cfiles_are_read() -> None:
     deltas = blocks("delta")
     rows = [row for file in deltas for row in file.read().to_pylist()]
     assert {row["kind"] for row in rows} >= {"update", "delete"}

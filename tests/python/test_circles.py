@@ -57,11 +57,11 @@ def test_a_circle_in_rust_is_reported(tmp_path, files, capsys):
         {"lib.rs": "", "a.rs": "use crate::b::B;", "b.rs": "fn f() -> impl Sized + use<'_> { other::a::A }"},
     ],
 )
-def test_no_circle_in_rust(tmp_path, files):
+def test_rust_code_without_a_circle_is_accepted(tmp_path, files):
     assert exit_code(tmp_path, {SRC + name: text for name, text in files.items()}) == 0
 
 
-def test_circles_in_python(tmp_path):
+def test_a_circle_in_python_is_reported(tmp_path):
     package = {
         "python/coldframe/__init__.py": "from coldframe.a import f",
         "python/coldframe/a.py": "def f():\n    from coldframe.b import g",

@@ -66,7 +66,7 @@ def test_help_lists_commands_and_examples(run: Any) -> None:
             assert f"examples:\n  coldframe {command}" in text
 
 
-def test_usage_mistakes(run: Any, written: Path) -> None:
+def test_usage_mistakes_are_explained(run: Any, written: Path) -> None:
     for arguments in (
         [],
         ["nonsense"],
@@ -86,19 +86,19 @@ def test_usage_mistakes(run: Any, written: Path) -> None:
         assert err.startswith(("coldframe: ", "usage: ")), arguments
 
 
-def test_version(run: Any) -> None:
+def test_version_is_printed(run: Any) -> None:
     assert run("version") == (0, f"coldframe {cf.__version__}\n", "")
     assert run("--version")[1] == f"coldframe {cf.__version__}\n"
 
 
-def test_detect(run: Any, written: Path) -> None:
+def test_detect_prints_formats(run: Any, written: Path) -> None:
     assert run("detect", written)[:2] == (0, f"{written}: rcfile\n")
     code, out, _ = run("detect", "--json", written, __file__)
     assert code == 2
     assert json.loads(out) == {str(written): "rcfile", __file__: None}
 
 
-def test_schema(run: Any, written: Path, table: pa.Table) -> None:
+def test_schema_prints_the_columns(run: Any, written: Path, table: pa.Table) -> None:
     code, out, _ = run("schema", written, *HOW)
     assert code == 0
     assert out.splitlines()[1] == "id\tint64"
@@ -111,7 +111,7 @@ def test_schema(run: Any, written: Path, table: pa.Table) -> None:
     assert cf.open(written, schema=ddl, serde="binary").schema.types == table.schema.types
 
 
-def test_meta_stats_splits(run: Any, written: Path) -> None:
+def test_meta_stats_and_splits_print_text_and_json(run: Any, written: Path) -> None:
     code, out, _ = run("meta", written, *HOW)
     assert code == 0
     assert "format: rcfile" in out
@@ -123,7 +123,7 @@ def test_meta_stats_splits(run: Any, written: Path) -> None:
     assert run("splits", written, *HOW)[1].startswith("path\tpart\t")
 
 
-def test_head(run: Any, written: Path) -> None:
+def test_head_prints_the_first_rows(run: Any, written: Path) -> None:
     code, out, _ = run("head", written, "-n", 2, "-c", "id,s,at,st,tags", *HOW)
     assert code == 0
     assert out.splitlines() == [
@@ -136,7 +136,9 @@ def test_head(run: Any, written: Path) -> None:
     assert len(run("head", written, *HOW)[1].splitlines()) == 11
 
 
-def test_cat(written: Path, capfdbinary: pytest.CaptureFixture[bytes], table: pa.Table) -> None:
+def test_cat_prints_all_rows(
+    written: Path, capfdbinary: pytest.CaptureFixture[bytes], table: pa.Table
+) -> None:
     def cat(*arguments: object) -> bytes:
         assert main(["cat", str(written), *map(str, arguments), *HOW]) == 0
         return capfdbinary.readouterr().out
@@ -150,13 +152,13 @@ def test_cat(written: Path, capfdbinary: pytest.CaptureFixture[bytes], table: pa
     assert pq.read_table(pa.BufferReader(cat("--to", "parquet", "-c", "id"))).equals(table.select(["id"]))
 
 
-def test_count(run: Any, written: Path) -> None:
+def test_count_prints_the_number_of_rows(run: Any, written: Path) -> None:
     assert run("count", written, *HOW)[1] == f"{ROWS}\n"
     assert run("count", written, "--where", "id < 10", *HOW)[1] == "10\n"
     assert json.loads(run("count", written, written, "--json", *HOW)[1]) == {"rows": 2 * ROWS}
 
 
-def test_inspect(run: Any, written: Path) -> None:
+def test_inspect_prints_the_layout(run: Any, written: Path) -> None:
     size = written.stat().st_size
     code, out, _ = run("inspect", written, *HOW)
     assert code == 0
@@ -168,7 +170,7 @@ def test_inspect(run: Any, written: Path) -> None:
     assert len(path) > 1
 
 
-def test_verify(run: Any, written: Path, broken: Path) -> None:
+def test_verify_reports_damage_by_its_exit_code(run: Any, written: Path, broken: Path) -> None:
     code, out, _ = run("verify", written, *HOW)
     first, checked = out.splitlines()
     assert (code, first) == (0, f"{written}: no damage found, {ROWS} rows in 10 units")
@@ -186,7 +188,9 @@ def test_verify(run: Any, written: Path, broken: Path) -> None:
     assert run("verify", written, "missing.rc", *HOW)[0] == 2
 
 
-def test_salvage(run: Any, broken: Path, tmp_path: Path, written: Path, table: pa.Table) -> None:
+def test_salvage_saves_the_readable_rows(
+    run: Any, broken: Path, tmp_path: Path, written: Path, table: pa.Table
+) -> None:
     dest, report = tmp_path / "rescued.parquet", tmp_path / "lost.json"
     code, out, _ = run("salvage", broken, dest, "--report", report, *HOW)
     assert code == 1
@@ -202,7 +206,9 @@ def test_salvage(run: Any, broken: Path, tmp_path: Path, written: Path, table: p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.rc", "lost.json", "rescued.parquet"]
 
 
-def test_convert(run: Any, written: Path, tmp_path: Path, table: pa.Table, broken: Path) -> None:
+def test_convert_writes_other_formats(
+    run: Any, written: Path, tmp_path: Path, table: pa.Table, broken: Path
+) -> None:
     parquet = tmp_path / "all.parquet"
     code, out, err = run("convert", written, parquet, "--where", "id < 100", *HOW)
     assert (code, out) == (0, "")
@@ -222,7 +228,7 @@ def test_convert(run: Any, written: Path, tmp_path: Path, table: pa.Table, broke
     assert run("convert", written, parquet, "--write-option", "a=b", *HOW)[0] == 2
 
 
-def test_directories(run: Any, tmp_path: Path) -> None:
+def test_directories_are_read_with_partition_columns(run: Any, tmp_path: Path) -> None:
     for day in ("2014-01-01", "2014-01-02"):
         (tmp_path / f"dt={day}").mkdir()
         cf.write(pa.table({"x": [1, 2]}), tmp_path / f"dt={day}" / "f", format="rcfile", serde="binary")
@@ -296,12 +302,12 @@ def test_migrate_runs_the_pipeline(monkeypatch: pytest.MonkeyPatch, run: Any) ->
 # ---- the pieces
 
 
-def test_text_forms() -> None:
+def test_bytes_and_special_values_have_text_forms() -> None:
     assert escaped(b"a\\\x00\xff~") == "a\\x5C\\x00\\xFF~"
     assert to_json_value({1: [float("nan"), b"\x01", None]}) == {"1": ["nan", "\\x01", None]}
 
 
-def test_hive_types() -> None:
+def test_arrow_types_are_written_as_hive_types() -> None:
     fields = pa.schema(
         [
             ("a`b", pa.uint64()),
@@ -317,7 +323,7 @@ def test_hive_types() -> None:
         hive_columns([pa.field("n", pa.null())])
 
 
-def test_byte_map() -> None:
+def test_a_byte_map_shows_the_kind_with_the_most_bytes() -> None:
     def node(name: str, offset: int, length: int, *children: dict[str, Any]) -> dict[str, Any]:
         return {"name": name, "offset": offset, "length": length, "detail": {}, "children": list(children)}
 
@@ -329,7 +335,7 @@ def test_byte_map() -> None:
     assert shares(node("empty", 0, 0), 3) == ["", "", ""]
 
 
-def test_pictures_on_a_terminal(written: Path) -> None:
+def test_pictures_are_drawn_on_a_terminal(written: Path) -> None:
     """The rich forms, which other tests never show."""
     pty = pytest.importorskip("pty")
     for arguments in (["inspect", written], ["head", written], ["meta", written], ["verify", written]):

@@ -51,7 +51,9 @@ def files(table: pa.Table, folder: Path, name: str) -> dict[str, Path]:
     return paths
 
 
-def test_the_same_rows_in_another_order_and_format(run: Any, table: pa.Table, tmp_path: Path) -> None:
+def test_the_same_rows_in_another_order_and_format_are_no_difference(
+    run: Any, table: pa.Table, tmp_path: Path
+) -> None:
     first = files(table, tmp_path, "one")
     other = files(table.take(list(reversed(range(1000)))), tmp_path, "other")
     for a in first.values():
@@ -63,7 +65,7 @@ def test_the_same_rows_in_another_order_and_format(run: Any, table: pa.Table, tm
             assert json.loads(out)["same"]
 
 
-def test_differences_by_key(run: Any, table: pa.Table, tmp_path: Path) -> None:
+def test_differences_are_reported_by_key(run: Any, table: pa.Table, tmp_path: Path) -> None:
     ids = table["id"].to_pylist()
     changed = table.set_column(
         2, "x", pa.array([99.0 if i == 3 else x for i, x in zip(ids, table["x"].to_pylist(), strict=True)])
@@ -85,7 +87,7 @@ def test_differences_by_key(run: Any, table: pa.Table, tmp_path: Path) -> None:
     assert run("diff", a, b, "-c", "id,s", "--where", "id < 5", "--by", "id")[0] == 0
 
 
-def test_rows_that_occur_several_times(run: Any, tmp_path: Path) -> None:
+def test_rows_that_occur_several_times_are_counted(run: Any, tmp_path: Path) -> None:
     a = files(pa.table({"id": [1, 1, 1, 2]}), tmp_path, "a")["orc"]
     b = files(pa.table({"id": [1, 2, 2, 3]}), tmp_path, "b")["parquet"]
     result = json.loads(run("diff", a, b, "--json")[1])
@@ -95,7 +97,7 @@ def test_rows_that_occur_several_times(run: Any, tmp_path: Path) -> None:
     assert [e["row"]["id"] for e in result["examples"] if e["side"] == "b"] == [2, 3]
 
 
-def test_columns_and_types(run: Any, tmp_path: Path) -> None:
+def test_other_columns_are_a_difference_and_wider_types_are_none(run: Any, tmp_path: Path) -> None:
     wide = pa.table({"id": pa.array([1, 2], pa.int64()), "d": pa.array([1.5, None]), "more": ["x", "y"]})
     narrow = pa.table({"id": pa.array([2, 1], pa.int32()), "d": pa.array([None, 1.5], pa.float32())})
     a, b = files(wide, tmp_path, "a"), files(narrow, tmp_path, "b")
@@ -111,14 +113,14 @@ def test_columns_and_types(run: Any, tmp_path: Path) -> None:
     assert run("diff", a["orc"], tmp_path / "missing.orc")[0] == 2
 
 
-def test_partitions_of_parquet(run: Any, tmp_path: Path) -> None:
+def test_partitioned_parquet_is_compared(run: Any, tmp_path: Path) -> None:
     table = pa.table({"x": range(10), "dt": ["2014-01-01"] * 5 + ["2014-01-02"] * 5})
     cf.write(table, tmp_path / "ours", format="orc", partitioning=["dt"])
     pq.write_to_dataset(table, tmp_path / "theirs", partition_cols=["dt"])
     assert run("diff", tmp_path / "ours", tmp_path / "theirs", "-c", "x")[0] == 0
 
 
-def test_parquet_from_every_kind_of_source(run: Any, tmp_path: Path) -> None:
+def test_parquet_is_read_from_every_kind_of_source(run: Any, tmp_path: Path) -> None:
     """By URL, pattern and standard input; several files have the columns of all, matched by name."""
     memory = pytest.importorskip("fsspec").filesystem("memory")
     table = pa.table(

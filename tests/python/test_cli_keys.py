@@ -53,7 +53,7 @@ def test_keys_are_typed_as_they_are_shown() -> None:
     assert key_of(r"\xZZ") == rb"\xZZ"
 
 
-def test_sizes_of_options() -> None:
+def test_sizes_may_have_units() -> None:
     assert [size_of(text) for text in ("1000", "64m", "1GiB", "2 kb")] == [1000, 64 << 20, 1 << 30, 2048]
     for text in ("0", "-1", "m", "1x"):
         with pytest.raises(Exception, match="expected a positive size"):
@@ -87,7 +87,7 @@ def test_scan_takes_a_range_of_keys(run: Any) -> None:
     assert run("scan", CELLS, "--from-ordinal", 3)[0] == 2
 
 
-def test_scan_of_a_cfile_by_values_and_ordinals(run: Any, cfile: Path) -> None:
+def test_scan_takes_values_and_ordinals_of_a_cfile(run: Any, cfile: Path) -> None:
     rows = lines(run("scan", cfile, "--start", "word 000100", "--stop", "word 000103", "--json")[1])
     assert [line["value"] for line in rows] == ["word 000100", "word 000101", "word 000102"]
     rows = lines(run("scan", cfile, "--from-ordinal", 4998, "--json")[1])
@@ -106,7 +106,7 @@ def test_keys_are_distinct(run: Any, cfile: Path) -> None:
     assert run("keys", BLOOM)[0] == 2
 
 
-def test_bloom_rules_out(run: Any) -> None:
+def test_bloom_rules_out_absent_values(run: Any) -> None:
     row = cf.open(CELLS).read(["row"], limit=1)["row"][0].as_py().decode()
     assert run("bloom", CELLS, "--test", row)[0] == 0
     ids = pq.read_table(BLOOM.with_name("bloom_original.truth.parquet"))

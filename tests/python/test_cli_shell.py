@@ -38,7 +38,7 @@ def coldframe(*arguments: object, cwd: Path, **options: Any) -> subprocess.Compl
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, **options)
 
 
-def test_command_expands_patterns(folder: Path) -> None:
+def test_commands_expand_patterns(folder: Path) -> None:
     assert json.loads(coldframe("meta", "*.orc", "--json", cwd=folder).stdout)["a.orc"]["rows"] == 100
     assert coldframe("meta", "*.orc", cwd=folder).stdout.count("format: orc") == 2
     assert coldframe("verify", "*.orc", cwd=folder).stdout.count("no damage found, 100 rows") == 2
@@ -51,7 +51,7 @@ def test_command_expands_patterns(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["cat", "head", "count", "schema", "meta", "verify", "detect", "sizes"])
-def test_file_from_standard_input(command: str, folder: Path) -> None:
+def test_a_file_is_read_from_standard_input(command: str, folder: Path) -> None:
     with (folder / "a.orc").open("rb") as source:
         done = coldframe(command, "-", cwd=folder, stdin=source)
     assert done.returncode == 0, done.stderr
@@ -144,7 +144,7 @@ def in_process(arguments: list[str], code: int) -> str:
         return out.getvalue().decode()
 
 
-def test_every_form_of_rows(folder: Path) -> None:
+def test_rows_are_printed_in_every_form(folder: Path) -> None:
     def cat(form: str) -> str:
         return coldframe("cat", "a.orc", "-n", 2, "--format", form, cwd=folder).stdout
 
@@ -209,7 +209,7 @@ COMPLETED = [
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed: its script was not run")
-def test_completion_in_fish(tmp_path: Path) -> None:
+def test_fish_completes_commands(tmp_path: Path) -> None:
     path = tmp_path / "coldframe.fish"
     path.write_text(script(parser_of_all(), "fish"))
     (tmp_path / "a.orc").touch()
@@ -228,7 +228,7 @@ def test_completion_in_fish(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed: its script was not run")
 @pytest.mark.parametrize("loaded", ["autoload", "source"])
-def test_completion_in_zsh(loaded: str, tmp_path: Path) -> None:
+def test_zsh_completes_commands(loaded: str, tmp_path: Path) -> None:
     """Loaded from a folder in fpath, as the help recommends, or sourced in .zshrc."""
     (tmp_path / "functions").mkdir()
     (tmp_path / "functions" / "_coldframe").write_text(script(parser_of_all(), "zsh"))

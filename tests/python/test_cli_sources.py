@@ -164,7 +164,9 @@ def test_truncated_file_is_salvaged_with_its_neighbours_columns(
     assert "whole.orc" in json.loads(capsys.readouterr().out)["assumed"]
 
 
-def test_unknown_columns_name_the_next_step(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_salvage_without_known_columns_names_the_next_step(
+    cut: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cut.with_name("whole.orc").unlink()
     assert main(["salvage", str(cut), str(cut.with_name("rescued.parquet"))]) == 1
     errors = capsys.readouterr().err

@@ -47,7 +47,7 @@ def query(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str,
     return rows
 
 
-def test_paths_are_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_can_be_queried_as_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sales, file = estate / "sales", estate / "sales" / "p=1" / "part-0.orc"
     rows = query(capsys, f"select p, count(*) as n from '{sales}' where id >= 900 group by p order by p")
     assert rows == [{"p": 1, "n": 100}, {"p": 2, "n": 100}]
@@ -118,7 +118,7 @@ def test_columns_and_filters_reach_the_reader(
     assert all(columns == ["id"] and filter is not None for columns, filter in asked)
 
 
-def test_statements_and_forms(
+def test_statements_run_in_order_and_print_every_form(
     estate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = estate / "sales" / "p=1" / "part-0.orc"
@@ -161,7 +161,7 @@ def test_option_selects_one_of_several_tables(estate: Path, capsys: pytest.Captu
     assert "choose one by --option table=NAME: events, numbers" in capsys.readouterr().err
 
 
-def test_names_in_statements() -> None:
+def test_names_of_tables_are_recognised_in_statements() -> None:
     known = {"sales": 1, "a.b": 1}
     assert list(mentioned("select 'x' from 'y''z' a, \"q\" -- 'no'\n join sales", known)) == [
         "y'z",
@@ -172,7 +172,7 @@ def test_names_in_statements() -> None:
     assert list(mentioned('select * from "a.b" /* sales */', known)) == ["a.b"]
 
 
-def test_the_tables_of_a_directory(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables_of_a_directory_are_listed(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tables = {table.name: table for table in cf.tables(estate)}
     assert {name: (table.format, table.rows) for name, table in tables.items()} == {
         "changes": ("orc", None),
@@ -205,7 +205,9 @@ def test_the_list_is_a_tables_toml(estate: Path, tmp_path: Path, capsys: pytest.
     assert "no tables" in capsys.readouterr().err
 
 
-def test_tables_of_an_hbase_root_by_their_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_an_hbase_root_are_queried_by_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
     add_table(root)

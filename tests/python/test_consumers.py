@@ -47,12 +47,12 @@ def dataset(spy: Spy) -> cf.ArrowDataset:
     return cf.ArrowDataset(spy)
 
 
-def test_pyarrow(file: cf.File, table: pa.Table) -> None:
+def test_pyarrow_reads_a_file(file: cf.File, table: pa.Table) -> None:
     assert same(pa.table(file), table)
     assert pa.record_batch(pa.table(file).to_batches()[0]).num_rows
 
 
-def test_pandas(file: cf.File, table: pa.Table) -> None:
+def test_pandas_reads_a_file(file: cf.File, table: pa.Table) -> None:
     pandas = pytest.importorskip("pandas")
     if not hasattr(pandas.DataFrame, "from_arrow"):
         pytest.skip("pandas takes streams from version 3 on")
@@ -61,17 +61,17 @@ def test_pandas(file: cf.File, table: pa.Table) -> None:
     assert frame["id"].tolist() == table["id"].to_pylist()
 
 
-def test_polars(file: cf.File, table: pa.Table) -> None:
+def test_polars_reads_a_file(file: cf.File, table: pa.Table) -> None:
     polars = pytest.importorskip("polars")
     assert polars.DataFrame(file).equals(polars.DataFrame(table))
 
 
-def test_nanoarrow(file: cf.File) -> None:
+def test_nanoarrow_reads_a_file(file: cf.File) -> None:
     nanoarrow = pytest.importorskip("nanoarrow")
     assert sum(len(batch) for batch in nanoarrow.ArrayStream(file)) == ROWS
 
 
-def test_duckdb(file: cf.File, table: pa.Table) -> None:
+def test_duckdb_reads_a_file(file: cf.File, table: pa.Table) -> None:
     duckdb = pytest.importorskip("duckdb")
     assert duckdb.sql("select count(*), sum(id) from file").fetchall() == [(ROWS, ROWS * (ROWS - 1) // 2)]
     assert duckdb.sql("select count(*) from file").fetchall() == [(ROWS,)]
@@ -193,7 +193,7 @@ def test_dataset_is_a_pyarrow_dataset(dataset: cf.ArrowDataset, table: pa.Table)
     assert same(pa.table(dataset), table)
 
 
-def test_unsupported_methods_of_pyarrow_datasets(dataset: cf.ArrowDataset) -> None:
+def test_some_methods_of_pyarrow_datasets_are_unsupported(dataset: cf.ArrowDataset) -> None:
     for call in (
         lambda: dataset.replace_schema(pa.schema([])),
         lambda: dataset.children,
@@ -211,7 +211,7 @@ def test_pyarrows_own_scan_ends_in_an_error_not_in_wrong_rows(dataset: cf.ArrowD
             call()
 
 
-def test_write_dataset(dataset: cf.ArrowDataset, tmp_path: Any, table: pa.Table) -> None:
+def test_pyarrow_writes_the_dataset(dataset: cf.ArrowDataset, tmp_path: Any, table: pa.Table) -> None:
     for at, data in enumerate((dataset, dataset.scanner(columns=["id"]), dataset.scanner().to_reader())):
         pads.write_dataset(data, tmp_path / str(at), format="parquet")
         written = pads.dataset(tmp_path / str(at)).to_table(columns=["id"]).sort_by("id")

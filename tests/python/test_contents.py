@@ -65,7 +65,7 @@ def test_contents_list_what_a_request_leaves_out() -> None:
     assert held(view="raw")["deleted", "shop:orders"]["taken"] is True
 
 
-def test_other_tables_are_named(tmp_path: Path) -> None:
+def test_other_tables_of_a_root_are_listed_by_name(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
     shutil.copytree(root / "data" / "shop", root / "data" / "default")
@@ -113,7 +113,7 @@ def test_other_times_and_columns_are_counted() -> None:
     assert "columns" not in left
 
 
-def test_tables_of_a_server_of_kudu() -> None:
+def test_other_tables_of_a_kudu_server_are_listed() -> None:
     table = cf.open(KUDU, table="numbers").metadata["table_id"]
     entries = held(KUDU, "kudu", table="numbers")
     assert sorted(
@@ -142,7 +142,7 @@ def test_single_file_has_no_contents(tmp_path: Path) -> None:
         contents(ROOT, format="hbase", options={"tabel": "x"})
 
 
-def test_writes_outside_the_valid_list() -> None:
+def test_writes_outside_the_valid_list_are_counted() -> None:
     table = DATA / "hive" / "files" / "hive2_changes"
 
     def counts(valid: str) -> dict[str, int]:

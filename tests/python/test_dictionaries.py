@@ -51,7 +51,7 @@ def test_each_stripe_has_a_dictionary(orc: Path) -> None:
     ]
 
 
-def test_columns_without_text(orc: Path, tmp_path: Path) -> None:
+def test_columns_without_text_are_refused(orc: Path, tmp_path: Path) -> None:
     for column in ("id", "nothing"):
         with pytest.raises(cf.SchemaError, match=f"`{column}`; those with text are `channel`, `unique`"):
             cf.open(orc).dictionaries(column)
@@ -71,7 +71,7 @@ def test_cfile_has_one_dictionary(tmp_path: Path) -> None:
     assert cf.open(tmp_path / "b.cfile").dictionaries("value") == []
 
 
-def test_the_command_prints_them(orc: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_dictionaries(orc: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dictionary", str(orc), "-c", "channel"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("stripe 0: 3 entries, ")
@@ -85,7 +85,7 @@ def test_the_command_prints_them(orc: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["dictionary", str(orc), "-c", "id"]) == 2
 
 
-def test_files_of_orcs_own_writer() -> None:
+def test_dictionaries_of_orcs_own_writer_are_read() -> None:
     folder = Path(__file__).parents[1] / "data" / "orc" / "files"
     seen = 0
     for path in sorted(folder.glob("*.orc")):

@@ -22,7 +22,7 @@ import coldframe as cf
 OPTIONS = {"schema": SCHEMA, "serde": "binary"}
 
 
-def test_attributes_of_a_file(file: cf.File, written: Path, table: pa.Table) -> None:
+def test_a_file_has_attributes(file: cf.File, written: Path, table: pa.Table) -> None:
     assert file.format == "rcfile"
     assert file.path == str(written)
     assert file.schema.names == table.schema.names
@@ -37,7 +37,7 @@ def test_attributes_of_a_file(file: cf.File, written: Path, table: pa.Table) -> 
     assert file.damage == []
 
 
-def test_read(file: cf.File, table: pa.Table) -> None:
+def test_read_returns_the_selected_rows_and_columns(file: cf.File, table: pa.Table) -> None:
     assert same(file.read(), table)
     assert file.read(["s", "id"]).equals(table.select(["s", "id"]))
     assert same(file.read(limit=150), table.slice(0, 150))
@@ -47,7 +47,7 @@ def test_read(file: cf.File, table: pa.Table) -> None:
     assert cf.read_table(file.path, ["id"], filter="id < 5", **OPTIONS)["id"].to_pylist() == [0, 1, 2, 3, 4]
 
 
-def test_mistakes_in_arguments(file: cf.File) -> None:
+def test_mistakes_in_arguments_are_errors(file: cf.File) -> None:
     with pytest.raises(cf.SchemaError, match="nope"):
         file.read(["nope"])
     with pytest.raises(TypeError, match="list of names"):
@@ -132,7 +132,9 @@ def test_filters_keep_the_rows_that_pyarrow_keeps(filter: Any, file: cf.File, ta
         ("d > 1.234", pc.field("d") > pa.scalar("1.23").cast(pa.decimal128(9, 2))),
     ],
 )
-def test_sql_filters(sql: str, equal: pc.Expression, file: cf.File, table: pa.Table) -> None:
+def test_sql_filters_keep_the_same_rows_as_pyarrow(
+    sql: str, equal: pc.Expression, file: cf.File, table: pa.Table
+) -> None:
     assert file.read(["id"], filter=sql)["id"].equals(table.filter(equal)["id"])
     assert file.count(sql) == table.filter(equal).num_rows
 
@@ -140,7 +142,7 @@ def test_sql_filters(sql: str, equal: pc.Expression, file: cf.File, table: pa.Ta
 # ---- sources
 
 
-def test_sources(written: Path, table: pa.Table) -> None:
+def test_every_kind_of_source_is_read(written: Path, table: pa.Table) -> None:
     data = written.read_bytes()
     for source in (
         str(written),
@@ -162,7 +164,7 @@ def test_sources(written: Path, table: pa.Table) -> None:
     assert cf.detect(b"") is None
 
 
-def test_sources_through_fsspec(written: Path, table: pa.Table) -> None:
+def test_sources_of_fsspec_are_read(written: Path, table: pa.Table) -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     memory.pipe("/coldframe/table.rc", written.read_bytes())
@@ -180,7 +182,7 @@ def test_sources_through_fsspec(written: Path, table: pa.Table) -> None:
         cf.open("nosuch://host/path")
 
 
-def test_errors(tmp_path: Path) -> None:
+def test_errors_have_classes_and_attributes(tmp_path: Path) -> None:
     missing = tmp_path / "missing.rc"
     with pytest.raises(cf.NotFoundError, match=r"missing\.rc"):
         cf.open(missing)
@@ -341,7 +343,7 @@ def test_damage_is_reported_when_the_stream_ends(written: Path) -> None:
     assert file.damage
 
 
-def test_files_of_every_option_documented() -> None:
+def test_every_option_has_a_description() -> None:
     from coldframe import _coldframe
 
     for format, options in _coldframe.formats().items():

@@ -88,7 +88,7 @@ def test_an_object_opened_twice_has_one_position(large: tuple[Path, pa.Table]) -
     assert file.mixed == 0
 
 
-def test_one_read_of_several_threads(large: tuple[Path, pa.Table]) -> None:
+def test_several_threads_of_one_read_share_a_file_object(large: tuple[Path, pa.Table]) -> None:
     path, table = large
     before = pa.cpu_count()
     pa.set_cpu_count(THREADS)
@@ -101,7 +101,7 @@ def test_one_read_of_several_threads(large: tuple[Path, pa.Table]) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["file", "memory"])
-def test_fsspec_files(large: tuple[Path, pa.Table], scheme: str) -> None:
+def test_fsspec_files_are_read_by_several_threads(large: tuple[Path, pa.Table], scheme: str) -> None:
     path, table = large
     files = fsspec.filesystem(scheme)
     if scheme == "memory":

@@ -30,7 +30,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, str]:
             return pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem()), "t"
 
 
-def test_every_verb(location: tuple[Any, str]) -> None:
+def test_every_function_takes_a_filesystem(location: tuple[Any, str]) -> None:
     filesystem, folder = location
     for number in range(3):
         cf.write(TABLE, f"{folder}/t/p={number}/a.orc", format="orc", filesystem=filesystem)
@@ -50,14 +50,14 @@ def test_every_verb(location: tuple[Any, str]) -> None:
         cf.open(f"{folder}/nothing.orc", filesystem=filesystem)
 
 
-def test_partitions(location: tuple[Any, str]) -> None:
+def test_partitions_are_written_and_scanned_in_a_filesystem(location: tuple[Any, str]) -> None:
     filesystem, folder = location
     table = TABLE.append_column("k", pa.array([n % 3 for n in range(100)]))
     cf.write(table, f"{folder}/out", format="orc", partitioning=["k"], filesystem=filesystem)
     assert cf.scan(f"{folder}/out", filesystem=filesystem).count() == 100
 
 
-def test_other_arguments_with_filesystem(tmp_path: Path) -> None:
+def test_arguments_that_do_not_go_with_filesystem_are_refused(tmp_path: Path) -> None:
     filesystem = fsspec.filesystem("memory")
     with pytest.raises(ValueError, match="filesystem and storage_options"):
         cf.open("x", filesystem=filesystem, storage_options={"a": "b"})

@@ -123,7 +123,7 @@ def rows(filter: Any) -> list[int]:
         ("x=1 AND s='abc' OR NOT x<4", [0, 3]),
     ],
 )
-def test_sql(sql: str, expected: list[int]) -> None:
+def test_sql_selects_the_expected_rows(sql: str, expected: list[int]) -> None:
     assert rows(sql) == expected
 
 
@@ -140,7 +140,7 @@ def test_sql_mistakes_are_explained(bad: str) -> None:
 
 
 @pytest.mark.parametrize("unsupported", ["upper(s) = 'A'", "x = y", "1 = 1"])
-def test_unsupported_sql(unsupported: str) -> None:
+def test_unsupported_sql_is_refused(unsupported: str) -> None:
     with pytest.raises(UnsupportedError):
         parse_sql(unsupported)
 
@@ -179,7 +179,7 @@ def test_lists_match_pyarrow(filter: Any) -> None:
     assert rows(filter) == numbered.filter(pq.filters_to_expression(filter)).column("row").to_pylist()
 
 
-def test_lists_with_null() -> None:
+def test_lists_test_for_null() -> None:
     assert rows([("x", "is null")]) == [1]
     assert rows([("x", "is not null", None), ("s", "is", None)]) == [2]
 
@@ -198,12 +198,12 @@ def test_lists_with_null() -> None:
         [("x",)],
     ],
 )
-def test_malformed_lists(bad: Any) -> None:
+def test_malformed_lists_are_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="malformed filter"):
         parse(bad)
 
 
-def test_expressions_that_do_not_fit() -> None:
+def test_expressions_that_do_not_fit_are_refused() -> None:
     for bad in (pc.field("nope") > 1, pc.field("x") + 1):
         with pytest.raises(SchemaError):
             bind(bad, TABLE.schema)
@@ -385,13 +385,13 @@ VALUES = [
 @pytest.mark.parametrize(
     ("value", "column", "expected"), VALUES, ids=lambda v: repr(v).partition(" at 0x")[0][:40]
 )
-def test_values_of_any_class(value: Any, column: str, expected: list[int]) -> None:
+def test_values_may_be_of_any_class(value: Any, column: str, expected: list[int]) -> None:
     assert rows([(column, "=", value)]) == expected
     if expected:
         assert rows([(column, "in", [value])]) == expected
 
 
-def test_values_of_pandas() -> None:
+def test_values_may_be_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     assert rows([("ts", "=", pandas.Timestamp(1_000_000_001))]) == [1]
     assert rows([("utc", "=", pandas.Timestamp(5_000_000, tz="UTC"))]) == [3]
@@ -399,7 +399,7 @@ def test_values_of_pandas() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), [1], {"a": 1}, dt.timedelta(1), 1 + 2j, float])
-def test_values_that_cannot_be_compared(value: Any) -> None:
+def test_values_that_cannot_be_compared_are_refused(value: Any) -> None:
     with pytest.raises(SchemaError, match="`x`"):
         rows([("x", "=", value)])
 
@@ -409,7 +409,7 @@ def test_an_instant_needs_a_column_with_a_time_zone() -> None:
         rows([("ts", "=", dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc))])
 
 
-def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
+def test_the_core_treats_null_rows_of_sets_as_sql_or_pyarrow_do(tmp_path: Path) -> None:
     """`not in` drops null rows in SQL and keeps them in pyarrow's lists, for any file."""
     path = tmp_path / "x.orc"
     cf.write(TABLE.select(["x", "s"]), path, format="orc")

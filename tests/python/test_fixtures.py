@@ -74,7 +74,7 @@ def test_byte_ranges_hold_the_rows_that_hive_finds_in_them(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", cases(DAMAGED / "MANIFEST.json"), ids=lambda case: case.name)
-def test_damaged(case: Case) -> None:
+def test_damaged_files_raise_the_expected_error(case: Case) -> None:
     file = cf.open(case.path, **case.options)
     with pytest.raises(getattr(cf, case.entry["expect"])) as raised:
         file.read()

@@ -100,7 +100,7 @@ def test_splits_have_each_cell_once(entry: dict[str, Any], view: str) -> None:
 
 
 @pytest.mark.parametrize("entry", WHOLE, ids=name_of)
-def test_filters_on_rows_and_families(entry: dict[str, Any]) -> None:
+def test_filters_on_rows_and_families_are_exact(entry: dict[str, Any]) -> None:
     file, whole = opened(entry, "latest"), truth(entry, "latest")
     if whole.num_rows == 0:
         return
@@ -193,7 +193,7 @@ def test_a_wide_table_has_the_values_of_bytes(entry: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("entry", WHOLE, ids=name_of)
-def test_rows_by_their_keys(entry: dict[str, Any], view: str) -> None:
+def test_rows_are_looked_up_by_their_keys(entry: dict[str, Any], view: str) -> None:
     file, whole = opened(entry, view), truth(entry, view)
     rows = whole["row"].to_pylist()
     distinct = list(dict.fromkeys(rows))

@@ -110,7 +110,7 @@ def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     assert file.read().equals(whole)
     unknown = file.metadata["unknown_regions"]
     assert all(any(name in reason for reason in unknown) for name in younger)
-    # Each has a file that is not read.
+    # Each of the younger regions has a file that is not read.
     assert passed_over(root)["regions"] == 2
     [held] = (entry for entry in contents(root, format="hbase") if entry["kind"] == "regions")
     assert (held["visible"], held["taken"]) == (True, None)
@@ -220,7 +220,7 @@ def test_missing_logs_that_regions_need_are_reported(root: Path) -> None:
     assert flushed.equals(latest(ROOT, wal=False))
 
 
-def test_raw_view_limits_versions() -> None:
+def test_the_raw_view_limits_the_versions_of_a_column() -> None:
     every = latest(view="raw")
     some = latest(view="raw", versions=2)
     puts: dict[tuple[Any, ...], int] = {}

@@ -133,7 +133,7 @@ def test_lengths_are_those_of_all_cells(capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(capsys.readouterr().out) == lengths
 
 
-def test_lengths_of_other_files(tmp_path: pathlib.Path) -> None:
+def test_lengths_of_pairs_and_of_empty_files_are_counted(tmp_path: pathlib.Path) -> None:
     pairs = cf.open(FILES / "pairs_gzip.hfile")
     assert pairs.lengths()["key_bytes"]["max"] == max(
         len(key.encode()) for key in pairs.read()["key"].to_pylist()

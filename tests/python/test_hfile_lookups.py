@@ -74,7 +74,7 @@ cases = pytest.mark.parametrize("entry", ENTRIES, ids=[e["file"] for e in ENTRIE
 
 
 @cases
-def test_look_ups_of_rows(entry: dict[str, Any]) -> None:
+def test_look_ups_of_rows_agree_with_hbase_and_hudi(entry: dict[str, Any]) -> None:
     file, truth, oracle = load(entry)
     lookups = [
         (bytes.fromhex(e["row"]), e["first_cell"], e["cells"]) for e in oracle.get("row_lookups_truth", [])

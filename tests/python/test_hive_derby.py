@@ -34,7 +34,7 @@ def run(script: str, folder: Path) -> None:
     settings = ("spark.master=local[1]", "spark.ui.enabled=false", "spark.driver.host=127.0.0.1")
     given = " ".join(f"--conf {setting}" for setting in (*settings, "spark.driver.bindAddress=127.0.0.1"))
     own = {"JAVA_HOME": find_java(), "PYSPARK_SUBMIT_ARGS": f"{given} pyspark-shell"}
-    # Derby need not sync its writes.
+    # Derby need not write its changes to the disk at once.
     own["SPARK_SUBMIT_OPTS"] = "-Dderby.system.durability=test"
     done = subprocess.run(
         [sys.executable, "-c", script],

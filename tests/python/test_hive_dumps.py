@@ -102,7 +102,7 @@ def test_truncated_dump_hides_no_table(name: str, tmp_path: Path) -> None:
     path = tmp_path / "cut.sql"
     for size in range(0, len(whole) - 40, 997):
         path.write_bytes(whole[:size])
-        # Cut before its first table, it is an empty script or no script.
+        # A dump that is cut before its first table is an empty script or no script.
         if size and b"CREATE TABLE" in whole[:size]:
             with pytest.raises(cf.SchemaError):
                 definitions_in(path)
@@ -132,7 +132,7 @@ cold	other	10
 """
 
 
-def test_valid_write_ids(tmp_path: Path) -> None:
+def test_valid_write_ids_are_read_from_a_dump(tmp_path: Path) -> None:
     text = (DUMPS / "postgres.sql").read_text()
     end = "-- PostgreSQL database dump complete"
     for extra, expected in (
@@ -151,7 +151,7 @@ def test_valid_write_ids(tmp_path: Path) -> None:
     assert aborted_among([4, 7], b"") == ((4, 7), ())
 
 
-def test_invalid_dumps(tmp_path: Path) -> None:
+def test_invalid_dumps_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"PGDMP\x01")
     with pytest.raises(cf.UnsupportedError, match="pg_restore"):
@@ -216,7 +216,7 @@ def files(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_migration_by_a_dump(name: str, tmp_path: Path) -> None:
+def test_a_dump_replaces_the_metastore_in_a_migration(name: str, tmp_path: Path) -> None:
     files(tmp_path / "wh")
     moved = {"file:/cold": str(tmp_path / "wh")}
     table = cf.hive_table(f"{DUMPS / name}/cold.sales", location=moved)
@@ -241,7 +241,7 @@ def test_the_command_line_lists_a_dump(capsys: pytest.CaptureFixture[str], tmp_p
     assert "cold.sales" in (tmp_path / "t.toml").read_text()
 
 
-def test_a_migration_by_statements(tmp_path: Path) -> None:
+def test_statements_replace_the_metastore_in_a_migration(tmp_path: Path) -> None:
     """No statement names the partitions: they come from the names of folders."""
     root, script = tmp_path / "wh", tmp_path / "tables.hql"
     script.write_text(

@@ -58,7 +58,7 @@ CREATE TABLE h (k string) STORED BY 'org.apache.hadoop.hive.hbase.HBaseStorageHa
 """
 
 
-def test_output_of_show_create_table() -> None:
+def test_the_output_of_show_create_table_is_parsed() -> None:
     made = parse_statements(SHOWN, "x.hql")
     table = made.tables["sales", "orders"]
     storage = table.storage
@@ -75,7 +75,7 @@ def test_output_of_show_create_table() -> None:
     assert storage.location == "hdfs://nn/wh/orders"
 
 
-def test_a_script() -> None:
+def test_a_script_of_statements_is_parsed() -> None:
     made = parse_statements(SCRIPT, "x.hql")
     assert list(made.tables) == [
         ("other", "t"),
@@ -129,12 +129,12 @@ def test_a_script() -> None:
         ("CREATE TABLE t (a int) PARTITIONED BY (p int) ALTER TABLE t ADD PARTITION (q=1)", "each of p"),
     ],
 )
-def test_invalid_statements(text: str, expected: str) -> None:
+def test_invalid_statements_are_refused(text: str, expected: str) -> None:
     with pytest.raises(cf.SchemaError, match=expected):
         parse_statements(text, "x.hql")
 
 
-def test_unregistered_partitions(tmp_path: Path) -> None:
+def test_unregistered_partitions_come_from_folders(tmp_path: Path) -> None:
     (tmp_path / "x.hql").write_text(SHOWN + SCRIPT)
     with read_dump(str(tmp_path / "x.hql")) as dump:
         assert dump.databases() == ["db", "other", "sales"]

@@ -51,12 +51,12 @@ def neighbours(hive_estate: HiveEstate) -> None:
         ("thrift://a:1,thrift://b:2/s.t", Selected("thrift://a:1,thrift://b:2", "s", "t")),
     ],
 )
-def test_addresses_of_tables(uri: str, selected: Selected) -> None:
+def test_addresses_of_tables_are_parsed(uri: str, selected: Selected) -> None:
     assert Selected.of(uri) == selected
 
 
 @pytest.mark.parametrize("uri", ["h:1/s", "thrift:///s", "thrift://h/a/b", "thrift://h/a.", "thrift://h/.a"])
-def test_invalid_addresses(uri: str) -> None:
+def test_invalid_addresses_are_refused(uri: str) -> None:
     with pytest.raises(ValueError, match="metastore"):
         Selected.of(uri)
 
@@ -71,11 +71,11 @@ def test_invalid_addresses(uri: str) -> None:
         ([], ""),
     ],
 )
-def test_common_directory(locations: list[str], root: str) -> None:
+def test_the_common_directory_of_locations_is_the_deepest(locations: list[str], root: str) -> None:
     assert common_root(locations) == root
 
 
-def test_definition_is_complete(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_the_definition_of_a_table_is_complete(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     mixed(hive_estate)
     with connect(hive_server.url) as metastore:
         table = metastore.definition("cold", "sales")
@@ -108,12 +108,12 @@ def test_definition_is_complete(hive_server: HiveMetastore, hive_estate: HiveEst
     assert partitions[0].storage.columns is partitions[1].storage.columns
 
 
-def test_missing_table(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_a_missing_table_is_an_error(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     with connect(hive_server.url) as metastore, pytest.raises(ColdframeError, match=r"cold\.nobody"):
         metastore.definition("cold", "nobody")
 
 
-def test_the_command_line_lists_them(
+def test_the_command_line_lists_the_tables_of_a_metastore(
     hive_server: HiveMetastore, hive_estate: HiveEstate, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     mixed(hive_estate)
@@ -146,7 +146,7 @@ def test_the_command_line_lists_them(
     assert main(command) == 2
 
 
-def test_the_command_line_for_people(
+def test_the_command_line_prints_tables_for_people(
     hive_server: HiveMetastore, hive_estate: HiveEstate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mixed(hive_estate)
@@ -231,7 +231,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("filter", list(FILTERS))
-def test_filters(sales: str, filter: str) -> None:
+def test_filters_select_rows_of_every_partition(sales: str, filter: str) -> None:
     table = cf.hive_table(sales)
     assert rows(table.read(filter=filter)) == FILTERS[filter]
     assert table.count(filter) == len(FILTERS[filter])
@@ -261,12 +261,12 @@ def test_pruned_partitions_are_not_touched(sales: str, hive_estate: HiveEstate, 
     table = cf.hive_table(sales)
     assert rows(table.read(filter=filter)) == ALL[:2]
     assert [partition.values for partition in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
-    # Hive would fail as well: a missing directory is not an empty one.
+    # Hive would fail as well: a missing directory is not an empty directory.
     with pytest.raises(cf.NotFoundError, match="sales/b"):
         table.read()
 
 
-def test_scan_takes_its_address(sales: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scan_takes_the_address_of_a_table(sales: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = cf.scan(sales)
     assert rows(table.read()) == ALL
     assert isinstance(table, cf.HiveDataset)
@@ -286,13 +286,17 @@ def test_scan_takes_its_address(sales: str, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.splitlines() == ['"id","region"', '4,"eu"']
 
 
-def test_files_that_were_copied(sales: str, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_files_that_were_copied_are_read_at_their_new_location(
+    sales: str, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     (tmp_path / "wh").rename(tmp_path / "copy")
     table = cf.hive_table(sales, location={f"file:{tmp_path}/wh/": f"{tmp_path}/copy"})
     assert rows(table.read()) == ALL
 
 
-def test_files_that_were_copied_to_a_store(sales: str, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_files_that_were_copied_to_a_store_are_read_there(
+    sales: str, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     server = S3(tmp_path / "s3")
     try:
         shutil.copytree(hive_estate.root, server.root / "wh")
@@ -339,8 +343,10 @@ ORC_FILES = {
 
 
 @pytest.mark.parametrize("which", list(ORC_FILES))
-def test_columns_of_orc(hive_server: HiveMetastore, hive_estate: HiveEstate, which: str) -> None:
-    """Matched as Hive and Spark match them: see `test_spark_reads_the_same`."""
+def test_columns_of_orc_are_matched_as_in_hive(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, which: str
+) -> None:
+    """Columns are matched as Hive and Spark match them: see `test_spark_reads_the_same`."""
     of_file, expected = ORC_FILES[which]
     orc_table(hive_estate, "t", of_file)
     table = cf.hive_table(f"{hive_server.url}/cold.t")
@@ -381,7 +387,7 @@ print(json.dumps({name: sorted(repr(tuple(row)) for row in spark.table(name).col
 
 
 def test_spark_reads_the_same(sales: str, hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
-    """Spark with Hive's readers, from the same metastore."""
+    """The reference is Spark with Hive's readers, over the same metastore."""
     names = ["cold.sales"]
     for number, (which, (of_file, _)) in enumerate(ORC_FILES.items()):
         # Hive 2.3 distinguishes case; Hive 3 and Spark's reader do not.
@@ -425,7 +431,9 @@ def test_damage_is_reported(sales: str, hive_estate: HiveEstate) -> None:
     assert {entry["path"] for entry in table.damage} == {str(broken)}
 
 
-def test_unreadable_tables(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+def test_unreadable_tables_are_refused_with_a_reason(
+    hive_server: HiveMetastore, hive_estate: HiveEstate
+) -> None:
     neighbours(hive_estate)
     for name, reason in (("a_view", "a view"), ("in_hbase", "kept by HBaseStorageHandler")):
         with pytest.raises(cf.UnsupportedError, match=reason):

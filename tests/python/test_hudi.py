@@ -35,7 +35,7 @@ def listed(mdt: cf.HudiMetadata) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("pending", [False, True])
-def test_the_latest_committed_state(table: Path, pending: bool) -> None:
+def test_the_latest_committed_state_is_read(table: Path, pending: bool) -> None:
     if pending:
         forget_last_commit(table)
     truth = STAGES[-2 if pending else -1]
@@ -49,7 +49,7 @@ def test_the_latest_committed_state(table: Path, pending: bool) -> None:
     assert places == {key: place[:2] for key, place in truth["record_index"].items()}
 
 
-def test_live_files_and_pruning(table: Path) -> None:
+def test_live_files_are_listed_and_pruned(table: Path) -> None:
     mdt = cf.open_hudi_metadata(table)
     files = mdt.files()
     newest = sorted(row["instant"] for row in files.to_pylist())
@@ -71,7 +71,7 @@ def test_live_files_and_pruning(table: Path) -> None:
     assert stats.num_rows == len(STAGES[-1]["amount"])
 
 
-def test_a_partition_is_a_file_like_any_other(table: Path) -> None:
+def test_a_partition_of_the_metadata_is_a_file_like_any_other(table: Path) -> None:
     folder = table / ".hoodie" / "metadata" / "record_index"
     assert cf.detect(str(folder)) == "hfile"
     f = cf.open(str(folder))
@@ -85,7 +85,7 @@ def test_a_partition_is_a_file_like_any_other(table: Path) -> None:
     assert cf.open_hudi_metadata(table)["record_index"].read() == rows
 
 
-def test_missing_metadata(table: Path, tmp_path: Path) -> None:
+def test_missing_metadata_are_an_error(table: Path, tmp_path: Path) -> None:
     with pytest.raises(cf.NotFoundError, match="expected a Hudi table"):
         cf.open_hudi_metadata(tmp_path)
     mdt = cf.open_hudi_metadata(table)
@@ -94,7 +94,7 @@ def test_missing_metadata(table: Path, tmp_path: Path) -> None:
     assert cf.detect(str(table)) is None
 
 
-def test_truncated_log(table: Path) -> None:
+def test_a_truncated_log_is_damage(table: Path) -> None:
     folder = table / ".hoodie" / "metadata" / "files"
     log = max(folder.glob(".*.log.*"))
     log.write_bytes(log.read_bytes()[:-100])

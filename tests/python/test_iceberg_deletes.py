@@ -121,8 +121,8 @@ def test_equality_follows_iceberg():
     assert DeletedValues([pa.chunked_array([[0.0]])]).kept(zeros, zeros.columns).num_rows == 1
 
 
-def test_equality_deletes_on_a_widened_or_dropped_column(tables):
-    """Iceberg's Java library fails on both."""
+def test_equality_deletes_apply_to_a_widened_or_dropped_column(tables):
+    """Iceberg's Java library fails on both columns."""
 
     def widen(metadata):
         current_schema(metadata)["fields"][0]["type"] = "long"
@@ -178,7 +178,7 @@ def test_other_types_are_refused(tables):
         cf.scan(tables / "defaults_orc")
 
 
-def test_tables_on_another_file_system(tables):
+def test_tables_on_another_file_system_are_read(tables):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     memory.put(f"{tables}/", "/lake/db/", recursive=True)

@@ -18,7 +18,7 @@ pytest.importorskip("pyiceberg")
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 TRUTH = json.loads((DATA / "truth.json").read_text())
 WROTE = "/tmp/coldframe-iceberg"
-"""Where the tables were when they were made."""
+"""The directory in which the tables were made."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_share_expands_to_the_splits_of_its_file(made):
     assert places == [(split.start, split.stop) for split in cut]
 
 
-def test_filters_and_columns(made):
+def test_splits_take_filters_and_columns(made):
     dataset = table(made, "positions", filter="id < 2500")
     splits = dataset.splits(filter="part = 'b'")
     assert len(splits) < len(dataset.splits())
@@ -88,7 +88,7 @@ def test_filters_and_columns(made):
     assert dataset.splits(filter="id > 100000") == []
 
 
-def test_equality_deletes_on_an_unselected_column(made):
+def test_equality_deletes_apply_without_their_column(made):
     dataset = table(made, "equality")
     splits = pickle.loads(pickle.dumps(dataset.splits()))
     assert read(splits, ["k"]).equals(dataset.to_table(["k"]))

@@ -25,7 +25,7 @@ pytest.importorskip("pyiceberg")
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 TRUTH = json.loads((DATA / "truth.json").read_text())
 WROTE = "/tmp/coldframe-iceberg"
-"""Where the tables were when they were made."""
+"""The directory in which the tables were made."""
 SNAPSHOTS = [
     (table, number) for table, snapshots in TRUTH.items() for number in snapshots if number != "current"
 ]
@@ -80,7 +80,7 @@ def test_table_matches_spark(made, name):
 
 @pytest.mark.parametrize("name", ["within", "within_orc"])
 def test_nested_default_values_match_spark(tmp_path, name):
-    """Spark reads them only from Parquet; the ORC table has the same rows."""
+    """Spark reads nested default values only from Parquet; the ORC table has the same rows."""
     with tarfile.open(DATA / "defaults_within.tar.gz") as tar:
         tar.extractall(tmp_path, filter="data")
     dataset = table(tmp_path, name)
@@ -195,7 +195,7 @@ def test_a_filter_leaves_files_out(made, name, filter, files):
     assert len(table(made, name).files) > files
 
 
-def test_limits_heads_and_columns(made):
+def test_limits_heads_and_columns_are_respected(made):
     dataset = table(made, "positions")
     assert dataset.head(3).num_rows == 3
     assert dataset.head(0).num_rows == 0
@@ -210,7 +210,7 @@ def test_limits_heads_and_columns(made):
 
 
 @pytest.mark.parametrize("name", ["positions", "vectors", "mixed", "partitions", "equality"])
-def test_file_and_pos_columns(made, name):
+def test_rows_have_their_file_and_position(made, name):
     dataset = table(made, name)
     names = [*dataset.schema.names, "_file", "_pos"]
     rows = dataset.to_table(names)
@@ -370,7 +370,7 @@ def test_a_catalog_names_a_table(tmp_path):
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
-def test_tables_of_pyiceberg_in_parquet(tmp_path, version):
+def test_tables_that_pyiceberg_wrote_in_parquet_are_read(tmp_path, version):
     catalogs = pytest.importorskip("pyiceberg.catalog.sql")
     catalog = catalogs.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("db")

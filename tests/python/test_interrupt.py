@@ -55,7 +55,7 @@ def test_ctrl_c(work: str, big: Path) -> None:
         assert process.wait() == 0
 
 
-def test_ctrl_c_in_a_stream_of_another_library(big: Path) -> None:
+def test_ctrl_c_ends_a_stream_of_another_library(big: Path) -> None:
     """The consumer chooses the exception; the work must end."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(big), "stream"], stdout=subprocess.PIPE, text=True

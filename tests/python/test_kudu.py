@@ -53,7 +53,7 @@ def test_a_table_must_be_named_where_there_are_several() -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_a_snapshot_by_datetime(at: int) -> None:
+def test_a_snapshot_may_be_given_by_a_datetime(at: int) -> None:
     events = entry("file_blocks", "events", at)
     # Drop the counter of the hybrid time: the next microsecond is later, and nothing happened in between.
     micros = (events["snapshot"] >> 12) + 1
@@ -71,7 +71,7 @@ def test_a_snapshot_before_the_first_row_is_empty() -> None:
     assert file.num_rows is None
 
 
-def test_invalid_time_option() -> None:
+def test_an_invalid_time_option_is_refused() -> None:
     for wrong in ("tomorrow", -4, 1.5):
         with pytest.raises(ValueError, match="snapshot"):
             cf.open(FILES / "encrypted", snapshot=wrong)
@@ -84,7 +84,7 @@ def test_a_scan_of_several_servers_gives_each_tablet_once() -> None:
     assert dataset.count_rows() == truth.num_rows
 
 
-def test_filters_and_projection() -> None:
+def test_filters_and_projections_are_exact() -> None:
     file = cf.open(FILES / "log_blocks", table="events")
     truth = pq.read_table(FILES / entry("log_blocks", "events", 4)["truth"])
     got = file.read(columns=["id", "tag"], filter=[("region", "=", "südwest"), ("id", ">=", 0)])
@@ -101,9 +101,9 @@ def test_splits_add_up_to_the_table() -> None:
     assert rows(pa.concat_tables(parts)) == rows(file.read())
 
 
-def test_an_encrypted_directory_with_a_key(tmp_path: Path) -> None:
+def test_an_encrypted_directory_is_read_with_its_key(tmp_path: Path) -> None:
     instance = (FILES / "encrypted" / "instance").read_bytes()
-    # The test provider stores the key's bytes XOR 42 as hexadecimal digits in the field `server_key`.
+    # Kudu's test key provider stores the key's bytes XOR 42, as hexadecimal digits, in `server_key`.
     at = instance.rindex(b"\x1a\x20") + 2
     key = bytes(byte ^ 42 for byte in bytes.fromhex(instance[at : at + 32].decode()))
     for given in (key, key.hex()):

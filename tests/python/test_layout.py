@@ -143,7 +143,7 @@ def test_damage_is_marked_at_its_place(broken: Path) -> None:
 
 
 def tree_of(units: int, streams: int) -> dict[str, Any]:
-    """The layout of a very large file."""
+    """The layout of a file with very many units."""
 
     def node(name: str, offset: int, length: int, detail: Any, children: Any = ()) -> dict[str, Any]:
         return {
@@ -421,7 +421,7 @@ def test_a_browser_draws_it(broken: Path, tmp_path: Path) -> None:
         done = subprocess.run([*common, *arguments], capture_output=True, text=True, check=True, timeout=120)
         return done.stdout
 
-    # The rendered page: zoomed to the damaged stream, with its bytes.
+    # The rendered page is zoomed to the damaged stream, and shows its bytes.
     drawn = browser("--dump-dom", f"{path.as_uri()}#{lost}")
     assert re.search(r'<button type="button">file</button><button [^>]*>stripe \d+</button></nav>', drawn)
     detail = drawn[drawn.index('<div id="detail"') :]

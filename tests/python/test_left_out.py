@@ -45,7 +45,7 @@ LEFT_OUT = {
 }
 
 
-def test_scan_leaves_them_out_with_a_warning(warehouse: Path) -> None:
+def test_scan_leaves_foreign_files_out_with_a_warning(warehouse: Path) -> None:
     with pytest.warns(
         cf.LeftOutWarning, match=r"README.md \(text\), job.log \(text\), .* and 3 more"
     ) as warned:
@@ -74,7 +74,7 @@ def test_similar_names_are_not_probed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", ["count", "head", "cat", "verify", "meta", "stats", "sizes", "inspect", "index"]
 )
-def test_every_command_leaves_them_out(
+def test_every_command_leaves_foreign_files_out(
     command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, str(warehouse), *(["-c", "s"] if command == "dictionary" else [])]) == 0
@@ -84,7 +84,9 @@ def test_every_command_leaves_them_out(
         assert output.out == "200\n"
 
 
-def test_convert_salvage_and_sql_leave_them_out(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_salvage_and_sql_leave_foreign_files_out(
+    warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for command in ("convert", "salvage"):
         assert main([command, str(warehouse), str(warehouse.parent / f"{command}.parquet")]) == 0
         assert pq.read_table(warehouse.parent / f"{command}.parquet").num_rows == 200
@@ -138,7 +140,7 @@ def test_directory_of_other_files_is_no_table(tmp_path: Path) -> None:
         cf.scan(tmp_path).to_table()
 
 
-def test_migration_leaves_them_out(warehouse: Path, tmp_path: Path) -> None:
+def test_migration_leaves_foreign_files_out(warehouse: Path, tmp_path: Path) -> None:
     from coldframe.pipeline import InProcess, migrate
 
     lake = tmp_path.parent / f"{tmp_path.name}-lake"

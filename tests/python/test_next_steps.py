@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
         ("head foo://x/y", "fsspec"),
     ],
 )
-def test_the_command_line_prints_it(
+def test_the_command_line_prints_the_next_step(
     arguments: str, step: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [word.replace("{}", str(folder)) for word in shlex.split(arguments)]

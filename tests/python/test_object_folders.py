@@ -110,7 +110,7 @@ def bucket(tmp_path: Path) -> Iterator[Bucket]:
         thread.join()
 
 
-def test_a_kudu_table(bucket: Bucket) -> None:
+def test_a_kudu_table_is_read_from_an_object_store(bucket: Bucket) -> None:
     folder = bucket.root / "backup" / "tserver"
     shutil.copytree(DATA / "kudu" / "files" / "log_blocks", folder)
     options = {"table": "events"}
@@ -134,14 +134,14 @@ def test_a_kudu_table_reads_one_column(bucket: Bucket) -> None:
     assert 0 < bytes_of(["ratio"]) < 0.8 * bytes_of(None)
 
 
-def test_an_acid_table(bucket: Bucket) -> None:
+def test_an_acid_table_is_read_from_an_object_store(bucket: Bucket) -> None:
     folder = bucket.root / "warehouse" / "t"
     shutil.copytree(DATA / "orc" / "files" / "acid_table", folder)
     file = cf.open("s3://data/warehouse/t/", storage_options=bucket.storage_options, acid=True)
     assert file.read().equals(cf.open(folder, acid=True).read())
 
 
-def test_an_acid_table_in_partitions(bucket: Bucket) -> None:
+def test_an_acid_table_in_partitions_is_read_from_an_object_store(bucket: Bucket) -> None:
     for partition in ("p=1", "p=2"):
         shutil.copytree(DATA / "orc" / "files" / "acid_table", bucket.root / "warehouse" / "t" / partition)
     (bucket.root / "warehouse" / "t" / "README.md").write_text("what lies here\n")
@@ -157,7 +157,7 @@ def test_an_acid_table_in_partitions(bucket: Bucket) -> None:
     assert main(["verify", "s3://data/warehouse/t/", *given]) == 0
 
 
-def test_hudi_metadata(bucket: Bucket) -> None:
+def test_hudi_metadata_are_read_from_an_object_store(bucket: Bucket) -> None:
     with tarfile.open(DATA / "hudi" / "lab-1.1.1.tar.gz") as tar:
         tar.extractall(bucket.root, filter="data")
     (metadata,) = bucket.root.rglob("metadata/files")
@@ -166,6 +166,6 @@ def test_hudi_metadata(bucket: Bucket) -> None:
     assert file.read().equals(cf.open(metadata).read())
 
 
-def test_missing_object_or_folder(bucket: Bucket) -> None:
+def test_a_missing_object_or_folder_is_an_error(bucket: Bucket) -> None:
     with pytest.raises(cf.NotFoundError, match="s3://data/nothing"):
         cf.open("s3://data/nothing", storage_options=bucket.storage_options)

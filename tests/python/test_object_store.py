@@ -121,7 +121,7 @@ PAIRS = pa.table(
 def test_opening_takes_two_requests(
     tmp_path: Path, format: str, options: dict[str, str], requests: int
 ) -> None:
-    """One per end, in parallel; also for files from a listing."""
+    """One request for each end of the file, in parallel; also for files from a listing."""
     cf.write(PAIRS if format == "hfile" else DOUBLES, tmp_path / "a", format=format)
     body = (tmp_path / "a").read_bytes()
     assert len(body) > 300_000

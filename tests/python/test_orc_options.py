@@ -16,7 +16,7 @@ KEY = "000102030405060708090a0b0c0d0e0f"
 
 
 @pytest.mark.parametrize("given", [KEY, bytes.fromhex(KEY)])
-def test_key_function(given: str | bytes) -> None:
+def test_a_key_function_gives_the_key(given: str | bytes) -> None:
     asked: list[str] = []
 
     def keys(name: str) -> str | bytes | None:
@@ -30,7 +30,7 @@ def test_key_function(given: str | bytes) -> None:
     assert cf.scan(file, keys=keys).to_table().equals(expected)
 
 
-def test_key_function_without_the_key_or_failing() -> None:
+def test_a_key_function_may_lack_the_key_or_fail() -> None:
     file = FILES / "encrypted.orc"
     with pytest.warns(cf.EncryptedColumnWarning):
         masked = cf.open(file)

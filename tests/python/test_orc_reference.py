@@ -1,5 +1,5 @@
-"""ORC's Java reader reads the files that coldframe writes, also by index. They have the same size as
-Java's files.
+"""ORC's Java reader reads the files that coldframe writes, also by index. The files are about as large as
+Java's.
 
 The Java program is in tests/reference/orc. Its first build needs Maven, with a registry or a filled cache.
 """
@@ -38,7 +38,7 @@ def run(*arguments: str | Path) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def program() -> None:
-    """Builds the program, if possible."""
+    """Builds the program; skips the tests if that is impossible."""
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             pytest.skip(f"the reference program needs {tool}")
@@ -159,7 +159,7 @@ def test_java_finds_row_groups_by_indexes_and_bloom_filters(
     assert rows_in(path, table.schema, "equals=many:nothing").num_rows == 0
 
 
-def test_unions_empty_tables_and_structs(tmp_path: Path) -> None:
+def test_java_reads_unions_empty_tables_and_structs(tmp_path: Path) -> None:
     path = tmp_path / "file.orc"
     union = pa.UnionArray.from_sparse(
         pa.array([0, 1, 1, 0], pa.int8()), [pa.array([1, None, 3, 4]), pa.array(["a", "b", None, "d"])]

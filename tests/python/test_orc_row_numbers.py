@@ -65,7 +65,7 @@ def test_filtered_rows_keep_their_numbers(many: Path, filter: str) -> None:
     assert file.count(filter.format(row="row")) == len(expected)
 
 
-def test_splits_and_limits(many: Path) -> None:
+def test_splits_and_limits_keep_row_numbers(many: Path) -> None:
     file = cf.open(many, row_numbers="row")
     splits = pickle.loads(pickle.dumps(file.splits(1)))
     assert len(splits) > 3
@@ -93,7 +93,7 @@ def test_damage_shifts_no_numbers(many: Path, tmp_path: Path, on_error: str) -> 
     assert rows["row"].null_count == 0
 
 
-def test_refused_options(many: Path) -> None:
+def test_names_that_are_taken_and_transactional_tables_are_refused(many: Path) -> None:
     with pytest.raises(cf.SchemaError, match="the file has a column `id`"):
         cf.open(many, row_numbers="id")
     with pytest.raises(cf.UnsupportedError, match="transactional"):

@@ -92,7 +92,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(table=tables(), options=OPTIONS)
-def test_coldframe_files_in_pyarrow_and_coldframe(
+def test_pyarrow_and_coldframe_read_coldframe_files(
     table: pa.Table, options: dict[str, Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "file.orc"
@@ -119,7 +119,7 @@ PYARROW = [
     version=st.sampled_from(["0.11", "0.12"]),
     threshold=st.sampled_from([0.0, 1.0]),
 )
-def test_pyarrow_files_in_coldframe(
+def test_coldframe_reads_pyarrow_files(
     table: pa.Table, codec: str, stride: int, version: str, threshold: float, tmp_path: Path
 ) -> None:
     path = tmp_path / "file.orc"
@@ -137,7 +137,7 @@ def test_pyarrow_files_in_coldframe(
     assert why is None, why
 
 
-def test_unions_and_dictionaries(tmp_path: Path) -> None:
+def test_unions_and_dictionaries_are_written_as_structs_and_values(tmp_path: Path) -> None:
     numbers, texts = pa.array([1, None, 3, 4]), pa.array(["a", "b", None, "d"])
     tags = pa.array([0, 1, 1, 0], pa.int8())
     sparse = pa.UnionArray.from_sparse(tags, [numbers, texts])
@@ -151,7 +151,7 @@ def test_unions_and_dictionaries(tmp_path: Path) -> None:
         assert got["words"].to_pylist() == ["x", None, "y", "x"]
 
 
-def test_the_second_before_1970(tmp_path: Path) -> None:
+def test_times_in_the_second_before_1970_need_an_option(tmp_path: Path) -> None:
     nanos = [
         -1,
         -999_999,
@@ -207,7 +207,7 @@ def test_unsupported_types_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_user_metadata_and_attributes(tmp_path: Path) -> None:
+def test_user_metadata_and_attributes_are_kept(tmp_path: Path) -> None:
     field = pa.field("a", pa.int64(), metadata={"unit": "m"})
     path = tmp_path / "file.orc"
     cf.write(

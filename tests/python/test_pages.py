@@ -12,7 +12,7 @@ from pages import NO_CODE, PAGES, ROOT, RUNNABLE, alike, blocks, needs_spark, ru
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if not needs_spark(page)], ids=lambda page: page.name
 )
-def test_code_of_a_page(page: Path, tmp_path: Path) -> None:
+def test_code_of_a_page_gives_the_output_that_the_page_shows(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 

@@ -82,7 +82,7 @@ def test_file_urls_are_paths(tmp_path: Path) -> None:
     assert os.fsencode(tmp_path) + b"/\xff.red" in {os.fsencode(path) for path in tmp_path.iterdir()}
 
 
-def test_invalid_destinations(tmp_path: Path) -> None:
+def test_invalid_destinations_are_refused(tmp_path: Path) -> None:
     cf.write(TABLE, os.fsencode(tmp_path / "bytes.red"), format="redfile")
     assert same(cf.open(tmp_path / "bytes.red").read(), TABLE)
     for contents in (bytearray(b"path"), memoryview(b"path"), 3):
@@ -119,7 +119,7 @@ def test_contents_are_read_as_files(tmp_path: Path) -> None:
             cf.open(given)
 
 
-def test_options_of_several_stores() -> None:
+def test_options_of_several_stores_stay_apart() -> None:
     given = {"s3.region": "eu", "hdfs": {"user": "bob"}, "timeout": "5s", "client_kwargs": {"a": 1}}
     both = {"timeout": "5s", "client_kwargs": {"a": 1}}
     assert options_for("s3a://b/x", given) == {"region": "eu", **both}

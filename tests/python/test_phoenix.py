@@ -120,7 +120,7 @@ def test_statement_of_another_table_is_reported() -> None:
     assert len(file.damage) > 0
 
 
-def test_unsupported_statements() -> None:
+def test_unsupported_statements_are_refused() -> None:
     table = "CREATE TABLE t (k VARCHAR PRIMARY KEY, v {})"
     for statement in [
         table.format("INTEGER ARRAY"),

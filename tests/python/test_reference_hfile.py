@@ -1,6 +1,7 @@
-"""HBase and hudi-io read the HFiles of coldframe: the same cells, also by index and bloom filter.
+"""HBase and hudi-io read the HFiles that coldframe writes: the same cells, also by index and bloom filter.
 
-They run in a program of `tests/reference/hfile`, which needs Java and, for the first build, Maven.
+HBase and hudi-io run in a program of `tests/reference/hfile`, which needs Java and, for the first build,
+Maven.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def java(command: str, reader: str, path: Path) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Decodes the base64 text of the program."""
+    """Decodes base64 text in the program's output."""
     if isinstance(value, str):
         return base64.b64decode(value)
     if isinstance(value, list):

@@ -40,7 +40,7 @@ def test_cut_at_every_byte(case: object) -> None:
 
 
 @pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
-def test_flipped_bytes(case: object) -> None:
+def test_flipped_bytes_give_rows_or_an_error(case: object) -> None:
     data, options = case.path.read_bytes(), case.options
     dice = random.Random(1)
     for _ in range(400):
@@ -51,7 +51,7 @@ def test_flipped_bytes(case: object) -> None:
 
 
 @pytest.mark.parametrize("case", SMALL[:3], ids=lambda case: case.name)
-def test_other_calls_on_a_damaged_file(case: object) -> None:
+def test_other_calls_on_a_damaged_file_return_or_raise_an_error_of_the_package(case: object) -> None:
     """Metadata, layout, splits, verification."""
     data, options = case.path.read_bytes(), case.options
     dice = random.Random(2)
@@ -84,7 +84,7 @@ def test_other_calls_on_a_damaged_file(case: object) -> None:
                 assert str(error)
 
 
-def test_random_bytes() -> None:
+def test_random_bytes_are_refused() -> None:
     dice = random.Random(3)
     for magic in (b"RCF\x01\x00", b"SEQ\x06", b"ORC", b"kuducfil", b"RED1", b""):
         for _ in range(50):

@@ -68,5 +68,5 @@ def test_needless_exception_is_reported(tmp_path):
     assert any("source/tables.py has no dict" in report for report in rooms.dictionaries(tmp_path))
 
 
-def test_this_tree(capsys):
+def test_this_tree_has_no_faults(capsys):
     assert rooms.main(ROOT) == 0, capsys.readouterr().out

@@ -49,7 +49,7 @@ def texts(first: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class Kind:
-    """A format, its writer and reader, and the damage that it detects."""
+    """A format with its writer and reader, and the kinds of damage that the reader detects."""
 
     format: str
     table: Callable[[int], pa.Table]
@@ -87,7 +87,7 @@ def flips(content: Bytes, dice: random.Random) -> None:
 
 
 def hole(content: Bytes, dice: random.Random) -> None:
-    """A lost sector of a disk."""
+    """Zeros a range of bytes, like a lost sector of a disk."""
     start = dice.randrange(len(content))
     stop = min(len(content), start + dice.choice([16, 512, 4096]))
     content[start:stop] = bytes(stop - start)

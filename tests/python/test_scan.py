@@ -137,7 +137,7 @@ def test_splits_carry_partitions(tree: Path) -> None:
     assert narrow.to_pydict() == {"city": ["a b", None, None, "z", "z"], "x": [1, 10, 11, 20, 21]}
 
 
-def test_globs_and_lists(tree: Path) -> None:
+def test_globs_and_lists_select_files(tree: Path) -> None:
     everything = cf.scan(tree, **OPTIONS).to_table()
     for pattern in ("dt=*/city=*/*", "**/0*", "dt=*"):
         assert cf.scan(str(tree / pattern), **OPTIONS).to_table().equals(everything), pattern
@@ -152,7 +152,7 @@ def test_globs_and_lists(tree: Path) -> None:
     assert cf.scan(tree / "dt=2014-01-01", **OPTIONS).schema.names == ["x", "s", "city"]
 
 
-def test_nothing_to_scan(tmp_path: Path) -> None:
+def test_nothing_to_scan_is_an_error(tmp_path: Path) -> None:
     for nothing in ([], tmp_path, tmp_path / "missing", str(tmp_path / "*.rc")):
         with pytest.raises(cf.NotFoundError):
             cf.scan(nothing)
@@ -232,7 +232,7 @@ def test_unreadable_file_loses_only_its_rows(tmp_path: Path, broken: int) -> Non
         cf.scan(tmp_path, format="orc").to_table(on_error="skip")
 
 
-def test_queries_over_many_files(tree: Path) -> None:
+def test_queries_run_over_many_files(tree: Path) -> None:
     dataset = cf.scan(tree, **OPTIONS)
     duckdb = pytest.importorskip("duckdb")
     rows = dataset.to_dataset()
@@ -254,7 +254,7 @@ def test_queries_over_many_files(tree: Path) -> None:
     assert lazy.collect().rows() == [(None, 11), ("z", 20), ("z", 21)]
 
 
-def test_remote_trees(tree: Path) -> None:
+def test_remote_trees_are_scanned_like_local_trees(tree: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     for path in sorted(tree.rglob("*")):

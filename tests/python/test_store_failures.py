@@ -173,20 +173,20 @@ class TestListings:
             bucket.objects[f"t/{name}.orc"] = whole
         return cf.scan("s3://data/t", storage_options=bucket.options)
 
-    def test_a_file_that_is_deleted(self, bucket: Bucket) -> None:
+    def test_a_file_that_is_deleted_is_an_error(self, bucket: Bucket) -> None:
         for read in (cf.Dataset.count, cf.Dataset.to_table):
             dataset = self.filled(bucket)
             del bucket.objects["t/c.orc"]
             with pytest.raises((OSError, cf.NotFoundError), match=r"t/c\.orc"):
                 read(dataset)
 
-    def test_a_file_that_is_replaced(self, bucket: Bucket) -> None:
+    def test_a_file_that_is_replaced_is_an_error(self, bucket: Bucket) -> None:
         dataset = self.filled(bucket)
         bucket.objects["t/d.orc"] = bucket.objects["t/d.orc"][:-1] + b"\0"
         with pytest.raises(OSError, match=r"t/d\.orc.*was changed"):
             dataset.to_table()
 
-    def test_a_listing_that_fails_on_a_later_page(self, bucket: Bucket) -> None:
+    def test_a_listing_that_fails_on_a_later_page_is_an_error(self, bucket: Bucket) -> None:
         self.filled(bucket)
         bucket.page = 2
         dataset = cf.scan("s3://data/t", storage_options=bucket.options)
@@ -322,7 +322,9 @@ class TestBusyServers:
 
 @pytest.mark.parametrize(("status", "kind"), [(405, OSError), (403, PermissionError), (401, PermissionError)])
 @pytest.mark.parametrize("is_web", [True, False])
-def test_status_without_a_reason(bucket: Bucket, status: int, kind: type[Exception], is_web: bool) -> None:
+def test_a_status_without_a_reason_is_reported(
+    bucket: Bucket, status: int, kind: type[Exception], is_web: bool
+) -> None:
     def answer(request: Handler) -> bool:
         request.reply(status, b"")
         return True

@@ -114,7 +114,7 @@ def test_a_tree_is_scanned_by_its_names(place: Place) -> None:
         cf.scan(f"{place.url}/nothing", storage_options=place.options)
 
 
-def test_a_file_that_was_changed_since_it_was_planned(place: Place) -> None:
+def test_reading_a_file_that_was_changed_since_it_was_planned_is_an_error(place: Place) -> None:
     url = make(place, "a.orc", TABLE)
     (split,) = cf.open(url, storage_options=place.options).splits()
     dataset = cf.scan(url, storage_options=place.options)
@@ -178,7 +178,7 @@ def test_large_file_is_uploaded_in_parts(place: Place) -> None:
     assert [entry.path for page in store.list() for entry in page] == ["large.bin"]
 
 
-def test_the_command_line(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_reads_from_a_store(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
     from coldframe.cli import main
 
     if place.url.startswith("memory"):
@@ -219,7 +219,7 @@ def test_forked_process_opens_new_connections(place: Place) -> None:
 class TestS3:
     """Errors of S3."""
 
-    def test_names_of_options(self, s3: S3) -> None:
+    def test_options_have_several_names(self, s3: S3) -> None:
         open_store("s3://data/names", s3.options).put("x", b"1", mode="over")
         for names in (
             {"aws_access_key_id": s3.KEY, "aws_secret_access_key": s3.SECRET, "aws_endpoint": s3.endpoint},
@@ -236,7 +236,9 @@ class TestS3:
             for scheme in ("s3", "s3a", "s3n"):
                 assert open_store(f"{scheme}://data/names", names).read("x") == b"1"
 
-    def test_the_environment(self, s3: S3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_the_environment_gives_options(
+        self, s3: S3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         open_store("s3://data/env", s3.options).put("x", b"1", mode="over")
         monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
         with monkeypatch.context() as given:
@@ -251,7 +253,7 @@ class TestS3:
         with pytest.raises(ValueError, match="nobody"):
             open_store("s3://data/env", {"profile": "nobody"})
 
-    def test_wrong_credentials(self, s3: S3) -> None:
+    def test_wrong_credentials_are_reported(self, s3: S3) -> None:
         wrong = {**s3.options, "secret_access_key": "not-the-secret"}
         for ask in (
             lambda: cf.open("s3://data/x.orc", storage_options=wrong),
@@ -262,13 +264,13 @@ class TestS3:
                 ask()
             assert "not-the-secret" not in str(caught.value)
 
-    def test_missing_bucket(self, s3: S3) -> None:
+    def test_a_missing_bucket_is_reported(self, s3: S3) -> None:
         with pytest.raises(cf.NotFoundError, match="s3://nobodys/x"):
             cf.open("s3://nobodys/x", storage_options=s3.options)
         with pytest.raises((cf.NotFoundError, OSError), match="s3://nobodys/x"):
             cf.write(SMALL, "s3://nobodys/x.orc", format="orc", storage_options=s3.options)
 
-    def test_misspelt_options(self, s3: S3) -> None:
+    def test_misspelt_options_are_refused(self, s3: S3) -> None:
         with pytest.raises(ValueError, match="acess_key_id"):
             cf.open("s3://data/x", storage_options={**s3.options, "acess_key_id": "x"})
 
@@ -291,7 +293,7 @@ class TestS3:
         ]
         assert sorted(entry.path for page in store.list("t") for entry in page) == ["t/k=1"]
 
-    def test_the_server_dies_in_the_middle(self, tmp_path: Path) -> None:
+    def test_a_server_that_dies_in_the_middle_is_reported_in_time(self, tmp_path: Path) -> None:
         server = S3(tmp_path)
         options = {**server.options, "max_retries": "1", "retry_timeout": "2", "connect_timeout": "1"}
         cf.write(TABLE, "s3://data/a.orc", format="orc", storage_options=options)
@@ -306,14 +308,14 @@ class TestS3:
 class TestHdfs:
     """Settings and failures of HDFS."""
 
-    def test_settings_of_the_environment(self, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_settings_come_from_the_environment(self, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HADOOP_CONF_DIR", hdfs.conf)
         store = open_store("hdfs:///settings")
         store.put("x", b"1")
         assert open_store(hdfs.url + "/settings").read("x") == b"1"
         assert store.url == "hdfs:///settings"
 
-    def test_missing_permission(self, hdfs: Hdfs) -> None:
+    def test_a_missing_permission_is_reported(self, hdfs: Hdfs) -> None:
         store = open_store(hdfs.url + "/closed", hdfs.options)
         store.put("x.orc", b"1")
         hdfs.send("forbid /closed")
@@ -325,7 +327,7 @@ class TestHdfs:
                 verb(f"{hdfs.url}/closed", storage_options=other)
 
     @pytest.mark.parametrize("size", [1000, 1 << 20, (1 << 20) + 1000, 3 << 20])
-    def test_a_file_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path, size: int) -> None:
+    def test_a_file_that_is_being_written_is_refused(self, hdfs: Hdfs, tmp_path: Path, size: int) -> None:
         """Listings omit its last block: a read would silently lose it."""
         (tmp_path / "bytes").write_bytes(bytes(range(256)) * (size // 256 + 1))
         hdfs.send(f"write /open/{size} {tmp_path}/bytes {size}")
@@ -342,7 +344,7 @@ class TestHdfs:
             assert file.identity[0] == size
             assert file.read(0, size) == content
             assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
-        # Also in another process that got the listed identity.
+        # The same in another process that got the listed identity.
         assert visible.open(str(size), file.identity).read(0, 10) == content[:10]
         with pytest.raises(OSError, match="was changed"):
             visible.open(str(size), (size + 1, *file.identity[1:]))
@@ -350,7 +352,7 @@ class TestHdfs:
         assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
         assert store.open(str(size)).read(0, size) == content
 
-    def test_a_table_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path) -> None:
+    def test_a_table_that_is_being_written_is_refused(self, hdfs: Hdfs, tmp_path: Path) -> None:
         """Flushed rows are read on request; a migration refuses the table."""
         cf.write(TABLE, tmp_path / "x.rc", format="rcfile")
         hdfs.send(f"write /growing/t/x.rc {tmp_path}/x.rc {(tmp_path / 'x.rc').stat().st_size}")
@@ -368,7 +370,7 @@ class TestHdfs:
             migrate(InProcess(), url, tmp_path / "to", source_storage_options=options)
         hdfs.send("close")
 
-    def test_a_log_of_hbase_that_was_not_closed(self, hdfs: Hdfs) -> None:
+    def test_a_log_of_hbase_that_was_not_closed_is_read(self, hdfs: Hdfs) -> None:
         """A listing omits its last block, so that it often looks empty."""
         root = Path(__file__).parents[1] / "data/hbase/files/orders"
         (log,) = [entry for entry in root.glob("WALs/*/*") if entry.is_file()]
@@ -384,7 +386,7 @@ class TestHdfs:
         assert rows.equals(cf.scan(root).to_table())
         hdfs.send("close")
 
-    def test_a_file_of_the_same_length_and_another_time(self, hdfs: Hdfs) -> None:
+    def test_a_file_of_the_same_length_and_another_time_is_another_file(self, hdfs: Hdfs) -> None:
         store = open_store(f"{hdfs.url}/replaced", hdfs.options)
         store.put("x", b"a" * 300_000)
         (listed,) = [entry for page in store.list() for entry in page]
@@ -394,7 +396,7 @@ class TestHdfs:
         with pytest.raises(OSError, match="was changed"):
             store.open("x", listed.identity)
 
-    def test_a_pattern_in_the_first_folder(self, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_pattern_may_be_in_the_first_folder(self, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HADOOP_CONF_DIR", hdfs.conf)
         cf.write(TABLE, f"{hdfs.url}/pattern1/x.orc", format="orc", storage_options=hdfs.options)
         assert cf.scan("hdfs:///patt*/*.orc").count() == TABLE.num_rows
@@ -415,7 +417,7 @@ class TestHdfs:
         above = open_store(f"{hdfs.url}/", hdfs.options)
         assert not [entry.path for page in above.list() for entry in page if ".coldframe-" in entry.path]
 
-    def test_a_datanode_that_stops_in_the_middle(self, hdfs: Hdfs) -> None:
+    def test_a_datanode_that_stops_in_the_middle_is_replaced(self, hdfs: Hdfs) -> None:
         place = Place(f"{hdfs.url}/stopping", hdfs.options, hdfs)
         url = make(place, "a.orc", TABLE)
         file = cf.open(url, storage_options=hdfs.options)
@@ -434,7 +436,7 @@ class TestHdfs:
         assert same(file.read(), TABLE)
 
     @pytest.mark.parametrize("megabytes", [0.1, 3.5])
-    def test_write_after_a_datanode_dies(self, hdfs: Hdfs, megabytes: float) -> None:
+    def test_a_write_continues_after_a_datanode_dies(self, hdfs: Hdfs, megabytes: float) -> None:
         """The NameNode offers the dead node for new blocks for some minutes; a block is 1 MiB here."""
         store = open_store(f"{hdfs.url}/beside-{megabytes}", hdfs.options)
         content = random.Random(21).randbytes(int(megabytes * (1 << 20)))
@@ -450,13 +452,13 @@ class TestHdfs:
             hdfs.send("start")
         assert sorted(entry.path for page in store.list() for entry in page) == ["begun", "x"]
 
-    def test_no_server(self) -> None:
+    def test_a_missing_server_is_reported_in_time(self) -> None:
         started = time.monotonic()
         with pytest.raises(OSError, match=r"hdfs://127\.0\.0\.1:9/x"):
             cf.open("hdfs://127.0.0.1:9/x", storage_options={"timeout": "10"})
         assert time.monotonic() - started < 30
 
-    def test_two_namenodes(self, tmp_path: Path) -> None:
+    def test_the_active_one_of_two_namenodes_is_used(self, tmp_path: Path) -> None:
         cluster = Hdfs(tmp_path, "ha")
         try:
             place = Place(f"{cluster.url}/ha", cluster.options, cluster)

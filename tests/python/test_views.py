@@ -93,7 +93,7 @@ def path(request: pytest.FixtureRequest, strings: pa.Table, tmp_path: Path) -> s
     return target
 
 
-def test_view_types(path: str, strings: pa.Table) -> None:
+def test_columns_have_view_types(path: str, strings: pa.Table) -> None:
     schema = cf.open(path, strings="view").schema
     assert schema.field("text").type == schema.field("few").type == pa.string_view()
     assert schema.field("bytes").type == pa.binary_view()
@@ -175,7 +175,7 @@ def test_views_are_written(path: str, strings: pa.Table, ending: str, tmp_path: 
     assert_same(cf.read_table(again, strings="view"), strings.select(names), "written")
 
 
-def test_tolerant_reads(strings: pa.Table, tmp_path: Path) -> None:
+def test_tolerant_reads_return_views(strings: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "words.orc"
     cf.write(strings, str(path), codec="zstd", stripe_rows=1000, row_index_stride=1000)
     stripe = next(node for node in cf.open(str(path)).inspect()["children"] if node["name"] == "stripe 1")

@@ -81,17 +81,17 @@ OPTIONS = {
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=tables({**TYPES, **BINARY_ONLY}), options=st.fixed_dictionaries(OPTIONS))
-def test_binary_round_trip(data: tuple[str, pa.Table], options: dict[str, Any], tmp_path: Path) -> None:
+def test_binary_files_round_trip(data: tuple[str, pa.Table], options: dict[str, Any], tmp_path: Path) -> None:
     round_trip(*data, tmp_path, "binary", **options)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=tables(TYPES), options=st.fixed_dictionaries(OPTIONS))
-def test_text_round_trip(data: tuple[str, pa.Table], options: dict[str, Any], tmp_path: Path) -> None:
+def test_text_files_round_trip(data: tuple[str, pa.Table], options: dict[str, Any], tmp_path: Path) -> None:
     round_trip(*data, tmp_path, "text", **options)
 
 
-def test_writable_input(tmp_path: Path) -> None:
+def test_every_kind_of_input_is_written(tmp_path: Path) -> None:
     rows = pa.table({"x": pa.array([1, 2, 3], pa.int64())})
     path = tmp_path / "x.rc"
 
@@ -135,7 +135,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == b"what was there before"
 
 
-def test_mistakes(tmp_path: Path) -> None:
+def test_mistakes_in_arguments_are_errors(tmp_path: Path) -> None:
     rows = pa.table({"x": [1]})
     with pytest.raises((cf.ColdframeError, ValueError), match="no_such_format"):
         cf.write(rows, tmp_path / "x", format="no_such_format")
@@ -152,7 +152,7 @@ def test_mistakes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_progress(tmp_path: Path) -> None:
+def test_progress_is_reported(tmp_path: Path) -> None:
     seen: list[int] = []
     rows = pa.table({"x": range(100)})
     cf.write(rows.to_reader(max_chunksize=10), tmp_path / "x", format="rcfile", progress=seen.append)

@@ -146,7 +146,7 @@ class Writer:
     read: Callable[[pa.Schema], dict[str, Any]]
     table: Callable[[str, Any], pa.Table]
     value: str | None = None
-    """The name of the column when it is read; None where it stays."""
+    """The name of the column when it is read; None if the name stays the same."""
 
 
 def _keyed(name: str, column: Any) -> pa.Table:
@@ -283,7 +283,7 @@ def test_names(how: str, name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["orc", "redfile", "rcfile", "cfile", "hfile"])
-def test_duplicate_names(format: str, tmp_path: Path) -> None:
+def test_duplicate_names_are_kept_or_refused(format: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     table = pa.table([pa.array([1, 2]), pa.array(["a", "b"])], names=["x", "x"])
     if format == "rcfile":  # the file has no names: they come from the schema on opening
@@ -301,7 +301,7 @@ def test_duplicate_names(format: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["orc", "redfile", "rcfile", "cfile", "hfile"])
-def test_tables_without_columns(format: str, tmp_path: Path) -> None:
+def test_tables_without_columns_are_written_or_refused(format: str, tmp_path: Path) -> None:
     empty = pa.table({})
     try:
         assert cf.write(empty, tmp_path / "x", format=format)["rows"] == 0
@@ -312,7 +312,7 @@ def test_tables_without_columns(format: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", WRITERS)
-def test_batches_without_rows(how: str, tmp_path: Path) -> None:
+def test_batches_without_rows_are_skipped(how: str, tmp_path: Path) -> None:
     column = pa.array([b"1", b"2"])
     table = WRITERS[how].table("x", column)
     none = table.slice(0, 0).to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]

@@ -42,7 +42,7 @@ class Case:
     def options(self) -> dict[str, Any]:
         if "as_of_ms" not in self.entry:
             return dict(self.entry.get("open", {}))
-        # An HBase table as of the time of its expected rows.
+        # An HBase table is read as of the time of its expected rows.
         asked = {
             "table": self.entry["table"],
             "as_of": self.entry["as_of_ms"],
@@ -62,7 +62,7 @@ class Case:
         return pq.read_table(self.folder / self.entry["base_truth"])
 
     def sources(self) -> Iterator[Any]:
-        """The sources to open, in order. No test may change them."""
+        """The sources to open, in order. No test may change these sources."""
         files = self.entry["file"]
         for name in files if isinstance(files, list) else [files]:
             path = self.folder / name
@@ -80,7 +80,7 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="coldframe-unpacked-")
 
 @functools.cache
 def unpacked(archive: Path) -> Path:
-    """The folder with an archive's files. Dozens of cases share one archive."""
+    """The folder with the unpacked files of an archive. Dozens of cases share one archive."""
     folder = Path(tempfile.mkdtemp(dir=SCRATCH.name))
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")

@@ -41,7 +41,7 @@ def run_queries(spark: SparkSession, folder: Path) -> None:
 def main(file: Path) -> None:
     folder = Path(tempfile.mkdtemp(dir=file.parent))
     made = folder / "classes"
-    # Only in Spark's JVM: the launcher's JVM, which prints the command, would write the file too.
+    # Set only for Spark's JVM: the launcher's JVM, which prints the command, would write the file too.
     os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={made} -Xlog:cds*=off"
     os.environ["JDK_JAVA_OPTIONS"] = "-XX:+UseSerialGC"
     conf = {"spark.sql.shuffle.partitions": "2"}

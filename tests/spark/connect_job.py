@@ -96,7 +96,7 @@ def results(spark: SparkSession, numbers: str, has_jar: bool) -> dict[str, objec
         "python": python.count(),
     }
     if not has_jar:
-        # A client may add the jar to its own session on a server without it.
+        # A client may add the jar to its own session on a server that lacks the jar.
         spark.addArtifacts(coldframe.spark.jar())
         brought = spark.read.format("coldframe").options(**NUMBERS).load(numbers).where("a = 77")
         answers["brought"] = [is_loaded(spark), brought.count(), brought._explain_string(extended=True)]

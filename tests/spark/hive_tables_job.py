@@ -89,7 +89,7 @@ def make_orc(spark: SparkSession) -> None:
     spark.sql("insert into orc_altered partition (p = 2) values (3, 'x')")
     spark.sql("create table orc_mixed (v bigint, s string, more double) stored as orc")
     spark.sql("insert into orc_mixed values (5, 'named', 0.5)")
-    # As Hive before 2.0 wrote them. Some readers apply the first file's columns to all files.
+    # As Hive before 2.0 wrote files. Some readers apply the first file's columns to all files.
     old = pa.table({"_col0": pa.array([1, None, 3], pa.int32()), "_col1": ["a", "b", None]})
     for name in ("000000_0", "part-z"):
         cf.write(old, located(spark, "orc_mixed") / name, format="orc")

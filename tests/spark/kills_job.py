@@ -55,7 +55,7 @@ def is_running(spark: SparkSession) -> bool:
 
 
 def cancelled(spark: SparkSession, frame: DataFrame, number: int, rng: random.Random) -> bool:
-    """Starts a query and cancels it; returns whether its tasks were still running."""
+    """Starts a query and cancels it; returns whether its tasks were still running then."""
     group, failed = f"query-{number}", []
 
     def run() -> None:

@@ -42,7 +42,7 @@ def work_folder() -> Iterator[None]:
 
 
 def install(folder: Path) -> None:
-    """The contents of the wheel: from `dist/` where it was built, else from the package in use."""
+    """Installs the contents of the wheel: from `dist/` if it was built, else from the package in use."""
     root = Path(coldframe.__file__).parents[1]
     wheel = os.environ.get("COLDFRAME_WHEEL")
     if wheel:

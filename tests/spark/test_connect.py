@@ -42,13 +42,13 @@ def client(numbers: Path, with_jar: str) -> dict[str, Any]:
     return answers
 
 
-def test_a_server_with_the_jar(numbers: Path) -> None:
+def test_a_client_detects_a_server_with_the_jar(numbers: Path) -> None:
     answers = client(numbers, "jar")
     assert answers["loaded"]
     assert "[columns: s] [pushed filters: " in answers["plan"]
 
 
-def test_a_server_without_the_jar(numbers: Path) -> None:
+def test_a_client_may_bring_the_jar_to_a_server_without_it(numbers: Path) -> None:
     answers = client(numbers, "none")
     assert not answers["loaded"]
     assert "pushed filters" not in answers["plan"]

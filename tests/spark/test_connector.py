@@ -43,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("_nothing_left")
 class TestPushedDown:
     """Spark's plan has the pushed parts, and evaluates the rest."""
 
-    def test_columns_and_filters(self, spark: SparkSession, numbers: Path) -> None:
+    def test_columns_and_filters_are_pushed_down(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)
         text = plan(frame.where("a > 5 and s like 'row 1%' and h + 1 > 3").select("s"))
         assert "[columns: s, h]" in text or "[columns: h, s]" in text, text
@@ -55,7 +55,7 @@ class TestPushedDown:
         assert "Filter " not in whole, whole
         assert "[columns: s]" in whole
 
-    def test_counts(self, spark: SparkSession, numbers: Path) -> None:
+    def test_counts_are_pushed_down(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)
         counted = frame.groupBy().count()
         assert "pushed aggregates: count(*)" in plan(counted)
@@ -64,7 +64,7 @@ class TestPushedDown:
         assert frame.where("h + 1 > 3 and a < 10").count() == 5
         assert frame.where("a < 0").count() == 0
 
-    def test_limits(self, spark: SparkSession, numbers: Path) -> None:
+    def test_limits_are_pushed_down(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS, split_bytes="4k")
         assert len(frame.limit(7).collect()) == 7
         assert frame.where("a >= 100").limit(2).count() == 2
@@ -81,7 +81,7 @@ def test_a_join_selects_partitions_at_run_time(spark: SparkSession, tmp_path: Pa
     joined = sales.join(F.broadcast(days.where("wanted = 1")), F.expr("dt = day")).select("id")
     assert "RuntimeFilters: [dynamicpruning" in plan(joined)
     expected = sales.where("dt = date'2014-01-02'").select("id").collect()
-    # The second run has its own values.
+    # The second run has its own partition values.
     for _ in range(2):
         assert sorted(joined.collect()) == sorted(expected)
 
@@ -131,7 +131,7 @@ def test_a_builder_keeps_its_jars_and_extensions() -> None:
     not Path("/proc/self/maps").exists(), reason="a JVM's mapped files are listed on Linux only"
 )
 def test_the_native_library_leaves_no_file(spark: SparkSession, numbers: Path) -> None:
-    """A killed executor could not remove it."""
+    """A killed executor could not remove the file."""
     assert load(spark, numbers, **NUMBERS).count() == 3000
     assert spark._jvm is not None
     java = spark._jvm.java.lang

@@ -131,13 +131,13 @@ class TestAggregates:
         assert tasks(whole) == 1
         for decoded in (loaded.selectExpr("max(s)"), loaded.where("t > 0").selectExpr("count(*)")):
             assert tasks(decoded) > 1
-        # Only the first file's metadata have the bounds: the second file's rows are read.
+        # Only the first file's metadata have bounds, so the second file's rows are read.
         for name in ("a.orc", "b.redfile"):
             ids = pa.table({"b": pa.array(range(-5, 995), pa.int64())})
             cf.write(ids, tmp_path / name, format=name.partition(".")[2])
         mixed = [str(tmp_path / "a.orc"), str(tmp_path / "b.redfile")]
         ends = spark.read.format("coldframe").load(mixed).selectExpr("count(b)", "min(b)", "max(b)")
-        # Counted in the first run: a second run reuses its shuffle, and decodes nothing.
+        # Decoded rows are counted in the first run: a second run reuses its shuffle, and decodes nothing.
         assert counts(ends)["RowsDecoded"] == 1000
         assert ends.collect() == [(2000, -5, 994)]
 
@@ -263,7 +263,7 @@ class TestMetrics:
         assert (selected["Rows"], selected["Units"]) == (1, 1)
         assert selected["RowsDecoded"] < ROWS / 4
         assert selected["UnitsPruned"] == done["Units"] - 1
-        # With several tasks, the driver opens the files, and stripes that cannot match get no task.
+        # With several tasks, the driver opens the files, and gives no task to stripes that cannot match.
         several = spark.read.format("coldframe").option("split_bytes", "64k").load(str(table))
         known = counts(several.where(f"b = {1000003 * 12345 - 5}").select("b"))
         assert (known["Units"], known["Splits"]) == (1, 1)
@@ -359,7 +359,7 @@ class TestStatistics:
     def of(self, frame: DataFrame) -> Any:
         return frame._jdf.queryExecution().optimizedPlan().stats()
 
-    def test_rows_of_many_files(self, spark: SparkSession, table: Path) -> None:
+    def test_the_row_count_of_many_files_is_known(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))
         assert self.of(frame).rowCount().toString() == f"Some({ROWS})"
         assert self.of(frame.where("part = 2")).rowCount().toString() == "Some(10000)"
@@ -367,7 +367,7 @@ class TestStatistics:
         spark.conf.set("spark.sql.cbo.enabled", False)
         assert self.of(frame.select("b")).rowCount().toString() == "None"
 
-    def test_columns(self, spark: SparkSession, table: Path) -> None:
+    def test_statistics_of_columns_are_known(self, spark: SparkSession, table: Path) -> None:
         if spark.version.startswith("3.3"):
             pytest.skip("Spark asks for them from 3.4 on")
         frame = spark.read.format("coldframe").load(str(table)).where("part < 3")

@@ -124,7 +124,7 @@ def test_no_file_has_the_key(spark: SparkSession, tables: Path) -> None:
 
 
 def test_a_partition_of_many_tasks_is_shuffled(spark: SparkSession, tables: Path) -> None:
-    # A single Spark task would hold the memory of all their partial aggregations.
+    # A single Spark task would hold the memory of all partial aggregations of the partition.
     load(spark, tables / "whole" / "left", "left", split_bytes="60")
     assert shuffles(spark, "select whole, count(*), sum(id) from left group by whole") == ["Exchange"]
 

@@ -201,7 +201,7 @@ def test_each_list_of_writes_has_the_rows_of_hive(answers: dict[str, dict[str, A
     assert answers["each"]["taken"] == len(EACH)
 
 
-def test_partitions_and_columns_that_were_added(answers: dict[str, dict[str, Any]]) -> None:
+def test_added_partitions_and_columns_are_read(answers: dict[str, dict[str, Any]]) -> None:
     ways = {"1": 1, "2": 2, "__HIVE_DEFAULT_PARTITION__": None}
     every = [
         row for value, name in PARTITIONS.items() for row in rows_of(TRUTH[name], more=(None, ways[value]))

@@ -29,8 +29,8 @@ TAKEN = {
     "wider": 1,
     "written": 1,
 }
-"""Scans by the connector. The other queries are left to Spark: other columns in a partition that is read,
-char, varchar, a partition of null that is read, no file, ORC, and names of files.
+"""Scans by the connector. The other queries are left to Spark: they read partitions with other columns or
+with a null value, char, varchar, tables without files, ORC, or names of files.
 """
 ORC = {
     "orcs": 1,
@@ -43,9 +43,12 @@ ORC = {
     "orc altered": 1,
     "orc others": 1,
 }
-"""The same where tables of ORC files are asked for. Char, and types narrower than the file's, are left."""
+"""The numbers of scans by the connector if it also reads tables of ORC files.
+
+Char, and types narrower than the file's, are left to Spark.
+"""
 BY_HIVE = {**ORC, "orc altered": 0}
-"""The same in the place of Hive's classes: a partition with other columns than the table is left to these."""
+"""The same if Spark would use Hive's classes: these read partitions with other columns than the table."""
 READ = (("coldframe", "spark", TAKEN), ("orc", "spark", ORC), ("orc by Hive", "hive", BY_HIVE))
 """The connector's answers, the replaced reader's answers, and the number of scans."""
 

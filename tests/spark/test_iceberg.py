@@ -73,7 +73,7 @@ def _local(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_rows_of_each_table(spark: SparkSession, made: Path, name: str) -> None:
+def test_spark_reads_the_rows_of_each_table(spark: SparkSession, made: Path, name: str) -> None:
     frame = read(spark, made, name, split_bytes="1k")
     assert sorted(comparable(frame.collect())) == rows(expected(made, name))
 
@@ -102,7 +102,9 @@ def test_columns_and_filters(spark: SparkSession, made: Path) -> None:
     assert frame.agg(F.sum("id")).collect()[0][0] == sum(dataset.to_table(["id"])["id"].to_pylist())
 
 
-def test_the_source_by_its_own_name_and_a_metadata_file(spark: SparkSession, made: Path) -> None:
+def test_a_metadata_file_and_a_folder_are_read_by_the_source_of_its_own_name(
+    spark: SparkSession, made: Path
+) -> None:
     coldframe.spark.register(spark)
     folder = made / "warehouse" / "t" / "evolved"
     frame = spark.read.format("coldframe_python").load(str(folder / "metadata" / "v2.metadata.json"))

@@ -28,7 +28,7 @@ class Probe {
 }
 """
 CALLS = b"Java_io_coldframe_spark_Native_calls"
-"""A symbol of the library from its version number of calls."""
+"""The function of the library that states the version of its calls."""
 
 
 @pytest.fixture
@@ -66,13 +66,15 @@ def messages_of(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str
     return messages
 
 
-def test_a_jar_without_a_library_for_this_platform(jar: Path, numbers: Path, tmp_path: Path) -> None:
+def test_a_jar_without_a_library_for_this_platform_is_an_error(
+    jar: Path, numbers: Path, tmp_path: Path
+) -> None:
     messages = messages_of(changed(jar, tmp_path / "c.jar", {"libcoldframe_jni.so": None}), numbers)
     for message in messages.values():
         assert "UnsupportedError: this platform: the jar has no native library for linux-" in message
 
 
-def test_a_jar_of_another_version(jar: Path, numbers: Path, tmp_path: Path) -> None:
+def test_a_jar_of_another_version_is_an_error(jar: Path, numbers: Path, tmp_path: Path) -> None:
     messages = messages_of(changed(jar, tmp_path / "c.jar", {PROPERTIES: b"version=0.0.9\n"}), numbers)
     both = (
         f"a jar of version 0.0.9 with a native library of version {cf.__version__}: take both from one build"
@@ -81,7 +83,7 @@ def test_a_jar_of_another_version(jar: Path, numbers: Path, tmp_path: Path) -> N
     assert f"coldframe {cf.__version__} with the connector's jar of version 0.0.9" in messages["read"]
 
 
-def test_a_task_beyond_its_memory(jar: Path, tmp_path: Path) -> None:
+def test_a_task_beyond_its_memory_is_an_error(jar: Path, tmp_path: Path) -> None:
     table = pa.table({"a": pa.array(range(20_000), pa.int64()), "s": [f"{i:0500}" for i in range(20_000)]})
     table = table.append_column("h", pa.array([0.5] * 20_000))
     cf.write(table, tmp_path / "0.rc", format="rcfile", serde="binary")
@@ -107,13 +109,13 @@ def refused(*path: Path, folder: Path) -> str:
     return done.stderr
 
 
-def test_a_spark_that_is_too_old(jar: Path, tmp_path: Path) -> None:
+def test_a_spark_that_is_too_old_is_an_error(jar: Path, tmp_path: Path) -> None:
     # As in Spark 3.2: without the interface that 3.3 added.
     message = refused(jar, folder=tmp_path)
     assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in message
 
 
-def test_a_library_of_another_build(jar: Path, tmp_path: Path) -> None:
+def test_a_library_of_another_build_is_an_error(jar: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(jar) as whole:
         name = next(name for name in whole.namelist() if name.endswith("libcoldframe_jni.so"))
         library = whole.read(name)

@@ -102,7 +102,7 @@ def migrated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> t
     return target, migrate(spark, WAREHOUSE, target, split_bytes=6000)
 
 
-def test_the_warehouse_arrives(migrated: tuple[Path, Report]) -> None:
+def test_all_rows_of_the_warehouse_are_migrated(migrated: tuple[Path, Report]) -> None:
     target, report = migrated
     check_warehouse(target)
     check_no_duplicates(target)
@@ -332,7 +332,7 @@ sys.exit(script.main())
 """
 
 
-def test_killed_in_the_middle_of_a_run(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_killed_in_the_middle_is_continued(spark: SparkSession, tmp_path: Path) -> None:
     """A real `kill -9` of the whole process group, with Spark, as soon as three files are done."""
     target = tmp_path / "dst"
     command = [sys.executable, "-c", KILLED, str(WAREHOUSE), str(target), "--master", "local[1]"]
@@ -350,7 +350,9 @@ def test_killed_in_the_middle_of_a_run(spark: SparkSession, tmp_path: Path) -> N
     check_no_duplicates(target)
 
 
-def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_killed_between_files_is_continued(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "dst"
     commits = 0
     commit = Journal.commit
@@ -488,7 +490,7 @@ def test_invalid_targets(spark: SparkSession, tmp_path: Path) -> None:
         migrate(spark, WAREHOUSE, tmp_path / "full")
 
 
-def test_tables_by_directory_and_by_entry(tmp_path: Path) -> None:
+def test_tables_are_made_by_directory_and_by_entry(tmp_path: Path) -> None:
     inventory = take_inventory(str(WAREHOUSE))
     specs = load_tables(str(WAREHOUSE / "tables.toml"))
     tables = {table.name: table for table in find_tables(inventory, specs)}

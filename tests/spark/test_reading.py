@@ -49,7 +49,7 @@ def source(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]
 
 @pytest.fixture
 def by(spark: SparkSession, source: str) -> Source:
-    """Reads with that source."""
+    """Reads with the source of the fixture."""
     return Source(spark, source)
 
 
@@ -82,7 +82,7 @@ def read_twice(spark: SparkSession, name: str) -> None:
 class TestOneFrameTwice:
     """Known pitfalls of the filter hook of Python sources, which ours does not implement."""
 
-    def test_under_two_filters(self, by: Source, numbers: Path) -> None:
+    def test_a_frame_has_its_rows_under_two_filters(self, by: Source, numbers: Path) -> None:
         frame = by.load(numbers, **NUMBERS)
         assert sorted(frame.where("a = 1").union(frame.where("a = 2")).select("a").collect()) == [(1,), (2,)]
         assert frame.where("a < 10").count() == 10
@@ -90,7 +90,7 @@ class TestOneFrameTwice:
         assert [row.a for row in frame.where("a = 1").collect()] == [1]
         assert frame.count() == 3000
 
-    def test_as_a_view_and_a_table(self, by: Source, numbers: Path) -> None:
+    def test_a_frame_has_its_rows_as_a_view_and_a_table(self, by: Source, numbers: Path) -> None:
         by.load(numbers, **NUMBERS).createOrReplaceTempView("numbers_view")
         options = f"path '{numbers}', schema '{NUMBERS['schema']}', serde '{NUMBERS['serde']}'"
         by.spark.sql(f"create table numbers_table using {by.name} options ({options})")
@@ -107,7 +107,7 @@ class TestOneFrameTwice:
             by.spark.sql("drop table numbers_table")
             by.spark.catalog.dropTempView("numbers_using")
 
-    def test_joined_with_itself_and_cached(self, by: Source, numbers: Path) -> None:
+    def test_a_frame_has_its_rows_joined_with_itself_and_cached(self, by: Source, numbers: Path) -> None:
         frame = by.load(numbers, **NUMBERS)
         joined = frame.alias("l").join(frame.alias("r"), F.expr("l.a = r.a + 1")).where("r.a < 5")
         assert joined.count() == 5
@@ -120,7 +120,7 @@ class TestOneFrameTwice:
             cached.unpersist()
 
 
-def test_every_kind_of_filter(by: Source, tmp_path: Path) -> None:
+def test_every_kind_of_filter_keeps_the_right_rows(by: Source, tmp_path: Path) -> None:
     nan, inf = float("nan"), float("inf")
     rows = pa.table(
         {
@@ -196,7 +196,7 @@ def test_every_type(by: Source) -> None:
         assert rows == rows_of(file), path
         assert frame.schema == to_spark_schema(file.schema), path
         # Column by column, as Spark requests them. Each query of the Python source starts a process, so it
-        # reads only a column of each type.
+        # reads only one column of each type.
         names = {field.dataType.simpleString(): field.name for field in frame.schema}
         new = [name for kind, name in names.items() if kind not in seen]
         seen |= names.keys()
@@ -206,7 +206,7 @@ def test_every_type(by: Source) -> None:
     assert checked >= 8
 
 
-def test_timestamps_of_all_years(by: Source, tmp_path: Path) -> None:
+def test_timestamps_of_all_years_are_read(by: Source, tmp_path: Path) -> None:
     days = [
         datetime.datetime(1, 1, 1),
         datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
@@ -239,7 +239,7 @@ def test_nested_fields(by: Source, tmp_path: Path) -> None:
     assert frame.selectExpr("sum(r.x)", "max(r.y)").collect() == [(4950, "n99")]
 
 
-def test_the_users_schema(by: Source, numbers: Path) -> None:
+def test_the_users_schema_gives_types_and_columns(by: Source, numbers: Path) -> None:
     pruned = by.load(numbers, user="H double, a bigint", **NUMBERS)
     assert pruned.where("a = 7").collect() == [(3.5, 7)]
     # Without the option schema, an RCFile has the types of the user's schema.
@@ -256,7 +256,7 @@ def test_the_users_schema(by: Source, numbers: Path) -> None:
         by.load(numbers, user="nowhere int", **NUMBERS).count()
 
 
-def test_options_columns_and_filter(by: Source, numbers: Path) -> None:
+def test_the_options_columns_and_filter_select(by: Source, numbers: Path) -> None:
     condition = "s like 'row 29%' and a >= 2950"
     frame = by.load(numbers, columns='["h", "a"]', filter=condition, split_bytes="8k", **NUMBERS)
     assert frame.columns == ["h", "a"]
@@ -316,7 +316,7 @@ def test_wrong_options_are_refused(by: Source, numbers: Path) -> None:
         by.load("/nowhere/at/all").count()
 
 
-def test_a_table_of_kudu(by: Source) -> None:
+def test_a_table_of_kudu_is_read(by: Source) -> None:
     blocks = Path(__file__).parents[1] / "data/kudu/files/file_blocks"
     table = cf.open(blocks, table="numbers").read()
     frame = by.load(blocks, table="numbers")
@@ -324,7 +324,7 @@ def test_a_table_of_kudu(by: Source) -> None:
     assert len(frame.collect()) == table.num_rows
 
 
-def test_a_root_of_hbase(by: Source) -> None:
+def test_a_root_of_hbase_is_read(by: Source) -> None:
     root = Path(__file__).parents[1] / "data/hbase/files/orders"
     table = cf.open(root, table="shop:orders").read()
     frame = by.load(root, table="shop:orders", split_bytes="1")

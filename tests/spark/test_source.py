@@ -87,7 +87,7 @@ class TestWriter:
         writer = frame.write.format("coldframe").option("as", "rcfile").option("serde", "binary")
         writer.options(**options).mode(mode).save(str(path))
 
-    def test_append_and_overwrite(self, spark: SparkSession, tmp_path: Path) -> None:
+    def test_append_adds_files_and_overwrite_replaces_them(self, spark: SparkSession, tmp_path: Path) -> None:
         path = tmp_path / "out"
         self.write(self.frame(spark, 1000), path, "append", codec="zlib")
         self.write(self.frame(spark, 500), path, "append")

@@ -68,7 +68,7 @@ def killed(process: subprocess.Popen[bytes], whom: str, target: Path, moment: fl
 
 
 @pytest.mark.timeout(300 + 120 * KILLS)
-def test_processes_killed_at_random(tmp_path: Path) -> None:
+def test_a_run_killed_at_random_is_continued(tmp_path: Path) -> None:
     values = make(tmp_path / "src")
     chance = random.Random(SEED)
     counts = dict.fromkeys(WHOM, 0)

@@ -111,7 +111,7 @@ def test_limits_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "in"
     sizes = [put(source, number, modified=1000 - number).stat().st_size for number in range(5)]
     by_files = Stream(spark, source, tmp_path / "files", maxFilesPerTrigger="2")
-    # The oldest first.
+    # The oldest files come first.
     assert by_files.run() == {0: rows(4, 3), 1: rows(2, 1), 2: rows(0)}
     by_bytes = Stream(spark, source, tmp_path / "bytes", maxBytesPerTrigger=str(max(sizes) * 3))
     assert by_bytes.run() == {0: rows(4, 3, 2), 1: rows(1, 0)}
@@ -122,7 +122,7 @@ def test_limits_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     assert once.run(once=True) == {0: rows(0, 1, 2, 3, 4)}
 
 
-def test_a_folder_that_is_not_there_yet(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_may_appear_after_the_stream_has_started(spark: SparkSession, tmp_path: Path) -> None:
     stream = Stream(spark, tmp_path / "later", tmp_path / "checkpoint")
     reader = spark.readStream.format("coldframe").option("serde", "binary").schema("a bigint, s string")
     stream.frame = lambda: reader.load(str(stream.source))  # type: ignore[method-assign]
@@ -132,7 +132,7 @@ def test_a_folder_that_is_not_there_yet(spark: SparkSession, tmp_path: Path) -> 
     assert stream.run() == {0: rows(1)}
 
 
-def test_folders_columns_and_filters(spark: SparkSession, tmp_path: Path) -> None:
+def test_folders_columns_and_filters_apply_to_streams(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "in"
     put(source / "p=1", 1)
     put(source / "p=x", 2)

@@ -122,7 +122,7 @@ def conform(array: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def hashes(array: pa.Array, kind: pa.DataType | None = None) -> list[int]:
-    """The hash of each row of a table of one column, in the plain type of another."""
+    """The hash of each row of a table of one column, converted to the plain type of another column."""
     kind = plain_field(pa.field("x", array.type)).type if kind is None else kind
     hashed = hash_rows(pa.record_batch([array], names=["x"]), pa.schema([pa.field("x", kind)]))
     return [int.from_bytes(hashed[at : at + 8], "little") for at in range(0, len(hashed), 8)]

@@ -49,7 +49,7 @@ def test_contents_are_not_paths(wrap: type, tmp_path: Path) -> None:
     cf.write(pa.table({"a": [1, 2]}), path, format="orc")
     rows = pa.Table.from_batches(udfs.batches(wrap(path.read_bytes())))
     assert rows["a"].to_pylist() == [1, 2]
-    # Although it looks like the path of an existing file.
+    # The content is refused although it looks like the path of an existing file.
     with pytest.raises(cf.CorruptFileError, match="expected the magic of a known format"):
         list(udfs.batches(wrap(str(path).encode())))
 

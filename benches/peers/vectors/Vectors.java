@@ -62,7 +62,7 @@ public final class Vectors {
       this.made = made;
     }
 
-    /** As the code that Spark generates: nulls are asked for, then the value. */
+    /** Reads as the code that Spark generates: first whether the value is null, then the value. */
     double sum(ColumnVector column) {
       double sum = 0;
       long whole = 0;

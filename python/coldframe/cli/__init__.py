@@ -114,7 +114,8 @@ def _run(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader (head, less) has closed the pipe. Without this, Python reports it again at exit.
+        # The reader (head, less) has closed the pipe. Without the redirection, Python reports the closed pipe
+        # again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -184,7 +185,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
-    """Adds `migrate`, which needs Spark: it is loaded only if it is requested."""
+    """Adds `migrate`, which needs Spark: the command is loaded only if it is requested."""
     if wanted:
         try:
             from coldframe.cli.migrate import add_parser

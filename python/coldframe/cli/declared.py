@@ -1,7 +1,7 @@
 """Finds the entry of tables.toml for a file: names and types, which formats such as RCFile do not store.
 
-`coldframe migrate` takes the same file. `--tables` names it; otherwise the nearest one in the folders above
-the source is used, since `migrate` expects it in the root of its source.
+`coldframe migrate` takes the same file. `--tables` names the tables.toml; otherwise the nearest one in the
+folders above the source is used, since `migrate` expects it in the root of its source.
 """
 
 from __future__ import annotations

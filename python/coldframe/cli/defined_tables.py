@@ -15,7 +15,7 @@ __all__ = ["list_defined"]
 
 
 def list_defined(args: argparse.Namespace) -> int:
-    """Prints a line for each table. Exit code 2 if there is none, or if a description is refused."""
+    """Prints a line for each table. Exit code 2 if there is no table, or if a description is refused."""
     selected = Selected.of(args.source)
     with output.waiting("tables"), connect(selected.uris) as metastore:
         described = list(defined_tables(metastore, selected, partitions=not args.no_rows))

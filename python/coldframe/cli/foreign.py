@@ -30,7 +30,7 @@ _ENDINGS = {
 
 
 def foreign_format(source: str, storage_options: Mapping[str, Any] | None) -> str | None:
-    """The name of a file's foreign format; None for all others."""
+    """The name of the format if the file is Parquet, Arrow, CSV or JSON lines; None otherwise."""
     store = open_store(source, storage_options)
     entry = store.stat()
     if entry is None or entry.is_folder:

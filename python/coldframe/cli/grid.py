@@ -53,7 +53,7 @@ def fitting(widths: Sequence[int], room: int) -> list[int]:
     """The columns that fit: all of them, or some from both ends with a gap in the middle."""
     if sum(widths) + _FRAME * len(widths) <= room:
         return list(range(len(widths)))
-    # One long value must not displace all other columns; its cells are folded instead.
+    # One long value must not displace all other columns: limit the widths, and fold longer cells.
     widths = [max(_MIN_WIDTH, min(width, _MAX_WIDTH)) for width in widths]
     if sum(widths) + _FRAME * len(widths) <= room:
         return list(range(len(widths)))

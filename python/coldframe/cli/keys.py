@@ -276,7 +276,7 @@ def bloom(args: argparse.Namespace) -> int:
 
 
 def _places(file: File, text: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Whether the filters rule out a key, or how many units may have a value of a column."""
+    """Whether the bloom filters rule out a key, or how many units may have a value of a column."""
     if args.column is None:
         if not capabilities(file)["might_contain"]:
             raise unsupported(f"bloom: {file.format} files have no filter of keys; name a column with -c")

@@ -160,7 +160,7 @@ _DAMAGED = Step(
 
 
 def next_step(message: str, *, is_damage: bool = False) -> str | None:
-    """The next step for an error of a command; None if the message names an option, or without advice."""
+    """The next step for an error of a command; None if the message names an option, or no advice is known."""
     if " --" in message:
         return None
     for step in STEPS:

@@ -228,7 +228,7 @@ def stdin_file() -> str:
 
 
 def _is_many(source: str, storage_options: Any) -> bool:
-    """Whether it is a pattern, a directory of files, or a table that a metastore defines."""
+    """Whether the source is a pattern, a directory of files, or a table that a metastore defines."""
     if is_metastore(source):
         return True
     if scheme_of(source) in ("http", "https"):

@@ -83,7 +83,7 @@ def is_terminal() -> bool:
 
 
 def console() -> Any:
-    """Rich's console on a terminal, None for plain text. It heeds `NO_COLOR`."""
+    """Rich's console on a terminal, None for plain text. The console heeds `NO_COLOR`."""
     if not is_terminal():
         return None
     try:
@@ -210,7 +210,7 @@ _PATIENCE = 1.0
 def progress_bar(what: str, total: int | None, unit: str = "rows") -> Iterator[Any]:
     """A progress bar on standard error; None if that is not a terminal.
 
-    It is drawn once the work has taken longer than a second.
+    The bar is drawn once the work has taken longer than a second.
     """
     if not sys.stderr.isatty():
         yield None

@@ -1,6 +1,6 @@
 """Parquet files as one table, for comparing a migration's result with its source.
 
-They are found and combined like files of coldframe's formats, in any store, and read by pyarrow.
+Parquet files are found and combined like files of coldframe's formats, in any store, and read by pyarrow.
 """
 
 from __future__ import annotations

@@ -323,7 +323,7 @@ def _print_each(
     read: Callable[[File], Any],
     show: Callable[[Any, str], None] = output.print_tree,
 ) -> None:
-    """Prints the result of `read` for each file; as JSON a single result, or an object by path."""
+    """Prints the result of `read` for each file; as JSON, one result alone, or an object by path."""
     sources = expanded(args.source, args.storage_option)
     results: dict[str, Any] = {}
     for at, source in enumerate(sources):

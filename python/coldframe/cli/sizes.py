@@ -72,7 +72,7 @@ class Size:
     stored: int = 0
     """Bytes in the file: data, lengths, nulls, dictionaries, indexes."""
     plain: int | None = None
-    """Bytes of its Arrow arrays."""
+    """Bytes of the column's Arrow arrays."""
 
     @property
     def ratio(self) -> float | None:

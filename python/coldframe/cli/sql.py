@@ -141,7 +141,7 @@ def _is_no_data(source: str) -> bool:
 
 
 def list_tables(args: argparse.Namespace) -> int:
-    """Prints a line for each table. Exit code 2 if there is none."""
+    """Prints a line for each table. Exit code 2 if there is no table."""
     if is_metastore(args.source, or_file=_is_no_data(args.source)):
         from coldframe.cli.defined_tables import list_defined
 
@@ -339,7 +339,7 @@ class Session:
 
 
 def by_hive_names(known: Mapping[str, FoundTable]) -> dict[str, FoundTable]:
-    """The tables of a copied warehouse by their names in Hive: `sales.orders`, or `orders` if that is clear.
+    """The tables of a copied warehouse by their names in Hive: `sales.orders`, or `orders` if it is unique.
 
     Such a table lies in a folder `sales.db/orders`, so its own name ends with `sales.db.orders`.
     """

@@ -21,7 +21,7 @@ def add_verbose_options(parser: argparse.ArgumentParser, commands: argparse.Acti
     """Adds -v before and after the name of a command."""
     parser.add_argument("-v", "--verbose", action="count", default=0, help=_HELP)
     for command in dict.fromkeys(commands.choices.values()):  # type: ignore[union-attr]
-        # With the same name, argparse would forget the options before the command.
+        # With one `dest` for both places, argparse would forget a -v before the command.
         command.add_argument("-v", "--verbose", action="count", default=0, dest="verbose_command", help=_HELP)
 
 

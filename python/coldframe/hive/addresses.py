@@ -68,7 +68,7 @@ class Selected:
 
     @property
     def is_single(self) -> bool:
-        """Whether it names one table."""
+        """Whether the address names one table."""
         return not any(letter in self.database + self.table for letter in "*?[")
 
     def takes_database(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Changes a Hive metastore: creates and changes tables of ours and their partitions.
+"""Changes a Hive metastore: creates and changes coldframe's own tables and their partitions.
 
 Partitions are sent in groups: a metastore writes each group in one transaction.
 """
@@ -55,7 +55,7 @@ class MetastoreWriter(Metastore):
         self.call(changes.ALTER_TABLE, database=table.database, table=table.name, changed=_table(table))
 
     def rename(self, database: str, name: str, to: str) -> None:
-        """Renames a table. Everything else stays as it is, also its location.
+        """Renames a table. Everything else stays as it is, including the location.
 
         Refuses managed tables, whose files the metastore would move.
         """

@@ -24,7 +24,7 @@ CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
 """A busy metastore may be slow; Hive's own clients wait ten minutes."""
 _MAX_ELEMENTS = 20_000_000
-"""The most elements of a list, such as the names of all partitions."""
+"""The most elements that a list in an answer may have, such as the names of all partitions."""
 _MAX_TEXT = 64 << 20
 
 
@@ -67,7 +67,7 @@ def _connect(address: Address) -> Connection:
     plain.setHandle(opened)
     transport = TBufferedTransport(plain if not address.service else _known(plain, address), 1 << 16)
     opened.settimeout(ANSWER_SECONDS)
-    # Otherwise, bytes that are not Thrift would be taken for a length.
+    # Without these limits, bytes that are not Thrift could be taken for a huge length.
     limits = {"string_length_limit": _MAX_TEXT, "container_length_limit": _MAX_ELEMENTS}
     return Connection(address, transport, TBinaryProtocolAccelerated(transport, strictRead=True, **limits))
 

@@ -296,7 +296,10 @@ class _Parser:
     # ---- clauses
 
     def _columns(self, untyped: tuple[Column, ...] = ()) -> tuple[Column, ...]:
-        """Columns up to the closing bracket. Spark's keys have no types: these come from `untyped`."""
+        """Columns up to the closing bracket.
+
+        In Spark's statements the partition keys have no types: these come from `untyped`.
+        """
         columns: list[Column] = []
         while not self._takes(")"):
             if self._word() in ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE") and not self._peek.is_quoted:
@@ -330,7 +333,8 @@ class _Parser:
                 break
             depth += (word in ("<", "(")) - (word in (">", ")"))
             token = self._next()
-            # A struct's fields: `struct<comment:string>`, with quoted names or without, and comments.
+            # Inside a struct, COMMENT may be a field (`struct<comment:string>`); before a text it is a
+            # comment.
             if depth and word == "COMMENT" and self._peek.is_text:
                 self._next()
                 continue
@@ -493,7 +497,7 @@ class _Parser:
         names = [self._name()]
         while self._takes("."):
             names.append(self._name())
-        # SHOW CREATE TABLE of Hive 2 quotes both together.
+        # SHOW CREATE TABLE of Hive 2 quotes database and table together, as one name.
         names = ".".join(names).split(".") if len(names) == 1 else names
         table, database = names[-1], names[-2] if len(names) > 1 else self._database
         return database.lower(), table.lower()

@@ -50,7 +50,7 @@ class DdlTables:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name}: {reason}")
         if table is None:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name} table not found")
-        # No statement adds partitions: the `key=value` folders are the partitions.
+        # If no statement adds partitions, the `key=value` folders are the partitions.
         unknown = bool(table.keys) and (database, name) not in self._made.partitions
         return replace(table, by_folders=unknown)
 
@@ -77,5 +77,5 @@ class DdlTables:
         )
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, briefly."""
+        """The partitions of a table, without details such as columns."""
         yield from (partition.brief for partition in self._named(table.database, table.name).values())

@@ -37,7 +37,7 @@ class DefinedTable:
 
     @property
     def left_out(self) -> str | None:
-        """Why some or all of its rows cannot be read; None if they may be."""
+        """Why some or all of its rows cannot be read; None if all rows may be readable."""
         if (reason := self.definition.left_out) is not None:
             return reason
         others = [format or "an unknown format" for format in self.formats if format not in READ]

@@ -89,13 +89,13 @@ class PartitionDefinition:
     """A partition of a table."""
 
     values: tuple[str, ...]
-    """As texts, one for each key of the table; null is Hive's name for it."""
+    """The values as texts, one for each key of the table; null is the text that Hive uses for it."""
     storage: Storage
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def brief(self) -> HivePartition:
-        """The partition in short."""
+        """The partition without details such as columns."""
         return HivePartition(self.values, self.storage.location, self.storage.input_format, self.parameters)
 
     @property
@@ -170,7 +170,7 @@ class Definition:
 
     @property
     def brief(self) -> HiveTable:
-        """The table in short."""
+        """The table without details such as columns."""
         storage = self.storage
         keys = tuple(key.name for key in self.keys)
         return HiveTable(

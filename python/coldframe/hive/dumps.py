@@ -4,7 +4,8 @@
     metastore.sql      a dump of its database as text, of pg_dump, mysqldump or sqlite3; .gz too
     tables.hql         CREATE TABLE statements, as SHOW CREATE TABLE prints them
 
-The file replaces thrift://host:9083 in addresses: `metastore.sql/sales.orders` is a table of it.
+The file replaces thrift://host:9083 in addresses: `metastore.sql/sales.orders` is a table defined in the
+file.
 """
 
 from __future__ import annotations

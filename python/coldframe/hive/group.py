@@ -62,20 +62,20 @@ class Group:
 
     format: str
     storage: Storage
-    """The storage of any of them: only their locations differ."""
+    """The storage of any of the partitions: only their locations differ."""
     is_whole: bool
-    """Whether each location is opened as one table: those of transactional tables are."""
+    """Whether each location is opened as one table, as for transactional tables."""
     members: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     """Readable locations, and values of the partition columns."""
 
     @property
     def location(self) -> str:
-        """The location of any of them: all are in stores of one scheme."""
+        """The location of any partition: all locations are in stores of one scheme."""
         return self.members[0][0]
 
     @staticmethod
     def key(format: str, storage: Storage) -> tuple[object, ...]:
-        """Equal for partitions of one group."""
+        """A key that all partitions of one group share."""
         types = tuple((column.name, column.type) for column in storage.columns)
         return format, storage.serde, types, tuple(sorted(storage.serde_properties.items()))
 
@@ -88,7 +88,7 @@ class Group:
         by_position: bool = False,
         lengths: str = "",
     ) -> Iterator[tuple[Dataset, dict[str, str]]]:
-        """Its files, and for each column of the table its name in these files; missing columns have none.
+        """The group's files, and for each column of the table its name in these files, if it has one.
 
         `table` has the table's columns without the `keys`, which are the partition columns. `by_position`:
         whether to ignore the names in files. `lengths`: see `of_length`.
@@ -117,7 +117,7 @@ class Group:
             return tuple((key, fitting(value, schema.field(key).type)) for key, value in pairs)
 
         def is_named(location: str, file: DiscoveredFile) -> bool:
-            """Whether the folders above a file name its partition values, as no partition is registered."""
+            """Whether the folders above a file give its partition's values: no partition is registered."""
             return are_folders_of(keys, file.source[len(location) :].strip("/").split("/")[:-1])
 
         def listed(member: tuple[str, tuple[str, ...]]) -> list[DiscoveredFile]:
@@ -146,7 +146,7 @@ class Group:
         if not files:
             return
         if "schema" in arguments.options:
-            # These files have no names.
+            # These files store no column names.
             yield own, list(files)
             return
         apart = Dataset(files, arguments, partitioned=False)
@@ -170,7 +170,7 @@ class Group:
     def _by_own_names(
         files: Sequence[DiscoveredFile], arguments: OpenArguments, columns: Sequence[str], _: str
     ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
-        """The files by their column names; the columns match the table's by position."""
+        """The files, grouped by their own column names; the columns match the table's by position."""
         apart = Dataset(files, arguments, partitioned=False)
         by_columns: dict[tuple[str, ...], list[DiscoveredFile]] = {}
         for at, file in enumerate(files):
@@ -226,7 +226,7 @@ def _in_unit(kind: Any, unit: str) -> Any:
 
 
 def grouped(members: Sequence[tuple[str, PartitionDefinition, str]], *, is_whole: bool) -> list[Group]:
-    """Groups partitions, given with format and readable location; in the order of first occurrence."""
+    """Groups partitions, given with format and readable location; ordered by each group's first partition."""
     groups: dict[tuple[object, ...], Group] = {}
     for format, partition, location in members:
         key = (*Group.key(format, partition.storage), scheme_of(location))

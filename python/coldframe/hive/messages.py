@@ -24,7 +24,10 @@ TEXTS = (TType.STRING, TEXT, False)
 PARAMETERS = (TType.STRING, TEXT, TType.STRING, TEXT, False)
 
 INSERT_ONLY_TABLES = 2
-"""A capability. Hive 3 and later do not list insert-only transactional tables without it."""
+"""A capability.
+
+Hive 3 and later do not list insert-only transactional tables for clients without this capability.
+"""
 
 
 REFUSALS = (1, 2, 3, 4)
@@ -106,7 +109,7 @@ class Order(Message):
 
 
 class WholeSerDe(Message):
-    """As `SerDe`, with its class."""
+    """As `SerDe`, with the SerDe's class."""
 
     thrift_spec = spec(text(2, "library"), _parameters(3))
 
@@ -229,7 +232,10 @@ class Transaction(Message):
 
 
 class OpenTransactions(Message):
-    """The open and aborted transactions. `get_open_txns` of Hive 2 does not distinguish them."""
+    """The open and aborted transactions.
+
+    `get_open_txns` of Hive 2 does not distinguish open from aborted ones.
+    """
 
     thrift_spec = spec(_number(1, "highest"), many(2, "open", Transaction))
 
@@ -266,12 +272,12 @@ class Call:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it changes nothing, so that it can be repeated."""
+        """Whether the call changes nothing, so that it can be repeated."""
         return self.name.startswith("get_")
 
 
 def call(name: str, *arguments: Field, answer: Field | None = None) -> Call:
-    """A function by its name. Without `answer`, it returns nothing."""
+    """A function of the metastore by its name. Without `answer`, the function returns nothing."""
     refusals = [struct(number, f"refusal_{number}", Refusal) for number in REFUSALS]
     fields = refusals if answer is None else [answer, *refusals]
     return Call(

@@ -55,7 +55,10 @@ def location_of_files(
 
 
 def partitions_are_registered(parameters: Mapping[str, str]) -> bool:
-    """Whether the metastore has the partitions of a partitioned table. It may lack those of Spark."""
+    """Whether the metastore has the partitions of a partitioned table.
+
+    The metastore may lack the partitions of tables that Spark created.
+    """
     return PROVIDER not in parameters or parameters.get("spark.sql.partitionProvider") == "catalog"
 
 

@@ -1,8 +1,9 @@
 """Reads Hive metastores over Thrift: databases, tables, partitions and their properties.
 
 Hive 4 replaced some calls of Hive 2 (`get_table`); Hive 2.3 already has a few of the new calls. The
-reader tries the newer call first, and never repeats a call that the server does not know. It changes nothing
-on the server. If a server goes away, the reader repeats the call at the next address, if there is one.
+reader tries the newer call first, and never repeats a call that the server does not know. The reader changes
+nothing on the server. If a server goes away, the reader repeats the call at the next address, if there is
+one.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Metastore:
         return self._texts(messages.GET_ALL_DATABASES)
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, briefly."""
+        """All named objects of a database, without details such as columns and properties."""
         return self._all(database, lambda table: _table(database, table))
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
@@ -92,7 +93,7 @@ class Metastore:
                 tables = sorted(self._tables(database, some), key=lambda table: table.name or "")
                 yield from map(made, tables)
             except MetastoreRefusal:
-                # The server refuses the whole group because of one table.
+                # The server refuses the whole group because of one table: ask for each table alone.
                 yield from (self._made_or_refused(database, name, made) for name in some)
 
     def _made_or_refused(self, database: str, name: str, made: Callable[[Any], _Made]) -> _Made | Refused:
@@ -152,7 +153,7 @@ class Metastore:
         return answer.highest
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, briefly, requested in groups."""
+        """The partitions of a table, without details such as columns, requested in groups."""
         names = self.partition_names(table)
         for at in range(0, len(names), PARTITIONS_AT_ONCE):
             some = names[at : at + PARTITIONS_AT_ONCE]
@@ -235,7 +236,7 @@ class Metastore:
             raise self._refusal(call.name, str(error)) from error
         except (TTransportException, TimeoutError, ConnectionError) as error:
             raise cut_off(self._connection.address, call.name, error) from error
-        # The library raises these for bytes that are not its protocol.
+        # The library raises these errors for bytes that are not of its protocol.
         except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
             raise self._nonsense(f"{call.name}: {type(error).__name__}: {error}") from error
         for number in messages.REFUSALS:

@@ -1,4 +1,5 @@
-"""Thrift structs with all fields, including unknown fields, so that tables of others are sent back complete.
+"""Thrift structs with all fields, including unknown fields, so that tables of other programs are sent back
+complete.
 
 a struct    number of a field -> its type and value
 a list      type of the elements, elements
@@ -22,7 +23,7 @@ _SCALARS = {
     TType.I32: "I32",
     TType.I64: "I64",
     TType.DOUBLE: "Double",
-    # As bytes, since they need not be UTF-8.
+    # Texts are read as bytes, since they need not be UTF-8.
     TType.STRING: "Binary",
 }
 
@@ -34,11 +35,11 @@ class RawMessage(Message):
     fields: Fields
 
     def read(self, iprot: Any) -> None:
-        """Reads it from a protocol."""
+        """Reads the struct from a protocol."""
         self.fields = read_struct(iprot)
 
     def write(self, oprot: Any) -> None:
-        """Writes it to a protocol."""
+        """Writes the struct to a protocol."""
         write_struct(oprot, self.fields)
 
 

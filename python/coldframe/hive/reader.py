@@ -27,7 +27,7 @@ class DefinitionReader(Protocol):
         """The names of all databases."""
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, briefly."""
+        """All named objects of a database, without details such as columns and properties."""
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
@@ -47,4 +47,4 @@ class DefinitionReader(Protocol):
         """Which writes of a transactional table are committed; raises `MetastoreRefusal` if unknown."""
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, briefly."""
+        """The partitions of a table, without details such as columns."""

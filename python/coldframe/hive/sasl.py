@@ -112,7 +112,7 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         return status, content
 
     def isOpen(self) -> bool:
-        """Whether it is connected."""
+        """Whether the transport is connected."""
         return bool(self._socket.isOpen())
 
     def close(self) -> None:

@@ -241,7 +241,7 @@ def _copied_letter(match: re.Match[str]) -> str:
 
 
 def _apart(body: str) -> Iterator[str]:
-    """The parts of `a int, primary key (a, b))` up to the last bracket."""
+    """The parts between commas of `a int, primary key (a, b))`, up to the last bracket."""
     depth, start = 0, 0
     for match in re.finditer(r"'(?:[^'\\]|\\.|'')*'|[(),]", body, re.DOTALL):
         letter = match[0]

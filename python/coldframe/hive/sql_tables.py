@@ -129,7 +129,7 @@ class SqlTables:
         return [str(name) for (name,) in self._rows('select distinct "NAME" from "DBS" order by 1')]
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, briefly."""
+        """All named objects of a database, without details such as columns and properties."""
         for table in self.definitions(database):
             yield table if isinstance(table, Refused) else table.brief
 
@@ -265,7 +265,7 @@ class SqlTables:
         return WriteIds(highest, states["o"], states["a"])
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, briefly."""
+        """The partitions of a table, without details such as columns."""
         whole = self.definition(table.database, table.name)
         yield from (partition.brief for partition in self.partition_definitions(whole))
 

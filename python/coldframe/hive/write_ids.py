@@ -31,14 +31,14 @@ class WriteIds:
         return not (self.open or self.aborted)
 
     def text(self, table: str = "") -> str:
-        """As Hive's ValidReaderWriteIdList. A list of transactions has no table."""
+        """The text of Hive's ValidReaderWriteIdList. `table` is empty for a list of transactions."""
         numbers = (",".join(map(str, some)) for some in (self.open, self.aborted))
         start = f"{table}:" if table else ""
         return f"{start}{self.highest}:{min(self.open, default=_NONE_OPEN)}:{':'.join(numbers)}"
 
 
 def aborted_among(numbers: Sequence[int], bits: bytes) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Divides uncommitted write ids into open ids, and aborted ids, whose bits are set."""
+    """Divides uncommitted write ids into open ids, and aborted ids, whose bits are set in `bits`."""
     split_ids: tuple[list[int], list[int]] = ([], [])
     for at, number in enumerate(numbers):
         is_aborted = at // 8 < len(bits) and bool(bits[at // 8] >> at % 8 & 1)

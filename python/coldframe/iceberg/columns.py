@@ -33,7 +33,7 @@ NAMES = "coldframe.names"
 """The key of the names of a field in files without ids; Rust reads it."""
 
 _IN_FILES = "coldframe.in_files"
-"""The key of the name of a column that readers generate in all files; Rust reads it."""
+"""The key of the name under which readers generate a column that no file stores; Rust reads it."""
 
 NUMBERS = "\1row"
 """The name of the column of row numbers that readers generate; no file has this name."""

@@ -132,7 +132,7 @@ class IcebergDataset(DefinedDataset):
     ) -> pa.RecordBatchReader:
         """The rows as a pyarrow.RecordBatchReader, in the order of the snapshot's files.
 
-        `columns` and the filter may also name `_file` and `_pos`, the place of each row.
+        `columns` and the filter may also name `_file` and `_pos`, the file and the row number of each row.
         """
         wanted = self._schema if columns is None else projected(self._rows.known, columns)
         bound = self._bound(filter)
@@ -194,7 +194,7 @@ class IcebergDataset(DefinedDataset):
         return [self]
 
     def open_file(self, number: int) -> File:
-        """Unsupported: a file does not have the table's ids, defaults and deletes."""
+        """Unsupported: a file alone lacks the table's ids, defaults and deletes."""
         raise unsupported("opening a file of an Iceberg table: use coldframe.open with its path")
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
@@ -212,7 +212,7 @@ class IcebergDataset(DefinedDataset):
         return f"<coldframe.IcebergDataset {self._table.name}: {', '.join(self._schema.names[:8])}>"
 
     def _bound(self, filter: Filter | None) -> Bound:
-        """The filter of the table and another, bound to its columns."""
+        """The filter of the table and `filter`, joined by AND and bound to the table's columns."""
         test = both(self._filter, parse(filter))
         return Bound(None) if test is None else bind(test, self._rows.known)
 

@@ -26,7 +26,7 @@ class DeletedRows:
     values: Sequence[tuple[tuple[int, ...], DeletedValues]]
 
     def applied(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows that are not deleted. The batches have the compared columns and row numbers."""
+        """The rows that are not deleted. The batches must have the compared columns and row numbers."""
         for batch in batches:
             kept = batch if self.positions is None else self.positions.kept(batch, batch.column(NUMBERS))
             for ids, deleted in self.values:

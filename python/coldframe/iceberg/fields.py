@@ -31,7 +31,7 @@ class Fields:
         self._within = {name: value for name, value in inside if value is not None}
 
     def ready(self, file: PlannedFile) -> ReadyFile:
-        """A file with values for columns that it may lack: from identity partitions, else defaults."""
+        """A file, and values for the columns that it may lack: of identity partitions, else defaults."""
         ids = dict.fromkeys(number for deletes in file.equality for number in deletes.equality_ids)
         compared = tuple(self._hidden(number) for number in ids)
         values = {**self._within}

@@ -1,4 +1,7 @@
-"""The files of a planned snapshot. This module does not need PyIceberg: splits carry it to tasks."""
+"""The files of a planned snapshot.
+
+This module does not need PyIceberg: tasks get these objects with splits, and may lack PyIceberg.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class Located:
     defaults: pa.RecordBatch | None = None
     """Values of columns that it may lack: a batch of one row."""
     bytes: int | None = None
-    """Its size if it is known; else opening it asks the store."""
+    """The file's size if it is known; otherwise opening the file asks the store."""
 
 
 @dataclass(frozen=True)

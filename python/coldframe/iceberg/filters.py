@@ -89,7 +89,7 @@ def _leaf(node: tuple[Any, ...], columns: pa.Schema) -> BooleanExpression | None
     if column not in columns.names or values.type != columns.field(column).type:
         return None
     if pa.types.is_floating(values.type) and (negated or any(map(_is_odd, values.to_pylist()))):
-        return None  # PyIceberg compares NaN and zeros in other ways
+        return None  # PyIceberg compares NaN and zeros in other ways than coldframe
     if kind == "in":
         operands = [value for value in values.to_pylist() if value is not None]
         return _expression(_in(column, operands)) if operands and not negated else None

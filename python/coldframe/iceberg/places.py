@@ -70,7 +70,7 @@ def is_iceberg_table(place: str) -> bool:
 def metadata_of_scan(
     sources: object, format: str | None, storage_options: Mapping[str, Any] | None = None
 ) -> str | None:
-    """The newest metadata file if the source is a table: one path, without a format."""
+    """The newest metadata file if `sources` is the path of one Iceberg table and `format` is None."""
     if format is not None or not isinstance(sources, str | os.PathLike):
         return None
     place = os.fsdecode(sources)
@@ -83,7 +83,7 @@ def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) 
     if is_metadata_file(place):
         return place
     if scheme_of(place) in ("http", "https"):
-        return None  # these have no directories
+        return None  # web servers have no directories
     if is_local_path(place, storage_options) and "://" not in place and not _has_folder(place):
         return None
     with step(_log, logging.DEBUG, "looking for Iceberg metadata in %s", place):

@@ -62,7 +62,7 @@ _ENTRY = MANIFEST_ENTRY_SCHEMAS[_VERSION]
 _FILE: Any = _ENTRY.find_type(2)
 _PLACES = {field.field_id: at for at, field in enumerate(_FILE.fields)}
 _REFERENCED, _OFFSET, _LENGTH = 143, 144, 145
-"""Field ids of a deletion vector in an entry: its data file, and its offset and length in its own file."""
+"""Field ids of an entry for a deletion vector: its data file, and its offset and length in a Puffin file."""
 _FILE_PATH = 2147483546
 """The id of the column with the paths of data files in position deletes."""
 
@@ -305,6 +305,6 @@ def _extra(file: DataFile, field_id: int) -> Any:
 
 
 def _only_path(file: DataFile) -> str | None:
-    """The data file of position deletes if their path column has a single value by its bounds."""
+    """The only data file that position deletes name, if the bounds of their path column are equal."""
     low, high = (file.lower_bounds or {}).get(_FILE_PATH), (file.upper_bounds or {}).get(_FILE_PATH)
     return low.decode() if low is not None and low == high else None

@@ -18,9 +18,9 @@ __all__ = ["Positions", "vector"]
 _MAGIC = b"\xd1\xd3\x39\x64"
 _COOKIE, _COOKIE_WITHOUT_RUNS = 12347, 12346
 _NO_OFFSETS = 4
-"""A bitmap with runs has no offsets if it has fewer containers."""
+"""A bitmap with runs and fewer containers than this has no offsets."""
 _DENSE = 4096
-"""A container with more values is stored as 65,536 bits."""
+"""A container with more values than this is stored as 65,536 bits."""
 
 
 class Positions:
@@ -57,7 +57,7 @@ def _chunks(part: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def vector(blob: bytes, path: str, offset: int) -> pa.ChunkedArray:
-    """The row numbers of a deletion vector: length, magic, bitmaps of the upper 32 bits, CRC-32."""
+    """The row numbers of a deletion vector: a length, a magic, a bitmap for each upper half, a CRC-32."""
 
     def damaged(reason: str, at: int = 0) -> CorruptFileError:
         return corrupt(path, offset + at, "deletion vector", reason)

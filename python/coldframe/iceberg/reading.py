@@ -60,7 +60,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Scan:
-    """What to read of files."""
+    """A request: what to read from files."""
 
     names: Sequence[str]
     """The columns."""
@@ -117,11 +117,11 @@ class OurFiles:
         return self._raw.count(predicate)
 
     def splits(self, split_bytes: int) -> list[RawSplit]:
-        """Parts that can be read independently; opens the files to cut them."""
+        """Parts that can be read independently; opens the files to divide them."""
         return self._raw.splits(split_bytes)
 
     def plan(self, split_bytes: int) -> list[RawSplit]:
-        """Like `splits`, but by file size: opens no file, so readers cut the splits."""
+        """Like `splits`, but opens no file: divides by file size, and readers find the exact splits."""
         return self._raw.plan(split_bytes)
 
 
@@ -176,7 +176,7 @@ def _known(file: Located) -> Known | None:
 
 
 class _ParquetFile:
-    """A Parquet file, which pyarrow reads as a whole."""
+    """A Parquet file, which is always read as a whole."""
 
     def __init__(self, file: Located, columns: pa.Schema, reading: Reading) -> None:
         self._given = (file, columns, reading)
@@ -243,7 +243,7 @@ def _with_numbers(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
 
 
 class _Watched(RangedFile):
-    """Records whether a read failed: pyarrow's errors about the content have the same class."""
+    """Records whether a read failed: pyarrow raises the same errors for wrong content."""
 
     failed = False
 

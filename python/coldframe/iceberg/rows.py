@@ -75,7 +75,7 @@ class TableRows:
     def of(
         self, run: Run, wanted: pa.Schema, bound: Bound, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
-        """The rows that pass, with the wanted columns; `scan.limit` is only a hint."""
+        """The rows that pass, with the wanted columns; `scan.limit` is a hint that need not be respected."""
         first = run[0]
         if is_ours(first.planned.format):
             rows: Rows = self.ours(run)
@@ -177,7 +177,7 @@ class TableRows:
 
 
 def is_direct(file: ReadyFile) -> bool:
-    """Whether the file has no deletes and is of coldframe's formats: its reader can count and share scans."""
+    """Whether the file has no deletes and one of coldframe's formats, so that its own reader can scan it."""
     return file.planned.is_whole and is_ours(file.planned.format)
 
 

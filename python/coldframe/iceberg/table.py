@@ -44,7 +44,7 @@ class Address:
 
 
 class IcebergTable:
-    """One snapshot of a table."""
+    """One snapshot of an Iceberg table."""
 
     def __init__(self, address: Address, storage_options: Mapping[str, Any] | None) -> None:
         self.address = address
@@ -65,7 +65,7 @@ class IcebergTable:
         written = [snapshot.manifest_list for snapshot in self.metadata.snapshots if snapshot.manifest_list]
         if not written:
             return {}
-        # Locations take names literally; parsing a file URL would decode them.
+        # `Locations` takes paths literally; parsing a file URL would decode %-escapes in names.
         metadata_path = Locations().readable(self.address.metadata)
         before, now = written[-1].rpartition("/")[0], metadata_path.rpartition("/")[0]
         location = self.metadata.location.rstrip("/")

@@ -52,7 +52,7 @@ _LATER = {
     "timestamptz_ns": pa.timestamp("ns", "UTC"),
     "unknown": pa.null(),
 }
-"""Types of newer versions, by name."""
+"""Types that only newer versions of Iceberg have, by name."""
 
 
 class Names:

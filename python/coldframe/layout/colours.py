@@ -8,7 +8,7 @@ from coldframe.layout.model import Spot, leaves
 
 __all__ = ["Colours", "contrast"]
 
-# Distinguishable with colour vision deficiencies, too; the last is for the many small kinds.
+# Colours that people with colour vision deficiencies can distinguish; `_OTHERS` is for the many small kinds.
 _PALETTE = [
     "#4477aa",
     "#ccbb44",
@@ -24,7 +24,7 @@ _PALETTE = [
 _OTHERS = "#9aa5b1"
 _LIGHT, _DARK = "#ffffff", "#1a2027"
 _SHARE = 0.5
-"""The share of its colour in a node with parts, so that the parts are more visible."""
+"""A node with parts is drawn with this share of its colour, so that the parts are more visible."""
 
 Channels = tuple[int, int, int]
 

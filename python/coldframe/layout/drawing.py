@@ -102,7 +102,7 @@ def _level(spots: list[Spot], root: Spot, depth: int, colours: Colours) -> Itera
     drawn = -1.0
     for spot in spots:
         left, width = (spot.offset - root.offset) * scale, spot.length * scale
-        if (left + width - drawn) * WIDTH / 100 < _NARROW:  # too narrow to be seen beside the last one
+        if (left + width - drawn) * WIDTH / 100 < _NARROW:  # too narrow to be seen beside the last part
             continue
         drawn = left + width
         kinds = ["tile", f"c{colours.number(spot)}"]

@@ -33,7 +33,7 @@ Tree = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A damaged place. Its offset is relative to the tree's beginning."""
+    """A damaged place. The place's offset is relative to the tree's beginning."""
 
     offset: int
     length: int
@@ -48,38 +48,38 @@ class Spot:
     offset: int
     length: int
     kind: str
-    """The category in which it is counted: its column, or its type of structure."""
+    """The category in which the node is counted: its column, or its type of structure."""
     detail: dict[str, Any] = field(default_factory=dict)
     children: list[Spot] = field(default_factory=list)
     parts: int = 0
-    """The number of nodes below it in the whole tree, unless all are drawn."""
+    """The number of nodes below the node in the whole tree; 0 if all are drawn."""
     damage: list[Place] = field(default_factory=list)
     """The damage of this node itself."""
     hurt: bool = False
-    """Whether it or one of its parts is damaged."""
+    """Whether the node or one of its parts is damaged."""
     column: str | None = None
     file: str | None = None
-    """Its local file, if the root is a directory."""
+    """The node's local file, if the root is a directory."""
     within: Spot | None = None
-    """The node of its file (possibly itself), if the root has several files."""
+    """The node of the file that has this node (possibly itself), if the root has several files."""
     inner: bool = False
-    """Whether it has a parent."""
+    """Whether the node has a parent."""
 
     @property
     def label(self) -> str:
-        """Its name, and its column's name unless included."""
+        """The node's name, with the name of its column unless the name includes it."""
         if not self.column or self.column in self.name or "path" not in self.detail:
             return self.name
         return self.column if self.name.startswith("column") else f"{self.column} {self.name}"
 
     @property
     def end(self) -> int:
-        """The end of its bytes."""
+        """The end of the node's bytes."""
         return self.offset + self.length
 
     @property
     def base(self) -> int:
-        """The offset of its file in the tree: people count offsets from there."""
+        """The offset in the tree of the file that has this node: people count offsets from there."""
         return 0 if self.within is None else self.within.offset
 
     def walk(self) -> Iterator[Spot]:
@@ -90,7 +90,10 @@ class Spot:
 
 
 def kind_of(name: str) -> str:
-    """A name without its numbers and objects: `column chunk`, `stripe`. For a file, its location."""
+    """A node's name without numbers, quoted names and brackets: `column chunk`, `stripe`.
+
+    For a path, its first two names.
+    """
     if "/" in name and ": " not in name:
         return "/".join(name.split("/")[:2])
     bare = re.sub(r"`[^`]*`", "", name.split(":")[-1] if ": " in name else name)
@@ -102,7 +105,7 @@ def damage_of(node: Tree) -> str | None:
     reason = node["detail"].get("damaged")
     if reason is not None:
         return str(reason)
-    places = node["detail"].get("damaged_places")  # of parts without nodes
+    places = node["detail"].get("damaged_places")  # damaged places of parts that have no nodes
     return f"damaged in {places} places" if places else None
 
 
@@ -138,10 +141,10 @@ def _shut(node: Tree, parent: Spot | None, marks: Sequence[Place]) -> Spot:
     spot.file = node.get("file") or (parent.file if parent is not None else None)
     spot.within = spot if node.get("is_file") else parent.within if parent is not None else None
     if spot.within is spot and node["children"]:
-        spot.kind = "file"  # for bytes outside of its parts
+        spot.kind = "file"  # the kind of the bytes outside of its parts
     path = spot.detail.get("path")
     spot.column = path if isinstance(path, str) else parent.column if parent is not None else None
-    if spot.column:  # empty for the root column, which keeps its kind
+    if spot.column:  # the root column's name is empty, and it keeps its kind
         spot.kind = spot.column
     spot.parts, broken = _weighed(node)
     own = damage_of(node)

@@ -210,11 +210,11 @@ def _details(spot: Spot) -> str:
 
 
 def _data(root: Spot, colours: Colours, held: Bytes) -> str:
-    """The tree as JSON: texts once, nodes as short lists.
+    """The tree as JSON: each text once, nodes as short lists.
 
     node: [name, offset, length, colour, detail, damage, parts not drawn, sample, children]; name, detail and
     damage are indexes of `texts` and `details`, -1 for none (damage: -2 if only a part is damaged). The node
-    of a file in a directory has one more entry: offsets in it count from its own.
+    of a file in a directory has one more entry, 1: inside the file, offsets count from this node's offset.
     """
     texts: dict[str, int] = {}
     details: dict[str, int] = {}

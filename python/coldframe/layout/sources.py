@@ -191,7 +191,10 @@ def _files_of(tree: dict[str, Any], levels: int = 2) -> Iterator[dict[str, Any]]
 
 
 def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
-    """Sets the files of a directory's parts. Their names are relative to the directory or one above it."""
+    """Sets the local file of each part of a directory, and returns where the files start.
+
+    The parts' names are relative to the directory or one above it.
+    """
     starts: dict[str, int] = {}
     parts = list(_files_of(tree))
     while True:

@@ -231,7 +231,8 @@ def migrate_with(
     destination = open_destination(goal, options.target_storage_options)
     _check_catalog(target, options, destination)
     report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
-    # Delta and Iceberg list a table's files, so replaced files may stay; in a plain directory all count.
+    # Delta and Iceberg list a table's files, so replaced files may stay on disk; in a plain directory, every
+    # file is a part of the table.
     with Journal(destination, keep_replaced=target.register is not None) as journal:
         # The list describes the earlier state of the target; until this run ends, nothing is safe to delete.
         destination.delete(safe_list.SAFE)

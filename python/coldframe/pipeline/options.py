@@ -64,9 +64,9 @@ class Options:
     """Names, paths or patterns of tables that may be removed entirely."""
     on_foreign_changes: str = "refuse"
     leave_behind: tuple[str, ...] = ()
-    """Parts that may be missing from the target although their directory is listed: see `left_out`."""
+    """Parts that the target may lack although their directory is listed as safe: see `left_out`."""
     allow_loss: tuple[str, ...] = ()
-    """Changes of values with which a source may still be listed: see `LOSSES`."""
+    """Changes of values with which a source may still be listed as safe to delete: see `LOSSES`."""
     untyped: bool = False
     timestamp_unit: str = "us"
     split_bytes: int = 128 << 20
@@ -91,7 +91,7 @@ class Options:
     rename: Mapping[str, str] = field(default_factory=dict)
     """New names of tables in the catalog: `table` or `namespace.table`."""
     suffix: str = ""
-    """The suffix of all other names in the catalog."""
+    """The suffix of the other tables' names in the catalog, those without an entry in `rename`."""
     switch: bool = False
     """Whether verified tables take over the names of their source tables."""
     selection: Selection = field(default_factory=Selection)

@@ -29,7 +29,7 @@ from coldframe._coldframe import ColdframeError, CorruptFileError, formats
 from coldframe.pipeline.file_access import StorageOptions
 
 Json: TypeAlias = dict[str, object]
-"""A record in JSON. Read it by its `from_json`."""
+"""A record in JSON. The record's `from_json` reads it."""
 Recorded = Sequence[tuple[int, bytes]]
 """Data that was read when a source was opened, for opening it again: pairs of offset and bytes."""
 PartitionValues: TypeAlias = Mapping[str, object]
@@ -55,7 +55,7 @@ class ColumnCheck(TypedDict, total=False):
 
     nulls: int
     nans: int
-    """Columns of floats only."""
+    """Only for columns of floats."""
     min: str | None
     max: str | None
     checksum: str
@@ -91,11 +91,11 @@ class SourceFile:
     etag: str | None = None
     """The store's etag of the content, if it has one."""
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
-    """Credentials and settings of its store. They hold secrets and are never in JSON."""
+    """Credentials and settings of the file's store. These hold secrets and are never in JSON."""
     tables: int = 1
     """The number of tables in the directory, including this one."""
     reading: int = 0
-    """The number of its reading: see `Table.readings`."""
+    """The number of the file's reading: see `Table.readings`."""
 
     @property
     def share(self) -> int:
@@ -208,7 +208,7 @@ class Failure:
         return Failure(f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})")
 
     def to_json(self) -> Json:
-        """The form in outcomes."""
+        """The failure as JSON, for outcomes."""
         record: Json = {"error": self.error}
         if self.cause != "failed":
             record[self.cause] = True
@@ -232,7 +232,7 @@ def describe(error: BaseException) -> str:
 
 
 PlannedSplit = tuple[int, int, int, int | None, Recorded]
-"""A split of a source file: part, start, stop, rows if known, and the data that travels with it."""
+"""A split of a source file: part, start, stop, rows if known, and bytes that were read to open the file."""
 
 
 @dataclass(frozen=True)
@@ -243,12 +243,12 @@ class PlannedFile:
     key: str
     parts: Sequence[PlannedSplit] = ()
     schema: str = ""
-    """The name of its columns: see `schema_id`."""
+    """The name of the file's columns: see `schema_id`."""
     names: tuple[str, ...] | None = None
     rows: int | None = None
     """The number of rows that the file states."""
     known: tuple[Any, ...] | None = None
-    """The store's identity of it; compared when it is opened again."""
+    """The file's identity in its store; compared when the file is opened again."""
     masked: bool = False
     """Whether encrypted columns are read with masked values, since there is no key."""
 
@@ -271,7 +271,7 @@ class OpenedFile:
         return PlannedFile(file, key, self.parts, self.schema, self.names, self.rows, self.known, self.masked)
 
     def to_json(self) -> Json:
-        """Bytes that travel with a split are encoded as base64."""
+        """Bytes that a split carries are encoded as base64."""
         parts = [
             [*part[:4], [[at, base64.b64encode(some).decode()] for at, some in part[4]]]
             for part in self.parts
@@ -299,7 +299,7 @@ class Opened:
     schemas: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """The form of each file."""
+        """The JSON form of each file."""
         return {"files": [file.to_json() for file in self.files], "schemas": dict(self.schemas)}
 
     @staticmethod
@@ -347,12 +347,12 @@ class StagedFile:
     of: int = 0
     """The number of rows in a file that several sources share; 0 if the file is this source's alone."""
     name: str = ""
-    """The beginning of the name, for a shared file."""
+    """If several sources share the file: the beginning of its name."""
     partition: PartitionValues = field(default_factory=dict)
     """The partition values, if the table is partitioned by values in its files."""
 
     def to_json(self) -> Json:
-        """The form in outcomes; has keys for sharing and partitions only if needed."""
+        """The file as JSON, for outcomes; has keys for sharing and partitions only if needed."""
         omitted = () if self.of else ("first", "of", "name")
         record = {key: value for key, value in vars(self).items() if key not in omitted}
         return record if self.partition else _without_partition(record)
@@ -389,7 +389,7 @@ class Outcome:
         return (self,)
 
     def to_json(self) -> Json:
-        """The form in transit and in the journal."""
+        """The outcome as JSON, for the driver and the journal."""
         record: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
         record |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
         if self.digest is not None:
@@ -421,7 +421,7 @@ class MergeOutcome:
     outcomes: tuple[Outcome, ...]
 
     def to_json(self) -> Json:
-        """The form of each source's outcome."""
+        """The JSON form of each source's outcome."""
         return {"sources": [outcome.to_json() for outcome in self.outcomes]}
 
     @staticmethod
@@ -489,7 +489,7 @@ class Details:
     """Whether Spark has read it instead of coldframe."""
 
     def to_json(self) -> Json:
-        """The form in the journal."""
+        """The details as JSON, for the journal."""
         omitted = () if self.by_spark else ("by_spark",)
         record = {key: value for key, value in vars(self).items() if value is not None and key not in omitted}
         return {**record, "damage": list(self.damage)}

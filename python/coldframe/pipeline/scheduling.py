@@ -59,13 +59,13 @@ class Work(Protocol[R_co]):
 
     @property
     def bytes(self) -> int:
-        """Its cost: about how many source bytes."""
+        """The work's cost: about how many bytes of the source it reads."""
 
     def run(self) -> R_co:
         """Runs it. Errors are in the outcome, a record; nothing is raised."""
 
     def given_up(self, reason: str) -> R_co:
-        """The outcome if no worker could run it."""
+        """The outcome if no worker could run the work."""
 
 
 class Scheduler(Protocol):
@@ -117,7 +117,10 @@ SIDE_BY_SIDE = 256
 
 
 def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:
-    """The results of calls, in order. Some calls run ahead; later ones are not requested yet."""
+    """The results of calls, in order.
+
+    Only some calls run ahead of the result that is returned; later calls are not requested yet.
+    """
     with ThreadPoolExecutor(count) as threads:
         flying: deque[Future[R]] = deque()
         for call in calls:
@@ -158,7 +161,7 @@ class SparkScheduler:
     """Work as rows of small DataFrames. The rows of tables never pass through the JVM."""
 
     def __init__(self, spark: SparkSession | Callable[[], SparkSession]) -> None:
-        """A session, or a function that starts one: called when there is work, and after a JVM has died."""
+        """`spark`: a session, or a function that starts one, called when there is work or a JVM has died."""
         self._start = spark if callable(spark) else None
         self._spark: SparkSession | None = None if callable(spark) else spark
         self._lock = threading.Lock()
@@ -251,7 +254,7 @@ def _given_up(bundle: _Bundle, answer: _Answer) -> Iterator[Any]:
 
 
 def _apart(work: Any) -> Sequence[Any]:
-    """The pieces of a piece of work that consists of several."""
+    """The two halves of work that consists of many pieces; nothing for other work."""
     apart = getattr(work, "apart", None)
     return apart() if apart is not None else ()
 

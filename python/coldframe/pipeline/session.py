@@ -25,8 +25,8 @@ _IN_PROCESS = re.compile(r"in-process(?:\[(\*|[1-9]\d{0,3})\])?\Z")
 
 
 def in_process(master: str | None) -> tuple[int | None, str | None]:
-    """The number of threads of this process that do the work (None: Spark does), and the reason if that was
-    not requested.
+    """How many threads of this process do the work (None: Spark does it), and why, if the user has not asked
+    for threads.
     """
     if master is not None and master.startswith("in-process"):
         match = _IN_PROCESS.match(master)
@@ -100,7 +100,7 @@ def _light_jvm(is_ours: bool) -> Iterator[None]:
     if not is_ours or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
-    # If the user sets this as well, the last setting wins.
+    # The user's own settings come last, and the last one wins.
     os.environ["SPARK_SUBMIT_OPTS"] = f"{_LIGHT} {given or ''}".strip()
     try:
         yield

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["jar", "read", "register", "session"]
 
 OLDEST_PYSPARK = (4, 1)
-"""The oldest PySpark for the data source. The pipeline needs 3.3."""
+"""The oldest PySpark for which this data source works. The pipeline works from 3.3 on."""
 
 
 _HIDDEN = r"^(?i:keys|storage_options)(\.|$)"

@@ -86,7 +86,7 @@ def _version_in_jvm(spark: SparkSession) -> str | None:
 
 
 def _version_in_server(spark: SparkSession) -> str | None:
-    """Runs a query, the only way for a client of Spark Connect."""
+    """The jar's version in the server, by a query: a client of Spark Connect has no other way to ask."""
     try:
         asked = spark.sql(f"select java_method('{SOURCE}', 'version')")
         asked.schema  # noqa: B018 - the server looks for the class, and starts no job

@@ -48,7 +48,7 @@ def _replace(
     store = open_store(directory, storage_options)
     name = f"damage-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.jsonl"
     if not records:
-        # An earlier run may have recorded damage before somebody replaced the file.
+        # Deletes what an earlier run recorded: somebody may have replaced the file since.
         with contextlib.suppress(NotFoundError):
             store.delete(name)
         return

@@ -110,5 +110,5 @@ def _packaged() -> Path | None:
         os.chmod(file.name, 0o700)
         os.replace(file.name, java)  # atomically: another process may use it at this moment
     if home.stat().st_uid != os.getuid():
-        return None  # another user's, in a shared directory
+        return None  # another user's file, in a shared directory
     return home

@@ -52,7 +52,10 @@ class WriteOptions:
 
 
 def read_options(given: Mapping[str, str], format: str | None) -> ReadOptions:
-    """Parses the options of a reader. `format`: the one in the Spark format's name, or None."""
+    """Parses the options of a reader.
+
+    `format`: the file format in the name of the Spark format (`orc` in `coldframe_orc`), or None.
+    """
     of_table = {name: text for name, text in given.items() if _is_of_iceberg(name.lower(), text)}
     of_files = {name: text for name, text in given.items() if name not in of_table}
     read = {name.lower(): _of_iceberg(name.lower(), text) for name, text in of_table.items()}
@@ -93,7 +96,10 @@ _OF_ICEBERG: Mapping[str, Callable[[str], Any]] = {
 
 
 def write_options(given: Mapping[str, str], format: str | None) -> WriteOptions:
-    """Parses the options of a writer. `format`: the one in the Spark format's name, or None."""
+    """Parses the options of a writer.
+
+    `format`: the file format in the name of the Spark format (`orc` in `coldframe_orc`), or None.
+    """
     return WriteOptions(**save_options(dict(given), format))
 
 

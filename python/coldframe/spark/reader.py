@@ -78,7 +78,7 @@ class ColdframeReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of the partition's files, with exactly the schema that Spark demands."""
-        # Spark makes a list without partitions into one partition of None.
+        # For a list without partitions, Spark passes one partition, None.
         if not isinstance(partition, PlanPartition | TablePartition):
             return
         target = arrow_schema_for(self.schema)
@@ -120,7 +120,8 @@ class ColdframeReader(DataSourceReader):
 def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> Dataset:
     """The files of a `load()` as one dataset, with one file open. `sources`: files of an earlier discovery.
 
-    With DROPMALFORMED, the first file that can be opened is open; errors of others appear when they are read.
+    With DROPMALFORMED, the first file that can be opened is open; errors of the other files appear when those
+    are read.
     """
     if (table := _table(options, sources)) is not None:
         return table
@@ -145,7 +146,7 @@ def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> 
 
 
 def _table(options: ReadOptions, sources: Sequence[Any] | None) -> Dataset | None:
-    """The Iceberg table of a `load()`; None if it is not one."""
+    """The Iceberg table of a `load()`; None if the path is no Iceberg table."""
     if sources is not None:
         return sources[0] if sources and isinstance(sources[0], Dataset) else None
     place = options.paths[0] if len(options.paths) == 1 else None
@@ -183,7 +184,10 @@ def _unopened(split: Split, error: Exception) -> dict[str, Any]:
 
 
 def resolve(wanted: Sequence[str], known_names: Sequence[str]) -> list[str]:
-    """The names as the files write them. Ignores case, as Spark does, if no name matches exactly."""
+    """The requested names as the files write them.
+
+    Ignores case, as Spark does, if no name matches exactly.
+    """
     exact = set(known_names)
     folded: dict[str, list[str]] = {}
     for name in known_names:

@@ -40,7 +40,8 @@ class ColdframeSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the files and of the partition directories, or those in the option `columns`."""
         options = read_options(self.options, self.format_name)
-        # Spark pickles both: reader() then recognises a user's schema, and lists nothing twice.
+        # Spark pickles both attributes, so reader() can tell a user's schema, and need not list the files
+        # again.
         self.inferred = True
         dataset = open_dataset(options)
         self.sources = dataset.found
@@ -89,7 +90,7 @@ class ColdframeSource(DataSource):
 
 
 def _as_in_hive(field: pa.Field) -> pa.Field:
-    """Hive's timestamp is a local time."""
+    """Hive's timestamp has no time zone."""
     return field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
 
 

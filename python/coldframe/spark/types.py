@@ -1,4 +1,4 @@
-"""Converts the Arrow of files to the Arrow that Spark requires.
+"""Converts the Arrow data of files to the Arrow types that Spark requires.
 
 Spark compares the schema of a Python source's batches with its own, field by field: `large_string`,
 dictionaries, unsigned integers, nanoseconds and a wrong nullable flag are errors. `plain_type` returns the
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def plain_type(data_type: pa.DataType, *, timestamp_unit: str = "us") -> pa.DataType:
-    """The Arrow type of Spark's type for `data_type`."""
+    """The Arrow type of the Spark type that `data_type` becomes."""
     return _coldframe.plain_type(data_type, timestamp_unit)
 
 

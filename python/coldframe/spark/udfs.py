@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 KEPT_OPEN = 16
-"""Files that a worker keeps open for `opened`."""
+"""The number of files that a worker keeps open for `opened`."""
 
 BATCH_ROWS = 16384
 """Spark reads batches of 8 to 32 thousand rows equally fast."""
@@ -107,7 +107,7 @@ def _open(source: object, given: dict[str, Any]) -> File:
 
 
 def _content(source: object) -> object:
-    """The source; bytes of a column are the content of a file, never a path."""
+    """The source; if it is bytes of a column, they are the content of a file, never a path."""
     if isinstance(source, pa.Scalar):
         return source.as_buffer()
     return memoryview(source) if isinstance(source, bytes | bytearray) else source

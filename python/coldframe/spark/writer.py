@@ -4,8 +4,8 @@
     PATH/part-00000-....rc                    after the commit: renamed or, in an object store, copied there
 
 In a store with folders, the driver creates the folder before any task runs, and no task creates it again:
-Spark does not wait for the other tasks of a job that it aborts, and their late writes must not bring it back.
-`overwrite` deletes the old files after the new files are in place.
+Spark does not wait for the other tasks of a job that it aborts, and their late writes must not create the
+deleted folder again. `overwrite` deletes the old files after the new files are in place.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ColdframeWriter(DataSourceArrowWriter):
 
     @property
     def store(self) -> Store:
-        """The files at the path, for this process."""
+        """The store at the path, opened in this process."""
         return open_store(self.options.path, self.options.storage_options)
 
     @property
@@ -78,7 +78,7 @@ class ColdframeWriter(DataSourceArrowWriter):
         return WrittenFile(name, counted.rows)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Runs once, when all tasks are done: the files get their names."""
+        """Runs once, when all tasks are done: gives the files their final names."""
         store = self.store
         names = [message.name for message in messages if isinstance(message, WrittenFile) and message.name]
         before = _data_files(store) if self.overwrite else []
@@ -89,7 +89,7 @@ class ColdframeWriter(DataSourceArrowWriter):
         _forget(store, self.staging)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Runs once, when a task has finally failed.
+        """Runs once, when a task has failed in all its attempts.
 
         Other tasks may still be writing, so the folder is renamed before it is deleted.
         """
@@ -131,7 +131,7 @@ class _Counted:
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self.rows += batch.num_rows
-        # Spark labels timestamps with the zone of the session; only the label differs.
+        # Spark labels timestamps with the session's time zone; the values are the same.
         columns = [
             column.view(field.type) if pa.types.is_timestamp(field.type) else column
             for column, field in zip(batch.columns, self._schema, strict=True)

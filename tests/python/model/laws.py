@@ -44,9 +44,9 @@ class Claims:
     sources: dict[str, Version]
     """The sources at its start."""
     done: frozenset[str]
-    """Sources that earlier runs converted,"""
+    """Sources that earlier runs converted."""
     maybe: frozenset[str]
-    """and those of killed runs."""
+    """Sources that killed runs may have converted."""
     given: dict[str, Any]
     include: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -235,7 +235,7 @@ def _exit_code(world: World, claims: Claims) -> None:
             continue
         lost = expected(version) - in_target
         if claims.given["on_foreign_changes"] == "append":
-            # Rows that others deleted stay deleted with this option; the verdict is then PARTIAL.
+            # Rows that others deleted stay deleted with "append"; the verdict is then PARTIAL.
             lost = Counter(row for row in lost if not world.deleted[row.id, row.tag])
         check("exit code", not lost, f"exit code 0, but {path} ({status}) is missing: {list(lost)[:3]}")
     # Tables without requested sources are not checked.
@@ -346,7 +346,8 @@ def _progress(world: World, claims: Claims) -> None:
 def after_audit(world: World, result: Any) -> None:
     """Exit code 0 if nobody touched the target, and only if all rows that the last run left are in it."""
     if result.exit_code == 0 and world.after_run is not None:
-        # A set: others may have copied our file within a plain directory and removed the copy again.
+        # Compared without counts: others may have copied our file within a plain directory and removed the
+        # copy again.
         ours = {row for row in world.after_run.rows if not _is_given_up(world, row)}
         gone = ours - set(world.seen.rows)
         check("audit", not gone, f"exit code 0, but these rows are gone: {list(gone)[:3]}")

@@ -89,7 +89,7 @@ class Tree:
         version = Version(tag, path, rows, kind, type, wide)
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        # As Hive does: write beside it, then rename over it.
+        # As Hive does: writes the new file beside the old one, then renames it over the old one.
         beside = place.with_name(f".{place.name}.new")
         write(version, beside)
         os.replace(beside, place)
@@ -109,7 +109,7 @@ class Tree:
         del self.now[path]
 
     def spoil(self, path: str, how: str) -> None:
-        """Damages a file. Its new version requires no row in the target."""
+        """Damages a file. The damaged version requires no row in the target."""
         before = self.now[path]
         place = self.root / path
         content = bytearray(place.read_bytes())
@@ -121,7 +121,7 @@ class Tree:
         elif how == "empty":
             content, health = bytearray(), "empty"
         else:
-            # Damage the first stripe; others can still be salvaged.
+            # Damages the first stripe; the other stripes can still be salvaged.
             content[3:40] = b"\xff" * len(content[3:40])
             health = "damaged"
         place.write_bytes(bytes(content))

@@ -40,7 +40,7 @@ PLACES = (
     "text/p=0",
     "text/p=1",
     "binary",
-    # From here on, Spark could not read the plain directories of the target.
+    # With the places from here on, Spark could not read the plain directories of the target.
     "t/p=0",
     "t/below",
     "u",
@@ -88,14 +88,14 @@ class World:
         self.source.mkdir()
         self.tree = Tree(self.source)
         self.steps: list[str] = []
-        """The steps taken, as text,"""
+        """The steps taken, as text."""
         self.calls: list[str] = []
-        """and as calls that repeat them."""
+        """The steps taken, as calls that repeat them."""
         self.count = 0
         self.seen = Read()
         """The tables of the target at the last read."""
         self.after_run: Read | None = None
-        """The tables after the last complete run; None if it was killed or refused."""
+        """The tables after the last run, if it was complete; None if that run was killed or refused."""
         self.foreign: Counter[Seen] = Counter()
         """Rows that others added to the target."""
         self.deleted: Counter[tuple[int, str]] = Counter()
@@ -114,9 +114,9 @@ class World:
         self.kept = False
         self.died = False
         self.done: set[str] = set()
-        """Sources that runs converted and did not remove since,"""
+        """Sources that runs converted, and that no run has removed since."""
         self.maybe: set[str] = set()
-        """and those of runs that were killed."""
+        """Sources that killed runs may have converted."""
         self.unverified = False
         self.relied: dict[str, Version] = {}
         """Sources deleted after they were listed: only the target has their rows."""
@@ -296,7 +296,7 @@ class World:
             self._run({**self.last, "fresh": False})
 
     def killed_run(self, at: int, **given: Any) -> None:
-        """A run that is killed at operation `at`, if it gets there."""
+        """A run that is killed at operation `at`, if it gets that far."""
 
         def strike() -> None:
             raise Killed
@@ -382,7 +382,7 @@ class World:
             self.loose = set()
 
     def _declare(self) -> None:
-        """Writes the entries of tables.toml that match files: a run refuses others."""
+        """Writes the entries of tables.toml that match files: a run refuses entries without a file."""
         place = self.source / "tables.toml"
         tables = sorted(FIXED & {path.split("/")[0] for path in self.tree.now})
         place.unlink(missing_ok=True)
@@ -402,13 +402,13 @@ class World:
                 self.done, self.maybe = self.done - gone, self.maybe - gone
             for table in claims.report.tables:
                 if any(reason.kind == "removed" for reason in table.verdict.reasons):
-                    # Even if the run fails for another reason.
+                    # A vanished source is no longer converted, even if the run fails for another reason.
                     self.done -= set(table.vanished)
                 for file in table.files:
                     if file.status in ("converted", "salvaged", "held"):
                         self.done.add(file.source)
                     elif claims.given["on_vanished"] == "keep":
-                        # Its lost rows may be in a new file.
+                        # The lost rows of this file may be in a new file.
                         self.loose.add(file.source.split("/")[0])
         if claims.given["verify"]:
             self.read_back |= {version.tag for version in self.tree.now.values()}
@@ -424,7 +424,7 @@ class World:
             for row in claims.before.rows
             if row.tag in self.tree.versions and self.tree.versions[row.tag].path not in self.tree.now
         }
-        # The target may not have shown some of these yet.
+        # The last read of the target may not have shown rows of all these sources.
         gone |= {path for path in self.done | self.maybe if path not in self.tree.now}
         if claims.given["on_vanished"] == "keep":
             self.kept = True

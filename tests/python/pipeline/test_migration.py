@@ -59,7 +59,7 @@ def wider(left: pa.DataType, right: pa.DataType) -> Any:
         (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.int64())),
     ],
 )
-def test_compatible_types(left: pa.DataType, right: pa.DataType, both: pa.DataType) -> None:
+def test_compatible_types_have_a_wider_type(left: pa.DataType, right: pa.DataType, both: pa.DataType) -> None:
     assert wider(left, right).equals(both)
     if not pa.types.is_struct(left):
         assert wider(right, left).equals(both)
@@ -77,7 +77,7 @@ def test_compatible_types(left: pa.DataType, right: pa.DataType, both: pa.DataTy
         (pa.list_(pa.int8()), pa.int8()),
     ],
 )
-def test_incompatible_types(left: pa.DataType, right: pa.DataType) -> None:
+def test_incompatible_types_have_no_wider_type(left: pa.DataType, right: pa.DataType) -> None:
     for pair in ((left, right), (right, left)):
         with pytest.raises(SchemaError):
             wider(*pair)
@@ -259,7 +259,7 @@ def test_formats_that_share_a_directory_are_separate_tables(estate: Estate) -> N
     assert values == {"new": [1], "old": [2]}
 
 
-def test_decimal_partitions(estate: Estate) -> None:
+def test_partition_columns_may_be_decimals(estate: Estate) -> None:
     estate.orc("t/p=1.50/1", {"a": [1]})
     estate.orc("t/p=12/1", {"a": [2]})
     (estate.source / "tables.toml").write_text('[tables.t]\npartitions = "p decimal(5,2)"\n')

@@ -172,7 +172,7 @@ def test_memory_does_not_grow_with_the_files() -> None:
     assert most < 2 << 20
 
 
-def test_names_that_are_not_text(estate: Estate) -> None:
+def test_file_names_that_are_not_text_are_kept(estate: Estate) -> None:
     path = estate.orc("t/1", {"a": [1]})
     odd = os.path.join(os.fsencode(estate.source), b"t", b"\xff\xe9 odd")
     os.rename(path, odd)

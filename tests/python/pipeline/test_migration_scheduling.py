@@ -142,7 +142,7 @@ def test_failed_work_is_retried_alone_and_given_up_alone(cluster: Cluster) -> No
     failed = {outcome["numbers"][0]: outcome["error"] for outcome in outcomes if "error" in outcome}
     assert failed == {7: "the worker process failed: the worker died"}
     assert sorted(outcome["numbers"][0] for outcome in outcomes) == list(range(40))
-    # Only work in the same job was done again, once.
+    # Only the work in the same job as the failed piece was done again, and only once.
     assert cluster.tried[7] == scheduling.ATTEMPTS
     assert max(cluster.tried.values()) == 2
 

@@ -235,7 +235,7 @@ def test_killed_before_and_after_each_operation(
     assert kills >= 8
 
 
-def test_a_kill_between_copy_and_deletion(s3: S3, tmp_path: Path) -> None:
+def test_a_publication_continues_after_a_kill_between_copy_and_deletion(s3: S3, tmp_path: Path) -> None:
     place = Place(f"s3://data/{tmp_path.name}", s3.options)
     destination = StoreDestination(place.url, s3.options)
     destination.write("staged", b"rows")
@@ -273,7 +273,7 @@ def test_a_store_that_overwrites_is_refused(s3: S3, tmp_path: Path, monkeypatch:
         migrate(InProcess(), source.url, "https://127.0.0.1:1/x")
 
 
-def test_roots_that_contain_each_other() -> None:
+def test_roots_that_contain_each_other_are_refused() -> None:
     for source, target in (
         ("s3://b/x", "s3a://b/x/y"),
         ("s3://b/x/", "s3n://b/x"),
@@ -283,7 +283,7 @@ def test_roots_that_contain_each_other() -> None:
             migrate(InProcess(), source, target)
 
 
-def test_a_schema_beside_the_tables(s3: S3, tmp_path: Path) -> None:
+def test_a_tables_toml_in_a_store_is_read(s3: S3, tmp_path: Path) -> None:
     source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
     cf.write(
         pa.table({"a": range(5)}),
@@ -315,7 +315,7 @@ def test_damage_is_quarantined(s3: S3, tmp_path: Path) -> None:
     assert target.values() == list(range(10))
 
 
-def test_a_source_that_is_replaced_while_it_is_read(
+def test_a_source_that_is_replaced_while_it_is_read_is_not_converted(
     s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from coldframe.pipeline.work import convert
@@ -357,7 +357,9 @@ def test_no_secret_is_written(s3: S3, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 @pytest.mark.parametrize("way", ["local-s3", "hdfs-hdfs"])
-def test_tables_on_a_store(places: Callable[[str], tuple[Place, Place]], way: str, kind: str) -> None:
+def test_tables_on_a_store_get_new_versions(
+    places: Callable[[str], tuple[Place, Place]], way: str, kind: str
+) -> None:
     pytest.importorskip("deltalake" if kind == "delta" else "pyiceberg")
     source, target = places(way)
     for number in range(2):

@@ -171,7 +171,7 @@ public final class Main {
         for (int i = 90; i < 110; i++) {
           apply(event(events.newInsert(), i, 0));
         }
-        // Within one memory: inserted, deleted, inserted again.
+        // One flush covers all of these: the row is inserted, deleted, and inserted again.
         apply(event(events.newInsert(), 200, 0));
         Operation gone = events.newDelete();
         key(gone.getRow(), 200);
@@ -262,7 +262,7 @@ public final class Main {
     return operation;
   }
 
-  /** First a line with the schema and the snapshot (0: the latest rows), then one for each row. */
+  /** Writes a line with the schema and the snapshot (0: the latest rows), then a line for each row. */
   private static void dump(String name, long snapshot, Path to) throws Exception {
     KuduTable table = client.openTable(name);
     StringBuilder out = new StringBuilder("{\"snapshot\": " + snapshot + ", \"columns\": [");
@@ -343,7 +343,7 @@ public final class Main {
         for (int i = 4; i < 300; i += 17) {
           apply(ledgerKey(ledger.newDelete(), i * 2));
         }
-        // Some rows exist, in files or in memory, some do not; some have only a key.
+        // Some of these rows exist, in files or in memory, and some do not; some upserts have only a key.
         for (int i = 0; i < 30; i++) {
           apply(i % 6 == 5 ? ledgerKey(ledger.newUpsert(), i * 3) : ledgerRow(ledger.newUpsert(), i * 3, "upserted " + i));
           apply(ledgerRow(ledger.newInsertIgnore(), i * 5, "ignored?"));
@@ -355,7 +355,7 @@ public final class Main {
           apply(update);
         }
         flushWithErrors();
-        // Inserted, deleted and inserted again: a row in memory, and one in a file.
+        // Two rows are deleted and inserted again: the first is in memory, the second in a file.
         for (int key : new int[] {1, 8}) {
           apply(ledgerKey(ledger.newDelete(), key));
           apply(ledgerRow(ledger.newInsert(), key, "back"));
@@ -466,7 +466,7 @@ public final class Main {
     System.exit(0);
   }
 
-  /** Changes rows in batches of all sizes until it is killed, as the server is. */
+  /** Changes rows in batches of all sizes until this program is killed, together with the server. */
   private static void storm(long seed) throws Exception {
     java.util.Random dice = new java.util.Random(seed);
     KuduTable ledger = client.openTable("ledger");
@@ -510,7 +510,7 @@ public final class Main {
         insert.getRow().addInt("k", i * 30 + phase - 1);
         insert.getRow().addString("v", "of phase " + phase);
         apply(insert);
-        // Some were deleted before.
+        // Some of these rows were deleted before.
         Operation upsert = table.newUpsert();
         upsert.getRow().addInt("k", i * 9 * phase);
         upsert.getRow().addString("v", "upserted " + i);

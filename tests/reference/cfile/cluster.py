@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE / "target"
-# The version of programs and client. Another module may set it before either is first used.
+# The version of programs and client. Another module may set the version before the programs or the client are first used.
 VERSION = "1.17.1"
 CLOSED = "http://127.0.0.1:9/"
 COMMON = [
@@ -138,7 +138,7 @@ class Cluster:
         raise RuntimeError("the servers did not start:\n" + "\n".join(ends))
 
     def kill(self) -> None:
-        """Ends the tablet servers at once, and the master as it should."""
+        """Kills the tablet servers, and asks the master to end."""
         for process in self.running[1:]:
             process.kill()
         self.__exit__()

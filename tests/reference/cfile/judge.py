@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import coldframe as cf
 
-BLOCK = 0x0000_2345_6789_ABCD  # any number of the first data directory
+BLOCK = 0x0000_2345_6789_ABCD  # any block id in the first data directory
 INTEGERS = {"INT8": pa.int8(), "INT16": pa.int16(), "INT32": pa.int32(), "INT64": pa.int64()}
 CODECS = ["none", "snappy", "lz4", "zlib"]
 
@@ -55,13 +55,14 @@ def columns(rows: int, nulls: bool) -> Iterator[tuple[str, pa.Array, list[str]]]
         pa.array([t if t is None else str(t).encode() for t in text], pa.binary()),
         ["plain", "dict", "prefix"],
     )
-    # Kudu prints 128 bits in pieces and forgets the zeros that a piece begins with: no more digits than one piece has.
+    # Kudu prints a 128-bit number in pieces, without the leading zeros of a piece: so no number here has more digits than one
+    # piece.
     big = some(lambda: Decimal(dice.randrange(-(10**18), 10**18)))
     yield "DECIMAL128", pa.array(big, pa.decimal128(38, 0)), ["plain", "bit_shuffle"]
 
 
 def dumped(file_system: pathlib.Path, path: pathlib.Path) -> list[str]:
-    """The rows that Kudu prints of a file put into its file system as a block."""
+    """Puts a file into Kudu's file system as a block; returns the rows that Kudu prints of it."""
     parts = [f"{BLOCK >> shift & 0xFF:02x}" for shift in (40, 32, 24)]
     place = file_system.joinpath("data", *parts)
     place.mkdir(parents=True, exist_ok=True)

@@ -21,9 +21,9 @@ from make import truth
 
 LOGS = ["--fs_wal_dir={}", "--block_manager=log", "--log_container_preallocate_bytes=0"]
 STILL = ["--enable_maintenance_manager=false", "--log_preallocate_segments=false"]
-# For transactions over several tablets, which are an experiment of Kudu's.
+# For transactions over several tablets, which are experimental in Kudu.
 TRANSACTIONS = ["--txn_manager_enabled=true", "--txn_manager_status_table_num_replicas=1"]
-# Each run: the name, how many servers, flags of all, the last phase.
+# Each run: its name, the number of servers, the flags that all its servers get, its last phase.
 RUNS: list[tuple[str, int, list[str], int]] = [
     ("lz4", 1, ["--log_segment_size_mb=1"], 3),
     ("plain", 1, ["--log_compression_codec=no_compression"], 1),
@@ -36,7 +36,7 @@ TABLES = ["ledger", "trips", "notes"]
 
 
 def copy(server: pathlib.Path, to: pathlib.Path) -> None:
-    """A server's files without locks and what only its own start needs."""
+    """Copies a server's files, without locks and without what only its own start needs."""
     shutil.copytree(server, to, ignore=shutil.ignore_patterns("*.lock", "*.log", "*.kudutmp*", "index.*"))
 
 

@@ -24,14 +24,15 @@ cluster.VERSION = "1.18.1"
 BLOCKS = ["--fs_wal_dir={}", "--block_manager=logr", "--log_container_preallocate_bytes=0"]
 STILL = ["--enable_maintenance_manager=false", "--log_preallocate_segments=false"]
 QUICK = ["--log_preallocate_segments=false", "--log_segment_size_mb=1"]
-# Two tables of the upper level are merged; and operations of the server come slowly, so that the directory stays small.
+# RocksDB already merges two tables of its upper level, and the server's own operations come slowly, so that the directory stays
+# small.
 OWN = [
     "--log_container_rdb_level0_file_num_compaction_trigger=2",
     "--maintenance_manager_polling_interval_ms=900",
 ]
 NAME = "killed"
 TABLES = ["numbers"]
-# What only a running server needs, or people.
+# Files that only a running server or a person needs.
 LEFT_OUT = ["*.lock", "LOCK", "LOG", "LOG.old.*", "OPTIONS-*", "IDENTITY", "*.kudutmp*", "index.*"]
 
 
@@ -48,13 +49,13 @@ def make(out: pathlib.Path) -> list[Any]:
         server.mkdir()
         port, master = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
         snapshots = []
-        # What the log of RocksDB has goes to a table when the server starts again.
+        # When the server starts again, RocksDB writes the contents of its log to a table.
         for phase in range(4):
             with start(work, server, [*FLUSH, *BUSY, *QUICK, *OWN], port, master) as servers:
                 snapshots.append(int(java(master, "logr", phase)))
                 time.sleep(6)
                 if phase == 3:
-                    # Rows that are in memory and in Kudu's own log alone.
+                    # These rows are only in memory and in Kudu's own log.
                     snapshots.append(int(java(master, "logr", phase + 1)))
                     servers.kill()
         shutil.copytree(server, out / NAME, ignore=shutil.ignore_patterns(*LEFT_OUT))

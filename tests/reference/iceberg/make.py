@@ -224,7 +224,7 @@ def vectors(spark):
 
 
 def defaults(spark, name="defaults", format="parquet"):
-    """Columns with a default value for the files that were there before. Iceberg reads that from Parquet alone."""
+    """Columns with a default value for the files that were there before. Iceberg reads default values only from Parquet."""
     create(spark, name, "id int, s struct<a: int>", **{"format-version": "3", "write.format.default": format})
     spark.sql(f"insert into w.t.{name} values (1, named_struct('a', 1)), (2, null)")
     table, types = java_table(spark, name), spark._jvm.org.apache.iceberg.types.Types
@@ -400,7 +400,7 @@ def rows_of(frame):
 
 
 def shortened(table):
-    """The rows in an order of their own; of many rows their number and digest. The tests have the same function."""
+    """The rows, sorted; many rows are reduced to their number and digest. The tests have the same function."""
     if table.num_rows > 10000:
         table = table.group_by("v").aggregate([("id", "sum"), ("id", "count")]).sort_by("v")
     rows = sorted((known(row) for row in table.to_pylist()), key=json.dumps)
@@ -410,7 +410,7 @@ def shortened(table):
 
 
 def known(value):
-    """A value as JSON has it. The tests convert what coldframe reads in the same way."""
+    """A value in the form that JSON gives it. The tests convert what coldframe reads in the same way."""
     if isinstance(value, dict):
         return {key: known(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -425,7 +425,7 @@ def known(value):
 
 
 def pack(path):
-    """The tables, without what only Hadoop needs, the same bytes for the same files."""
+    """Packs the tables without Hadoop's checksum files; equal files give equal bytes."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for file in sorted(ROOT.rglob("*")):

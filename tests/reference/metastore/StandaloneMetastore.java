@@ -3,8 +3,8 @@ import org.apache.hadoop.hive.metastore.HiveMetaStore;
 import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
 
 /**
- * The metastore of Hive 3 or 4 over a new database. That of Hive 3 also has the tables for transactions; Hive 4 has them in scripts
- * alone, which are not in its jars.
+ * The metastore of Hive 3 or 4 over a new database. The metastore of Hive 3 also has the tables for transactions; for Hive 4 only
+ * scripts make them, which are not in its jars.
  */
 public final class StandaloneMetastore {
   private StandaloneMetastore() {}
@@ -14,7 +14,7 @@ public final class StandaloneMetastore {
     try {
       maker = Class.forName("org.apache.hadoop.hive.metastore.txn.TxnDbUtil");
     } catch (ClassNotFoundException hive4) {
-      // It has none.
+      // Hive 4 has no such class.
     }
     if (maker != null) {
       maker.getMethod("prepDb", Configuration.class).invoke(null, MetastoreConf.newMetastoreConf());

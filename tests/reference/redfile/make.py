@@ -132,7 +132,7 @@ def main(folder: pathlib.Path) -> None:
     }
 
     def paged(dialect: str = "f", codec: int = r.UNCOMPRESSED) -> Options:
-        """Row groups, and pages that end within rows."""
+        """Options for several row groups, and for pages that end within rows."""
         return Options(dialect=dialect, codec=codec, page_values=37, group_rows=25)
 
     spec = {"dialect": "spec"}

@@ -221,7 +221,7 @@ def page(entries: list[tuple[int, int, Any]], leaf: Leaf, options: Options, enco
     if options.dialect == "a":
         packed = framed(repetition, leaf.max_repetition)
     else:
-        # The early dialects pad the last group that ends on a byte.
+        # The early dialects pad the levels to groups of values that end on a byte.
         group = {3: 8, 5: 8, 6: 4, 7: 8}.get(width, 1) if options.dialect in "bcde" else 1
         packed = pack(repetition + [0] * (-len(repetition) % group), width)
     return packed + framed(definition, leaf.max_definition) + data

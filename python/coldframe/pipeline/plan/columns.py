@@ -162,7 +162,7 @@ class _Outdated:
         known = self._known.get(pending.written)
         if known is None:
             before = _shapes(decoded(self._state.schemas[pending.written]))
-            # Delta and Iceberg store the columns themselves, so a file may lack some.
+            # Delta and Iceberg store the columns themselves, so a file may lack some columns.
             whole = self._target.register is None
             known = before != self._shapes if whole else bool(before.items() - self._shapes.items())
             self._known[pending.written] = known

@@ -1,10 +1,10 @@
-"""What a table loses and gains in one run: all of it is taken, or nothing.
+"""What a table loses and gains in one run: the run takes all of these changes, or none of them.
 
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
-one. Taking one without the other would duplicate or lose rows. So until the user has decided what happens to
-vanished sources (`on_vanished`), the run takes no new or changed files of their table. Earlier results whose
-sources cannot be converted now (gone, left out, withheld) stay unchanged, together with the target files that
-they share with other sources.
+one. Taking the new source without removing the vanished one would duplicate rows; the reverse would lose
+rows. So until the user has decided what happens to vanished sources (`on_vanished`), the run takes no new or
+changed files of their table. Earlier results whose sources cannot be converted now (gone, left out, withheld)
+stay unchanged, together with the target files that they share with other sources.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REPLACED = (
 
 
 class Absence:
-    """Why sources of earlier runs are not among those of this run."""
+    """Why sources of earlier runs are not among this run's sources."""
 
     def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
         self._there, self._selection = there, options.selection
@@ -60,7 +60,7 @@ class Absence:
         return self.of(source) == GONE and self._selection.takes(source)
 
     def others(self, work: TableWork, journal: Journal) -> Iterator[Pending]:
-        """Earlier results of a table that this run does not cover."""
+        """The earlier results of a table whose sources this run does not cover."""
         for entry in journal.done.of_table(work.table.path):
             source = entry.source
             dealt_with = any(rows.get(source) is not None for rows in (work.done, work.work, work.held))
@@ -101,7 +101,7 @@ class Exchange:
                 work.stays.append(pending)
                 beside = pending if pending.why == GONE else beside
         if not (work.work or work.held or work.vanished):
-            # Its columns and folders are those of all its files.
+            # The table's columns and folders are those of all its files.
             work.table.know_only(pending.file for rows in (work.done, work.stays) for pending in rows)
             return False
         blocked, how = "", self.options.on_vanished
@@ -181,7 +181,7 @@ def _why_not_removed(
 
 
 def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence) -> str:
-    """Why so much is not removed without an explicit request.
+    """Why the run refuses to remove so much of a table without an explicit request.
 
     An empty mount point looks like a source whose every file was deleted.
     """

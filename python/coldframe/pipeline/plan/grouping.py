@@ -1,7 +1,7 @@
 """Groups small sources of one table and partition into one file of the target, up to a useful size.
 
-Sources whose rows share a file stay together when they are converted again, so that its replacement is
-published in one commit, and no other source's files are touched.
+Sources whose rows share a file stay together when they are converted again: so one commit replaces the shared
+file, and no other source's files are touched.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ _WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of"
 
 
 def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile], str]:
-    """Returns a function that gives the key of a file's conversion: it stays the same while file, options and
-    target do.
+    """Returns a function that gives the key of a file's conversion: the key stays the same while file,
+    options and target do.
     """
     made, place = (json.dumps(value, sort_keys=True, default=str) for value in (settings, table.path))
     readings = [
@@ -72,7 +72,7 @@ def open_options(format: str, given: Mapping[str, Any], unit: str) -> OpenOption
     options = dict(given)
     if format not in TYPELESS:
         # In tables.toml, `schema` names the columns of old ORC files. The types are the file's own, except
-        # for text that is not UTF-8 and decimals without stated digits.
+        # for text that is not UTF-8 and decimals whose precision the file does not state.
         schema = options.pop("schema", None)
         if format in _WITH_TABLE and isinstance(schema, str):
             options.update(schema=schema, schema_of="table")
@@ -101,7 +101,7 @@ class PlanTask:
         return Opened(tuple(self._plan(file, columns) for file in self.files), columns.by_name)
 
     def given_up(self, reason: str) -> Opened:
-        """The outcome if no worker could open them."""
+        """The outcome if no worker could open the files."""
         return Opened(tuple(OpenedFile(file[1], failure=Failure(reason)) for file in self.files))
 
     def _plan(self, file: tuple[str, str, str, bool], columns: _Columns) -> OpenedFile:
@@ -109,10 +109,11 @@ class PlanTask:
         try:
             opened = self._look(path, relative, columns)
         except Exception as error:
-            # Any error belongs to this file, even an option of the entry that its format does not know.
+            # Any error counts as a failure of this file, even an option of the entry that its format does not
+            # know.
             opened = OpenedFile(relative, failure=Failure.of(error))
         # This metadata and the inventory must describe the same file. A directory is checked after its last
-        # byte (see `directory_checks`), and here only if a change may explain a failure.
+        # byte was read (see `directory_checks`), and here only if a change may explain a failure.
         look = opened.failure is not None or not is_folder
         if look and not is_unchanged(path, identity, self.storage_options):
             return replace(opened, failure=Failure(f"{relative}: {CHANGED}", "changed"))
@@ -122,7 +123,7 @@ class PlanTask:
         if self.reading.refusal:
             raise UnsupportedError(f"{relative}: {self.reading.refusal}")
         if self.reading.by_spark is not None:
-            # A separate task has Spark open and read it.
+            # Spark opens and reads the partition in a separate task.
             definition = self.reading.by_spark
             name = columns.keep(columns_of(definition.storage.columns, self.unit), self.reading.names)
             return OpenedFile(relative, [(0, 0, 0, None, ())], name)
@@ -171,16 +172,16 @@ class PlanTask:
 
 
 class _Columns:
-    """The columns of files in plain types; equal columns are kept once."""
+    """The schemas of files in types that Spark has (see `plain_schema`); equal schemas are kept once."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
         self.by_name: dict[str, str] = {}
-        """Serialised, by a name that follows from them."""
+        """The schemas as text (see `encoded`), by their `schema_id`."""
         self._known: dict[bytes, str] = {}
 
     def keep(self, schema: pa.Schema, names: Sequence[str] | None) -> str:
-        """The name of a file's columns; `names` are other names for them."""
+        """Keeps a file's schema and returns its id; `names` replace the file's names of columns."""
         exact = schema.serialize().to_pybytes() + repr(names).encode()
         if exact not in self._known:
             self._known[exact] = self._keep(schema, names)
@@ -242,7 +243,7 @@ def _arguments(format: str, storage_options: StorageOptions, options: Mapping[st
 
 
 def schema_id(schema: pa.Schema) -> str:
-    """A name that follows from the columns."""
+    """A name that is derived from the columns: equal columns have equal names."""
     return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()[:16]
 
 
@@ -307,7 +308,7 @@ def _check_text(file: SourceFile) -> None:
 def _names_for(opened: coldframe.File, reading: Reading) -> tuple[str, ...] | None:
     """The table's names for a file's columns; None if the names are the same.
 
-    tables.toml or a metastore names the columns of a file that only numbers them.
+    tables.toml or a metastore names the columns of a file that only numbers its columns.
     """
     if reading.renamed:
         return tuple(reading.renamed.get(name, name) for name in opened.schema.names)
@@ -327,7 +328,7 @@ def _by_position(names: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
 
 
 def _in_case_of(own: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
-    """A file's names as the table writes them; None if all are the same."""
+    """A file's names with the table's upper and lower case; None if all names are the same."""
     of_table = {name.lower(): name for name in names}
     cased = tuple(name if name in names else of_table.get(name.lower(), name) for name in own)
     return None if cased == tuple(own) else cased
@@ -348,7 +349,7 @@ def _check_distinct(fields: Iterable[pa.Field], inside: str = "") -> None:
 
 
 DRIVER_FILES = 2000
-"""Up to so many files of a table, the driver opens them itself; more go to the scheduler."""
+"""The driver itself opens up to this many files of a table; if there are more, the scheduler does."""
 _THREADS = 8
 _THREADS_FAR = 64
 """Threads of the driver for files of a store: opening a file takes a few requests and little memory."""
@@ -366,7 +367,7 @@ def plan_table(
     progress: Progress | None = None,
     shared: SharedByTables | None = None,
 ) -> None:
-    """Opens files of a table and passes their metadata to `planned`, and the others to `fail`."""
+    """Opens files of a table: passes their metadata to `planned`, and those that do not open to `fail`."""
     if not rows:
         return
     in_driver = scheduler is None or len(rows) <= DRIVER_FILES
@@ -405,7 +406,7 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
             continue
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PartialTableWarning)
-            # Planning reports whether it can be opened.
+            # Planning reports files that cannot be opened.
             with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
                 reading = table.reading_of(file)
                 options = open_options(reading.format, reading.options, unit)

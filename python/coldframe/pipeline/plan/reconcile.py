@@ -182,7 +182,7 @@ class _Sharing:
         """Files that cannot stay, since one of their sources has to leave."""
         self._last: tuple[str, bool] = ("", False)
         self.stored = StoredFiles(journal.destination, "")
-        """The files of the table that is being compared."""
+        """The stored files of the table that is being compared."""
 
     def leave(self, entry: Committed | None) -> None:
         """Notes that a source's rows have to leave the file that it shares with others."""

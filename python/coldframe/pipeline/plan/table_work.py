@@ -76,19 +76,19 @@ class TableWork:
     is_outdated: Callable[[Pending], bool] = lambda pending: False
     """Whether an earlier result has other types than `schema`, so that it cannot stay."""
     refused: bool = False
-    """Whether nothing of it may be published, since its files have incompatible columns."""
+    """Whether nothing of the table may be published, since its files have incompatible columns."""
     careful: bool = False
     """Whether results are held until the whole table is converted, since files are replaced or removed."""
     half_dropped: bool = False
-    """Whether a run that removed all its files was killed before it committed that to the table's log."""
+    """Whether a run that removed all files of the table was killed before its commit to the table's log."""
 
     @property
     def divided_by(self) -> tuple[Term, ...]:
-        """The terms that need one value per file and are not constant in a directory."""
+        """The partition terms with one value in each file that the file's directory does not give."""
         return () if self.layout is None else self.layout.divided_by(self.table.keys)
 
     def file_bytes(self, usual: int) -> int:
-        """The target size of its files; `usual`: the size for tables without a layout."""
+        """The target size of the table's files; `usual`: the size for tables without a layout."""
         own = None if self.layout is None else self.layout.file_bytes
         return usual if own is None else own
 

@@ -52,8 +52,8 @@ KIND_OF_FAULT = {
     "deleted": "",
     "unlisted": "",
 }
-"""The verdict's kind for each kind of fault; all others are `altered`. The verdict gets faults with an empty
-kind as reasons of whole tables.
+"""The verdict's kind for each kind of fault; all others are `altered`. Faults with an empty kind are reasons
+about a whole table, not about a file.
 """
 _KINDS = {"resized": "resized", "replaced": "altered"}
 """The kinds of faults for kinds of differences."""
@@ -64,7 +64,7 @@ class Fault:
     """A deviation from what was verified."""
 
     file: str
-    """Relative to the target's root."""
+    """The file's path, relative to the target's root."""
     kind: str
     reason: str
     source: str | None = None
@@ -80,7 +80,7 @@ class Audit:
     rows: int = 0
     bytes: int = 0
     unverified: int = 0
-    """Files that were never read back, as requested of the migration."""
+    """Files that the migration never read back, since it ran without verification."""
     deep: bool = False
     listed: int | None = None
     """Lines of the list that was checked."""
@@ -203,7 +203,7 @@ class Audit:
         return self.verdict.exit_code
 
     def to_json(self) -> Json:
-        """The form for programs."""
+        """The audit as JSON, for programs."""
         return {
             **{name: value for name, value in vars(self).items() if name[0] != "_" and name != "reasons"},
             "faults": [vars(fault) for fault in self.faults],
@@ -232,7 +232,10 @@ def _sink_of(state: State, entry: Committed) -> Sink:
 def _judge(
     destination: Destination, sink: Sink, inside: Sequence[tuple[Committed, Part]], *, deep: bool
 ) -> Fault | None:
-    """The fault of a file, given the sources with rows in it. Its existence and size were checked."""
+    """The fault of a file, given the sources with rows in it.
+
+    The caller has checked that the file exists and has its size.
+    """
     entry, part = inside[0]
     for kind, reason, source in _faults(destination, sink, inside, deep):
         return Fault(part.final, kind, reason, source or (entry.source if len(inside) == 1 else None))

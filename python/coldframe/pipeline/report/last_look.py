@@ -33,7 +33,7 @@ def look_again(works: Sequence[TableWork], journal: Journal, target: Target, opt
 
 
 def report_partial(works: Sequence[TableWork], unit: str) -> None:
-    """Reports parts that are missing according to their sources; in every run, also for earlier results."""
+    """Reports sources that state to have only a part of their table; also for earlier results."""
     for work in works:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]

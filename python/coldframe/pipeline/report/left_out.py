@@ -73,7 +73,8 @@ def look_for_left_out(works: Sequence[TableWork], options: Options) -> dict[str,
     requests: dict[str, list[tuple[TableWork, SourceFile]]] = {}
     for work in works:
         for file in work.table.files:
-            # The verdict covers directories that Spark reads: their other content is unknown.
+            # For directories that Spark reads the other content is unknown; the verdict has a reason for
+            # this.
             if file.is_folder and work.table.reading_of(file).by_spark is None:
                 requests.setdefault(file.path, []).append((work, file))
     return {

@@ -42,7 +42,7 @@ class Tally:
     is_unsure: bool = False
     """Whether its number of rows cannot be known, which is reported elsewhere."""
     files: int = 0
-    """Files in formats that are read here."""
+    """Files in formats that coldframe reads."""
     strange: int = 0
     """Files in other formats."""
     empty: int = 0
@@ -252,7 +252,7 @@ class _Comparison:
         return self._report
 
     def _is_meant(self, place: Place, tally: Tally) -> bool:
-        """Whether the directory was covered, as far as requested and possible."""
+        """Whether this run was to read the directory, as far as was requested and possible."""
         selection = self._options.selection
         if not selection.enters(place.path):
             return False
@@ -261,7 +261,7 @@ class _Comparison:
         return not lies_below(place.path, self._unread)
 
     def _has_files(self, place: Place, tally: Tally) -> bool:
-        """Reports a directory that does not exist or has no files."""
+        """Whether the directory has files; reports a directory that does not exist or has none."""
         if tally.has_files:
             return True
         matters = place.is_ours or not place.format

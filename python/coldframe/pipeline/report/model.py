@@ -36,7 +36,7 @@ def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = 
 
 
 def _counted(name: str, findings: Findings) -> Json:
-    """The same for findings, of which only the first are kept."""
+    """Like `_few`, for findings, of which only the first are kept."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
 
@@ -98,7 +98,7 @@ class FileReport:
 
     @property
     def summary(self) -> SourceSummary:
-        """What decides whether it may be listed as safe to delete."""
+        """The facts that decide whether the source may be listed as safe to delete."""
         return SourceSummary(self.status, self.verified, bool(self.digest), self.losses, self.by_spark)
 
     def to_json(self) -> Json:
@@ -107,7 +107,7 @@ class FileReport:
 
     @property
     def rows_lost(self) -> int | None:
-        """How many rows its damage cost; None if that is unknown."""
+        """How many rows the file's damage cost; None if that is unknown."""
         lost = [item.get("rows_lost") for item in self.damage]
         return None if None in lost else sum(rows for rows in lost if rows is not None)
 
@@ -170,7 +170,7 @@ class LeftOut:
     unit: str = ""
     note: str = ""
     visible: bool = True
-    """Whether the engine shows it to readers."""
+    """Whether the engine shows this content to readers."""
     named: bool = False
     """Whether the user allowed to leave it behind."""
 
@@ -181,7 +181,7 @@ class LeftOut:
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps the directory off the list."""
+        """Whether it keeps the directory off the list of sources that are safe to delete."""
         return self.visible and not self.named
 
 
@@ -198,7 +198,7 @@ class FileReports(Rows[FileReport]):
 
     @property
     def problems(self) -> Rows[FileReport]:
-        """The files that were not simply converted."""
+        """The files whose status needs attention: all but those in `FINE`."""
         return self._problems
 
     def append(self, file: FileReport) -> None:
@@ -233,7 +233,7 @@ class TableReport:
     missing: list[str] = field(default_factory=list)
     """Target files that are gone, or have another size."""
     foreign: list[str] = field(default_factory=list)
-    """Files of others in its directory: readers take them for a part of the table."""
+    """Files that others wrote into the table's directory: readers take them for a part of the table."""
     vanished: list[str] = field(default_factory=list)
     """Sources that an earlier run converted and that are gone."""
     partial: list[str] = field(default_factory=list)
@@ -258,7 +258,7 @@ class TableReport:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on everything known of it."""
+        """The verdict on everything that is known of the table."""
         totals = self.totals
         return judge_table(
             TableSummary(
@@ -318,7 +318,7 @@ class TableReport:
 
     @property
     def problems(self) -> Rows[FileReport] | list[FileReport]:
-        """Its files that were not simply converted."""
+        """The files whose status needs attention: all but those in `FINE`."""
         if isinstance(self.files, FileReports):
             return self.files.problems
         return [file for file in self.files if file.status not in FINE]

@@ -53,7 +53,7 @@ class TablePreview:
         return [Reason(kind, count) for kind, count in counts.items() if count]
 
     def to_json(self) -> Json:
-        """The form for programs."""
+        """The table's preview as JSON, for programs."""
         return {**vars(self), "metastore": self.metastore.to_json()}
 
 
@@ -163,7 +163,7 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
 
 
 def preview_text(preview: Preview) -> str:
-    """The form for people."""
+    """The preview as text, for people."""
     from coldframe.byte_size import size_text
 
     lines: list[str] = []

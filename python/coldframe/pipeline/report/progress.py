@@ -12,7 +12,7 @@ from coldframe.pipeline.records import Json
 from coldframe.terminal import console_of
 
 LINE_SECONDS = 30.0
-"""Between two lines of a log."""
+"""Seconds between two lines of a log."""
 MAX_BUCKETS = 240
 
 
@@ -30,7 +30,7 @@ class NoProgress:
         """Announces the total work; `size` is in bytes of the source."""
 
     def advance(self, table: str, size: int, rows: int) -> None:
-        """A task has finished: about how many source bytes, and the rows that it wrote."""
+        """A task has finished: it has read about `size` bytes of the source, and written `rows` rows."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Timeline:
         self.rows[place] += rows
 
     def to_json(self) -> Json:
-        """For the report."""
+        """The steps as JSON, for the report."""
         return {"step_seconds": self.step, "bytes": self.bytes, "rows": self.rows}
 
 
@@ -122,7 +122,7 @@ def _duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress_for(terminal: TextIO) -> Iterator[Progress]:
-    """A bar if the terminal is one and rich is installed; otherwise lines."""
+    """A bar if `terminal` is a terminal and rich is installed; otherwise lines."""
     try:
         from rich import progress
     except ImportError:

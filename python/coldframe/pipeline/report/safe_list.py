@@ -215,7 +215,8 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
     if not is_folder:
         if size != line.size:
             return line, f"it has {size:,} bytes, but {line.size:,} were read"
-        # Object stores use different units of time in listings and single answers; an etag is the same.
+        # Object stores give times in other units in listings than for single files; an etag is the same in
+        # both.
         if not line.digest.startswith("etag:") and changed != line.changed:
             return line, f"it was changed at {changed}"
     if digest_now(line.path, identity, line.digest, storage_options) != line.digest:

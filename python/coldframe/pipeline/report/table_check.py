@@ -4,8 +4,8 @@
     rows_now         according to the table's own log, including deletion vectors; None if unknown
 
 For plain files, only their existence and size are checked; their footers are not opened here. Rows that
-others deleted are gone. Rows that others rewrote, as compactions do, are in files that were never compared:
-with `on_foreign_changes="append"` that is expected, otherwise it is a fault.
+others deleted are missing. Rows that others rewrote, as compactions do, are in files that were never
+compared: with `on_foreign_changes="append"` that is expected, otherwise it is a fault.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class TableCheck:
 
 
 def check_table(destination: Destination, state: State, kind: str, name: str, path: str) -> TableCheck:
-    """Checks a table. Lists it once, and reads its log once."""
+    """Checks a table. Lists the table's directory once, and reads the table's log once."""
     target = look(destination, kind, state.name_of(name, path))
     check = TableCheck(target)
     check.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)

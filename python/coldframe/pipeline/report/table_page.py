@@ -157,7 +157,10 @@ def _places(file: FileReport) -> str:
 
 
 def _files(outcome: TableReport) -> str:
-    """A line per file. Of very many, the browser draws the first at once, and the others on request."""
+    """A line per file.
+
+    If there are very many, the browser draws the first at once, and the others on request.
+    """
     lines = [_file_cells(file) for file in islice(outcome.files, MAX_FILES)]
     rows = (
         f"<tr{' data-wrong' if wrong else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"

@@ -49,7 +49,7 @@ class TargetTable:
     files: Rows[LiveFile]
     """The files that readers of the table see."""
     stored: StoredFiles
-    """The files in its directory."""
+    """The files in the table's directory."""
 
     @property
     def has_log(self) -> bool:
@@ -67,7 +67,7 @@ class Difference:
     """
     table: str
     source: str
-    """Empty: every source of the table."""
+    """The source with the difference; empty if the difference affects every source of the table."""
     file: str
     rows: int
     """The source's rows in this file."""

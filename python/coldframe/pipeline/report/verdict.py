@@ -1,7 +1,7 @@
 """The verdict: `Verified | Partial | Failed | NotVerified`, with reasons, from summaries of tables and runs.
 
 Only this module decides what is "verified" and "safe", their colours, exit codes, and the sources in
-`safe-to-delete.txt`. The report, its pages, the summary, the dry run and the audit print its result.
+`safe-to-delete.txt`. The report, its pages, the summary, the dry run and the audit print the verdict.
 
     grade       best verdict    exit code
     failed      Failed          1            requested, but missing, wrong or unexplained
@@ -15,8 +15,8 @@ How to add a reason:
 2. Where the problem is detected, add it to the table: `work.report.add_reason("my_kind", count, "which, or
    why")`. Problems of no table go to `report.add_reason(..)` of the whole `Report`.
 
-Texts, colours, exit code, report.json and the list follow. Properties of a single source (it was salvaged,
-its digits were cut) belong to `SourceSummary`.
+Nothing else must be changed: texts, colours, exit code, report.json and the list are derived from `KINDS`.
+Properties of a single source (it was salvaged, its digits were cut) belong to `SourceSummary`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ COMPARED = (
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of reasons."""
+    """A kind of reason for a verdict."""
 
     grade: Grade
     blocks: bool
-    """Whether no source of the table is safe to delete while it holds."""
+    """Whether no source of the table is safe to delete while the verdict has such a reason."""
     singular: str
     plural: str
     """The texts after the count."""
@@ -184,7 +184,7 @@ class Reason:
     kind: str
     count: int = 1
     detail: str = ""
-    """Which, or why: for people."""
+    """Which things, or why, as text for people."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -192,17 +192,17 @@ class Reason:
 
     @property
     def grade(self) -> Grade:
-        """How bad it is."""
+        """How bad the reason is."""
         return KINDS[self.kind].grade
 
     @property
     def fails(self) -> bool:
-        """Whether it makes the exit code 1."""
+        """Whether the reason makes the exit code 1."""
         return self.grade == "failed"
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps every source of its table off the list."""
+        """Whether the reason keeps every source of its table off the list of safe sources."""
         return KINDS[self.kind].blocks
 
     @property
@@ -213,7 +213,7 @@ class Reason:
         return f"{text}: {self.detail}" if self.detail else text
 
     def to_json(self) -> Json:
-        """For report.json."""
+        """The reason's form in report.json."""
         return {"kind": self.kind, "count": self.count, "text": self.text, "grade": self.grade}
 
 
@@ -223,13 +223,13 @@ class _Verdict:
 
     name = ""
     word = ""
-    """The first word for people."""
+    """The verdict's first word in texts for people."""
     colour = ""
     mark = ""
 
     @property
     def is_verified(self) -> bool:
-        """Whether it is `Verified`."""
+        """Whether the verdict is `Verified`."""
         return isinstance(self, Verified)
 
     @property
@@ -244,7 +244,7 @@ class _Verdict:
 
     @property
     def why(self) -> tuple[Reason, ...]:
-        """The reasons against `Verified`; empty if it is `Verified`."""
+        """The reasons why the verdict is not `Verified`; empty if it is."""
         return tuple(reason for reason in self.reasons if reason.grade != "note")
 
     @property
@@ -314,17 +314,17 @@ Verdict: TypeAlias = Verified | Partial | Failed | NotVerified
 
 @dataclass(frozen=True)
 class SourceSummary:
-    """What decides whether a source may be listed, besides the verdict on its table."""
+    """What decides whether a source may be listed as safe, besides the verdict on its table."""
 
     status: str
     verified: bool
-    """Whether all of its target files were read back."""
+    """Whether all of the source's target files were read back."""
     digested: bool
-    """Whether it has a digest of the content that was read."""
+    """Whether there is a digest of the content that was read."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """Numbers of changed values, by kind of change."""
     by_spark: bool = False
-    """Whether Spark has read it; content that Spark does not show was not compared."""
+    """Whether Spark has read the source; content that Spark does not show was not compared."""
 
 
 @dataclass(frozen=True)
@@ -413,7 +413,8 @@ def judge_run(tables: Iterable[Verdict], summary: RunSummary = RunSummary()) -> 
         for reason in table.reasons:
             before = summed.get(reason.kind)
             count = reason.count + (before.count if before is not None else 0)
-            # A reason of one table keeps its details; if several have it, each table shows its own.
+            # A reason of a single table keeps its details. The reasons of several tables are only counted,
+            # since each table shows its own details.
             summed[reason.kind] = reason if before is None else Reason(reason.kind, count)
     if written:
         summed.pop("nothing", None)

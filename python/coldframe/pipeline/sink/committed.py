@@ -59,7 +59,7 @@ class DataFile:
     nans: dict[str, int] = field(default_factory=dict)
     """The number of NaNs of float columns, if known."""
     partition: PartitionValues = field(default_factory=dict)
-    """Partition values of all its rows that are not in the directory's name."""
+    """Partition values that all rows of the file have, and that its directory's name does not give."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class CommittedTable:
     entries: Iterable[Committed]
     """Iterated more than once. Need not be in memory, as there may be millions."""
     run: str = ""
-    """The name of the run that registers it."""
+    """The name of the run that registers the table."""
     epoch: int = 0
-    """The number of that run."""
+    """The number of the run that registers the table."""
     known: frozenset[str] = frozenset()
     """The files that commits of earlier runs left in the table."""
     announce: Callable[[Iterable[str], Iterable[str]], None] = lambda add, remove: None
@@ -85,15 +85,15 @@ class CommittedTable:
     committed: Callable[[], None] = lambda: None
     """Called after the commit."""
     place: InCatalog | None = None
-    """Its name in a catalog that the user named."""
+    """The table's name in a catalog that the user named."""
     named_before: bool = False
-    """Whether an earlier run gave it that name."""
+    """Whether an earlier run gave the table that name."""
     source: str = ""
-    """Its source, in the form of the catalog's mark."""
+    """The table's source, in the form of the catalog's mark."""
     about: About = field(default_factory=About)
     """The comments and properties of the old definition."""
     layout: IcebergLayout | None = None
-    """Its layout, if the user has stated one."""
+    """The table's layout, if the user has stated one."""
 
     @property
     def table_name(self) -> TableName:
@@ -107,7 +107,7 @@ class CommittedTable:
         for part in (part for entry in self.entries for part in entry.parts):
             columns = part.checks.get("columns", {})
             nulls = {name: int(check["nulls"]) for name, check in columns.items()}
-            # Readers of a footer do not get the bounds of floats.
+            # pyarrow does not show the bounds of floats in all footers, so those of the fingerprint are used.
             floats = {name: _ends(check) for name, check in columns.items() if check.get("nans") == 0}
             nans = {name: check["nans"] for name, check in columns.items() if "nans" in check}
             file = DataFile(part.final, part.rows, part.bytes, nulls, floats, nans, part.partition)
@@ -140,7 +140,7 @@ class CommittedTable:
         return counts
 
     def check_counts(self, actual: Counts, how: str) -> None:
-        """Raises unless the table, read as `how` reads it, has the verified row counts."""
+        """Raises unless `actual`, the row counts of the table as `how` reads it, are the verified ones."""
         wanted = {key: count for key, count in self.counts.items() if count}
         there = {key: count for key, count in actual.items() if count}
         if wanted == there:
@@ -167,7 +167,7 @@ def partition_texts(final: str) -> dict[str, str | None]:
 
 def _ends(check: ColumnCheck) -> Ends:
     low, high = check.get("min"), check.get("max")
-    # Infinity is a text.
+    # The journal has infinity as a text, which `float` converts.
     return None if low is None or high is None else (float(low), float(high))
 
 

@@ -43,7 +43,7 @@ APP = "coldframe"
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
-    """Makes the log match the journal. Repeating it changes nothing.
+    """Makes the log match the journal. Repeating the call changes nothing.
 
     A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
     path that one version both adds and removes as removed. The journal has the files that our own versions
@@ -117,7 +117,7 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
 
     prefix = f"{table.path}/"
     if any(prefix + path in table.known for path in files):
-        # Rows that someone deleted through the log would come back.
+        # A new log would bring back rows that someone deleted through the old log.
         raise SchemaError(
             f"table {table.name}: its log, which listed the table's files, is gone. Restore {LOG}, or "
             "convert everything again (fresh)"
@@ -142,7 +142,7 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
         ),
         table.name,
     )
-    # Without a log, all known files are removed.
+    # There is no log any more, so all known files are announced as removed.
     table.announce((prefix + path for path in files), table.known)
     create_table_with_add_actions(
         destination.path(table.path),
@@ -163,10 +163,10 @@ class _Added:
     """A file that a version adds."""
 
     action: Any
-    """The library's form."""
+    """The file's entry for the log, in the library's form."""
     entry: protocol.Adding
     rows: int
-    """The rows in its footer."""
+    """The number of rows in the file's footer."""
 
 
 @dataclass
@@ -202,7 +202,7 @@ class _Change:
         adds = [add.action for add in self.added]
         self.table.announce((prefix + add.path for add in adds), (prefix + path for path in self.gone))
         self.existing.create_write_transaction(
-            # The library itself removes overwritten files.
+            # In the mode "overwrite", the library itself removes the earlier files.
             adds if anew else [*adds, *removed],
             "overwrite" if anew else "append",
             self.schema,
@@ -343,7 +343,7 @@ def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
-    """What others changed, judged by the files: cleaned logs no longer have the versions."""
+    """What others changed, judged by the files: a log that was cleaned up no longer has all versions."""
     if not known or known == present:
         return ""
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"

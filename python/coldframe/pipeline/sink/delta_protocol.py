@@ -1,7 +1,8 @@
 """Checks a commit to a Delta log against the protocol before it is made.
 
-A writer of actions can produce a log that readers cannot open, or misread: deltalake checks little of it. The
-checks: all that deltalake and Spark make when they read, and those that the protocol leaves to the writer.
+A program that writes a log's actions itself can produce a log that readers cannot open, or misread; deltalake
+checks little of it. The checks: all that deltalake and Spark make when they read, and those that the protocol
+leaves to the writer.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Commit:
     """A commit, and the table as it will be after it."""
 
     schema: Mapping[str, Any]
-    """In the log's form."""
+    """The schema in the log's form."""
     partitions: Sequence[str]
     reader: int
     writer: int
@@ -161,7 +162,7 @@ def _of_removes(commit: Commit) -> Iterator[str]:
         if path not in commit.present:
             yield f"it removes {path}, which is not there"
         elif commit.present[path]:
-            # Readers would keep it: a file is identified by its path and its deletion vector.
+            # Readers would keep the file, since they identify it by its path and its deletion vector.
             yield f"it removes {path} without the deletion vector that others gave it"
     if commit.removes and commit.configuration.get("delta.appendOnly", "").lower() == "true":
         yield "it removes files, but others have made the table append-only"

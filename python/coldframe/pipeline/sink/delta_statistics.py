@@ -49,11 +49,11 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 Writer: TypeAlias = Callable[[Any], str]
-"""A value of a footer -> its JSON text. Raises `UnknownBounds` if it has none."""
+"""Turns a bound into its JSON text. Raises `UnknownBounds` if the bound cannot be written."""
 
 
 def indexed_columns(schema: Iterable[pa.Field], configuration: Mapping[str, str | None]) -> tuple[Path, ...]:
-    """The columns of a table whose statistics readers expect, given the table's properties."""
+    """The columns for which readers expect statistics, according to the table's properties."""
     setting = configuration.get(INDEXED) or ""
     limit = int(setting) if setting.lstrip("-").isdigit() else _INDEXED
     some = itertools.islice(columns(schema), limit if limit >= 0 else None)
@@ -80,11 +80,12 @@ def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path])
             if ends is not None:
                 bounds[path] = write[0](ends[0]), write[1](ends[1])
         except UnknownBounds:
-            # deltalake does not look for the bounds of fields of structs.
+            # Only columns of the top level must all have bounds: deltalake does not look for those in
+            # structs.
             bounds = bounds if path[1:] else None
     parts = [f'"numRecords":{file.rows}']
     if bounds is not None:
-        # Decimals have more digits than Python's JSON writes.
+        # Joined as text, since decimals have more digits than Python's JSON writes.
         parts.append(f'"minValues":{_nested({path: low for path, (low, _) in bounds.items()})}')
         parts.append(f'"maxValues":{_nested({path: high for path, (_, high) in bounds.items()})}')
     return "{" + ",".join([*parts, f'"nullCount":{_nested(nulls)}']) + "}"

@@ -15,8 +15,9 @@ stores do the work; their guarantees differ:
     HDFS             the same renames; no lock
     object stores    create: put-if-absent; publish: conditional copy on the server, then delete; no lock
 
-Without a lock, the journal's numbers fence: a driver that another one has replaced stops at its next segment,
-before it touches a table. A store that ignores the condition of a put is refused before anything is written.
+Without a lock, the numbers of the journal's segments fence: a driver that another one has replaced stops at
+its next segment, before it touches a table. A store that ignores the condition of a put is refused before
+anything is written.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Destination:
         except NotFoundError:
             return
         except OSError:
-            # If it is a file, there is nothing below it.
+            # If the folder is a file, there is nothing below it.
             if self.stat(folder) is None:
                 raise
 
@@ -163,19 +164,19 @@ class Destination:
             try:
                 self._store.publish(staged, name)
             except FileExistsError:
-                # The file may be the same: after a kill between two steps, or a lost answer.
+                # The existing file may be the staged one: after a kill between two steps, or a lost answer.
                 if not self._are_same(staged, name):
                     raise
                 self._store.delete(staged)
 
     def delete(self, name: str) -> bool:
-        """Deletes a file. Returns whether it existed, as far as the store reports that."""
+        """Deletes a file. Returns whether the file existed, as far as the store reports that."""
         try:
             self._store.delete(name)
         except NotFoundError:
             return False
         except OSError:
-            # If a parent is a file, there is nothing below it.
+            # If a parent of the name is a file, there is nothing below it.
             if self.stat(name) is not None:
                 raise
             return False

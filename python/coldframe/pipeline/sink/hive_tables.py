@@ -49,7 +49,7 @@ class _Folder:
 
     @property
     def statistics(self) -> dict[str, str]:
-        """Its statistics as properties."""
+        """The numbers of files, rows and bytes, as properties for the metastore."""
         numbers = (len(self.files), self.rows, self.bytes)
         return dict(zip(_STATISTICS, map(str, numbers), strict=True))
 
@@ -141,7 +141,7 @@ def _definition(
         for number, key in enumerate(table.partitions):
             spark[f"spark.sql.sources.schema.partCol.{number}"] = key.name
     if kind == "delta":
-        # The log defines columns and partitions.
+        # Delta's own log defines columns and partitions.
         columns, keys = (*columns, *keys), ()
         spark = {"spark.sql.sources.provider": "delta"}
     elif keys:

@@ -98,7 +98,7 @@ def _register(destination: Destination, handle: OpenCatalog, table: CommittedTab
     marked = {MARK: digest, RUN: table.run}
     if added or removed:
         gone = [file.file_path.removeprefix(root) for file in removed]
-        # If the catalog is gone, all known files are removed.
+        # If the catalog is gone, all known files are announced as removed.
         table.announce((path.removeprefix(root) for path in added), gone if exists else [*table.known, *gone])
     with current.transaction() as transaction:
         if table.schema is not None:
@@ -236,7 +236,10 @@ def _by_others(current: Any) -> tuple[str, str | None]:
 
 
 def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
-    """The files that our commits left. Raises unless files may be added to a table that others changed."""
+    """The files that our commits left in the table.
+
+    Raises unless files may be added to a table that others changed.
+    """
     if foreign != "append" or not table.known:
         raise SchemaError(
             f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "

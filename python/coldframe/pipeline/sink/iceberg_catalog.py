@@ -39,7 +39,7 @@ class OpenCatalog:
     keep: Callable[[], None]
     """Publishes the latest changes."""
     label: str
-    """Its name in messages."""
+    """The catalog's name in messages."""
 
 
 @contextlib.contextmanager
@@ -77,7 +77,10 @@ def _remote_catalog(destination: Destination, path: str) -> Any:
 
 
 def named_catalog(name: str, destination: Destination) -> Any:
-    """A catalog of PyIceberg's configuration. It accesses a destination on a store through our stores."""
+    """A catalog of PyIceberg's configuration.
+
+    The catalog accesses a destination on a store through our stores.
+    """
     from pyiceberg.catalog import load_catalog
 
     properties: Mapping[str, str] = {}

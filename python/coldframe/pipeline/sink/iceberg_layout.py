@@ -35,7 +35,7 @@ class Term:
 
     column: str
     transform: str = "identity"
-    """In the form of Iceberg's metadata: `day`, `bucket[16]`."""
+    """The transform in the form of Iceberg's metadata: `day`, `bucket[16]`."""
 
     def __str__(self) -> str:
         name, _, number = self.transform.rstrip("]").partition("[")

@@ -44,7 +44,7 @@ class _Deletes:
         file = entry.data_file
         number = entry.sequence_number or 0
         if file.content == DataFileContent.EQUALITY_DELETES:
-            # It does not apply to data files of the same transaction.
+            # An equality delete does not apply to data files of the same transaction.
             self.unknown.append((number - 1, _EQUALITY))
         elif file.file_format == FileFormat.PARQUET:
             self.positional.append(file)

@@ -198,7 +198,7 @@ def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], 
 def _of_directory(
     terms: Sequence[Term], keys: Mapping[str, pa.DataType], texts: Mapping[str, str | None]
 ) -> dict[Term, Any]:
-    """The values that follow from the directory of a file."""
+    """The values of those terms that the directory of a file gives."""
     values: dict[Term, Any] = {}
     for term in terms:
         if term.column in keys:

@@ -54,7 +54,10 @@ def _shape(kind: pa.DataType) -> str:
 
 
 def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *, stay: bool) -> None:
-    """Sets the table's columns. `stay`: its other columns are kept, before these, instead of dropped."""
+    """Sets the table's columns.
+
+    `stay`: the table's other columns are kept, in front of these, and not dropped.
+    """
     from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
     from pyiceberg.schema import Schema
     from pyiceberg.table.name_mapping import create_mapping_from_schema

@@ -56,7 +56,7 @@ class Measured:
 
     id: int
     kind: Any
-    """Its Iceberg type."""
+    """The column's Iceberg type."""
     has_bounds: bool
     width: int | None
     """The length of bounds of texts and bytes, in characters or bytes; None: unlimited."""

@@ -56,7 +56,7 @@ class CatalogCopy:
 
 @contextlib.contextmanager
 def catalog_copy(destination: Destination) -> Iterator[tuple[str, CatalogCopy]]:
-    """The copy, and its path while it is needed."""
+    """The path of a local copy of the catalog, and the copy, for the duration of the block."""
     with tempfile.TemporaryDirectory(prefix="coldframe-") as folder:
         path = os.path.join(folder, "iceberg.db")
         yield path, CatalogCopy(destination, path)

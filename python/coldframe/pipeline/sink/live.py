@@ -12,7 +12,7 @@ class InCatalog:
     """A table's name in a catalog that the user named."""
 
     catalog: str
-    """Iceberg: its name in PyIceberg's configuration; Hive: `thrift://host:9083`."""
+    """The catalog: for Iceberg, its name in PyIceberg's configuration; for Hive, `thrift://host:9083`."""
     namespace: str
     table: str
 
@@ -35,16 +35,16 @@ class LiveFile:
     """A file that readers of a table see."""
 
     path: str
-    """Relative to the target's root; for a file elsewhere, the name in the log."""
+    """The file's path, relative to the target's root; for a file elsewhere, its name in the log."""
     rows: int | None
     """The rows that a reader of the table sees in it; None if unknown: see `why`."""
     hidden: int = 0
     """Rows that a deletion vector or delete files hide."""
     bytes: int | None = None
     why: str = ""
-    """Why the number of rows is unknown."""
+    """Why the number of visible rows is unknown."""
     values: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Its partition values."""
+    """The file's partition values."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class LiveTable:
 
     state: Literal["there", "gone", "unreadable"]
     reason: str = ""
-    """Why it is gone or cannot be read."""
+    """Why the table is gone or cannot be read."""
     version: str = ""
     columns: tuple[str, ...] | None = None
-    """None if only the files define them."""
+    """The names of the columns; None if only the files define them."""
     files: Iterable[LiveFile] = ()

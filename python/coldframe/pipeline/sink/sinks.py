@@ -74,7 +74,7 @@ class Sink(Protocol):
         divide: Divide | None = None,
     ) -> Converted:
         """Writes the rows of a part of a source by `_coldframe.convert`. The files are on disk, or in their
-        store, when it returns. The first one is at `path`.
+        store, when it returns. The first file is at `path`.
 
         `max_bytes`: after so many bytes, another file is begun. `divide`: each file has the rows of one
         partition.
@@ -192,12 +192,12 @@ class ParquetSink(_WrittenByCore):
         file = pq.ParquetFile(
             reading(path, storage_options),
             page_checksum_verification=True,
-            # A remote row group takes one request or a few.
+            # Fetches a remote row group in one request or a few.
             pre_buffer=remote,
         )
 
         def batches() -> Iterator[pa.RecordBatch]:
-            # One group at a time: otherwise all would be fetched first.
+            # One row group at a time: otherwise all row groups would be fetched first.
             for number in range(file.num_row_groups):
                 yield from file.iter_batches(READ_ROWS, row_groups=[number], use_threads=False)
 

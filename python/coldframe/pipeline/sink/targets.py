@@ -37,11 +37,11 @@ class Target:
     partitions_inside: bool = False
     """Whether partition columns are also in the files (Iceberg), or only in the directories' names."""
     nanoseconds: bool = True
-    """Whether its timestamps can have nanoseconds."""
+    """Whether the table's timestamps can have nanoseconds."""
     register: Register | None = None
     live: Live | None = None
     runs: Callable[[Destination, TableName], set[str]] | None = None
-    """(target, table name) -> the runs in the table's commits."""
+    """(target, table name) -> the names of the runs that have committed to the table."""
     read_table: Callable[[Destination, TableName], LiveTable] | None = None
     """(target, table name) -> the table according to its current log or metadata."""
 

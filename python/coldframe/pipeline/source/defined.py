@@ -44,7 +44,7 @@ class Part:
     place: str
     """The path of its files among the sources: `sales/orders/dt=2014-01-01`."""
     location: str
-    """A readable path or URL."""
+    """The location, as a path or URL that can be read."""
     name: str
     """The partition's name for people; empty for a table without partitions."""
     format: str
@@ -54,7 +54,7 @@ class Part:
     is_accurate: bool = False
     """Whether the metastore claims that the counts are accurate."""
     readings: Mapping[str, int] = field(default_factory=dict)
-    """The readings of its files, by the format of their bytes. Empty if it is not migrated."""
+    """The readings of its files, by the format of their bytes. Empty if the part is not migrated."""
     directories: Mapping[str, int] = field(default_factory=dict)
     """As `readings`, for directories that are read as a whole."""
     by_spark: bool = False
@@ -64,12 +64,12 @@ class Part:
 
     @property
     def is_taken(self) -> bool:
-        """Whether anything of it is migrated."""
+        """Whether any files of this part are migrated."""
         return bool(self.readings or self.directories)
 
     @property
     def is_walked(self) -> bool:
-        """Whether its directory is walked for files."""
+        """Whether the part's directory is walked for files."""
         return self.is_taken and not self.by_spark
 
 
@@ -81,7 +81,7 @@ class TakenTable:
     parts: tuple[Part, ...] = field(repr=False)
     readings: tuple[Reading, ...]
     findings: tuple[Finding, ...] = ()
-    """The parts of it that are not migrated."""
+    """Findings on the parts of the table that are not migrated."""
     location: str | None = None
     """The table's readable location."""
     writes: WriteIds | None = None
@@ -228,7 +228,7 @@ class _Reader:
         return self.selected.takes(definition.database, definition.name)
 
     def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
-        """The partitions of a selected table. Claims the locations of any table's files."""
+        """The partitions of a selected table. For any table, claims the locations of its files."""
         if not table.has_partitions:
             for location in _own_locations(table):
                 self.source.claims.add(self.locations.readable(location), table.full_name)
@@ -270,7 +270,7 @@ class _Reader:
         return made, _kept(table, partitions)
 
     def _writes(self, table: Definition, findings: list[Finding]) -> WriteIds | None:
-        """The valid writes of a transactional table; None if unknown. Reports open ones in `findings`."""
+        """The valid writes of a transactional table; None if unknown. Reports open writes in `findings`."""
         if not table.is_transactional:
             return None
         try:
@@ -335,7 +335,7 @@ class _Reader:
             )
 
     def _shared(self, table: TakenTable) -> str | None:
-        """Why other tables may share its files; None if none does."""
+        """Why other tables may share a table's files; None if no other table does."""
         for part in table.parts:
             others = self.source.claims.others(part.location, table.name) if part.location else iter(())
             # A table without partitions may have claimed several locations.

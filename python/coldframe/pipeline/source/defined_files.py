@@ -48,9 +48,9 @@ from coldframe.spark.types import plain_schema
 __all__ = ["check_apart", "look_at_defined", "place_in"]
 
 WHOLE = "directory"
-"""The name, at its partition's place, of a directory that is read as a whole."""
+"""The name that a directory which is read as a whole gets below its partition's place."""
 _AT_ONCE = 16
-"""Partitions elsewhere that are walked at once."""
+"""How many partitions outside of the table's directory are walked at once."""
 
 
 def check_apart(source: DefinedSource, goal: str) -> None:
@@ -98,7 +98,7 @@ def _folder_in(part: Part, below: str) -> str:
 
 
 def _names_values(part: Part, below: str) -> bool:
-    """For unregistered partitions: whether the folders above a file name its partition values."""
+    """For unregistered partitions: whether the names of the folders above a file give its values."""
     return are_folders_of(part.keys, below.split("/")[:-1])
 
 
@@ -186,7 +186,7 @@ class _Look:
         self.made.format = ", ".join(sorted(formats or {part.format for part in self.table.parts}))
 
     def _roots(self) -> tuple[list[_Around], list[_Around]]:
-        """The table's directory, and the partitions that lie elsewhere, or hidden in it."""
+        """The table's directory, and the partitions that lie elsewhere or in a hidden folder of it."""
         own = self.table.location
         above = None if own is None else self._around(own)
         elsewhere = []
@@ -209,7 +209,7 @@ class _Look:
             if is_remote(location):
                 yield from walked_in_store(location, around, options, scheduler, is_whole=is_whole)
             elif not os.path.lexists(location):
-                # The comparison with the metastore reports it.
+                # The comparison with the metastore reports the missing directory.
                 return
             elif is_whole and (whole := whole_folder(location, of_several=self.table.is_handled)) is not None:
                 listing = Listing()
@@ -274,7 +274,10 @@ class _Look:
                 self._add(part, below, file)
 
     def _add(self, part: Part, below: str, file: SourceFile, number: int | None = None) -> None:
-        """Adds a file. `number`: its reading, if that does not follow from its format."""
+        """Adds a file.
+
+        `number`: the number of the file's reading, if it does not follow from the file's format.
+        """
         below = f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below
         place = place_in(part.place, below, len(part.keys))
         number = self._reading_of(part, file) if number is None else number
@@ -301,7 +304,7 @@ class _Look:
         return self._refused(file.format, reason)
 
     def _has_unknown_writes(self, file: SourceFile, reading: Reading) -> bool:
-        """Whether a directory that is read with all its writes has some that the metastore does not know."""
+        """Whether a directory that is read with all its writes has any that the metastore does not know."""
         writes = self.table.writes
         if writes is None or not file.is_folder or reading.by_spark or reading.refusal:
             return False

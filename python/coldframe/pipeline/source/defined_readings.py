@@ -52,7 +52,7 @@ class Readings:
 
     table: Definition
     writes: WriteIds | None = None
-    """The valid writes of a transactional table; None: all in its directories."""
+    """The valid writes of a transactional table; None: all writes in its directories."""
     all: list[Reading] = field(default_factory=list)
     _known: dict[tuple[object, ...], dict[str, int]] = field(default_factory=dict)
 
@@ -91,11 +91,13 @@ class Readings:
 
     def _reading(self, storage: Storage, format: str, declared: str) -> Reading:
         if format not in TYPELESS:
-            # The file has names and types; the table's types replace vague types.
+            # The file has names and types; the table's types help where the file's are vague (see
+            # `open_options`).
             columns = self.table.storage
             names = tuple(column.name for column in columns.columns)
             if self.table.is_by_position:
-                # The table's types are by name, and that name may be another column of the file.
+                # Without the table's types: they apply by name, and the file may have another column of a
+                # name.
                 return Reading(format, {}, names, by_position=True, is_only=False)
             lengths = of_length(columns.columns)
             return Reading(format, {"schema": columns.schema}, names, is_only=False, lengths=lengths)

@@ -13,7 +13,7 @@ from coldframe.sources import Source
 
 
 class SharedByTables:
-    """Read when the first table of a directory is opened, and kept for the others."""
+    """Data that is read when a directory's first table is opened, and kept for its other tables."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, str], Mapping[str, Recorded]] = {}
@@ -28,7 +28,7 @@ class SharedByTables:
         if place not in self._of:
             shared = _read(file, reading)
             if not shared:
-                return ()  # not needed with these options; another table's may need it
+                return ()  # these options do not need the data; another table's options may
             self._of[place] = shared
         return self._of[place].get(str(name), ())
 

@@ -25,7 +25,7 @@ class Finding:
     not describe a table; left out: what is not migrated of a metastore's tables; nothing: none of its tables
     lies in the source."""
     table: str
-    """As the metastore calls it: `database.table`."""
+    """The table's name in the metastore: `database.table`."""
     text: str
     partition: str = ""
     location: str = ""
@@ -34,14 +34,14 @@ class Finding:
     migrated: int | None = None
     """The rows that were migrated."""
     is_wrong: bool = True
-    """Whether it makes the exit code 1; others are only reported."""
+    """Whether the finding makes the exit code 1; other findings are only reported."""
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.table, self.partition) if part)
         return f"{place}: {self.text}" if place else self.text
 
     def to_json(self) -> Json:
-        """The form in report.json."""
+        """The finding as JSON, for report.json."""
         return {key: value for key, value in vars(self).items() if value not in ("", None)}
 
 
@@ -93,7 +93,7 @@ class MetastoreReport:
     compared: int = 0
     """Tables and partitions whose number of rows was compared."""
     agreed: int = 0
-    """Compared ones with equal numbers."""
+    """Tables and partitions of `compared` whose numbers of rows are equal."""
     findings: Findings = field(default_factory=Findings)
     """Findings that belong to no table of the report."""
 

@@ -5,7 +5,7 @@
     directory   sha256 over `relative name, <one of the above>` of every file below it, also behind links
 
 The inventory records this identity; the task compares it before reading its first and after its last byte. An
-edit of equal size, even one whose time was set back, changes it; reading does not.
+edit of equal size, even one whose time was set back, changes the identity; reading does not.
 
 Across runs, a digest of the content proves more. It is taken between the two checks of the identity:
 
@@ -108,7 +108,7 @@ def _looked_at(size: int) -> tuple[tuple[int, int], ...]:
 
 
 def digest_now(path: str, identity: str, digest: str, storage_options: StorageOptions = None) -> str | None:
-    """The current digest, of the same kind, of `path` with this identity; None if it cannot be taken."""
+    """The current digest of `path`, of the kind of `digest`; None if it cannot be taken."""
     kind = digest.partition(":")[0]
     if kind == "tree":
         return f"tree:{identity}"

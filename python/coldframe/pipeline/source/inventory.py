@@ -33,7 +33,7 @@ ROOT = "."
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
 DRIVER_FOLDERS = 1000
-"""The driver lists up to this many directories of a level itself; the scheduler lists more."""
+"""The driver lists up to this many directories of a level itself; if there are more, the scheduler does."""
 FOLDERS_A_TASK = 50
 """Directories in a task of the scheduler."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
@@ -257,19 +257,19 @@ class FolderTask:
 
     root: str
     folders: tuple[str, ...]
-    """Relative to the root."""
+    """The directories' paths, relative to the root."""
     selection: Selecting
     bytes: int = 16 << 20
 
     def run(self) -> Listing:
-        """Lists them, and examines each file."""
+        """Lists the directories, and examines each file."""
         listing = Listing()
         for folder in self.folders:
             _list(self.root, folder, self.selection, listing)
         return listing
 
     def given_up(self, reason: str) -> Listing:
-        """The outcome if no worker came back."""
+        """The outcome if no worker could examine the directories."""
         return Listing(unread=[Unread(folder, reason) for folder in self.folders])
 
 
@@ -360,7 +360,7 @@ def _is_table(folder: str) -> bool:
 
 
 def _detect(path: str) -> str | None:
-    """The format; None if the bytes are of none. Raises OSError if they cannot be read."""
+    """The format of a file's bytes; None if it is unknown. Raises OSError if they cannot be read."""
     try:
         return coldframe.detect(path)
     except NotFoundError as gone:

@@ -41,7 +41,7 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine."""
+        """Whether the location is on this machine."""
         return self.scheme in ("", "file")
 
     @property
@@ -52,7 +52,7 @@ class Location:
         return (self.scheme, "" if self.scheme in _HOSTS else self.authority, *self.names)
 
     def is_on(self, other: Location) -> bool:
-        """Whether both may be on the same file system."""
+        """Whether the two locations may be on the same file system."""
         scheme, another = self.scheme or other.scheme, other.scheme or self.scheme
         if scheme != another:
             return False

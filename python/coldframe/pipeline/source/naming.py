@@ -5,7 +5,8 @@
                                     sales            stays the same table
 
 A path belongs to a location and a format of the source. If all files of a table were rewritten in another
-format, the new files stay the same table and take over its path; what it loses and gains is one exchange.
+format, the new files stay the same table and take over its path; a run then takes both what the table loses
+and what it gains (see `exchange`).
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Claims:
         self._sorted.clear()
 
     def others(self, location: str, table: str) -> Iterator[str]:
-        """Tables with files at, below or above a location; `table` too, for its other partitions."""
+        """Tables with files at, below or above a location; also `table`, if another partition is there."""
         key, place = key_of(location), Location.of(location)
         mine = 0
         for name, other in self._at.get(key, ()):

@@ -72,7 +72,7 @@ def _readings(file: SourceFile, schema: str) -> list[str]:
     """The first row that the two SerDes read differently (or the first row), as comments."""
     rows: dict[str, list[Json]] = {}
     for serde in _SERDES:
-        # Bytes that are not text are an error of the SerDe `text`.
+        # The SerDe `text` raises an error for bytes that are not text.
         with contextlib.suppress(ColdframeError):
             batch = _open(file, schema=schema, serde=serde).read(limit=_ROWS, on_error="null")
             rows[serde] = batch.to_pylist()

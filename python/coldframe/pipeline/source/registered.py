@@ -38,19 +38,19 @@ class Place:
     """A location registered below the source."""
 
     path: str
-    """Relative to the source's root; "" is the root."""
+    """The path relative to the source's root; "" is the root."""
     table: str
     partition: str = ""
     rows: tuple[int, ...] = ()
     """The stated numbers of rows; empty if unknown."""
     is_accurate: bool = False
-    """Whether the metastore claims that they are accurate."""
+    """Whether the metastore claims that the numbers are accurate."""
     format: str = ""
-    """By its input format: one of ours, or the name of the class; empty if unknown."""
+    """The format, derived from the input format: one of ours, or the name of the class; empty if unknown."""
     location: str = ""
-    """Its location, if that is not below the source's root."""
+    """The registered location, if it is not below the source's root."""
     is_migrated: bool = False
-    """Whether Spark migrates it although its format is foreign."""
+    """Whether Spark migrates the place although its format is foreign."""
 
     @property
     def is_ours(self) -> bool:
@@ -173,7 +173,7 @@ class _Collector:
     """Tables below the source, including those that were excluded as requested."""
 
     def take(self, table: HiveTable, location: str) -> bool:
-        """Takes a table that lies below the source; returns whether it does."""
+        """Takes a table if it lies below the source; returns whether it lies there."""
         path = self.root.relative(location)
         if path is None:
             return False
@@ -216,7 +216,7 @@ class _Collector:
         if others:
             self.registered.scattered.add(whole.table)
             text = f"{others:,} of its partitions lie outside of the source, such as {other}"
-            # With include patterns, it is unknown whether they would have been selected.
+            # With include patterns, it is unknown whether these partitions would have been selected.
             wrong = not self.selection.include
             finding = Finding("elsewhere", whole.table, text, location=other, is_wrong=wrong)
             self.registered.report.findings.add(finding)
@@ -231,5 +231,5 @@ def _location(table: HiveTable) -> str | None:
 
 
 def _has_partitions(table: HiveTable) -> bool:
-    """Whether its partitions are registered; Spark's own tables may not have them registered."""
+    """Whether a table has registered partitions; those of Spark's own tables may not be registered."""
     return bool(table.keys) and partitions_are_registered(table.parameters)

@@ -82,7 +82,7 @@ def _mapped(
     """Cells that are columns, with their types, and Hive's names for them."""
     places = [place.strip() for place in mapping.split(",") if place.strip()]
     if len(places) == len(columns) - 1 and ":key" not in {place.partition("#")[0] for place in places}:
-        # Then Hive takes the first column for the key.
+        # Without `:key`, Hive takes the first column for the key.
         places = [":key", *places]
     if len(places) != len(columns):
         raise SchemaError(f"{len(columns)} columns, and a mapping of {len(places)}: {mapping}")

@@ -1,4 +1,4 @@
-"""Which table a file belongs to, and what its files do not state.
+"""Finds the table that each file belongs to; tables.toml states what the files do not.
 
     [tables.sales]
     path = "warehouse/sales"                      # below the source's root; default: the table's name
@@ -72,8 +72,9 @@ class Table:
 
     name: str
     path: str
-    """Its path below the target's root: that below the source's root, except for names that Spark takes for
-    partitions, and for the second format of a directory.
+    """The table's path below the target's root. It is the path below the source's root, unless Spark would
+    take a name in it for a partition, or the directory has files of a second format, which become a table of
+    their own.
     """
     format: str
     spec: TableSpec | None
@@ -84,9 +85,9 @@ class Table:
     _keys: dict[str, None] = field(default_factory=dict)
     """The names of the partition columns, in the order of their first file."""
     place: str = ""
-    """Its path below the source's root: `naming` derives `path` from it."""
+    """The table's path below the source's root: `naming` derives `path` from it."""
     called: str = ""
-    """Its name in the source: `naming` derives `name` from it."""
+    """The table's name in the source: `naming` derives `name` from it."""
     readings: tuple[Reading, ...] = ()
     """The readings of a metastore's table: each file has the number of one."""
     declared: pa.Schema | None = None
@@ -104,7 +105,7 @@ class Table:
     def know_only(self, files: Iterable[SourceFile]) -> None:
         """Restricts the partition columns to those of files that are in the target, now or after this run."""
         keys = dict.fromkeys(key for file in files for key, _ in file.keys)
-        # In source order.
+        # Keys stay in the order of the source.
         self._keys = {key: None for key in (*self._keys, *keys) if key in keys}
 
     @property
@@ -118,17 +119,17 @@ class Table:
         return {} if self.spec is None else self.spec.options
 
     def reading_of(self, file: SourceFile) -> Reading:
-        """The reading of one of its files."""
+        """The reading of one of the table's files."""
         return self.readings[file.reading] if self.readings else Reading(self.format, self.options)
 
     @property
     def known_as(self) -> str:
-        """Its format in the journal; one name for a metastore's table, whose formats may change."""
+        """The table's format in the journal; one name for a metastore's table, whose formats may change."""
         return DEFINED if self.declared is not None else self.format
 
     @property
     def partition_fields(self) -> list[pa.Field]:
-        """The partition columns; text unless tables.toml states otherwise, whose names match in any case."""
+        """The partition columns; text unless tables.toml gives their types (names match in any case)."""
         types = {name.lower(): kind for name, kind in self._stated}
         return [pa.field(name, types.get(name.lower(), pa.string())) for name in self._keys]
 
@@ -185,7 +186,7 @@ def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataTy
 def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
     """Puts each file into its table. Where a directory holds several formats, each is a table."""
     entries = _Entries(specs)
-    # By place: names do not distinguish `a/b` from `a.b`.
+    # Grouped by place: names do not distinguish `a/b` from `a.b`.
     groups: dict[tuple[str, str, str], Table] = {}
     for file in inventory.files:
         for name, place, spec, part in _tables_of(inventory, file, entries):
@@ -246,7 +247,8 @@ def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) 
 def _of_other_kinds(table: Table, unknown: list[SourceFile], entries: _Entries) -> set[str]:
     """The unknown files in a table's directory that a scan would leave out, such as a README.
 
-    The others are damaged files of the table. A file that is the path of an entry always belongs to it.
+    The other unknown files count as damaged files of the table. A file that is the path of an entry always
+    belongs to it.
     """
     listed = [file for file in unknown if not entries.at(file.relative)]
     if not listed or not len(table.files):
@@ -307,7 +309,7 @@ def _tables_of(
         given = [] if spec is None else entries.at(spec.path)
         entries.used.update(entry.name for entry in given)
         if len(given) > 1 or any("table" in entry.options for entry in given):
-            # Sources are identified by their relative path, so each of its tables needs one.
+            # Sources are identified by their relative paths, so each table of the directory needs a path.
             for entry in given:
                 shared = len(given) > 1 or entry.path == ROOT
                 part = (
@@ -339,8 +341,8 @@ def _below(place: str, name: str) -> str:
 
 
 def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
-    """An entry for each table that a directory holds, with the options of the directory's entry; its path is
-    a folder's name. Empty if the tables cannot be listed: opening the directory reports why.
+    """An entry for each table that a directory holds, with the options of the directory's entry, and a folder
+    name as its path. Empty if the tables cannot be listed: opening the directory reports why.
     """
     options = dict(spec.options) if spec is not None else {}
     ways = {key: options[key] for key in ("keys", "verify_checksums") if key in options}

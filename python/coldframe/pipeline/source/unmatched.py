@@ -12,9 +12,9 @@ from coldframe.sources import is_remote
 
 
 def unmatched(inventory: Inventory, tables: Sequence[Table], state: State) -> list[str]:
-    """The paths of entries without any files, and partition columns that no folder has. Skips paths that were
-    left out, could not be read or are gone since an earlier run, which are reported as such, and directories
-    without files: tables without rows.
+    """The paths of entries without any files, and partition columns that no folder has. Skips paths that the
+    report has elsewhere (left out, not readable, or gone since an earlier run), and directories without
+    files, which are tables without rows.
     """
     paths = [path for path in inventory.unmatched if not _is_explained(path, inventory, tables, state)]
     return paths + [

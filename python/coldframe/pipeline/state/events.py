@@ -69,7 +69,7 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class Registering:
-    """A commit to a Delta or Iceberg table is about to be made. It has the name of the run."""
+    """A commit to a Delta or Iceberg table is about to be made. The commit has the name of the run."""
 
     kind: ClassVar = "register"
     table: str
@@ -141,7 +141,7 @@ class Unit:
     identity: str
     number: int
     part: tuple[int, int, int, int | None]
-    """See `PlannedSplit`. Excludes the data that travels with a split: the identity covers it."""
+    """See `PlannedSplit`. Excludes the bytes that a split carries: the source's identity covers them."""
     written: str
     """The name of its columns in the target."""
     generation: int
@@ -223,7 +223,7 @@ class Forgotten:
     kind: ClassVar = "forget"
     source: str
     done: bool | None = None
-    """Whether its earlier result is lost, too."""
+    """Whether the source's earlier result is lost, too."""
 
 
 Event: TypeAlias = (

@@ -83,7 +83,7 @@ class State:
         self.epoch = 0
         """The number of runs."""
         self.ended: float | None = None
-        """When the last run ended that was not killed."""
+        """The end of the last run that was not killed."""
         self.generation = 0
         """How many times `--fresh` was used."""
         self.fresh = False
@@ -299,7 +299,10 @@ class Journal:
         self._append(events.Unswitched(path))
 
     def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Records the commit that is about to be made to a Delta or Iceberg table. It has this run's name."""
+        """Records the commit that is about to be made to a Delta or Iceberg table.
+
+        The commit has this run's name.
+        """
         self._append(events.Registering(table, self.run, tuple(sorted(add)), tuple(sorted(remove))))
 
     def settle(self, table: str, *, made: bool) -> None:
@@ -408,7 +411,7 @@ class Journal:
         self._late.append(event)
 
     def _append(self, *new: Event) -> None:
-        """Writes another segment. Its number is the fence."""
+        """Writes another segment. Only one driver can create its number."""
         late, self._late = self._late, []
         if not late and not new:
             return
@@ -471,7 +474,7 @@ class Journal:
         self.clear_staging()
 
     def _is_anywhere(self, staged: str, final: str, size: int) -> bool:
-        # In this order, since a driver that is still alive may rename it in between.
+        # Looks up the staged name first, since a driver that is still alive may rename the file in between.
         return any(self.is_whole(name, size) for name in (staged, final))
 
     def _finish(self, entries: Sequence[Committed], dropped: Iterable[Committed]) -> None:

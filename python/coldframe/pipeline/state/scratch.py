@@ -1,4 +1,5 @@
-"""Data of a run on its files: rows on the driver's disk, so that memory does not grow with them.
+"""A run's data about its files, as rows on the driver's disk, so that memory does not grow with the number of
+files.
 
     rows     (list, key) -> body        each `Rows` or `Ledger` has its own list; a body is marshalled
 
@@ -34,7 +35,7 @@ class Scratch:
         self._database.execute(
             "create table rows (list integer, key blob, body blob, primary key (list, key)) without rowid"
         )
-        # Never committed: nothing could read it after a crash.
+        # The transaction is never committed: nothing could read the database after a crash.
         self._database.execute("begin")
         self._lists = itertools.count(1)
         # Rows not yet passed to SQLite.

@@ -85,7 +85,7 @@ class SparkTask:
         return self.given_up("there is no Spark to read it")
 
     def given_up(self, reason: str) -> Outcome:
-        """The outcome if Spark did not read it."""
+        """The outcome if Spark did not read the directory."""
         return Outcome(self.key, 0, failure=Failure(reason))
 
     def run_in(self, spark: SparkSession) -> Outcome:

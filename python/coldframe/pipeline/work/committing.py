@@ -156,8 +156,8 @@ class Committer:
         # other rows are published elsewhere.
         stale = [source for source in failed if self._is_outdated(work, source)]
         shared = any(self._leaves_rows(work, source) for source in failed)
-        # New sources may have rows that a changed source has lost. If that one failed, its earlier result
-        # would duplicate them.
+        # New sources may have rows that a changed source has lost. If the changed source failed, its earlier
+        # result would duplicate these rows.
         news = any(pending.file.relative not in self._journal.done for pending in work.held)
         news = news and work.report.on_vanished != "keep"
         parted = news and any(self._is_rewritten(work, source) for source in failed)
@@ -172,7 +172,7 @@ class Committer:
                 "result stays until all are converted or left out"
             )
         for pending in work.held:
-            # The report does not have files that an earlier run held yet.
+            # The report still lacks the files that an earlier run held.
             before = work.files.get(pending.file.relative)
             held = self._journal.held[pending.file.relative]
             report = FileReport.of_entry(held, pending.file.share, earlier=before is None)
@@ -186,7 +186,7 @@ class Committer:
                 work.report.error = str(torn)
 
     def kept(self, running: Running) -> dict[int, Outcome]:
-        """Outcomes of an earlier run that this run can use: of the same source, split and written alike."""
+        """Outcomes of earlier runs that this run can use: of the same source, split and written alike."""
         units = self._journal.state.units.get(running.planned.file.relative, {})
         outcomes = {}
         for number, unit in units.items():
@@ -316,7 +316,7 @@ def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
     digest = next((outcome.digest for outcome in outcomes if outcome.digest is not None), "")
     if digest or outcomes:
         return digest
-    # A file without rows has no task.
+    # A file without rows has no task that could have taken the digest.
     try:
         return content_digest(file.path, file.storage_options)
     except (ColdframeError, OSError):
@@ -325,7 +325,7 @@ def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
 
 def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Committed], list[str]]]:
     """Divides held and removed sources of a table into commits. Sources that share a target file, before or
-    after the commit, are in the same one.
+    after the commit, are in the same commit.
     """
     drops = dict.fromkeys(work.drops)
     entries: dict[str, Committed] = {}
@@ -370,5 +370,5 @@ def _beside(ledger: Ledger, entry: Committed | None) -> list[str]:
 def stem_of(relative: str) -> str:
     name = relative.rsplit("/", 1)[-1]
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
-    # Not hidden from readers of the table, and short enough for every file system.
+    # The result is not hidden from readers of the table, and short enough for every file system.
     return safe.lstrip("_.")[:80] or "file"

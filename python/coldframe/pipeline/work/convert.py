@@ -88,7 +88,7 @@ class Task:
     digest: bool = False
     """Whether to take a digest of the source, between the two checks of its identity."""
     source_options: StorageOptions = field(default=None, repr=False)
-    """Options of the source's store. These hold secrets, which travel with the task only."""
+    """Options of the source's store. These hold secrets, which only the task carries."""
     target_options: StorageOptions = field(default=None, repr=False)
 
     def run(self) -> Outcome:
@@ -241,7 +241,8 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
 def write_files(
     task: Writing, rows: Any, shape: RawShape, staged: str, written: list[str]
 ) -> tuple[tuple[StagedFile, ...], RawObserved]:
-    """Writes rows and reads their files back. `written` receives the paths before that.
+    """Writes rows and reads their files back. `written` receives the paths of the files before these are read
+    back.
 
     Also returns the observed statistics of the source's columns.
     """

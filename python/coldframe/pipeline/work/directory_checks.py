@@ -1,9 +1,9 @@
 """Checks that directories are unchanged, after their last byte was read.
 
-A directory may have very many files, and many tasks read it, several for each of its tables. All have read
-the same state if the directory's identity after the last byte equals the inventory's. One check covers every
-table whose last task was back before the check began; later tables wait for the next check. Results that a
-killed run kept need no check: they are used only if the next inventory finds the same identity.
+A directory may have very many files, and many tasks read it, several for each of its tables. All tasks have
+read the same state if the directory's identity after the last byte equals the inventory's. One check covers
+every table whose last task was back before the check began; later tables wait for the next check. Results
+that a killed run kept need no check: they are used only if the next inventory finds the same identity.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DirectoryChecks:
             self._begin(directory)
 
     def settle(self, *, wait_for_all: bool = False) -> None:
-        """Finishes sources whose directory has been checked; sets `changed` if it differs now."""
+        """Finishes sources whose directory has been checked; sets `changed` if the directory differs now."""
         while self._flying:
             timeout = None if wait_for_all else 0
             back = wait(self._flying, timeout=timeout, return_when=FIRST_COMPLETED).done

@@ -121,7 +121,7 @@ class _Java:
         *("identifier", "tableType", "storage", "schema", "provider", "partitionColumnNames", "bucketSpec"),
         *("owner", "createTime", "lastAccessTime", "createVersion", "properties"),
     )
-    """The first fields, in their order."""
+    """The first fields of a CatalogTable, in the order of its constructor."""
 
     def __init__(self, session: SparkSession) -> None:
         given: Any = session

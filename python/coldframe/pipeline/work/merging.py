@@ -96,7 +96,7 @@ class _Merging:
         self._inside: dict[str, _Inside] = {}
         """The sources that have rows in the file, by their keys."""
         self._target: RawTarget | None = None
-        """The file; begun with the first row."""
+        """The common file; begun with the first row."""
         self._print = RawFingerprint(self._task.schema)
         """The fingerprint of all rows together, and their number."""
         self._count = 0
@@ -170,7 +170,7 @@ class _Merging:
         return MergeOutcome(tuple(outcomes))
 
     def failed(self, failure: Failure) -> MergeOutcome:
-        """Fails every source for a fault of the common file, which is no damage of theirs."""
+        """Fails every source for a fault of the common file, which is no damage of the sources."""
         failure = Failure(failure.error)
         outcomes = [
             outcome if outcome.failure is not None else replace(outcome, failure=failure)

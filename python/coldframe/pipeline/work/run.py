@@ -71,7 +71,7 @@ class Run:
             self.fail(work, file, reason, "damaged" if same else "changed")
 
     def fail(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
-        """Fails a source. Quarantines it if that is requested and the source itself is damaged."""
+        """Fails a source. Quarantines the source if that is requested and the source itself is damaged."""
         status = "changed" if cause == "changed" else "failed"
         failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
         if cause == "damaged" and self.options.on_error != "raise":

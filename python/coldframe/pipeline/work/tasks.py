@@ -109,7 +109,7 @@ class Conversion:
                 divided_by=work.divided_by,
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
-                # A directory is checked after its last byte: see `directory_checks`.
+                # A directory is checked after its last byte was read: see `directory_checks`.
                 identity="" if planned.file.is_folder else planned.file.identity,
                 digest=number == 0 and not (planned.file.etag or planned.file.is_folder),
                 source_options=planned.file.storage_options,

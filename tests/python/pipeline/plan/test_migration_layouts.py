@@ -1,4 +1,4 @@
-"""Folders that Spark, Hive and DuckDB read whole, or a refusal before anything is written."""
+"""A migration writes folders that Spark, Hive and DuckDB read whole, or refuses before it writes anything."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_file_above_other_tables_is_refused(estate: Estate, target: str) -> No
     report = estate.migrate(to=target)
     assert [file.source for file in report.failures] == ["db/stray"]
     assert {table.path: table.rows for table in report.tables} == {"db": 0, "db/x": 1, "db/y": 1}
-    # An entry joins both into one table.
+    # An entry joins db/x and db/x/older into one table.
     (estate.source / "tables.toml").write_text('[tables.x]\npath = "db/x"\n')
     estate.orc("db/x/older/2", {"a": [3]})
     estate.migrate(to=target)
@@ -96,7 +96,7 @@ def test_a_later_table_is_not_placed_inside_an_existing_table(estate: Estate) ->
     assert estate.values("orders") == [1, 3]
     (estate.source / "tables.toml").write_text('[tables.orders]\npath = "orders"\n')
     report = estate.migrate()
-    # As one table, its files lie beside partitions.
+    # As one table, orders would have files beside partition folders.
     assert [file.source for file in report.failures] == ["orders/archive/1"]
     assert estate.values("orders") == [1, 3]
 

@@ -126,11 +126,11 @@ def test_an_entry_that_matches_nothing_is_reported(
     command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
     assert main(command) == 1
     assert "salse" in capsys.readouterr().out
-    # An entry whose files a pattern excludes matches.
+    # An entry also matches if a pattern excludes its files.
     entry(estate, "[tables.sales]\n")
     estate.orc("u/1", {"a": [1]})
     assert estate.migrate(include=["u"]).exit_code == 0
-    # An entry whose source is gone matches: the report calls the source gone.
+    # An entry also matches if its source is gone: the report calls the source gone.
     (estate.source / "sales/1").unlink()
     (estate.source / "sales").rmdir()
     assert estate.migrate(on_vanished="keep").exit_code == 0

@@ -20,7 +20,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> list[Any]:
-    """What the target's own engine reads."""
+    """The values that the target's own engine reads."""
     if target == "delta":
         delta = pytest.importorskip("deltalake")
         if not (estate.target / table / "_delta_log").exists():
@@ -74,7 +74,7 @@ def test_a_partial_run_keeps_the_columns_of_the_other_files(estate: Estate) -> N
     estate.orc("t/p=2/2", {"a": [2]})
     assert estate.migrate(include=["t/p=1"]).exit_code == 0
     assert estate.migrate(include=["t/p=2"]).exit_code == 0
-    # Each file has both columns: a reader takes them from any.
+    # Each file has both columns: a reader may take them from any file.
     import pyarrow.parquet as pq
 
     assert [pq.read_schema(path).names for path in estate.files("t")] == [["a", "b"]] * 2

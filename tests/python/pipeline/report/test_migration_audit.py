@@ -107,7 +107,7 @@ def test_a_deep_audit_compares_values(estate: Estate) -> None:
 
 
 @pytest.mark.parametrize("target", ["delta", "iceberg", "orc"])
-def test_audits_of_other_targets(estate: Estate, target: str) -> None:
+def test_audits_of_delta_iceberg_and_orc_targets_find_only_foreign_files(estate: Estate, target: str) -> None:
     if target != "orc":
         pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
     estate.migrate(to=target)
@@ -150,7 +150,7 @@ def test_a_dry_run_lists_the_work_and_writes_nothing(
     assert "a int64" in output
     assert "5 files" in output
     assert "nothing was written" in output
-    # The run that follows does the same.
+    # The migration converts what the dry run listed.
     report = estate.migrate(exclude=["p=9"])
     assert report.rows == 9
     before = tree(estate.target)
@@ -191,7 +191,7 @@ def test_patterns(estate: Estate, include: list[str], exclude: list[str], files:
     assert bool(inventory.excluded) == (len(files) < 5)
 
 
-def test_invalid_options() -> None:
+def test_invalid_options_are_refused() -> None:
     wrong: list[dict[str, Any]] = [{"on_vanished": "ask"}, {"timestamp_unit": "s"}, {"split_bytes": 0}]
     for given in wrong:
         with pytest.raises(ValueError, match=next(iter(given))):
@@ -199,7 +199,7 @@ def test_invalid_options() -> None:
 
 
 def test_unverified_files_have_no_fingerprint(estate: Estate) -> None:
-    """`--no-verify` computes none, and an audit counts these files."""
+    """`--no-verify` computes no fingerprints, and an audit counts the files without one."""
     report = estate.migrate(verify=False)
     assert (report.exit_code, report.verified) == (0, False)
     result = audit(estate.target, deep=True)
@@ -212,7 +212,7 @@ def test_unverified_files_have_no_fingerprint(estate: Estate) -> None:
 def test_a_written_file_is_not_read_again_for_its_checksum(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its hash is computed while it is written, alone or merged; the audit computes the same."""
+    """A file's hash is computed while the file is written, alone or merged; the audit computes it again."""
     from coldframe.pipeline import file_access
 
     def pieces(path: str, *rest: object) -> Iterator[bytes]:

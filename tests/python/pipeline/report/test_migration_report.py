@@ -37,7 +37,7 @@ class Links(html.parser.HTMLParser):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Closed at once."""
+        """A self-closing tag needs no end tag."""
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag

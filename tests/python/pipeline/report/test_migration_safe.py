@@ -29,7 +29,7 @@ def estate(tmp_path: Path) -> Estate:
 
 
 def torn(path: Path) -> None:
-    """Damage that no row survives."""
+    """Damages a file so that no row of it survives."""
     content = bytearray(path.read_bytes())
     content[3:-20] = bytes(len(content) - 23)
     path.write_bytes(bytes(content))
@@ -150,7 +150,7 @@ def test_sources_of_rows_deleted_by_other_writers_are_not_safe(
         [],
     )
     assert f"{20 - left} row" in report.verdict.text
-    # With the option for other writers, the run only reports it.
+    # With on_foreign_changes="append", the run only reports the deleted rows.
     known = estate.migrate(to=to, target_file_bytes=0, on_foreign_changes="append")
     assert (known.exit_code, known.verified, estate.safe()) == (0, False, [])
 
@@ -332,7 +332,7 @@ def test_a_directory_with_unmigrated_tables_is_not_safe(estate: Estate, capsys: 
     left = [item for item in report.left_out if item.visible and not item.named]
     assert {(item.kind, item.name) for item in left} == {("tables", name) for _, name in held[1:]}
     assert f"{len(held) - 1} part" in str([note.text for note in report.verdict.notes])
-    # Named by the user: one table, or all.
+    # The user may name single tables, or all.
     others = [f"tables={of}" for of, _ in held[1:]]
     assert estate.migrate(leave_behind=[logs, *others[:-1]]).safe_to_delete == 0
     command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
@@ -377,7 +377,7 @@ def test_a_column_with_the_name_of_a_partition_is_a_loss(estate: Estate) -> None
     check_loss(estate, "partition-columns", 2)
 
 
-def test_columns_behind_a_mask_are_a_loss(estate: Estate) -> None:
+def test_masked_columns_are_a_loss(estate: Estate) -> None:
     (estate.source / "t").mkdir()
     path = shutil.copy(KUDU.parents[1] / "orc/files/encrypted.orc", estate.source / "t/1")
     with pytest.warns(cf.EncryptedColumnWarning):

@@ -90,7 +90,7 @@ def test_one_column_without_bounds_removes_all_bounds_of_the_file(tmp_path: Path
     assert stats == {"numRecords": len(values), "nullCount": {"x": 0, "y": 0}}
 
 
-def test_types_without_bounds_keep_the_bounds_of_others(tmp_path: Path) -> None:
+def test_types_without_bounds_do_not_remove_the_bounds_of_other_columns(tmp_path: Path) -> None:
     rows = {
         "y": pa.array([1, 2]),
         "nulls": pa.array([None, None], pa.string()),
@@ -105,7 +105,7 @@ def test_types_without_bounds_keep_the_bounds_of_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ends", [(-2.25, 1.5), (-0.1, 1e300), None])
 def test_floats_have_the_bounds_that_were_verified(tmp_path: Path, ends: Ends) -> None:
-    """Only those: pyarrow hides the footer's bounds of floats, and engines differ on the order of NaN."""
+    """Only verified bounds: pyarrow hides those of a footer, and engines differ on the order of NaN."""
     stats = statistics_of(tmp_path, pa.table({"x": [1.0, None]}), {"x": ends})
     bounds = [stats[key].get("x") for key in ("minValues", "maxValues")]
     assert bounds == ([None, None] if ends is None else [decimal.Decimal(repr(end)) for end in ends])
@@ -141,7 +141,9 @@ def test_bounds_of_struct_fields_are_nested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("most", "count"), [(None, 32), ("2", 2), ("-1", 40), ("?", 32)])
-def test_the_first_columns_have_statistics(tmp_path: Path, most: str | None, count: int) -> None:
+def test_the_number_of_first_columns_with_statistics_is_a_property(
+    tmp_path: Path, most: str | None, count: int
+) -> None:
     table = pa.table({f"c{number}": [number] for number in range(40)})
     stats = statistics_of(
         tmp_path, table, **({} if most is None else {"delta.dataSkippingNumIndexedCols": most})
@@ -149,7 +151,7 @@ def test_the_first_columns_have_statistics(tmp_path: Path, most: str | None, cou
     assert list(stats["minValues"]) == list(stats["nullCount"]) == [f"c{number}" for number in range(count)]
 
 
-def test_a_file_without_rows_and_one_without_a_column(tmp_path: Path) -> None:
+def test_a_file_without_rows_and_a_file_without_a_column_have_statistics(tmp_path: Path) -> None:
     stats = statistics_of(tmp_path, pa.table({"x": pa.array([], pa.int64())}))
     assert stats == {"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {"x": 0}}
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "y.parquet")

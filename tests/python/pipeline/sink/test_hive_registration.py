@@ -1,4 +1,4 @@
-"""Registers migrated Parquet and Delta tables in a Hive metastore: creates and updates its own only."""
+"""Registers migrated Parquet and Delta tables in a Hive metastore: creates and updates only its own."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_spark_reads_the_table_by_name(lake: Lake) -> None:
         assert spark.sql("select count(*) from lake.t where r = 'a/b'").collect()[0][0] == 2
 
 
-def test_types_of_hive_and_spark() -> None:
+def test_types_have_names_in_hive_and_in_spark() -> None:
     kind = pa.list_(pa.struct([("x", pa.map_(pa.string(), pa.decimal128(9, 2))), ("t", pa.timestamp("us"))]))
     assert hive_type(kind) == "array<struct<x:map<string,decimal(9,2)>,t:timestamp>>"
     properties = spark_schema([pa.field("A", kind)])

@@ -36,7 +36,7 @@ class Catalogs:
 
         for key, value in properties.items():
             self._patch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__{key.upper()}", value)
-        # It is read once, when PyIceberg is imported.
+        # PyIceberg reads its configuration once, when it is imported.
         self._patch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
 
     def load(self, name: str = "lake") -> Any:

@@ -170,7 +170,7 @@ def test_changed_and_vanished_sources_replace_and_remove_their_files(estate: Est
     assert plain(iceberg(estate).scan().to_arrow().select([*SCHEMA.names, "region"])) == expected(estate)
 
 
-def test_a_source_of_several_splits(tmp_path: Path) -> None:
+def test_a_source_of_several_splits_is_partitioned(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     (estate.source / "t").mkdir()
     cf.write(rows(0, 30_000), estate.source / "t/0", format="orc", stripe_rows=5000)

@@ -127,7 +127,7 @@ def test_a_file_without_a_matching_row_is_skipped(tmp_path: Path, name: str) -> 
         assert {next(iter(file.null_value_counts.values())) for file in entries(table)} == nulls
 
 
-def test_counts_and_cut_bounds(lake: Lake) -> None:
+def test_counts_are_exact_and_bounds_of_texts_are_cut(lake: Lake) -> None:
     columns = {
         "text": ["a" * 15 + "\U0010ffff" * 2, "z" * 16 + "a"],
         "high": ["\U0010ffff" * 17, "x"],

@@ -47,14 +47,14 @@ def test_every_version_has_its_rows(tmp_path: Path) -> None:
         meant[DeltaTable(table).version()] = sorted(values)
 
     run(1, 2, 3)
-    # A file replaced: Spark read 60 of 360 rows where one version added and removed one path.
+    # A file is replaced: if one version added and removed the same path, Spark read 60 of 360 rows.
     estate.orc("t/p=x/1", {"a": [4, 5]})
     run(1, 2, 4, 5)
     # A new column, and a file gone.
     estate.orc("t/p=x/2", {"a": [6], "b": ["new"]})
     (estate.source / "t/p=a b%2F/1").unlink()
     run(4, 5, 6, on_vanished="remove")
-    # Other writers append and compact; a run has no work, the next one has.
+    # Other writers append and compact; then one run has no work, and the next one has some.
     rows = pa.table({"a": pa.array([7], pa.int64()), "b": ["theirs"], "p": ["x"]})
     write_deltalake(table, rows, mode="append")
     run(4, 5, 6, 7)
@@ -66,7 +66,7 @@ def test_every_version_has_its_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wide", [pa.array([70000], pa.int64()), pa.array([0.5])])
-def test_a_table_whose_column_became_wider(tmp_path: Path, wide: pa.Array) -> None:
+def test_all_versions_can_be_read_after_a_column_became_wider(tmp_path: Path, wide: pa.Array) -> None:
     """Shared files are rewritten in the wider type; old versions keep their types."""
     pytest.importorskip("deltalake")
     estate = Estate(tmp_path)

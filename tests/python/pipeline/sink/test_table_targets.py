@@ -113,7 +113,7 @@ class Lake:
         return open_catalog(str(self.root)).load_table(("migrated", "t"))
 
     def append(self, ids: list[int]) -> None:
-        """Changes that another user makes to the table."""
+        """Appends rows, as another user of the table does."""
         if self.kind == "delta":
             from deltalake import write_deltalake
 
@@ -191,7 +191,7 @@ def test_versions_of_other_writers_are_not_overwritten(lake: Lake) -> None:
     first = lake.file("a.parquet", [1])
     lake.register(first)
     lake.append([7])
-    # A run without work reports it; a run with work refuses.
+    # A run without work reports the other writers; a run with work refuses.
     assert lake.register(first)["changed by others"]
     assert lake.ids() == [1, 7]
     with pytest.raises(SchemaError, match="changed by others"):
@@ -252,7 +252,7 @@ def test_a_column_that_changed_its_type_is_refused(tmp_path: Path) -> None:
     assert lake.ids() == [1]
 
 
-def test_two_tables_with_the_same_name_in_the_catalog(tmp_path: Path) -> None:
+def test_tables_with_the_same_name_in_the_catalog_get_different_names(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     lake = Lake(tmp_path / "lake", "iceberg")
     first, second = lake.file("a.parquet", [1]), lake.file("b.parquet", [2])
@@ -320,7 +320,7 @@ def test_a_table_whose_log_is_gone_is_not_recreated(lake: Lake) -> None:
         (lake.root / "_coldframe" / "iceberg.db").unlink()
     with pytest.raises(SchemaError, match="is gone"):
         lake.register(first)
-    # With other files it is another table.
+    # The same path with only new files is a new table.
     again = lake.file("b.parquet", [1])
     lake.register(again)
     lake.register(again, lake.file("c.parquet", [2]))
@@ -348,7 +348,7 @@ def test_a_timestamp_without_zone_needs_a_feature_of_the_protocol(tmp_path: Path
     assert lake.register(lake.file("b.parquet", [2], times), schema=times)
 
 
-def test_a_new_timestamp_without_zone_needs_it_too(tmp_path: Path) -> None:
+def test_a_new_column_of_timestamps_without_zone_needs_the_feature_too(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     lake = Lake(tmp_path / "lake", "delta")
     first = lake.file("a.parquet", [1])
@@ -359,7 +359,9 @@ def test_a_new_timestamp_without_zone_needs_it_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("partitioned_first", [False, True])
-def test_files_beside_partition_folders_and_in_them(tmp_path: Path, partitioned_first: bool) -> None:
+def test_files_beside_partition_folders_and_in_them_are_refused(
+    tmp_path: Path, partitioned_first: bool
+) -> None:
     pytest.importorskip("deltalake")
     lake = Lake(tmp_path / "lake", "delta")
     plain, inside = lake.file("a.parquet", [1]), lake.file("p=x/b.parquet", [2])

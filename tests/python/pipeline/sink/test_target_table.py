@@ -66,7 +66,7 @@ def migrated(request: pytest.FixtureRequest, tmp_path: Path) -> Migrated:
 
 
 @pytest.mark.parametrize("to", ["parquet", "orc", "delta", "iceberg"])
-def test_a_table_that_nobody_changed(tmp_path: Path, to: str) -> None:
+def test_a_table_that_nobody_changed_has_no_differences(tmp_path: Path, to: str) -> None:
     migrated = Migrated(tmp_path, to)
     known = migrated.look()
     assert (known.state, len(known.files)) == ("there", 2)
@@ -77,19 +77,21 @@ def test_a_table_that_nobody_changed(tmp_path: Path, to: str) -> None:
         assert [(file.rows, file.hidden) for file in known.files] == [(10, 0), (10, 0)]
 
 
-def test_rows_deleted_by_another_writer_who_rewrites_a_file(migrated: Migrated) -> None:
+def test_a_file_that_another_writer_rewrote_is_unlisted_and_the_new_file_is_foreign(
+    migrated: Migrated,
+) -> None:
     migrated.delete("a = 3")
     assert migrated.summary() == [("unlisted", "t/p=a b0/1", 10)]
     assert migrated.foreign() == 1
 
 
-def test_all_rows_deleted_by_another_writer(migrated: Migrated) -> None:
+def test_files_whose_rows_another_writer_deleted_are_unlisted(migrated: Migrated) -> None:
     migrated.delete("a >= 0")
     assert [kind for kind, _, _ in migrated.summary()] == ["unlisted", "unlisted"]
     assert migrated.foreign() == 0
 
 
-def test_rows_that_a_deletion_vector_hides(tmp_path: Path) -> None:
+def test_rows_that_a_deletion_vector_hides_are_deleted_rows(tmp_path: Path) -> None:
     migrated = Migrated(tmp_path, "delta")
     path = next(add["path"] for add in adds(migrated.table) if "b1/" in add["path"])
     delete_by_vector(migrated.table, path, [2, 5])
@@ -108,7 +110,7 @@ def unpartitioned(root: Path) -> Migrated:
     return migrated
 
 
-def test_rows_that_positional_deletes_hide(tmp_path: Path) -> None:
+def test_rows_that_positional_deletes_hide_are_deleted_rows(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     path = next(task.file.file_path for task in migrated.iceberg().scan().plan_files())
     # A row that is deleted twice is counted once.
@@ -128,7 +130,7 @@ def test_equality_deletes_hide_an_unknown_number_of_rows(tmp_path: Path) -> None
     assert [file.rows for file in migrated.look().files if "/data/" in file.path] == [1]
 
 
-def test_a_log_that_is_gone(migrated: Migrated) -> None:
+def test_a_log_that_is_gone_is_a_difference_of_the_table(migrated: Migrated) -> None:
     if migrated.to == "delta":
         shutil.rmtree(migrated.table / "_delta_log")
     else:
@@ -137,7 +139,7 @@ def test_a_log_that_is_gone(migrated: Migrated) -> None:
     assert migrated.summary() == [("log gone", "", 20)]
 
 
-def test_a_log_that_cannot_be_read(migrated: Migrated) -> None:
+def test_a_log_that_cannot_be_read_is_a_difference_of_the_table(migrated: Migrated) -> None:
     if migrated.to == "delta":
         (migrated.table / "_delta_log" / f"{0:020d}.json").write_text("{")
     else:
@@ -147,7 +149,7 @@ def test_a_log_that_cannot_be_read(migrated: Migrated) -> None:
     assert migrated.summary() == [("log unreadable", "", 20)]
 
 
-def test_a_column_dropped_by_another_writer(tmp_path: Path) -> None:
+def test_a_column_that_another_writer_dropped_is_a_difference_of_the_table(tmp_path: Path) -> None:
     migrated = unpartitioned(tmp_path)
     with migrated.iceberg().update_schema() as update:
         update.rename_column("a", "b")
@@ -157,7 +159,7 @@ def test_a_column_dropped_by_another_writer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
-def test_files_that_are_missing_or_have_another_length(tmp_path: Path, to: str) -> None:
+def test_files_that_are_missing_or_have_another_length_are_differences(tmp_path: Path, to: str) -> None:
     migrated = Migrated(tmp_path, to)
     first, second = migrated.estate.files("t")
     first.unlink()
@@ -179,7 +181,7 @@ def test_rows_of_another_writer_are_foreign(migrated: Migrated) -> None:
 
 def test_a_table_whose_log_cannot_be_read_does_not_end_the_run(migrated: Migrated) -> None:
     """The other tables are migrated; this table is not verified."""
-    test_a_log_that_cannot_be_read(migrated)
+    test_a_log_that_cannot_be_read_is_a_difference_of_the_table(migrated)
     migrated.estate.orc("u/1", {"a": [1]})
     report = migrated.estate.migrate(to=migrated.to, target_file_bytes=0)
     assert report.exit_code == 1

@@ -112,7 +112,8 @@ def test_damaged_and_empty_files_go_to_their_tables() -> None:
         [file("a/x/1", None, 0)],
         [file("a/b/k=1/1", None), file("c/0", None), file("d/0", None)],
     )
-    # An entry with a format takes files of that format; an entry without takes unrecognised files too.
+    # An entry with a format takes files of that format; an entry without a format takes unrecognised files
+    # too.
     tables: dict[str, Table] = {table.name: table for table in find_tables(inventory, specs)}
     assert set(tables) == {"named", "a.x"}
     assert [file.relative for file in tables["named"].damaged] == ["a/b/k=1/1"]

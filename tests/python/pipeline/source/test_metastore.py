@@ -273,7 +273,7 @@ def test_a_missing_answer_times_out(
             metastore.databases()
 
 
-def test_an_unreachable_server(tmp_path: Path, serve: Callable[..., str]) -> None:
+def test_an_unreachable_server_ends_the_run(tmp_path: Path, serve: Callable[..., str]) -> None:
     estate = Estate(tmp_path)
     estate.orc("t/a", {"a": [1]})
     url = f"thrift://127.0.0.1:{free_port()}"
@@ -312,7 +312,7 @@ def test_a_change_is_not_repeated_on_the_next_server(answering: Callable[[bytes]
         assert "cannot be reached" not in str(raised.value)
 
 
-def test_addresses() -> None:
+def test_addresses_are_parsed() -> None:
     assert addresses("thrift://a, thrift://b:1/") == [("a", 9083, ""), ("b", 1, "")]
     assert addresses("thrift://[::1]:7") == [("::1", 7, "")]
     assert [str(address) for address in addresses("thrift://hive@a,thrift://b")] == [
@@ -359,7 +359,7 @@ def writer(hive_server: HiveMetastore) -> Iterator[Any]:
 
 
 def fill(estate: Estate, writer: Any, wrong: int = 0) -> None:
-    """Tables of every kind; the number of one partition is too large by `wrong`."""
+    """Registers tables of every kind; the row count of one partition is too large by `wrong`."""
     root = f"file:{estate.source}"
     for number in range(1, 4):
         estate.orc(f"sales/dt=1/r=a%2F{number}/000000_0", {"a": list(range(number))})
@@ -392,7 +392,9 @@ def fill(estate: Estate, writer: Any, wrong: int = 0) -> None:
     writer.create_table(new_table("elsewhere", storage(f"{root}-other/t"), numRows="9"))
 
 
-def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
+def test_a_migration_agrees_with_a_correct_metastore(
+    tmp_path: Path, hive_server: HiveMetastore, writer: Any
+) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer)
     for _ in range(2):
@@ -409,12 +411,14 @@ def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, wri
     assert message == "default.events: rcfile by the metastore, orc by its bytes"
 
 
-def test_a_metastore_that_disagrees(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
+def test_a_migration_reports_the_differences_to_a_wrong_metastore(
+    tmp_path: Path, hive_server: HiveMetastore, writer: Any
+) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
     lost = storage(f"file:{estate.source}/sales/lost")
     writer.add_partitions([new_partition("sales", ["2", "x"], lost, numRows="5")])
-    # Hive creates this directory.
+    # Hive has created this directory.
     (estate.source / "sales/lost").rmdir()
     preview = dry_run(estate.source, estate.target, Options(metastore=hive_server.url))
     assert preview.exit_code == 1

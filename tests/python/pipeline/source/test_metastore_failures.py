@@ -51,7 +51,7 @@ def test_a_failure_in_the_middle_writes_nothing(
     assert (report.exit_code, report.rows) == (0, 6), summary(report)
     with Relay(hive_server.port, how, answers - 1) as relay, pytest.raises(ColdframeError, match=message):
         migrate(InProcess(), relay.url, tmp_path / "dst")
-    # The address may differ; the estate is the same.
+    # The metastore's address may differ; the tables are the same.
     with Relay(hive_server.port) as relay:
         again = migrate(InProcess(), relay.url, tmp_path / "dst")
     assert (again.exit_code, again.rows) == (0, 6), summary(again)
@@ -64,7 +64,9 @@ def test_the_next_address_continues(hive_server: HiveMetastore, answers: int, tm
         assert (report.exit_code, report.rows) == (0, 6), summary(report)
 
 
-def test_a_slow_metastore(hive_server: HiveMetastore, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_a_slow_metastore_are_awaited(
+    hive_server: HiveMetastore, answers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 5)
     with Relay(hive_server.port, "trickles") as relay:
         table = cf.hive_table(f"{hive_server.url}/cold.sales")

@@ -67,7 +67,7 @@ def made(writer: MetastoreWriter, root: Path) -> Definition:
     return table
 
 
-def test_definitions_and_a_migration(metastore: HiveMetastore, tmp_path: Path) -> None:
+def test_definitions_are_read_and_migrated_with_kerberos(metastore: HiveMetastore, tmp_path: Path) -> None:
     with MetastoreWriter(url_of(metastore)) as writer:
         table = made(writer, tmp_path / "wh")
         assert len(list(writer.partition_definitions(table))) == 2
@@ -108,7 +108,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("what", list(ANSWERS))
-def test_answers_without_kerberos(kdc: Kdc, what: str) -> None:
+def test_answers_of_servers_without_kerberos_are_errors(kdc: Kdc, what: str) -> None:
     answer, message = ANSWERS[what]
     with socket.create_server(("127.0.0.1", 0)) as server:
 

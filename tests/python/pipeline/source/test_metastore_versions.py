@@ -81,7 +81,7 @@ def others(estate: HiveEstate) -> None:
     client.create_database(types.Database(name="theirs", locationUri=f"{root}/t", catalogName="other"))
 
 
-def test_tables_of_every_kind(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
+def test_tables_of_every_kind_are_migrated(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
     mixed(estate)
     # Hive 4 makes an external table of it.
     estate.file("managed/000000_0", {"a": [1, 2]}, format="orc")

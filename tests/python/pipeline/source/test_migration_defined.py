@@ -129,7 +129,7 @@ def test_a_view_does_not_fail_the_run(
     assert findings(report) == ["cold.a_view: left out: a view: it has no rows of its own"]
 
 
-def test_missing_unregistered_and_differing(
+def test_missing_unregistered_and_differing_files_are_reported(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     orders(hive_estate)
@@ -163,7 +163,9 @@ def test_missing_unregistered_and_differing(
     assert {row["id"] for row in read(target, "orders")} == {1, 2, 3}
 
 
-def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_patterns_select_tables_and_locations_can_be_replaced(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     orders(hive_estate)
     plain(hive_estate)
     (tmp_path / "wh").rename(tmp_path / "copy")
@@ -181,7 +183,7 @@ def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate
         run(hive_server, tmp_path / "other", metastore=hive_server.url)
 
 
-def test_an_unselected_table_uses_the_same_files(
+def test_a_table_that_shares_files_with_an_unselected_table_is_left_out(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     plain(hive_estate)
@@ -193,7 +195,7 @@ def test_an_unselected_table_uses_the_same_files(
     assert not (tmp_path / "out/cold/mine").exists()
 
 
-def test_a_spark_table_uses_the_same_files(
+def test_a_table_that_shares_files_with_a_spark_table_is_left_out(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     plain(hive_estate)

@@ -57,7 +57,7 @@ def findings(report: Report) -> list[str]:
 SALES = {"dt": pa.date32(), "region": pa.string()}
 
 
-def test_partitions_of_every_kind(
+def test_partitions_of_every_kind_are_migrated(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     mixed(hive_estate)
@@ -79,7 +79,9 @@ def test_partitions_of_every_kind(
 
 
 @pytest.mark.parametrize("to", ["delta", "iceberg", "orc"])
-def test_every_target(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path, to: str) -> None:
+def test_every_kind_of_target_gets_all_rows(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path, to: str
+) -> None:
     mixed(hive_estate)
     report = run(hive_server, tmp_path / "dst", to=to)
     assert report.exit_code == 0, summary(report)
@@ -100,7 +102,7 @@ def test_a_definition_that_changes_converts_its_files_again(
     assert rows(read(target, "sales", SALES)) == rows(cf.hive_table(f"{hive_server.url}/cold.sales").read())
 
 
-def test_transactional_directories(
+def test_transactional_directories_are_migrated(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     live = cf.open(ACID)
@@ -142,7 +144,7 @@ def commit_transactions(hive_estate: HiveEstate, count: int) -> None:
         client.commit_txn(types.CommitTxnRequest(number))
 
 
-def test_columns_as_hive_has_them(
+def test_columns_are_matched_as_in_hive(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     columns = [("x", "bigint"), ("b", "bigint"), ("c", "string")]
@@ -180,7 +182,7 @@ def test_columns_as_hive_has_them(
     assert ours.filter(pads.field("p") == 3).to_pylist() == [{"x": 7, "b": 8, "c": "kept", "p": 3}]
 
 
-def test_files_that_their_definition_does_not_fit(
+def test_files_that_their_definition_does_not_fit_are_failures(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     """Each file fails alone, and no file of the table is safe to delete."""
@@ -223,7 +225,7 @@ def test_files_that_their_definition_does_not_fit(
     assert not listed(tmp_path / "dst")
 
 
-def test_a_partition_in_another_format(
+def test_a_partition_in_an_unsupported_format_makes_the_table_incomplete(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     mixed(hive_estate)
@@ -240,7 +242,7 @@ def test_a_partition_in_another_format(
     assert not listed(tmp_path / "dst")
 
 
-def test_a_partition_of_another_table_lies_in_the_directory(
+def test_tables_whose_files_may_belong_to_another_table_are_left_out(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     column = [("a", "bigint")]
@@ -267,7 +269,7 @@ def test_a_partition_of_another_table_lies_in_the_directory(
     assert listed(tmp_path / "dst") == [f"{root}/apart/p=1/000000_0"]
 
 
-def test_other_selections_do_not_lose_tables(
+def test_runs_with_other_selections_do_not_lose_tables(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     mixed(hive_estate)
@@ -281,7 +283,7 @@ def test_other_selections_do_not_lose_tables(
     assert report.rows == 7
 
 
-def test_a_partition_that_was_dropped(
+def test_files_of_a_dropped_partition_are_reported(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     """Its files still exist, but Hive no longer reads them."""
@@ -300,7 +302,9 @@ def test_a_partition_that_was_dropped(
     assert not listed(target)
 
 
-def test_links(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_a_location_that_is_a_link_is_followed(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     mixed(hive_estate)
     root, target = hive_estate.root, tmp_path / "dst"
     # A location that is a link is followed; a link below a location is not, and is reported.
@@ -320,7 +324,7 @@ def test_links(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Pa
         run(hive_server, target)
 
 
-def test_locations_in_several_stores(
+def test_locations_may_lie_in_several_stores(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     mixed(hive_estate)

@@ -69,7 +69,9 @@ CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
         ("gs://b/wh", "gcs://b/wh/t", "t"),
     ],
 )
-def test_locations_below_a_root(root: str, location: str | None, below: str | None) -> None:
+def test_locations_below_a_root_get_relative_paths(
+    root: str, location: str | None, below: str | None
+) -> None:
     assert Root(root).relative(location) == below
 
 
@@ -256,7 +258,7 @@ def test_a_match_with_either_row_count_is_enough() -> None:
         assert compare(registered, [report_of("t/a", rows)])[0].agreed == agrees
 
 
-def test_nested_tables() -> None:
+def test_a_nested_table_may_belong_to_the_outer_table_too() -> None:
     """Hive may or may not read subdirectories: inner files may also belong to the outer table."""
     for rows in (3, 10):
         registered = collected(
@@ -274,7 +276,7 @@ def test_a_table_of_an_unsupported_format_is_not_compared() -> None:
     inventory = Inventory("/wh", unknown=[SourceFile("/wh/t/a", "t/a", 5, 0, None)])
     report, findings = compare(plain("5", input_format=TEXT), [], inventory=inventory)
     assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
-    # But it is where the metastore has a supported format.
+    # A table is compared where the metastore has a supported format.
     report, findings = compare(plain("5"), [], inventory=inventory)
     (finding,) = report.findings
     assert (finding.kind, finding.is_wrong) == ("format", True)
@@ -348,7 +350,7 @@ def test_excluded_files_are_not_reported_missing() -> None:
     ]
 
 
-def test_any_number_of_findings() -> None:
+def test_findings_are_counted_beyond_those_that_are_kept() -> None:
     findings = Findings()
     for number in range(MAX_SHOWN + 5):
         findings.add(Finding("rows", "db.t", "x", str(number), is_wrong=number % 2 == 0))
@@ -400,7 +402,7 @@ def safe(estate: Estate) -> list[str]:
     return estate.safe()
 
 
-def test_a_migration_that_agrees(estate: Estate, serve: Any) -> None:
+def test_a_migration_agrees_with_equal_row_counts(estate: Estate, serve: Any) -> None:
     serve({"a/1": "3", "2": "2"}, "1")
     for _ in range(2):
         report = estate.migrate(metastore="thrift://h:1")
@@ -449,7 +451,7 @@ def test_a_difference_is_in_every_report(estate: Estate, serve: Any) -> None:
         assert message in (estate.target / "_coldframe/report/2.html").read_text()
         assert safe(estate) == [f"{estate.source}/events/000000_0"]
         assert estate.values("sales") == [1, 2, 3, 4, 5]
-    # The journal does not keep it: a run without a metastore does not report it.
+    # The journal does not keep the difference: a run without a metastore does not report it.
     assert estate.migrate().exit_code == 0
 
 
@@ -466,7 +468,7 @@ def test_a_difference_is_in_every_report(estate: Estate, serve: Any) -> None:
     ],
 )
 def test_a_count_without_a_claim_is_a_note(estate: Estate, serve: Any, claim: Any, is_claimed: bool) -> None:
-    """It is a note only where every file was read back and compared."""
+    """The difference is a note only where every file was read back and compared."""
     serve({"a/1": "4", "2": "2"}, "1", ORC, claim)
     report = estate.migrate(metastore="thrift://h:1")
     (finding,) = report.tables[1].metastore
@@ -521,7 +523,7 @@ def test_a_failed_file_is_reported_once(estate: Estate, serve: Any) -> None:
     assert (report.metastore.compared, report.metastore.agreed) == (2, 2)
 
 
-def test_locations_without_files(estate: Estate, serve: Any) -> None:
+def test_locations_without_files_are_reported(estate: Estate, serve: Any) -> None:
     (estate.source / "sales/p=empty").mkdir()
     (estate.source / "sales/p=hollow").mkdir()
     (estate.source / "sales/p=zero").mkdir()
@@ -591,7 +593,7 @@ def test_a_transactional_directory_is_a_source(estate: Estate, monkeypatch: pyte
         assert report.exit_code == (agreed == 0)
 
 
-def test_a_report_without_a_metastore() -> None:
+def test_a_report_without_a_metastore_does_not_mention_it() -> None:
     report = Report("/s", "/t", "parquet", "raise", [])
     assert report.to_json()["metastore"] is None
     assert "metastore" not in summary(report)

@@ -71,7 +71,7 @@ def test_a_property_matches_columns_by_position(
     assert plain(cf.hive_table(f"{hive_server.url}/cold.named").read()) == named
 
 
-def test_columns_that_cannot_be_matched_by_position(
+def test_columns_that_cannot_be_matched_by_position_are_refused(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     fill(hive_estate, "longer", {"a": [1], "b": [2], "c": ["x"], "d": [3]}, **FORCED)

@@ -50,7 +50,7 @@ def read(target: Path, table: str) -> Any:
     "how",
     [(":key, f:count#b, f:note", {}), ("f:count,f:note#s", {"hbase.table.default.storage.type": "binary"})],
 )
-def test_a_table_of_hbase(
+def test_a_table_of_hbase_is_migrated(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path, how: tuple[str, dict[str, str]]
 ) -> None:
     in_hbase(hive_estate, how[0], **how[1])
@@ -66,7 +66,9 @@ def test_a_table_of_hbase(
     assert not safe_list.read(str(tmp_path / "dst/_coldframe/safe-to-delete.txt")).lines
 
 
-def test_tables_of_kudu(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_tables_of_kudu_are_migrated(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     in_kudu(hive_estate, "numbers")
     target = tmp_path / "dst"
     report = run(hive_server, target)
@@ -88,7 +90,9 @@ def test_tables_of_kudu(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
 
 
-def test_unmapped_columns(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+def test_unmapped_columns_are_refused(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
     in_hbase(hive_estate, ":key,f:,f:note")
     with pytest.raises(cf.UnsupportedError, match="column amount is f:: only the key and single cells"):
         run(hive_server, tmp_path / "dst")

@@ -169,7 +169,7 @@ def test_an_excluded_table_has_not_vanished(estate: Estate) -> None:
 
 @pytest.mark.parametrize("target", ["delta", "iceberg"])
 @pytest.mark.parametrize("made", [False, True])
-def test_killed_while_a_table_is_registered(
+def test_a_run_killed_while_it_registers_a_table_is_completed(
     estate: Estate, monkeypatch: pytest.MonkeyPatch, target: str, made: bool
 ) -> None:
     """The journal does not know whether the commit was made; the table does."""
@@ -345,7 +345,7 @@ class Killed(BaseException):
 
 
 class Mortal(Destination):
-    """Dies before one of its operations, or after."""
+    """Fails like a killed driver, before or after one of its operations."""
 
     left = 1 << 60
     OPERATIONS = (
@@ -435,7 +435,7 @@ def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) ->
     return survived
 
 
-def test_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_sees_all_rows_after_random_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(13)
     assert kill_and_restart(tmp_path, monkeypatch, sorted(chance.sample(range(90), 12))) == 12
 
@@ -572,7 +572,7 @@ def test_a_compacted_journal_has_the_same_state(tmp_path: Path, monkeypatch: pyt
         read_state(Destination(root))
 
 
-def test_the_list_of_sources_that_are_safe_to_delete(estate: Estate) -> None:
+def test_only_safe_sources_are_listed(estate: Estate) -> None:
     kept = [estate.orc("u/1", {"a": [2]}), estate.orc("v/1", {"a": [1]})]
     kept.append(estate.orc("u/2", {"a": pa.array([], pa.int64())}))
     estate.orc("w/1", {"a": ["x"]})

@@ -77,7 +77,7 @@ def test_held_files_are_checked_with_a_single_listing(tmp_path: Path) -> None:
 def test_a_run_without_work_reads_no_single_file(
     tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reads no file's size, no footer and no row of the target."""
+    """The run reads no file's size, no footer and no row of the target."""
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}.get(to, "pyarrow"))
     estate = Estate(tmp_path)
     for number in range(4):

@@ -295,7 +295,7 @@ def test_a_deep_audit_names_the_source_whose_rows_differ(estate: Estate) -> None
 
 
 @pytest.mark.parametrize("target", ["delta", "iceberg", "orc"])
-def test_other_targets(estate: Estate, target: str) -> None:
+def test_other_kinds_of_targets_merge_small_sources_too(estate: Estate, target: str) -> None:
     if target != "orc":
         pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
 
@@ -389,7 +389,7 @@ def test_a_split_becomes_several_files_of_a_good_size(
     assert audit(estate.target, deep=True).faults == []
 
 
-def test_orc_is_split_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_orc_files_are_split_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 1_500_000
     estate.orc("u/1", {"a": [n * 2654435761 % 2**32 for n in range(count)]})
     small = Target("orc", sinks.ColdframeSink("orc", (("stripe_size", 256 << 10),)))

@@ -130,7 +130,7 @@ def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
     assert report.exit_code == 1
     assert "managed table" in str(report.tables[0].error)
     assert (set(switched.tables()), switched.files()) == ({"sales", "sales_new"}, before)
-    # Nothing was begun: a run without the option continues.
+    # No switch was begun: a run without the option continues.
     check_report(switched.run(switch=False))
 
 

@@ -41,8 +41,8 @@ import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapred.Reporter;
 
 /**
- * Transactional tables by the classes with which Hive's tasks write, compact and read them: a statement of SQL ends in one of the
- * calls below. Run by make.py: Acid DIR writes each table as DIR/NAME, and what Hive reads of it under lists of write ids as
+ * Transactional tables by the classes with which Hive's tasks write, compact and read them: an SQL statement ends in a call
+ * below. Run by make.py: Acid DIR writes each table as DIR/NAME, and what Hive reads of it under lists of write ids as
  * DIR/NAME.N.jsonl.
  */
 public final class Acid {
@@ -91,7 +91,7 @@ public final class Acid {
   private final JobConf conf = new JobConf(new HiveConf());
   private final FileSystem files;
   private final List<String> lists = new ArrayList<>();
-  /** Whether there are files that the batch reader only reads in a planned job: without identities, or without an end. */
+  /** Whether there are files that the batch reader only reads in a planned job: files without identities, or never closed. */
   private boolean rowsAlone;
 
   private Acid(Path dir, String name) throws IOException {
@@ -132,7 +132,7 @@ public final class Acid {
     }
   }
 
-  /** The rows that a statement of this write sees and `which` selects, in identity order, changed or deleted. */
+  /** Changes or deletes the rows that a statement of this write sees and `which` selects, in the order of their identities. */
   private void change(long write, int statement, Predicate<Row> which, String name, String list) throws Exception {
     List<Row> rows = new ArrayList<>(read(list).stream().filter(which).toList());
     rows.sort(Comparator.comparing(row -> row.ROW__ID));
@@ -292,7 +292,7 @@ public final class Acid {
     return rows;
   }
 
-  /** The same with Hive's other reader, which jobs use by default. */
+  /** What Hive's other reader, which jobs use by default, reads by the same list. */
   private List<String> vectorized(String list) throws Exception {
     JobConf job = new JobConf(conf);
     job.set(ValidWriteIdList.VALID_WRITEIDS_KEY, list);
@@ -336,7 +336,7 @@ public final class Acid {
 
   // --- tables ---
 
-  /** Inserts, updates, deletes, a merge of two statements, one that was aborted, one after it. */
+  /** Inserts, updates, deletes, a merge of two statements, an aborted write, and a write after the aborted one. */
   private void changes() throws Exception {
     insert(1, 0, 0, 40, "one");
     change(2, 0, row -> row.id % 3 == 0, "two", upTo(1));

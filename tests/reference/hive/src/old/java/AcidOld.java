@@ -30,7 +30,7 @@ import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapred.RecordReader;
 import org.apache.hadoop.mapred.Reporter;
 
-/** The same as Acid, of Hive 2: transactions in place of write ids, updates and deletes beside inserts in one delta. */
+/** As Acid, for Hive 2: transactions in place of write ids, updates and deletes beside inserts in one delta. */
 public final class AcidOld {
   private static final int BUCKETS = 2;
   private static final int DELETE = 2;

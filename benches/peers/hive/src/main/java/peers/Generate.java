@@ -87,7 +87,7 @@ public final class Generate {
         }
     }
 
-    /** A row of an order table; one value in 50 is null, but for the id. */
+    /** A row of an order table; one value in 50 is null, except in the column id. */
     private List<Object> row(int n) {
         long second = n * 43L + random.nextInt(40);
         int cents = (int) Math.abs(random.nextGaussian() * 250_000);

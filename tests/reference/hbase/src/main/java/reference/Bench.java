@@ -95,7 +95,7 @@ final class Bench {
         }
     }
 
-    /** Rows by random keys, from regions of the snapshot that stay open; one JSON line per pass. */
+    /** Looks rows up by random keys, in regions of the snapshot that stay open; one JSON line per pass. */
     static void get(Path at, int rows, int lookups, int passes) throws Exception {
         Root root = new Root(at);
         var restore = new org.apache.hadoop.fs.Path(java.nio.file.Files.createTempDirectory("restore").toUri());
@@ -103,7 +103,7 @@ final class Bench {
         TableDescriptor table = changes.getTableDescriptor();
         List<HRegion> regions = new ArrayList<>();
         for (RegionInfo info : changes.getRegionsToAdd()) {
-            // As ClientSideRegionScanner opens them.
+            // Opens the region as ClientSideRegionScanner does.
             var folder = CommonFSUtils.getTableDir(restore, table.getTableName());
             HRegion region = HRegion.newHRegion(folder, null, root.fs, root.conf, info, table, null);
             region.setRestoredRegion(true);

@@ -75,7 +75,8 @@ final class Fixtures {
             region.flush(true);
         }
         truths("orders", "shop:orders", null, false, regions);
-        // No HBase scan of the snapshot: the expected rows are those on which coldframe and the scanner of benches agree.
+        // There is no HBase scan of the snapshot: the expected rows are those on which coldframe and the scanner of benches
+        // agree.
         edit(regions, 60);
         root.sync();
         truths("orders", "shop:orders", null, true, regions);

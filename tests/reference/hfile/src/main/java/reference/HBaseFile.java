@@ -93,8 +93,8 @@ final class HBaseFile {
     }
 
     /**
-     * Seeks each seventh cell as a region server does: through the index, after the bloom filter was asked. Cells of
-     * equal keys are found at the first of them.
+     * Seeks each seventh cell as a region server does: through the index, after the bloom filter was asked. Among cells of equal
+     * keys, the seek must end at the first.
      */
     static String find(Path file) throws IOException {
         List<KeyValue> cells = cells(file);
@@ -108,7 +108,7 @@ final class HBaseFile {
         HFileScanner scanner = reader.getScanner(false, true, false);
         for (int i = 0; i < cells.size(); i += 7) {
             KeyValue cell = cells.get(i);
-            // Keys in the index have no sequence id, and a larger one comes first.
+            // Keys in the index have no sequence id, and among equal keys a larger sequence id comes first.
             cell.setSequenceId(0);
             int way = scanner.seekTo(cell);
             if (way != 0 || !CellUtil.matchingRowColumn(scanner.getCell(), cell)) {

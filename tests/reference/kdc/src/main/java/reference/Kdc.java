@@ -19,7 +19,7 @@ public final class Kdc {
     kdc.createPrincipal(new File(base, "client.keytab"), "olga");
     System.out.println("READY " + kdc.getKrb5conf() + " " + kdc.getRealm());
     while (System.in.read() >= 0) {
-      // Until it is closed.
+      // Wait until standard input is closed.
     }
     kdc.stop();
     System.exit(0);

@@ -160,7 +160,7 @@ final class Fixtures {
         Files.deleteIfExists(dir.resolve("." + name + ".orc.crc"));
     }
 
-    /** A transactional table: five rows, two more, one of which and one of the five are deleted, one updated. */
+    /** A transactional table: five rows, then two more; one of the five and one of the two are deleted, one row is updated. */
     private void acid() throws IOException {
         Path table = dir.resolve("acid_table");
         events(table.resolve("base_0000001"), new Object[][] {

@@ -18,7 +18,7 @@ import org.apache.hadoop.hive.ql.exec.vector.UnionColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.VectorizedRowBatch;
 import org.apache.orc.TypeDescription;
 
-/** Values for every type, the same each time. What a column holds depends on its name, if that is one of {@link #named}. */
+/** Values for every type, the same each time. The values of a column depend on its name if that is one of {@link #named}. */
 final class Samples {
     private static final String[] WORDS = {"", "plain", "Grüße", "日本語", "\uD83E\uDD80 crab", "tab\tand\nline", "x y"};
     /** Seconds of 2015-01-01, and of clock changes in New York: 2015-03-08 07:00Z, 2015-11-01 06:00Z. */
@@ -121,7 +121,7 @@ final class Samples {
         };
     }
 
-    /** Around clock changes and elsewhere; not in the second before 1970, which ORC cannot express. */
+    /** Writes a time near a clock change, or far from one; no fractions in the second before 1970, which ORC cannot express. */
     private void timestamp(TimestampColumnVector vector, int at, int row) {
         long second = CLOCKS[row % CLOCKS.length] + (row / CLOCKS.length - 8) * 900L;
         int nanos = row % 3 == 0 ? 0 : row % 3 == 1 ? 123_456_789 : 500_000_000;

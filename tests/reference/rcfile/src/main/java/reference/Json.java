@@ -49,7 +49,7 @@ final class Json {
         out.append('"');
     }
 
-    /** Strings, numbers, booleans, and lists and maps of them. */
+    /** Appends strings, numbers, booleans, and lists and maps of these. */
     static void appendPlain(Appendable out, Object plain) throws IOException {
         if (plain instanceof Map<?, ?> map) {
             String comma = "{";

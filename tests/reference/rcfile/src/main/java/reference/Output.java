@@ -73,7 +73,7 @@ final class Output {
         }
     }
 
-    /** How many rows Hive finds in each of so many equal byte ranges of a file. */
+    /** How many rows Hive finds in each of {@code count} equal byte ranges of a file. */
     List<Map<String, Object>> splits(String name, Table table, int count) throws IOException, SerDeException {
         List<Map<String, Object>> splits = new ArrayList<>();
         for (int n = 0; n < count; n++) {

@@ -121,7 +121,7 @@ final class Samples {
         };
     }
 
-    /** An integer of up to so many bits: of any length in bits alike, and the ends of the range every so often. */
+    /** An integer of at most {@code bits} bits: all lengths in bits are equally likely, the ends of the range are frequent. */
     private long integer(int bits) {
         long max = -1L >>> (65 - bits);
         return switch (random.nextInt(10)) {

@@ -60,7 +60,7 @@ record Table(String schema, String serde, Map<String, String> properties) {
         return ObjectInspectorFactory.getStandardStructObjectInspector(names(), fields);
     }
 
-    /** Name and type of each column: the list cut at the commas that stand outside of every bracket. */
+    /** Name and type of each column: the list is split at the commas outside of all brackets. */
     private Map<String, String> columns() {
         Map<String, String> columns = new LinkedHashMap<>();
         int depth = 0;
@@ -77,7 +77,7 @@ record Table(String schema, String serde, Map<String, String> properties) {
         return columns;
     }
 
-    /** Hive's type strings hold no blanks, but for those within the name of a type. */
+    /** Hive's type strings contain no blanks, except within the name of a type. */
     private static String type(String ddl) {
         return ddl.replaceAll("\\s*([<>(),:])\\s*", "$1").replaceAll("\\s+", " ");
     }

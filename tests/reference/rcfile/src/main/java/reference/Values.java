@@ -17,7 +17,7 @@ import org.apache.hadoop.hive.serde2.typeinfo.UnionTypeInfo;
 
 /** Plain values as Hive's standard Java objects; what is neither number nor boolean nor bytes may be given as text. */
 final class Values {
-    /** The value of a union: which of its branches, and what. */
+    /** The value of a union: the number of its branch, and the value itself. */
     record Branch(int tag, Object value) {}
 
     private Values() {}

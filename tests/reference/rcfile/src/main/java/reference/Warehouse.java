@@ -53,7 +53,7 @@ final class Warehouse {
         leftovers(dir.resolve("events"));
     }
 
-    /** What is in a table's folder without being of the table. */
+    /** What lies in a table's folder but does not belong to the table. */
     private static void leftovers(Path table) throws IOException {
         Files.createFile(table.resolve("_SUCCESS"));
         Path staging = Files.createDirectories(table.resolve(".hive-staging_hive_2014-01-04_02-11-09_117_1/-ext-10000"));

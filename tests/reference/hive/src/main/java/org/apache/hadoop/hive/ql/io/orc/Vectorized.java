@@ -18,7 +18,7 @@ import org.apache.hadoop.mapred.InputSplit;
 import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapred.Reporter;
 
-/** Hive's other reader of transactional tables, by batches; its constructor is its package's. */
+/** Hive's reader of transactional tables by batches; its constructor is private to its package. */
 public final class Vectorized {
   private Vectorized() {}
 
