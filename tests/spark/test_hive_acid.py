@@ -149,6 +149,8 @@ QUERIES: dict[str, dict[str, Any]] = {
     "names": {"sql": "select input_file_name() from cold.t6"},
     "texts": {"sql": "select * from cold.texts"},
     "insert": {"sql": "insert into cold.t6 select * from cold.t6"},
+    "inserts": {"sql": "from cold.t6 insert into cold.t6 select * insert into cold.t6 select *"},
+    "truncate": {"sql": "truncate table cold.t6"},
     "off": {"sql": "select * from cold.t6", "settings": {"spark.coldframe.hive": "off"}},
 }
 REFUSED = {
@@ -157,6 +159,8 @@ REFUSED = {
     # The metastore's own message.
     "texts": "Your client does not appear to support insert-only tables",
     "insert": "writing to a transactional table",
+    "inserts": "writing to a transactional table",
+    "truncate": "removing its files",
 }
 
 

@@ -344,6 +344,7 @@ class World:
                     to=self.to,
                     on_error=given["on_error"],
                     on_vanished=given["on_vanished"],
+                    archived_rows="drop",
                     on_foreign_changes=given["on_foreign_changes"],
                     target_file_bytes=given["file_bytes"],
                     split_bytes=given["split_bytes"],

@@ -74,7 +74,13 @@ def go(root: str, target: str, threads: int) -> None:
     committing.BATCH_SECONDS = 0.0
     estate = Estate(Path(root))
     report = migrate(
-        InProcess(threads), estate.source, estate.target, to=target, on_vanished="remove", split_bytes=1
+        InProcess(threads),
+        estate.source,
+        estate.target,
+        to=target,
+        on_vanished="remove",
+        archived_rows="drop",
+        split_bytes=1,
     )
     assert report.exit_code == 0
 

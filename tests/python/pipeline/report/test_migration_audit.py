@@ -167,7 +167,7 @@ def test_a_dry_run_lists_the_work_and_writes_nothing(
     gone = dry_run(estate.source, estate.target, Options())
     assert gone.exit_code == 1
     assert "gone since an earlier run, such as t/p=1/f" in preview_text(gone)
-    gone = dry_run(estate.source, estate.target, Options(on_vanished="keep"))
+    gone = dry_run(estate.source, estate.target, Options(on_vanished="keep", archived_rows="drop"))
     assert "is int64 in t/p=0/f and string in t/p=2/f" in preview_text(gone)
     assert tree(estate.target) == before
 

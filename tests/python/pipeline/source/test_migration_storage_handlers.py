@@ -18,7 +18,7 @@ from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.summary import summary
 
 DATA = Path(__file__).parents[3] / "data"
-HBASE, KUDU = DATA / "hbase/files/orders", DATA / "kudu/files/file_blocks"
+HBASE, KUDU = DATA / "hbase/files/orders", DATA / "kudu_wal/files/lz4"
 IN_HBASE = (None, None, "org.apache.hadoop.hive.hbase.HBaseSerDe")
 IN_KUDU = (None, None, "org.apache.hadoop.hive.kudu.KuduSerDe")
 
@@ -69,7 +69,7 @@ def test_a_table_of_hbase_is_migrated(
 def test_tables_of_kudu_are_migrated(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
-    in_kudu(hive_estate, "numbers")
+    in_kudu(hive_estate, "trips")
     target = tmp_path / "dst"
     report = run(hive_server, target)
     assert report.exit_code == 0, summary(report)
@@ -77,10 +77,10 @@ def test_tables_of_kudu_are_migrated(
     assert main([*command, "--master", "in-process"]) == 0
     # Another table lies in the same directory.
     assert not safe_list.read(str(target / "_coldframe/safe-to-delete.txt")).lines
-    in_kudu(hive_estate, "events")
+    in_kudu(hive_estate, "ledger", "notes")
     report = run(hive_server, target, leave_behind=["other-times"])
     assert report.exit_code == 0, summary(report)
-    for name in ("numbers", "events"):
+    for name in ("trips", "ledger", "notes"):
         theirs = cf.open(KUDU, table=name).read()
         ours = read(target, f"in_kudu_{name}")
         assert ours.num_rows == theirs.num_rows
