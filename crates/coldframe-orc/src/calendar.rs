@@ -1,4 +1,4 @@
-//! Returns whether days of a file may be in another calendar than the one they are read in.
+//! Whether days of a file may be in another calendar than the one they are read in.
 
 use coldframe_core::Notice;
 

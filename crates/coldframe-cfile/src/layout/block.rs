@@ -67,7 +67,19 @@ pub struct DataBlock {
     pub rows: Range<u64>,
 }
 
+/// Most rows of a data block. Ordinals of a rowset have 32 bits, and its blocks are written at a few hundred
+/// kilobytes; runs of equal values take almost no bytes, so that nothing in the file bounds the number.
+const MAX_ROWS: u64 = 1 << 30;
+
 impl DataBlock {
+    /// The number of its rows, which only an index and the footer state.
+    pub(crate) fn row_count(&self) -> Result<usize> {
+        let rows = self.rows.end.saturating_sub(self.rows.start);
+        usize::try_from(rows).ok().filter(|_| rows <= MAX_ROWS).ok_or_else(|| {
+            Error::corrupt(format!("expected a data block of at most {MAX_ROWS} rows, found {rows}"))
+        })
+    }
+
     /// Its name in errors.
     pub fn name(&self) -> String {
         format!("data block of ordinals {}..{}", self.rows.start, self.rows.end)
@@ -214,8 +226,10 @@ mod tests {
         for wrong in [[len + 1, 300], [len - 1, 300], [len, 301], [len, 299], [len, 5000]] {
             assert!(opened(Version::V1, &wrong, &packed).is_err(), "{wrong:?}");
         }
-        let e = opened(Version::V2, &[5000], &packed).unwrap_err();
-        assert!(e.to_string().contains("max_block_bytes"), "{e}");
+        let e = opened(Version::V2, &[2000], &packed).unwrap_err();
+        assert!(e.is_limit() && e.to_string().contains("max_block_bytes"), "{e}");
+        // More than the bytes can decompress to.
+        assert!(opened(Version::V2, &[5000], &packed).unwrap_err().is_damage());
         let e = format(Version::V2).open_owned(&Bytes::from_static(b"\0\0\0\0\0\0"), 100).unwrap_err();
         assert!(e.to_string().starts_with("byte 102: CRC-32C mismatch"), "{e}");
     }

@@ -67,7 +67,7 @@ impl CFile {
             last.rows.end = end;
         }
         for block in &blocks {
-            self.format().limits.block("the rows of a data block", block.rows.end - block.rows.start)?;
+            block.row_count()?;
         }
         Ok(blocks)
     }
@@ -123,7 +123,7 @@ impl CFile {
         }
         spans.finish();
         for block in &located.blocks {
-            self.format().limits.block("the rows of a data block", block.rows.end - block.rows.start)?;
+            block.row_count()?;
         }
         Ok(())
     }

@@ -455,7 +455,7 @@ fn open_values(
     bytes: &[u8],
     memory: &mut Memory,
 ) -> Result<(Values, Option<BooleanBuffer>)> {
-    let rows = context.format.limits.block("the rows of a data block", block.rows.end - block.rows.start)?;
+    let rows = block.row_count()?;
     let (mut start, mut count, mut validity) = (0, rows, None);
     if context.nullable {
         let mut cursor = Cursor::new(bytes, 0);

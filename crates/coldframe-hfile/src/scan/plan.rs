@@ -308,11 +308,7 @@ impl BlockPlan {
             self.at = Some(range.end);
             let len = range.end - range.start;
             bytes = bytes.saturating_add(len);
-            if let Err(e) =
-                self.file.context.limits.block("a block", len).at(range.start).within(|| "data index")
-            {
-                return Err(e);
-            }
+            self.file.context.limits.block("a block", len).at(range.start).within(|| "data index")?;
             pieces.push_back(Piece::Data(block, range));
             if block.offset >= self.pause {
                 break;

@@ -136,7 +136,7 @@ fn an_error_names_a_value_outside_its_type() {
 #[test]
 fn types_nested_too_deep_are_errors_of_the_schema() {
     let mut array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
-    for _ in 0..64 {
+    for _ in 0..128 {
         let item = Arc::new(Field::new("item", array.data_type().clone(), true));
         array = Arc::new(ListArray::new(item, arrow_buffer::OffsetBuffer::from_lengths([1]), array, None));
     }
