@@ -229,7 +229,7 @@ impl DecodeGroup {
     fn salvage_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
         match self.decode_rows(cells, start, rows) {
             Ok(batch) => Ok(batch),
-            Err(e) if !is_of_a_cell(&e) && !(rows > 1 && e.is_batch_too_long()) => Err(e),
+            Err(e) if !(is_of_a_cell(&e) || rows > 1 && e.is_batch_too_long()) => Err(e),
             Err(e) if rows == 1 && self.on_error == OnError::Null => self.null_cells(cells, start, e),
             Err(e) if rows == 1 => {
                 self.record(e, Some(1));
