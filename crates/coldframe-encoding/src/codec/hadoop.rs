@@ -88,6 +88,11 @@ impl HadoopCodec {
         codec.copied().ok_or_else(|| Error::unsupported(format!("Hadoop has no codec for {algorithm}")))
     }
 
+    /// Whether the stream has a checksum of its contents.
+    pub const fn is_summed(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Zlib | Algorithm::Gzip | Algorithm::Bzip2)
+    }
+
     /// A framed codec of the algorithm, for data whose writing class is unknown.
     pub const fn framed(algorithm: Algorithm) -> Self {
         framed(algorithm, "org.apache.hadoop.io.compress.BlockDecompressorStream")

@@ -79,6 +79,11 @@ impl Decoders {
         self.columns.iter().filter_map(|c| c.in_file)
     }
 
+    /// Whether a changed byte of a column may change many cells and stay unnoticed: the codec has no checksums.
+    pub(super) fn spreads_damage(&self) -> bool {
+        self.codec.is_some_and(|codec| !codec.is_summed())
+    }
+
     /// Whether a row group may have this many rows.
     pub(super) fn allows_rows(&self, rows: u64) -> bool {
         self.limits.unit_rows("a row group", rows).is_ok()

@@ -8,17 +8,22 @@
 //! there are rows, and their sum must be the size of its bytes. Otherwise nothing says which length is wrong, and the
 //! column loses all cells of the group: their rows are dropped, or read as null. How many rows there are takes two
 //! statements that agree: the key's number and a column, or all of several columns. Otherwise the group is lost.
+//!
+//! A changed byte of a column that a codec without checksums compressed changes many cells, of which only some contradict
+//! their type: the column then loses all its cells of the group. That is settled before the first row is handed out.
 
 mod batches;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, OffsetBuffer};
 use bytes::Bytes;
 use coldframe_core::salvage::{Loss, Salvage};
 use coldframe_core::{
-    BatchIter, Damage, DamageLog, DecodeUnit, Error, ErrorContext, OnError, PlanRequest, Result, arrays,
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, ErrorContext, ErrorKind, OnError, PlanRequest, Result,
+    arrays,
 };
 
 use self::batches::Batches;
@@ -30,10 +35,14 @@ use crate::layout::row_group::RowGroup;
 /// Maximum rows decoded at once, whatever the batch size, and maximum lengths expanded before they are counted.
 const MAX_ROWS: usize = 1 << 20;
 
+/// Arrow bytes of a row group that is decoded before its first row is handed out. A longer one is decoded twice.
+const MAX_WHOLE_BYTES: usize = 64 << 20;
+
 /// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so its size is no bound.
 const EMPTY_BYTES: u64 = 64 << 20;
 
 /// One row group to decode.
+#[derive(Clone)]
 pub(crate) struct DecodeGroup {
     pub(super) decoders: Arc<Decoders>,
     pub(super) group: RowGroup,
@@ -87,18 +96,32 @@ impl DecodeUnit for DecodeGroup {
                 salvage.lose(i, Loss::from_error(&e.within(self.title()), self.bytes(), 0..rows));
             }
         }
-        let stretches = salvage.stretches(0..self.group.key.rows);
+        let rows = self.group.key.rows;
+        if self.on_error != OnError::Raise && self.decoders.spreads_damage() {
+            if let Some(whole) = self.decoded_whole(&cells, &salvage)? {
+                return Ok(Box::new(whole.into_iter().map(Ok)));
+            }
+            for (i, place) in cells.iter_mut().enumerate() {
+                if let Some(e) = place.as_ref().map_or(Ok(None), |cells| self.contradiction(i, cells))? {
+                    salvage.lose(i, Loss::from_error(&e.within(self.title()), self.bytes(), 0..rows));
+                    *place = None;
+                }
+            }
+        }
+        let stretches = salvage.stretches(0..rows);
         Ok(Box::new(Batches::new(*self, cells, stretches)))
     }
 }
 
 /// The cells of a column.
+#[derive(Clone)]
 pub(super) struct ColumnCells {
     pub(super) data: Buffer,
     pub(super) places: Places,
 }
 
 /// Where a column's cells are.
+#[derive(Clone)]
 pub(super) enum Places {
     /// Nowhere: `TRUNCATE TABLE .. COLUMNS` removed them.
     Nulled,
@@ -203,6 +226,47 @@ impl DecodeGroup {
     /// Records damage that costs `rows` rows of this group.
     pub(super) fn record(&self, e: Error, rows: Option<u64>) {
         self.damage.push(Damage::from_error(&e.within(self.title()), self.bytes(), rows));
+    }
+
+    /// The batches of the group, if all cells decode and take little memory.
+    fn decoded_whole(
+        &self,
+        cells: &[Option<ColumnCells>],
+        salvage: &Salvage,
+    ) -> Result<Option<Vec<RecordBatch>>> {
+        let unit = Self { on_error: OnError::Raise, ..self.clone() };
+        let stretches = salvage.stretches(0..self.group.key.rows);
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        for batch in Batches::new(unit, cells.to_vec(), stretches) {
+            match batch {
+                Ok(batch) => {
+                    bytes += batch.get_array_memory_size();
+                    batches.push(batch);
+                }
+                Err(e) if batches::is_of_a_cell(&e) => return Ok(None),
+                Err(e) => return Err(e),
+            }
+            if bytes > MAX_WHOLE_BYTES {
+                return Ok(None);
+            }
+        }
+        Ok(Some(batches))
+    }
+
+    /// The first contradiction between a column's cells and its type.
+    fn contradiction(&self, place: usize, cells: &ColumnCells) -> Result<Option<Error>> {
+        let mut cells = cells.clone();
+        let (mut at, rows) = (0, self.group.key.rows);
+        while at < rows {
+            let taken = usize::try_from(rows - at).unwrap_or(usize::MAX).min(self.max_rows);
+            match self.check_cells(place, &take_cells(&mut cells, taken, at)?) {
+                Err(e) if matches!(e.kind(), ErrorKind::Corrupt(_)) => return Ok(Some(e)),
+                Err(e) if !batches::is_of_a_cell(&e) => return Err(e),
+                _ => {}
+            }
+            at += taken as u64;
+        }
+        Ok(None)
     }
 
     fn title(&self) -> String {

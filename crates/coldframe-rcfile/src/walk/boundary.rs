@@ -9,7 +9,6 @@
 //! ```
 
 use coldframe_core::Result;
-use coldframe_encoding::codec::Algorithm;
 
 use super::GroupWalk;
 use super::candidate::HEADER_LEN;
@@ -21,9 +20,7 @@ impl GroupWalk {
         if self.is_boundary(group.end()) {
             return Ok(true);
         }
-        let summed = self.context.codec.is_some_and(|codec| {
-            matches!(codec.algorithm, Algorithm::Zlib | Algorithm::Gzip | Algorithm::Bzip2)
-        });
+        let summed = self.context.codec.is_some_and(|codec| codec.is_summed());
         Ok(summed && !self.holds_another(group)?)
     }
 

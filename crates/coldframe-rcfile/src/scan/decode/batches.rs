@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_select::concat::concat;
-use coldframe_core::salvage::{Fate, Stretch};
+use coldframe_core::salvage::{Fate, Stretch, fitting};
 use coldframe_core::{Error, ErrorContext, ErrorKind, OnError, Result, arrays, arrow_error};
 
 use super::{ColumnCells, DecodeGroup, Places, ScanColumn};
@@ -154,7 +154,7 @@ pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_r
 
 /// Whether the error concerns one cell, so that the row can be read without it: damage, or a value outside its Arrow
 /// type (damaged digits give years that nanoseconds cannot represent).
-fn is_of_a_cell(e: &Error) -> bool {
+pub(super) fn is_of_a_cell(e: &Error) -> bool {
     !matches!(e.kind(), ErrorKind::Io(_) | ErrorKind::Foreign(_) | ErrorKind::BatchTooLong { .. })
         && !e.is_limit()
 }
@@ -194,6 +194,21 @@ impl DecodeGroup {
             .collect()
     }
 
+    /// Decodes cells of a column, as many at a time as fit a batch, and discards the values.
+    pub(super) fn check_cells(&self, place: usize, cells: &Cells) -> Result<()> {
+        let Some(column) = self.columns().get(place) else { return Ok(()) };
+        let (mut start, rows) = (0, cells.offsets.len().saturating_sub(1));
+        while start < rows {
+            let ((), taken) = fitting(rows - start, |n| {
+                let part = part(cells, start, n);
+                self.check_size(column, &part, n)?;
+                column.decoder.decode(&part).map(drop).within(|| column.title())
+            })?;
+            start += taken;
+        }
+        Ok(())
+    }
+
     /// Refuses cells that are too long for one batch, or whose elements take more memory than a block may.
     fn check_size(&self, column: &ScanColumn, cells: &Cells, rows: usize) -> Result<()> {
         let bytes = u64::from((cells.offsets.last() - cells.offsets.first()).unsigned_abs());
@@ -219,7 +234,7 @@ impl DecodeGroup {
     fn salvage_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
         match self.decode_rows(cells, start, rows) {
             Ok(batch) => Ok(batch),
-            Err(e) if !is_of_a_cell(&e) && !(rows > 1 && e.is_batch_too_long()) => Err(e),
+            Err(e) if !(is_of_a_cell(&e) || rows > 1 && e.is_batch_too_long()) => Err(e),
             Err(e) if rows == 1 && self.on_error == OnError::Null => self.null_cells(cells, start, e),
             Err(e) if rows == 1 => {
                 self.record(e, Some(1));
