@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 use crate::capsule::export_schema;
 use crate::error::{from_python as foreign, to_python};
 use crate::fingerprint::RawWitness;
+use crate::notice::kind_and_text;
 use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::scan::{RawBatch, RawScan};

@@ -32,7 +32,8 @@ use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use super::readers::{Chunks, PROVED_ROWS, Stored, fewer_rows, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
-use super::statements::{Complete, Tally, compare};
+use super::statements::Tally;
+use super::tallies::{Complete, compare};
 
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
@@ -273,6 +274,9 @@ impl StripeBatches {
                 true => self.salvage.stretches(rows.clone()),
                 false => [Stretch { rows: rows.clone(), fate: Fate::Kept }].into(),
             };
+            if self.tolerates() && self.survey_partial(&stretches)? {
+                continue;
+            }
             for stretch in stretches {
                 let null = match stretch.fate {
                     Fate::Dropped => continue,
@@ -365,7 +369,7 @@ impl StripeBatches {
                 failed.push((Some(place), e));
                 continue;
             }
-            let Some(reader) = column.reader.as_ref().filter(|_| !self.surveyed(place)) else { continue };
+            let Some(reader) = column.reader.as_ref().filter(|_| !self.is_surveyed(place)) else { continue };
             if let Err(e) = self.stored.check_position(place, reader.as_ref(), row, Chunks::Usual) {
                 failed.push((Some(place), e));
             }
@@ -373,7 +377,7 @@ impl StripeBatches {
         failed
     }
 
-    fn surveyed(&self, place: usize) -> bool {
+    pub(super) fn is_surveyed(&self, place: usize) -> bool {
         self.surveyed.get(place).copied().unwrap_or(true)
     }
 
@@ -384,7 +388,7 @@ impl StripeBatches {
             if !self.tolerates() || !e.is_damage() {
                 return Err(e);
             }
-            match place.filter(|place| !self.surveyed(*place)) {
+            match place.filter(|place| !self.is_surveyed(*place)) {
                 Some(place) => self.survey(place)?,
                 // Damage in the nulls of the root, or in values that the survey could read: no column is to
                 // blame, and nothing proves these rows.
@@ -466,7 +470,7 @@ impl StripeBatches {
         let scan = &self.stored.scan;
         let (first, threads) = (open.row, scan.threads);
         let read = |column: &mut Reading, place: usize| -> ArrayRef {
-            let with = if self.surveyed(place) { Compare::Nothing } else { with };
+            let with = if self.is_surveyed(place) { Compare::Nothing } else { with };
             match self.read_column(column, place, first..first + rows as u64, root, with) {
                 Ok(Some(array)) => return array,
                 Ok(None) => {}

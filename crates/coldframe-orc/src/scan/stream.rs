@@ -23,6 +23,14 @@ use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::index::IndexPosition;
 use crate::layout::stripe::StreamKind;
 
+/// The structure of errors of a chunk: its header, its decompression, its length. All content before it is sound.
+const CHUNK: &str = "chunk";
+
+/// Whether a chunk cannot be opened, so that the values before it are sound.
+pub(crate) fn is_of_chunk(e: &Error) -> bool {
+    e.structure().ends_with(CHUNK)
+}
+
 /// Shared values keep at most this many times their length in memory.
 const FEW: u64 = 16;
 
@@ -256,6 +264,10 @@ impl ByteStream {
 
     /// Opens the next chunk after the window: as plain, or decompressed.
     fn next_chunk(&mut self) -> Result<()> {
+        self.open_chunk().map_err(|e| e.within(CHUNK))
+    }
+
+    fn open_chunk(&mut self) -> Result<()> {
         self.seam = 0;
         let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
         if chunk.original {
