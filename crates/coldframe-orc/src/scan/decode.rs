@@ -32,7 +32,7 @@ use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use super::readers::{Chunks, PROVED_ROWS, Stored, fewer_rows, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
-use super::statements::Tally;
+use super::statements::{Tally, is_of_statistics};
 use super::tallies::{Complete, compare};
 
 /// Batches of fewer rows are not worth a thread.
@@ -156,6 +156,12 @@ impl StripeBatches {
         }
     }
 
+    /// Replaces the streams, by those of other columns.
+    pub(crate) fn set_streams(&mut self, streams: StoredStreams) {
+        self.stored.streams = streams;
+        self.stored.forget_dictionaries();
+    }
+
     /// Sets the runs to read next.
     pub(crate) fn set_tasks(&mut self, tasks: impl Iterator<Item = Run>) {
         self.tasks = tasks.collect();
@@ -225,7 +231,14 @@ impl StripeBatches {
         let is_whole = run.rows == all && run.wanted == all && !self.reads_in_full;
         let with = if is_whole { Compare::Stripe } else { Compare::Nothing };
         let Some(decoded) = self.decode(&mut open, rows, with)? else { return Ok(Step::Pending) };
-        if let Some(e) = open.columns.iter_mut().find_map(|column| column.failed.take()) {
+        let mut failed = open.columns.iter_mut().enumerate();
+        let failed = failed.find_map(|(place, column)| Some((place, column.failed.take()?)));
+        if let Some((place, e)) = failed {
+            // The statistics of the stripe are stated once more by its row groups.
+            if with == Compare::Stripe && is_of_statistics(&e) && self.agrees_with_index(place)? {
+                self.surveyed.iter_mut().skip(place).take(1).for_each(|surveyed| *surveyed = true);
+                return Ok(Step::Pending);
+            }
             return Err(e);
         }
         if open.row == self.stored.job.stripe.rows {

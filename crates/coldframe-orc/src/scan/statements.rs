@@ -47,6 +47,8 @@ struct Facts {
     outside: bool,
     /// Values that the array lacks, since its type cannot hold them.
     malformed: u64,
+    /// Whether such values lie inside it, which may make it null.
+    holds_malformed: bool,
 }
 
 /// What is stated of a column, as far as it is trusted.
@@ -112,7 +114,7 @@ impl Tally {
                 Ok(Some(sum)) => agreed.push((stated.column, sum)),
                 Err((kind, contradiction)) => {
                     let message = format!("{contradiction} in the rows from {row} on");
-                    let e = Error::corrupt(message).within("statistics").within(column::name(column));
+                    let e = Error::corrupt(message).within(STATISTICS).within(column::name(column));
                     let stream =
                         layout.stream(column.id, kind).or(layout.stream(column.id, StreamKind::Data));
                     return Err(match stream {
@@ -133,6 +135,14 @@ impl Tally {
     }
 }
 
+/// Whether an error is a contradiction of statistics.
+pub(crate) fn is_of_statistics(e: &Error) -> bool {
+    e.structure().ends_with(STATISTICS)
+}
+
+/// The structure of contradictions.
+const STATISTICS: &str = "statistics";
+
 /// The columns of which a sum agrees, and which.
 pub(crate) type Agreed = Vec<(usize, Sum)>;
 
@@ -149,6 +159,9 @@ impl Stated {
     /// The sum that was compared; the contradiction if there is one, with the stream to blame.
     fn compare(&self, scan: &ScanShared, column: &Column) -> Result<Option<Sum>, (StreamKind, String)> {
         let (Some(stats), facts) = (&self.statistics, &self.facts) else { return Ok(None) };
+        if facts.holds_malformed {
+            return Ok(None);
+        }
         let values = facts.values.saturating_add(facts.malformed);
         // Neither values nor nulls counted: the writer did not count.
         if stats.number_of_values == Some(0) && stats.has_null != Some(true) && values > 0 {
@@ -329,6 +342,7 @@ fn add<'a>(
         stated.facts.malformed += 1;
         stated.facts.outside |= stated.excludes(value.why);
     }
+    stated.facts.holds_malformed |= array.data_type().is_nested() && !malformed.is_empty();
     stated.facts.values += (array.len() - array.logical_null_count()) as u64;
     if stated.statistics.is_some() {
         stated.count(array);

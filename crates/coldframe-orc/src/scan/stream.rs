@@ -287,6 +287,15 @@ impl ByteStream {
         Ok(())
     }
 
+    /// Appends the content of the next chunk to `out`; returns where the chunk ends.
+    fn append_chunk(&self, out: &mut Vec<u8>) -> Result<usize> {
+        let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
+        let (before, compression) = (out.len(), self.compression);
+        with_decompressor(|codec| compression.decompress(codec, &chunk, out))?;
+        self.check_full(out.len() - before, end)?;
+        Ok(end)
+    }
+
     /// The chunk whose header is at `at`, and where it ends.
     fn chunk(stored: &Bytes, at: usize, offset: u64, compression: Compression) -> Result<(Chunk<'_>, usize)> {
         let mut chunks = Cursor::new(stored.get(at..).unwrap_or_default(), offset + at as u64);
@@ -348,11 +357,8 @@ impl ByteStream {
             // A chunk that certainly fits is decompressed directly into its place.
             if n >= self.compression.block_size && self.next < self.stored.len() && self.buffered().is_empty()
             {
-                let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
                 let before = out.len();
-                let compression = self.compression;
-                with_decompressor(|codec| compression.decompress(codec, &chunk, out))?;
-                self.check_full(out.len() - before, end)?;
+                let end = self.append_chunk(out).map_err(|e| e.within(CHUNK))?;
                 self.chunks.clear();
                 self.opened = self.opened.saturating_add((out.len() - before) as u64);
                 self.next = end;

@@ -21,16 +21,15 @@ use crate::layout::stripe::{StreamKind, StripeLayout};
 use crate::layout::types::{Column, Kind};
 
 /// The columns of the scan in which an inner struct has nulls, in a file of the writer that does this.
-pub(super) fn suspects(scan: &ScanShared, layout: &StripeLayout) -> Vec<usize> {
+pub(super) fn suspects(scan: &ScanShared, layout: &StripeLayout, places: &[usize]) -> Vec<usize> {
     if !scan.shape.quirks.superfluous_values {
         return Vec::new();
     }
-    let columns = scan.columns.iter().enumerate();
-    let suspect = |(place, (id, _)): (usize, &(usize, _))| {
-        let of = scan.shape.tree.get(*id)?;
-        inner_structs(scan, layout, of).next().map(|_| place)
+    let suspect = |place: &usize| {
+        let of = scan.shape.tree.get(scan.columns.get(*place)?.0)?;
+        inner_structs(scan, layout, of).next().map(|_| *place)
     };
-    columns.filter_map(suspect).collect()
+    places.iter().filter_map(suspect).collect()
 }
 
 /// The structs with nulls that lie in structs of a column.
@@ -40,8 +39,9 @@ fn inner_structs<'a>(
     of: &'a Column,
 ) -> impl Iterator<Item = &'a Column> {
     let columns = scan.shape.tree.columns().get(of.id..of.end).unwrap_or_default();
-    let structs =
-        columns.iter().filter(|column| column.kind == Kind::Struct && scan.needed.contains(&column.id));
+    let structs = columns
+        .iter()
+        .filter(|column| column.kind == Kind::Struct && scan.needed.binary_search(&column.id).is_ok());
     let inside = structs.flat_map(|outer| outer.children.iter().filter_map(|id| scan.shape.tree.get(*id)));
     inside.filter(|column| {
         let present = layout.stream(column.id, StreamKind::Present);
@@ -75,8 +75,14 @@ impl StripeBatches {
     /// Decides for each suspect column whether it has superfluous values: by the statistics, or by decoding
     /// all of it. Columns of which both are impossible stay as they are.
     pub(super) fn decide_superfluous(&mut self) -> Result<()> {
+        let all: Vec<usize> = (0..self.surveyed.len()).collect();
+        self.decide_superfluous_of(&all)
+    }
+
+    /// Decides for some columns.
+    pub(super) fn decide_superfluous_of(&mut self, places: &[usize]) -> Result<()> {
         let whole = self.has_whole_streams();
-        for place in suspects(&self.stored.scan, &self.stored.job.layout) {
+        for place in suspects(&self.stored.scan, &self.stored.job.layout, places) {
             let stated = by_statistics(&self.stored.scan, &self.stored.job, place);
             let decided = match stated {
                 Some(stated) => stated,

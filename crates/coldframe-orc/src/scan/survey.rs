@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use coldframe_core::salvage::{Level, Loss, Span, Stretch};
@@ -20,6 +21,7 @@ use coldframe_encoding::codec::Algorithm;
 
 use super::column::{ColumnReader, MalformedValue};
 use super::decode::StripeBatches;
+use super::groups;
 use super::job::{Groups, Run};
 use super::ranges::VALUES;
 use super::readers::{Chunks, Stored, nulls, too_long_for_all};
@@ -263,7 +265,8 @@ impl StripeBatches {
             return false;
         }
         let is_in_error = |stream: &&StreamPlace| match e.offset() {
-            Some(at) => stream.bytes.contains(&at),
+            // An error at the end of a stream has the offset behind it.
+            Some(at) => stream.bytes.contains(&at) || at == stream.bytes.end,
             None => (of.id..of.end.max(of.id + 1)).contains(&stream.column),
         };
         job.layout.streams.iter().filter(is_in_error).any(|stream| {
@@ -329,6 +332,16 @@ impl StripeBatches {
         Ok(self.spans(place, groups, decoded, &sound))
     }
 
+    /// Whether the statistics of the row groups agree with a column that contradicts those of the stripe.
+    pub(super) fn agrees_with_index(&mut self, place: usize) -> Result<bool> {
+        let Stored { scan, job, .. } = &mut self.stored;
+        let Some(groups) = groups::read(scan, &job.stripe, &job.layout)? else { return Ok(false) };
+        let groups = Arc::new(groups);
+        job.groups = Some(groups.clone());
+        let pass = self.pass(place, &groups, &|_, _| Ok(()))?;
+        Ok(pass.is_ok_and(|pass| pass.contradicted.is_empty()))
+    }
+
     /// The contradiction between the indexes of a column and its values; `also` compares the values of a row
     /// group further. `None` if the values themselves are damaged, which a scan reports.
     pub(crate) fn wrong_index(
@@ -336,7 +349,7 @@ impl StripeBatches {
         place: usize,
         also: &dyn Fn(usize, &ArrayRef) -> Result<()>,
     ) -> Result<Option<Damage>> {
-        self.decide_superfluous()?;
+        self.decide_superfluous_of(&[place])?;
         let Some(groups) = self.stored.job.groups.clone() else { return Ok(None) };
         let Ok(pass) = self.pass(place, &groups, also)? else { return Ok(None) };
         let Pass { misplaced, contradicted, excluded, disproved, .. } = pass;
