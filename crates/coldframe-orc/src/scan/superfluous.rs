@@ -11,7 +11,8 @@
 //!
 //! Readers that take a value for each struct that is not null return shifted values. The counts prove which
 //! reading is right: a field cannot have more values than its struct has, and the values must end with the
-//! streams.
+//! streams. Fields that have nulls themselves are not read this way: their PRESENT has no superfluous bits, so
+//! such a column contradicts itself, and the reader says so.
 
 use coldframe_core::Result;
 
@@ -20,14 +21,18 @@ use super::job::{ScanShared, StripeJob};
 use crate::layout::stripe::{StreamKind, StripeLayout};
 use crate::layout::types::{Column, Kind};
 
-/// The columns of the scan in which an inner struct has nulls, in a file of the writer that does this.
+/// Which of some columns of the scan have inner structs with nulls and fields without, in a file of the writer
+/// that does this.
 pub(super) fn suspects(scan: &ScanShared, layout: &StripeLayout, places: &[usize]) -> Vec<usize> {
     if !scan.shape.quirks.superfluous_values {
         return Vec::new();
     }
     let suspect = |place: &usize| {
         let of = scan.shape.tree.get(scan.columns.get(*place)?.0)?;
-        inner_structs(scan, layout, of).next().map(|_| *place)
+        let mut inner = inner_structs(scan, layout, of).peekable();
+        inner.peek()?;
+        let has_nulls = |id: &usize| layout.stream(*id, StreamKind::Present).is_some();
+        inner.all(|inner| !inner.children.iter().any(has_nulls)).then_some(*place)
     };
     places.iter().filter_map(suspect).collect()
 }
