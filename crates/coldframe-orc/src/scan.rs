@@ -10,7 +10,7 @@
 //! | [`fetched`] | the bytes of streams: fetched with the unit, or read once a row passes the filter |
 //! | [`decode`] | batches of a stripe |
 //! | [`readers`] | the columns of a stripe, open at a row |
-//! | [`anchor`], [`statements`] | what decoded values must agree with: positions, statistics |
+//! | [`anchor`], [`statements`], [`tallies`] | what decoded values must agree with: positions, statistics |
 //! | [`survey`] | how well the row groups of a column are proved, once one of them has failed |
 //! | [`scout`] | row groups with rows that pass, by the filter's columns |
 //! | [`malformed`] | values that their types cannot hold |
@@ -34,5 +34,6 @@ pub(crate) mod statements;
 pub(crate) mod stream;
 mod superfluous;
 mod survey;
+mod tallies;
 pub(crate) mod unit;
 mod varint;

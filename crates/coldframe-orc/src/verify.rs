@@ -12,7 +12,6 @@ use coldframe_core::{Damage, DamageLog, Error, OnError, PlanRequest, Result, Sca
 
 use crate::layout::proto::{BloomFilterIndex, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
-use crate::layout::types::Column;
 use crate::open::Shape;
 use crate::prune::checks::Checks;
 use crate::scan::column::input::StoredStreams;
@@ -112,26 +111,29 @@ fn wrong_indexes(
         parts: ranges::whole(&scan, layout),
         deferred: None,
     };
+    let (of_root, of_columns): (Vec<_>, Vec<_>) =
+        job.parts.iter().cloned().partition(|part| part.column == 0);
+    // In the order of the columns.
+    let mut parts = of_columns.into_iter().peekable();
+    let mut batches = StripeBatches::new(scan.clone(), job.clone(), StoredStreams::new());
     for (place, (id, field)) in scan.columns.iter().enumerate() {
         let Some(column) = shape.tree.get(*id) else { continue };
-        let parts: Vec<_> =
-            job.parts.iter().filter(|part| is_read_with(part.column, column)).cloned().collect();
-        let ranges: Vec<_> = parts.iter().map(|part| part.bytes.clone()).collect();
+        let mut own = of_root.clone();
+        while let Some(part) = parts.next_if(|part| part.column < column.end) {
+            own.push(part);
+        }
+        let ranges: Vec<_> = own.iter().map(|part| part.bytes.clone()).collect();
         let mut streams = StoredStreams::new();
-        fetched::add(&scan, &job, &parts, read_coalesced(shape.source.as_ref(), &ranges)?, &mut streams)?;
+        fetched::add(&scan, &job, &own, read_coalesced(shape.source.as_ref(), &ranges)?, &mut streams)?;
+        batches.set_streams(streams);
         let checks = Checks::read(shape, stripe, layout, (column, field), count)?;
         let also = |group: usize, values: &ArrayRef| match &checks {
             Some(checks) => checks.check(group, values),
             None => Ok(()),
         };
-        into.extend(StripeBatches::new(scan.clone(), job.clone(), streams).wrong_index(place, &also)?);
+        into.extend(batches.wrong_index(place, &also)?);
     }
     Ok(())
-}
-
-/// Whether the streams of the column `id` are needed to read `column`: its own, those inside it, the root's.
-fn is_read_with(id: usize, column: &Column) -> bool {
-    id == 0 || (column.id..column.end.max(column.id + 1)).contains(&id)
 }
 
 /// Fails if an index stream does not decode.

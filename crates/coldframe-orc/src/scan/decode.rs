@@ -32,7 +32,8 @@ use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use super::readers::{Chunks, PROVED_ROWS, Stored, fewer_rows, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
-use super::statements::{Complete, Tally, compare};
+use super::statements::{Tally, is_of_statistics};
+use super::tallies::{Complete, compare};
 
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
@@ -155,6 +156,12 @@ impl StripeBatches {
         }
     }
 
+    /// Replaces the streams, by those of other columns.
+    pub(crate) fn set_streams(&mut self, streams: StoredStreams) {
+        self.stored.streams = streams;
+        self.stored.forget_dictionaries();
+    }
+
     /// Sets the runs to read next.
     pub(crate) fn set_tasks(&mut self, tasks: impl Iterator<Item = Run>) {
         self.tasks = tasks.collect();
@@ -224,7 +231,14 @@ impl StripeBatches {
         let is_whole = run.rows == all && run.wanted == all && !self.reads_in_full;
         let with = if is_whole { Compare::Stripe } else { Compare::Nothing };
         let Some(decoded) = self.decode(&mut open, rows, with)? else { return Ok(Step::Pending) };
-        if let Some(e) = open.columns.iter_mut().find_map(|column| column.failed.take()) {
+        let mut failed = open.columns.iter_mut().enumerate();
+        let failed = failed.find_map(|(place, column)| Some((place, column.failed.take()?)));
+        if let Some((place, e)) = failed {
+            // The statistics of the stripe are stated once more by its row groups.
+            if with == Compare::Stripe && is_of_statistics(&e) && self.agrees_with_index(place)? {
+                self.surveyed.iter_mut().skip(place).take(1).for_each(|surveyed| *surveyed = true);
+                return Ok(Step::Pending);
+            }
             return Err(e);
         }
         if open.row == self.stored.job.stripe.rows {
@@ -273,6 +287,9 @@ impl StripeBatches {
                 true => self.salvage.stretches(rows.clone()),
                 false => [Stretch { rows: rows.clone(), fate: Fate::Kept }].into(),
             };
+            if self.tolerates() && self.survey_partial(&stretches)? {
+                continue;
+            }
             for stretch in stretches {
                 let null = match stretch.fate {
                     Fate::Dropped => continue,
@@ -365,7 +382,7 @@ impl StripeBatches {
                 failed.push((Some(place), e));
                 continue;
             }
-            let Some(reader) = column.reader.as_ref().filter(|_| !self.surveyed(place)) else { continue };
+            let Some(reader) = column.reader.as_ref().filter(|_| !self.is_surveyed(place)) else { continue };
             if let Err(e) = self.stored.check_position(place, reader.as_ref(), row, Chunks::Usual) {
                 failed.push((Some(place), e));
             }
@@ -373,7 +390,7 @@ impl StripeBatches {
         failed
     }
 
-    fn surveyed(&self, place: usize) -> bool {
+    pub(super) fn is_surveyed(&self, place: usize) -> bool {
         self.surveyed.get(place).copied().unwrap_or(true)
     }
 
@@ -384,7 +401,7 @@ impl StripeBatches {
             if !self.tolerates() || !e.is_damage() {
                 return Err(e);
             }
-            match place.filter(|place| !self.surveyed(*place)) {
+            match place.filter(|place| !self.is_surveyed(*place)) {
                 Some(place) => self.survey(place)?,
                 // Damage in the nulls of the root, or in values that the survey could read: no column is to
                 // blame, and nothing proves these rows.
@@ -466,7 +483,7 @@ impl StripeBatches {
         let scan = &self.stored.scan;
         let (first, threads) = (open.row, scan.threads);
         let read = |column: &mut Reading, place: usize| -> ArrayRef {
-            let with = if self.surveyed(place) { Compare::Nothing } else { with };
+            let with = if self.is_surveyed(place) { Compare::Nothing } else { with };
             match self.read_column(column, place, first..first + rows as u64, root, with) {
                 Ok(Some(array)) => return array,
                 Ok(None) => {}

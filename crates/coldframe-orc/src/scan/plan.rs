@@ -95,9 +95,10 @@ impl StripePlan {
             self.take_runs(&mut job, None);
             return Ok(Some(self.make(job)));
         }
+        let all: Vec<usize> = (0..self.scan.columns.len()).collect();
         let is_indexed = groups.is_some();
         let is_plain = wanted.is_none() && !is_indexed && shape.options.compares_statistics;
-        job.groups = match is_plain || !superfluous::suspects(&self.scan, &job.layout).is_empty() {
+        job.groups = match is_plain || !superfluous::suspects(&self.scan, &job.layout, &all).is_empty() {
             false => groups,
             true => {
                 let groups = groups.unwrap_or_else(|| groups::single(&self.scan, stripe.rows));

@@ -8,8 +8,6 @@
 //! Minima and maxima of text are compared only where a row group is read by its position: an index that states
 //! wrong positions in the bytes of text contradicts nothing else.
 
-use std::ops::Range;
-
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, ByteArrayType, ByteViewType, Date32Type, Decimal128Type, Float32Type, Float64Type,
@@ -49,6 +47,8 @@ struct Facts {
     outside: bool,
     /// Values that the array lacks, since its type cannot hold them.
     malformed: u64,
+    /// Whether such values lie inside it, which may make it null.
+    holds_malformed: bool,
 }
 
 /// What is stated of a column, as far as it is trusted.
@@ -114,7 +114,7 @@ impl Tally {
                 Ok(Some(sum)) => agreed.push((stated.column, sum)),
                 Err((kind, contradiction)) => {
                     let message = format!("{contradiction} in the rows from {row} on");
-                    let e = Error::corrupt(message).within("statistics").within(column::name(column));
+                    let e = Error::corrupt(message).within(STATISTICS).within(column::name(column));
                     let stream =
                         layout.stream(column.id, kind).or(layout.stream(column.id, StreamKind::Data));
                     return Err(match stream {
@@ -135,6 +135,14 @@ impl Tally {
     }
 }
 
+/// Whether an error is a contradiction of statistics.
+pub(crate) fn is_of_statistics(e: &Error) -> bool {
+    e.structure().ends_with(STATISTICS)
+}
+
+/// The structure of contradictions.
+const STATISTICS: &str = "statistics";
+
 /// The columns of which a sum agrees, and which.
 pub(crate) type Agreed = Vec<(usize, Sum)>;
 
@@ -151,6 +159,9 @@ impl Stated {
     /// The sum that was compared; the contradiction if there is one, with the stream to blame.
     fn compare(&self, scan: &ScanShared, column: &Column) -> Result<Option<Sum>, (StreamKind, String)> {
         let (Some(stats), facts) = (&self.statistics, &self.facts) else { return Ok(None) };
+        if facts.holds_malformed {
+            return Ok(None);
+        }
         let values = facts.values.saturating_add(facts.malformed);
         // Neither values nor nulls counted: the writer did not count.
         if stats.number_of_values == Some(0) && stats.has_null != Some(true) && values > 0 {
@@ -163,12 +174,16 @@ impl Stated {
             stated => Ok(stated.is_some()),
         };
         let (present, data, length) = (StreamKind::Present, StreamKind::Data, StreamKind::Length);
-        same(present, "a number of values of", stats.number_of_values.map(i128::from), values.into())?;
         if facts.outside {
             let message = "expected values between the stated minimum and maximum, found others";
             return Err((data, message.to_owned()));
         }
-        if facts.malformed > 0 || values == 0 {
+        // A key of a map that is not text is not null, but empty.
+        if facts.malformed > 0 {
+            return Ok(None);
+        }
+        same(present, "a number of values of", stats.number_of_values.map(i128::from), values.into())?;
+        if values == 0 {
             return Ok(None);
         }
         let (mut of_values, mut of_lengths) = (false, false);
@@ -223,54 +238,6 @@ impl Stated {
         let down = parse_decimal(text, scale, false)?;
         (parse_decimal(text, scale, true)? == down).then_some(down)
     }
-}
-
-/// Tallies that are complete, with the first rows that they count.
-pub(super) struct Complete(pub(super) Vec<(Tally, u64)>);
-
-impl Complete {
-    /// Fails for the first row group whose values contradict its statistics.
-    pub(super) fn check(self, scan: &ScanShared, layout: &StripeLayout) -> Result<()> {
-        self.0.iter().try_for_each(|(tally, row)| tally.check(scan, layout, *row).map(drop))
-    }
-}
-
-/// Counts `rows` of a column in the tallies of their row groups, and returns the tallies that are complete.
-pub(super) fn compare(
-    tally: &mut Option<(usize, Tally)>,
-    array: &ArrayRef,
-    malformed: &[MalformedValue],
-    rows: Range<u64>,
-    groups: &Groups,
-    new: impl Fn(usize) -> Option<Tally>,
-) -> Complete {
-    let mut complete = Vec::new();
-    let mut at = rows.start;
-    while at < rows.end {
-        let group = groups.holding(at);
-        let Some(of) = groups.runs.get(group).map(|run| run.rows.clone()) else { break };
-        let end = of.end.min(rows.end).max(at + 1);
-        if at == of.start {
-            *tally = new(group).map(|tally| (group, tally));
-        }
-        if let Some((_, tally)) = tally.as_mut().filter(|(of, _)| *of == group) {
-            let offset = |row: u64| usize::try_from(row - rows.start).unwrap_or(usize::MAX);
-            let (from, to) = (offset(at), offset(end));
-            let inside: Vec<MalformedValue> =
-                malformed.iter().filter(|value| (from..to).contains(&value.row)).copied().collect();
-            match from == 0 && to == array.len() {
-                true => tally.add(array, &inside),
-                false => tally.add(&array.slice(from, to - from), &inside),
-            }
-        }
-        if end == of.end
-            && let Some((_, tally)) = tally.take().filter(|(of, _)| *of == group)
-        {
-            complete.push((tally, of.start));
-        }
-        at = end;
-    }
-    Complete(complete)
 }
 
 /// Adds what is stated of a column and its nested columns, in the order in which [`add`] visits them.
@@ -379,6 +346,7 @@ fn add<'a>(
         stated.facts.malformed += 1;
         stated.facts.outside |= stated.excludes(value.why);
     }
+    stated.facts.holds_malformed |= array.data_type().is_nested() && !malformed.is_empty();
     stated.facts.values += (array.len() - array.logical_null_count()) as u64;
     if stated.statistics.is_some() {
         stated.count(array);

@@ -23,6 +23,14 @@ use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::index::IndexPosition;
 use crate::layout::stripe::StreamKind;
 
+/// The structure of errors of a chunk: its header, its decompression, its length. All content before it is sound.
+const CHUNK: &str = "chunk";
+
+/// Whether a chunk cannot be opened, so that the values before it are sound.
+pub(crate) fn is_of_chunk(e: &Error) -> bool {
+    e.structure().ends_with(CHUNK)
+}
+
 /// Shared values keep at most this many times their length in memory.
 const FEW: u64 = 16;
 
@@ -281,6 +289,10 @@ impl ByteStream {
 
     /// Opens the next chunk after the window: as plain, or decompressed.
     fn next_chunk(&mut self) -> Result<()> {
+        self.open_chunk().map_err(|e| e.within(CHUNK))
+    }
+
+    fn open_chunk(&mut self) -> Result<()> {
         self.seam = 0;
         let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
         if chunk.original {
@@ -298,6 +310,15 @@ impl ByteStream {
         }
         self.next = end;
         Ok(())
+    }
+
+    /// Appends the content of the next chunk to `out`; returns where the chunk ends.
+    fn append_chunk(&self, out: &mut Vec<u8>) -> Result<usize> {
+        let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
+        let (before, compression) = (out.len(), self.compression);
+        with_decompressor(|codec| compression.decompress(codec, &chunk, out))?;
+        self.check_full(out.len() - before, end)?;
+        Ok(end)
     }
 
     /// The chunk whose header is at `at`, and where it ends.
@@ -361,11 +382,8 @@ impl ByteStream {
             // A chunk that certainly fits is decompressed directly into its place.
             if n >= self.compression.block_size && self.next < self.stored.len() && self.buffered().is_empty()
             {
-                let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
                 let before = out.len();
-                let compression = self.compression;
-                with_decompressor(|codec| compression.decompress(codec, &chunk, out))?;
-                self.check_full(out.len() - before, end)?;
+                let end = self.append_chunk(out).map_err(|e| e.within(CHUNK))?;
                 self.chunks.clear();
                 self.opened = self.opened.saturating_add((out.len() - before) as u64);
                 self.next = end;

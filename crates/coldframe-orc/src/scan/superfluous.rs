@@ -11,7 +11,8 @@
 //!
 //! Readers that take a value for each struct that is not null return shifted values. The counts prove which
 //! reading is right: a field cannot have more values than its struct has, and the values must end with the
-//! streams.
+//! streams. Fields that have nulls themselves are not read this way: their PRESENT has no superfluous bits, so
+//! such a column contradicts itself, and the reader says so.
 
 use coldframe_core::Result;
 
@@ -20,17 +21,20 @@ use super::job::{ScanShared, StripeJob};
 use crate::layout::stripe::{StreamKind, StripeLayout};
 use crate::layout::types::{Column, Kind};
 
-/// The columns of the scan in which an inner struct has nulls, in a file of the writer that does this.
-pub(super) fn suspects(scan: &ScanShared, layout: &StripeLayout) -> Vec<usize> {
+/// Which of some columns of the scan have inner structs with nulls and fields without, in a file of the writer
+/// that does this.
+pub(super) fn suspects(scan: &ScanShared, layout: &StripeLayout, places: &[usize]) -> Vec<usize> {
     if !scan.shape.quirks.superfluous_values {
         return Vec::new();
     }
-    let columns = scan.columns.iter().enumerate();
-    let suspect = |(place, (id, _)): (usize, &(usize, _))| {
-        let of = scan.shape.tree.get(*id)?;
-        inner_structs(scan, layout, of).next().map(|_| place)
+    let suspect = |place: &usize| {
+        let of = scan.shape.tree.get(scan.columns.get(*place)?.0)?;
+        let mut inner = inner_structs(scan, layout, of).peekable();
+        inner.peek()?;
+        let has_nulls = |id: &usize| layout.stream(*id, StreamKind::Present).is_some();
+        inner.all(|inner| !inner.children.iter().any(has_nulls)).then_some(*place)
     };
-    columns.filter_map(suspect).collect()
+    places.iter().filter_map(suspect).collect()
 }
 
 /// The structs with nulls that lie in structs of a column.
@@ -40,8 +44,9 @@ fn inner_structs<'a>(
     of: &'a Column,
 ) -> impl Iterator<Item = &'a Column> {
     let columns = scan.shape.tree.columns().get(of.id..of.end).unwrap_or_default();
-    let structs =
-        columns.iter().filter(|column| column.kind == Kind::Struct && scan.needed.contains(&column.id));
+    let structs = columns
+        .iter()
+        .filter(|column| column.kind == Kind::Struct && scan.needed.binary_search(&column.id).is_ok());
     let inside = structs.flat_map(|outer| outer.children.iter().filter_map(|id| scan.shape.tree.get(*id)));
     inside.filter(|column| {
         let present = layout.stream(column.id, StreamKind::Present);
@@ -75,8 +80,14 @@ impl StripeBatches {
     /// Decides for each suspect column whether it has superfluous values: by the statistics, or by decoding
     /// all of it. Columns of which both are impossible stay as they are.
     pub(super) fn decide_superfluous(&mut self) -> Result<()> {
+        let all: Vec<usize> = (0..self.surveyed.len()).collect();
+        self.decide_superfluous_of(&all)
+    }
+
+    /// Decides for some columns.
+    pub(super) fn decide_superfluous_of(&mut self, places: &[usize]) -> Result<()> {
         let whole = self.has_whole_streams();
-        for place in suspects(&self.stored.scan, &self.stored.job.layout) {
+        for place in suspects(&self.stored.scan, &self.stored.job.layout, places) {
             let stated = by_statistics(&self.stored.scan, &self.stored.job, place);
             let decided = match stated {
                 Some(stated) => stated,

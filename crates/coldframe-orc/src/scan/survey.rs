@@ -10,21 +10,24 @@
 //! where the next one begins by the index, and agrees with its statistics. Without an index the stripe is the
 //! only row group. The values are decoded and dropped, so the survey takes the memory of one batch.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use coldframe_core::salvage::{Level, Loss, Span};
+use coldframe_core::salvage::{Level, Loss, Span, Stretch};
 use coldframe_core::{Damage, Error, Result};
 use coldframe_encoding::codec::Algorithm;
 
 use super::column::{ColumnReader, MalformedValue};
 use super::decode::StripeBatches;
-use super::job::Groups;
+use super::groups;
+use super::job::{Groups, Run};
 use super::ranges::VALUES;
 use super::readers::{Chunks, Stored, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
 use super::statements::{Agreed, Sum, Tally};
-use super::stream::StreamPosition;
+use super::stream::{StreamPosition, is_of_chunk};
 use crate::layout::stripe::{StreamKind, StreamPlace};
 
 /// The result of a pass over the whole stripe.
@@ -58,6 +61,20 @@ impl StripeBatches {
         };
         self.salvage.settle(place, spans, Level::Anchored);
         Ok(())
+    }
+
+    /// Surveys all columns, where a loss ends or begins inside a row group: what the others state of it was not
+    /// compared. Returns whether a column was surveyed.
+    pub(super) fn survey_partial(&mut self, stretches: &VecDeque<Stretch>) -> Result<bool> {
+        let Some(groups) = self.stored.job.groups.clone() else { return Ok(false) };
+        let is_begin =
+            |row: u64| groups.runs.get(groups.holding(row)).is_some_and(|run| run.rows.start == row);
+        if stretches.iter().skip(1).all(|stretch| is_begin(stretch.rows.start)) {
+            return Ok(false);
+        }
+        let left: Vec<usize> = (0..self.surveyed.len()).filter(|place| !self.is_surveyed(*place)).collect();
+        left.iter().try_for_each(|place| self.survey(*place))?;
+        Ok(!left.is_empty())
     }
 
     /// Surveys columns whose row groups the index does not locate: what is saved of them is settled for the
@@ -170,13 +187,13 @@ impl StripeBatches {
             own.or(moved).map_or(Ok(agreed), Err)
         });
         let decoded = decoded.collect();
-        self.spans(place, groups, decoded)
+        self.spans(place, groups, decoded, &[])
     }
 
     /// The spans of row groups that were decoded: those that failed, and those that share a chunk with them. A
     /// chunk falls whole: damage changes everything behind it in the chunk, and only a sum of the values shows
     /// that a row group is not concerned.
-    fn spans(&self, place: usize, groups: &Groups, decoded: Vec<Result<Agreed>>) -> Vec<Span> {
+    fn spans(&self, place: usize, groups: &Groups, decoded: Vec<Result<Agreed>>, sound: &[u64]) -> Vec<Span> {
         let mut spans = Vec::new();
         for (group, run) in groups.runs.iter().enumerate() {
             let reason = match decoded.get(group) {
@@ -197,9 +214,39 @@ impl StripeBatches {
                 }
                 None => continue,
             };
-            spans.push(self.contradicted(place, reason, run.rows.clone()));
+            let sound = sound.get(group).copied().unwrap_or(0);
+            spans.push(self.contradicted(place, reason, run.rows.start + sound..run.rows.end));
         }
         spans
+    }
+
+    /// How many rows of a row group have all their values in front of a chunk that cannot be opened. The chunks
+    /// before it are full and end with their bytes: it is their anchor.
+    fn rows_before(&mut self, place: usize, run: &Run) -> Result<u64> {
+        let (begin, rows) = (run.positions.as_deref(), run.rows.clone());
+        let (mut sound, mut step) = (0, (rows.end - rows.start) / 16 + 1);
+        loop {
+            let read = self.try_fitting(|stored| {
+                let mut root = stored.root(begin)?;
+                let mut reader = stored.open_at(place, begin, Chunks::Strict)?;
+                let mut row = rows.start + sound;
+                stored.drop_rows(reader.as_mut(), &mut root, rows.start..row, |_, _| {})?;
+                while row < rows.end {
+                    let next = row..(row + step).min(rows.end);
+                    match stored.drop_rows(reader.as_mut(), &mut root, next.clone(), |_, _| {}) {
+                        Err(e) if e.is_damage() => break,
+                        read => read?,
+                    }
+                    row = next.end;
+                }
+                Ok(row - rows.start)
+            })?;
+            sound = read.unwrap_or(sound);
+            if step == 1 {
+                return Ok(sound);
+            }
+            step = (step / 16).max(1);
+        }
     }
 
     /// Whether a row group has values in a chunk of the other one in which an error lies, and no sum proves them.
@@ -213,11 +260,13 @@ impl StripeBatches {
     ) -> bool {
         let job = &self.stored.job;
         let Ok((of, _)) = self.stored.column(place) else { return false };
-        if self.stored.scan.shape.tail.compression.algorithm == Algorithm::None {
+        // A row group with values in a chunk that cannot be opened has failed itself.
+        if self.stored.scan.shape.tail.compression.algorithm == Algorithm::None || is_of_chunk(e) {
             return false;
         }
         let is_in_error = |stream: &&StreamPlace| match e.offset() {
-            Some(at) => stream.bytes.contains(&at),
+            // An error at the end of a stream has the offset behind it.
+            Some(at) => stream.bytes.contains(&at) || at == stream.bytes.end,
             None => (of.id..of.end.max(of.id + 1)).contains(&stream.column),
         };
         job.layout.streams.iter().filter(is_in_error).any(|stream| {
@@ -252,9 +301,10 @@ impl StripeBatches {
     /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
     fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
         let mut decoded = Vec::with_capacity(groups.runs.len());
+        let mut sound = vec![0; groups.runs.len()];
         for (group, run) in groups.runs.iter().enumerate() {
             let begin = run.positions.as_deref();
-            decoded.push(self.try_fitting(|stored| {
+            let read = self.try_fitting(|stored| {
                 let mut root = stored.root(begin)?;
                 let mut reader = stored.open_at(place, begin, Chunks::Strict)?;
                 let mut tally = stored.tally(place, Some(group));
@@ -264,14 +314,32 @@ impl StripeBatches {
                 let agreed = stored.check(tally.as_ref(), run.rows.start)?;
                 stored.check_position(place, reader.as_ref(), run.rows.end, Chunks::Strict)?;
                 Ok(agreed)
-            })?);
+            })?;
+            let is_full = self.stored.scan.shape.quirks.full_chunks;
+            if let Some(sound) = sound.get_mut(group)
+                && is_full
+                && read.as_ref().is_err_and(is_of_chunk)
+            {
+                *sound = self.rows_before(place, run)?;
+            }
+            decoded.push(read);
         }
         if decoded.iter().all(Result::is_ok) {
             // Each row group ends where the next begins, but the whole does not decode: the damage is hidden
             // between two of them, and nothing tells where.
             return Ok(vec![self.contradicted(place, again(e), 0..self.stored.job.stripe.rows)]);
         }
-        Ok(self.spans(place, groups, decoded))
+        Ok(self.spans(place, groups, decoded, &sound))
+    }
+
+    /// Whether the statistics of the row groups agree with a column that contradicts those of the stripe.
+    pub(super) fn agrees_with_index(&mut self, place: usize) -> Result<bool> {
+        let Stored { scan, job, .. } = &mut self.stored;
+        let Some(groups) = groups::read(scan, &job.stripe, &job.layout)? else { return Ok(false) };
+        let groups = Arc::new(groups);
+        job.groups = Some(groups.clone());
+        let pass = self.pass(place, &groups, &|_, _| Ok(()))?;
+        Ok(pass.is_ok_and(|pass| pass.contradicted.is_empty()))
     }
 
     /// The contradiction between the indexes of a column and its values; `also` compares the values of a row
@@ -281,7 +349,7 @@ impl StripeBatches {
         place: usize,
         also: &dyn Fn(usize, &ArrayRef) -> Result<()>,
     ) -> Result<Option<Damage>> {
-        self.decide_superfluous()?;
+        self.decide_superfluous_of(&[place])?;
         let Some(groups) = self.stored.job.groups.clone() else { return Ok(None) };
         let Ok(pass) = self.pass(place, &groups, also)? else { return Ok(None) };
         let Pass { misplaced, contradicted, excluded, disproved, .. } = pass;
