@@ -1,7 +1,7 @@
-//! A cache of decoded blocks for look-ups, bounded in bytes.
+//! A cache of decoded blocks for look-ups, whose size in bytes is limited.
 //!
-//! The blocks form a ring in insertion order. Eviction passes over a used block once before it drops the block
-//! (the clock algorithm), so a hit only sets a flag.
+//! The blocks form a ring in insertion order. Eviction passes over a block once if it has been used since the
+//! last pass, and drops it the next time (the clock algorithm). So a hit only sets a flag.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,13 +17,14 @@ use crate::layout::order::RowOrder;
 /// A data block prepared for searching.
 #[derive(Debug)]
 pub(crate) struct SearchBlock {
-    /// Its cells in plain form.
+    /// The block's cells in plain form.
     pub bytes: Bytes,
     /// The offset of each cell.
     starts: Vec<u32>,
     layout: CellLayout,
     order: RowOrder,
-    /// Built when the block is used again. The inner `None` means that the rows are not in byte order.
+    /// Prefixes of the rows for faster searches; built when the block is used for the second time. The inner
+    /// `None` means that the rows are not in byte order.
     prefixes: OnceLock<Option<KeyPrefixes>>,
 }
 
@@ -53,7 +54,7 @@ impl SearchBlock {
         self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
     }
 
-    /// The first cell, starting at `from`, whose row is not before `row`.
+    /// The first cell, starting at `from`, whose row is `row` or comes after it.
     pub(crate) fn lower_bound(&self, from: usize, row: &[u8]) -> usize {
         let behind = self.starts.get(from..).unwrap_or_default();
         match self.prefixes.get() {
@@ -67,7 +68,7 @@ impl SearchBlock {
         }
     }
 
-    /// Prepares faster searches, for a block that is used more than once.
+    /// Prepares faster searches, in a block that is used more than once.
     pub(crate) fn prepare(&self) {
         self.prefixes.get_or_init(|| {
             let rows = self.starts.iter().map(|at| self.row(*at));
@@ -75,7 +76,7 @@ impl SearchBlock {
         });
     }
 
-    /// The row of the cell at `at`, which has been parsed before.
+    /// The row of the cell at offset `at`, which has been parsed before.
     #[inline]
     fn row(&self, at: u32) -> &[u8] {
         let key = self.bytes.get((at as usize).saturating_add(8)..).unwrap_or_default();
@@ -108,7 +109,7 @@ impl Cached {
     }
 }
 
-/// A byte-bounded cache, keyed by block offset.
+/// A cache of limited size in bytes, whose keys are the offsets of blocks.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! The checks of `verify` beyond decoding.
+//! The checks of `verify` other than decoding.
 
 use std::ops::Range;
 
@@ -10,7 +10,8 @@ use crate::layout::index::BlockRef;
 use crate::open::RawFile;
 use crate::recover::walk::{BlockWalk, Step};
 
-/// Checks blocks that a scan does not read (with their checksums), bytes that belong to no block, and counts.
+/// Checks the blocks that a scan does not read, with their checksums, and looks for bytes that belong to no
+/// block and for wrong counts.
 pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
     let mut damage = Vec::new();
     let mut note = |e: &Error, range: Range<u64>| damage.push(Damage::from_error(e, range, Some(0)));
@@ -32,7 +33,7 @@ pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
     let mut walk = BlockWalk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
     while let Some(step) = walk.step()? {
         match step {
-            // The scan reads data blocks up to the trailer's last data block.
+            // Data blocks up to the last one according to the trailer are read by the scan.
             Step::Block(offset, header) if header.block_type.is_data() => {
                 let last = file.trailer.last_data_block;
                 if file.damage.is_none() && last.is_none_or(|last| offset > last) {
