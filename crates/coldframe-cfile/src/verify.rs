@@ -7,7 +7,8 @@ use crate::layout::block::BlockPointer;
 use crate::layout::bloom::BloomBlock;
 use crate::open::{CFile, Purpose};
 
-/// Checks the value index of a file with both indexes, bloom blocks, and bytes outside any block.
+/// Checks the value index of a file that has both indexes, the blocks of a bloom file, and the bytes that
+/// belong to no block.
 pub(crate) fn contradictions(file: &CFile, kind: Purpose) -> Result<Vec<Damage>> {
     let mut damage = Vec::new();
     for node in tree(file, kind)?.children.iter().filter(|n| n.name == "unknown") {

@@ -1,4 +1,4 @@
-//! HBase tables from a root directory or a snapshot, without HBase.
+//! HBase tables read from a root directory or a snapshot, without HBase itself.
 //!
 //! ```text
 //! root ──▶ table descriptor: families, what they keep           snapshot ──▶ manifest ─┐
@@ -12,17 +12,17 @@
 //! | module | holds |
 //! |---|---|
 //! | `layout` | messages, names, retention settings of families |
-//! | `root` | locations of files, in any store |
-//! | `regions` | which regions are live, also if a description is lost; their store files |
-//! | `wal` | edits that only write-ahead logs hold; their locations in the logs |
-//! | `columns` | the columns of a wide table, also of tables that Phoenix wrote; decimal numbers as text |
-//! | `scan` | units of rows, merging their cells, visibility |
-//! | `lookup` | rows by key |
-//! | `splits` | parts that are read independently; the data that travels with them |
+//! | `root` | locations of files below a root directory, in any store |
+//! | `regions` | which regions are live, even if a description is lost; their store files |
+//! | `wal` | edits that only write-ahead logs hold; the locations of these edits in the logs |
+//! | `columns` | the columns of a wide table, including tables that Phoenix wrote; decimal numbers as text |
+//! | `scan` | dividing rows into units, merging their cells, deciding which are visible |
+//! | `lookup` | look-ups of rows by key |
+//! | `splits` | parts that are read independently; the data that is sent with them |
 //! | `meta`, `open` | the contents of hbase:meta; the requested table |
-//! | `table`, `format`, `options` | a table of regions |
-//! | `contents` | what a directory holds beyond the request |
-//! | `inspect`, `verify`, `describe`, `propose` | the layout; checks beyond a scan; metadata; a guess at a table's columns |
+//! | `table`, `format`, `options` | a table of regions; the format; the options |
+//! | `contents` | what a directory contains besides what is requested |
+//! | `inspect`, `verify`, `describe`, `propose` | the layout; checks that a scan does not make; metadata; a guess at a table's columns |
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase writes it.
 

@@ -1,4 +1,4 @@
-//! Whole tables from the data directory of a Kudu server, without a server.
+//! Whole tables, read from the data directory of a Kudu server without the server.
 //!
 //! ```text
 //! folder ──▶ roots (instance) ──▶ servers ──▶ tablet-meta: super blocks ──▶ best replica of each tablet
@@ -12,12 +12,12 @@
 //! |---|---|
 //! | `layout` | protobuf container files and their messages |
 //! | `store` | the directories of servers, encryption at rest, file and log block manager |
-//! | `schema`, `tablet`, `rowset`, `replicas`, `open` | columns; super blocks; a rowset's files; the best replica of each tablet; the requested table |
-//! | `prune` | the rows of a filter's key range |
-//! | `scan` | the scan of a rowset; applying delta files to arrays |
-//! | `wal` | the rows that only the write-ahead log holds |
+//! | `schema`, `tablet`, `rowset`, `replicas`, `open` | columns; super blocks; the files of a rowset; choosing the best replica of each tablet; finding the requested table |
+//! | `prune` | the rows of a rowset in the key range of a filter |
+//! | `scan` | scanning a rowset; applying delta files to arrays |
+//! | `wal` | the rows that exist only in the write-ahead log |
 //! | `table`, `format`, `options` | a table of tablets |
-//! | `inspect`, `verify`, `metadata` | the layout of a directory; checks beyond a scan; statistics of files |
+//! | `inspect`, `verify`, `metadata` | the layout of a directory; checks that a scan does not make; statistics of files |
 //!
 //! `docs/formats/kudu.md` describes the directory as Kudu writes it.
 

@@ -13,18 +13,18 @@ use crate::wal::{Tail, tail};
 /// Maximum number of combinations of hash buckets to check.
 const MAX_BUCKETS: u64 = 1 << 16;
 
-/// The complete replicas of a tablet. At least one.
+/// The complete replicas of a tablet. There is at least one.
 #[derive(Debug)]
 pub(crate) struct Replicas(Vec<Tablet>);
 
 impl Replicas {
-    /// The best replica, by super blocks and Raft groups.
+    /// The best replica, judged by super blocks and Raft groups.
     pub(crate) fn best(&self) -> Option<&Tablet> {
         self.0.first()
     }
 
-    /// The best replica, and the log tails of the other voting replicas. Among replicas with equally good super
-    /// blocks and Raft groups, the replica whose log has the most committed operations wins.
+    /// The best replica, and the tails of the logs of the other voting replicas. Among replicas with equally
+    /// good super blocks and Raft groups, the one whose log has the most committed operations is the best.
     pub(crate) fn choose(
         mut self,
         folder: &dyn Folder,
@@ -49,7 +49,7 @@ impl Replicas {
         }
         let chosen = self.0.swap_remove(best);
         tails.swap_remove(best);
-        // A server that was copied twice has one vote.
+        // A server that was copied twice still has only one vote.
         let voting = self.0.iter().zip(tails).filter(|(t, _)| t.voters().is_some());
         let mut by_server: BTreeMap<&str, Tail> =
             voting.map(|(t, tail)| (t.server.uuid.as_str(), tail)).collect();
@@ -60,8 +60,8 @@ impl Replicas {
 }
 
 /// The complete replicas of each tablet, best first, ordered by table and partition. If super blocks and Raft groups do
-/// not decide, the replica with the newest operation in its delta files wins: every flushed row has its
-/// insertion there.
+/// not decide, the replica with the newest operation in its delta files is the best: delta files have the
+/// insertion of every flushed row.
 pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     let mut by_id: BTreeMap<String, Vec<Tablet>> = BTreeMap::new();
     for tablet in all.into_iter().filter(Tablet::ready) {
@@ -69,7 +69,7 @@ pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     }
     let mut tablets: Vec<Replicas> = Vec::with_capacity(by_id.len());
     for mut replicas in by_id.into_values() {
-        // The sort is stable: the first of equal replicas stays first.
+        // The sort is stable, so the order of equal replicas stays as it is.
         replicas.sort_by_key(|t| std::cmp::Reverse(t.rank()));
         let top = replicas.first().map(Tablet::rank);
         let equals = replicas.iter().take_while(|t| Some(t.rank()) == top).count();
@@ -95,7 +95,7 @@ pub(crate) struct Incomplete {
     why: &'static str,
 }
 
-/// The replicas whose data is incomplete.
+/// Those replicas whose data is incomplete.
 pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     let of = |t: &Tablet| {
         let (id, table_id, partition) = (t.id.clone(), t.table_id.clone(), t.partition.clone());
@@ -165,7 +165,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// For each range of the table that has a tablet, the combinations of buckets that have none.
+/// For each range of the table that has a tablet, the combinations of hash buckets that have no tablet.
 fn empty_buckets(schema: &PartitionSchema, known: &[&Partition]) -> Vec<Absent> {
     let counts: Vec<i32> = schema.hash.iter().map(|h| h.buckets).collect();
     let all = counts.iter().try_fold(1u64, |n, count| n.checked_mul(u64::try_from(*count).ok()?));

@@ -1,4 +1,4 @@
-//! The messages of a Kudu file system, reduced to the fields that are read.
+//! The messages of a Kudu file system, with only the fields that this crate reads.
 //!
 //! Field numbers: `kudu/fs/fs.proto`, `kudu/common/common.proto`, `kudu/tablet/metadata.proto`,
 //! `kudu/tablet/tablet.proto`, `kudu/consensus/metadata.proto`. A field that Kudu marks as required is an `Option` here
@@ -9,7 +9,7 @@ use std::ops::Range;
 use coldframe_core::{Error, Result};
 use prost::Message;
 
-/// The file `instance` of a root: who wrote it, and the keys of an encrypted file system.
+/// The message in the file `instance` of a root: who wrote it, and the keys of an encrypted file system.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Instance {
     #[prost(bytes = "vec", tag = "1")]
@@ -28,7 +28,7 @@ pub(crate) struct Tenant {
     pub(crate) key: Option<String>,
 }
 
-/// The file `block_manager_instance` of a data directory.
+/// The message in the file `block_manager_instance` of a data directory.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct DirInstance {
     #[prost(message, optional, tag = "1")]
@@ -51,7 +51,7 @@ pub(crate) struct BlockId {
     pub(crate) id: Option<u64>,
 }
 
-/// A record of a log block container's metadata.
+/// A record in the metadata of a log block container.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct BlockRecord {
     #[prost(message, optional, tag = "1")]
@@ -158,7 +158,7 @@ pub(crate) struct PartitionSchema {
     pub(crate) hash: Vec<HashSchema>,
     #[prost(message, optional, tag = "2")]
     pub(crate) range: Option<RangeSchema>,
-    /// Ranges with hash schemas of their own. Only their presence is checked.
+    /// Ranges of the key that have hash schemas of their own. Only whether there are any is checked.
     #[prost(bytes = "vec", repeated, tag = "3")]
     pub(crate) custom: Vec<Vec<u8>>,
 }
@@ -211,7 +211,7 @@ pub(crate) struct RowSetData {
     pub(crate) live_rows: Option<i64>,
 }
 
-/// The super block of a tablet: the one message of a file in `tablet-meta`.
+/// The super block of a tablet: the only message of a file in `tablet-meta`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SuperBlock {
     #[prost(bytes = "vec", tag = "1")]
@@ -259,7 +259,7 @@ pub(crate) struct TransactionState {
     pub(crate) flushed: bool,
 }
 
-/// The one message of a file in `consensus-meta`.
+/// The only message of a file in `consensus-meta`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Consensus {
     #[prost(message, optional, tag = "1")]
@@ -280,7 +280,7 @@ pub(crate) struct RaftConfig {
 pub(crate) struct RaftPeer {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub(crate) uuid: Option<Vec<u8>>,
-    /// NON_VOTER 0, VOTER 1
+    /// The kind of member: NON_VOTER 0, VOTER 1.
     #[prost(int32, optional, tag = "2")]
     pub(crate) member_type: Option<i32>,
 }
