@@ -1,8 +1,8 @@
-//! Bounds on what a file may make a reader allocate or visit.
+//! Limits on what a file may make a reader allocate or visit.
 //!
-//! A length in a file is a claim. Before memory is allocated for it, it is compared with the bytes that exist
-//! (by [`crate::Cursor`], or by the maximum expansion of a codec) and with these bounds, which the user can
-//! raise with the option of the same name.
+//! A length in a file may be wrong. Before memory is allocated for it, it is compared with the bytes that
+//! exist (by [`crate::Cursor`], or by the maximum expansion of a codec) and with these bounds, which the user
+//! can raise with the option of the same name.
 //!
 //! | module | holds |
 //! |---|---|
@@ -21,15 +21,15 @@ use crate::{Error, ErrorKind, Result};
 pub struct Limits {
     /// `max_block_bytes`: largest single block, column chunk or page after decompression. Default 1 GiB.
     pub max_block_bytes: u64,
-    /// `max_columns`: most columns (leaves) of a file. Default 100,000.
+    /// `max_columns`: largest number of columns (leaves) of a file. Default 100,000.
     pub max_columns: u64,
     /// `max_depth`: deepest nesting of a type tree, an index or a message. Default 64.
     pub max_depth: u64,
     /// `max_metadata_bytes`: largest header, footer, index block or key buffer after decompression. Default
     /// 256 MiB.
     pub max_metadata_bytes: u64,
-    /// `max_unit_rows`: most rows of one row group, stripe or block. A run of empty values takes no bytes in
-    /// the file, so nothing else bounds its decoded size. Default 2^24.
+    /// `max_unit_rows`: largest number of rows of one row group, stripe or block. A run of empty values takes
+    /// no bytes in the file, so nothing else limits its decoded size. Default 2^24.
     pub max_unit_rows: u64,
 }
 
@@ -46,35 +46,35 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// `asked` bytes of decompressed data as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of decompressed bytes, as a `usize`, or an error that names the option.
     pub fn block(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_block_bytes, "max_block_bytes")
     }
 
-    /// `asked` bytes of metadata as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of bytes of metadata, as a `usize`, or an error that names the option.
     pub fn metadata(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_metadata_bytes, "max_metadata_bytes")
     }
 
-    /// An error if metadata of a file of `file_len` bytes would take `asked` bytes when decoded, and that is
-    /// too much. A two-byte message can decode to a struct a hundred times as large. The bound is three times
+    /// An error if `asked` bytes, the size of decoded metadata, are too many for a file of `file_len` bytes.
+    /// A two-byte message can decode to a struct a hundred times as large. The maximum is three times
     /// the file's length, plus an eighth of `max_metadata_bytes` for short files.
     pub fn decoded(&self, what: &'static str, asked: u64, file_len: u64) -> Result<()> {
         let limit = (self.max_metadata_bytes / 8).saturating_add(file_len.saturating_mul(3));
         bounded(what, asked, limit, "max_metadata_bytes").map(drop)
     }
 
-    /// `asked` columns as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of columns, as a `usize`, or an error that names the option.
     pub fn columns(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_columns, "max_columns")
     }
 
-    /// `asked` rows of one unit as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of rows of one unit, as a `usize`, or an error that names the option.
     pub fn unit_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_unit_rows, "max_unit_rows")
     }
 
-    /// `asked` levels of nesting as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of levels of nesting, as a `usize`, or an error that names the option.
     pub fn depth(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_depth, "max_depth")
     }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none
-//! with the NameNode. Files are published by renames, which the NameNode performs atomically and, without
-//! overwriting, exclusively.
+//! with the NameNode. Files are published by renaming them. The NameNode does this atomically and, if nothing
+//! may be overwritten, lets only one writer succeed.
 
 mod read;
 mod upload;
@@ -32,7 +32,7 @@ use crate::files::{Files, Listing, Mode, Resolved, Stat, Upload, already_exists}
 use crate::options::{Kind, Options};
 use crate::runtime::{handle, kept, wait, within};
 
-/// The mode of folders that are created with a file.
+/// The permissions of folders that are created for a file.
 const FOLDER_MODE: u32 = 0o755;
 
 /// How to reach a cluster; each process has its own client.
@@ -42,8 +42,8 @@ pub(crate) struct Cluster {
     options: Arc<Options>,
     /// How long the cluster may take to answer.
     timeout: Duration,
-    /// The addresses of its NameNodes' web servers, to read files that are being written; empty to refuse
-    /// such files.
+    /// The addresses of its NameNodes' web servers, which are needed to read files that are still being
+    /// written; if empty, such files are an error.
     webhdfs: Arc<str>,
     client: Arc<PerProcess<Client>>,
 }
@@ -73,7 +73,7 @@ pub(crate) fn options(given: &BTreeMap<String, String>) -> Result<Options> {
     Options::new(Kind::Hdfs, given, |_| false)
 }
 
-/// The connection of an earlier file, or a new one.
+/// The connection to the cluster that an earlier file used, or a new one.
 fn cluster(base: &str, options: Options, timeout: Duration, webhdfs: &str) -> Cluster {
     static ALL: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
     let same = |c: &Cluster| {
@@ -92,7 +92,8 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
-            // A DataNode has a shorter timeout than the cluster, so that another DataNode has time to answer.
+            // The timeout for one DataNode is shorter than that for the cluster, so that there is time to ask
+            // another DataNode.
             let silence = (self.timeout / 3).as_millis().to_string();
             let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
             let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);
@@ -114,7 +115,7 @@ impl Cluster {
         given.or_else(|| variable("HADOOP_USER_NAME")).or_else(|| variable("USER"))
     }
 
-    /// Waits for an answer.
+    /// Waits for an answer of the cluster.
     fn ask<T>(&self, question: impl Future<Output = hdfs_native::Result<T>>) -> Result<T> {
         wait(within(self.timeout, question))??.map_err(error)
     }
@@ -237,7 +238,7 @@ impl Iterator for Entries {
     }
 }
 
-/// The error in the project's terms. Java stack traces are cut to their first line.
+/// Converts an error of the client. Of a Java stack trace only the first line is kept.
 fn error(e: HdfsError) -> Error {
     let text = e.to_string();
     let line = text.lines().next().unwrap_or_default().to_owned();

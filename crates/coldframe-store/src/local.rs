@@ -75,7 +75,7 @@ impl Files for LocalFiles {
         }
         match mode {
             Mode::New => tempfile::TempPath::try_from_path(&from).and_then(|mut from| {
-                // If the rename fails, the file keeps its old name.
+                // If the rename fails, the file is not deleted but keeps its old name.
                 from.disable_cleanup(true);
                 from.persist_noclobber(&to).map_err(|e| e.error)
             }),
@@ -92,7 +92,7 @@ impl Files for LocalFiles {
         true
     }
 
-    /// POSIX replaces an empty folder by a folder, and nothing else.
+    /// In POSIX, renaming a folder replaces nothing but an empty folder.
     #[cfg(unix)]
     fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
         let (from, to) = (path_of(from), path_of(to));
@@ -128,15 +128,16 @@ struct FolderWalk {
 }
 
 impl FolderWalk {
-    /// Reads the entries of a folder. Follows links to files and to the starting folder, like `open`, but not
-    /// to folders below it, which may lead back.
+    /// Reads the entries of a folder. Like `open`, it follows links to files and a link that is the starting
+    /// folder. It does not follow links to folders below, since these may lead back.
     fn read(&mut self, folder: &str) -> Result<()> {
         let path = path_of(folder);
         for item in std::fs::read_dir(&path).map_err(|e| not_found_or_io(e, &path))? {
             let item = item.map_err(|e| not_found_or_io(e, &path))?;
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
-                // Deleted since it was listed, or a broken link: there is no such file to read.
+                // The file was deleted after it was listed, or this is a broken link. In both cases there is
+                // no file to read.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(not_found_or_io(e, &item.path())),
             };
@@ -168,7 +169,7 @@ impl Iterator for FolderWalk {
             }
             let folder = self.folders.pop_front()?;
             match self.read(&folder) {
-                // Deleted since its name was read.
+                // The folder was deleted after its name was read.
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Some(Err(e)),
                 Ok(()) => {}
@@ -197,7 +198,8 @@ impl Write for LocalUpload {
 }
 
 impl Upload for LocalUpload {
-    /// Makes the file readable by others, like other files of the process: temporary files are private.
+    /// Gives the file the usual permissions of the process, since temporary files can be read only by their
+    /// owner.
     fn finish(self: Box<Self>) -> Result<Stat> {
         let Self { file, key, path, no_overwrite } = *self;
         file.as_file().sync_all()?;

@@ -35,7 +35,7 @@ impl Location {
 }
 
 /// The scheme in lower case, and the text after `://`. A scheme has at least two letters: a single letter is
-/// a Windows drive.
+/// a drive of Windows.
 fn split_scheme(given: &[u8]) -> Option<(String, &[u8])> {
     let end = given.windows(3).position(|w| w == b"://")?;
     let (scheme, rest) = (given.get(..end)?, given.get(end + 3..)?);
@@ -87,26 +87,26 @@ pub fn shown(url: &str) -> String {
     let rest = if is_web { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let authority = match authority.rsplit_once('@') {
-        // The container of abfss://container@account is no secret.
+        // What comes before the @ is secret, but not the container of abfss://container@account.
         Some((user, host)) if is_web || user.contains(':') => host,
         _ => authority,
     };
     format!("{scheme}://{authority}{path}")
 }
 
-/// A path or URL as traces may show it: [`shown`], also without passwords that contain slashes, and without the query of
-/// any store.
+/// A path or URL in the form that traces may show: like [`shown`], but also without passwords that contain
+/// slashes, and without the query for any store.
 pub fn traced(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let user =
         rest.find(['/', '@', ':']).is_some_and(|at| rest.get(at..).is_some_and(|r| r.starts_with(':')));
     let rest = match rest.rsplit_once('@').filter(|_| user) {
-        // The last @ may be in a query: nothing after it is safe then.
+        // If the last @ is in a query, nothing after it can be shown.
         Some((password, _)) if password.contains('?') => "***".to_owned(),
         Some((_, rest)) => format!("***@{rest}"),
         None => rest.to_owned(),
     };
-    // A ? without a value is part of a pattern.
+    // A ? that is not followed by a value is a part of a pattern.
     let end = rest.find('?').filter(|at| rest.get(*at..).is_some_and(|query| query.contains('=')));
     shown(&format!("{scheme}://{}", rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()))
 }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_show_even_less() {
+    fn traces_show_less_than_errors() {
         for (url, expected) in [
             ("/data/a?b=c.orc", "/data/a?b=c.orc"),
             ("https://user:hush@host/a.orc?sig=hush#x", "https://host/a.orc"),

@@ -7,7 +7,8 @@ use std::ops::Range;
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
-/// Traces a request for bytes until the span is dropped. `url` is without secrets ([`crate::location::traced`]).
+/// Traces a request for bytes until the span is dropped. `url` must have no secrets
+/// ([`crate::location::traced`]).
 pub(crate) fn fetch(url: &str, range: &Range<u64>) -> Span {
     let length = range.end.saturating_sub(range.start);
     debug_span!("fetch", url, offset = range.start, length, failed = Empty)

@@ -61,7 +61,7 @@ pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static 
     /// Reads `out.len()` values from the front of `src`, little-endian; `false` if `src` is too short.
     fn read(src: &[u8], out: &mut [Self]) -> bool;
 
-    /// The first value in `src`, or 0 if `src` is too short.
+    /// The first value of `src`; `None` if `src` is too short.
     fn first(src: &[u8]) -> Option<Self> {
         let mut value = [Self::default()];
         Self::read(src, &mut value).then(|| value.first().copied()).flatten()

@@ -16,9 +16,9 @@ use crate::layout::block::DataBlock;
 use crate::open::{CFile, ORDINAL, Purpose, VALUE};
 use coldframe_core::salvage::Loss;
 
-/// A unit gets further blocks as long as it has at most this many stored bytes,
+/// Maximum stored bytes of a unit that has more than one block.
 const UNIT_BYTES: u64 = 2 << 20;
-/// and at most this many rows.
+/// Maximum rows of a unit that has more than one block.
 const UNIT_ROWS: u64 = 1 << 20;
 
 /// Plans runs of data blocks.

@@ -89,8 +89,7 @@ fn values_that_do_not_fit_are_schema_errors_of_their_column() {
         Arc::new(Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap())
     };
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
-    // A null among the dictionary's values; for columns that are not nullable, Arrow itself refuses only null
-    // keys.
+    // A null among the dictionary's values: Arrow itself refuses only null keys.
     let texts = Arc::new(StringArray::from(vec![Some("a"), None]));
     let keys = Int32Array::from(vec![0, 1]);
     let null: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).unwrap());
