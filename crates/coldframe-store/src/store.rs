@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parents_of_roots_are_found() {
+    fn a_root_has_a_parent() {
         let of = |url: &str, root: &str| Store::of(Arc::new(LocalFiles), url, root).above();
         let (above, name) = of("s3://b/w/t/", "w/t").unwrap();
         assert_eq!((above.url(), above.root.as_str(), name.as_str()), ("s3://b/w", "w", "t"));

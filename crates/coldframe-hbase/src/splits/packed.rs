@@ -36,7 +36,7 @@ const LOGS: u64 = 1;
 pub(crate) struct OnlySplit {
     pub(crate) part: u32,
     pub(crate) range: Range<u64>,
-    /// The rows to read; `None` if the split stands for a missing part of the table.
+    /// The rows to read; `None` if the split is for a missing part of the table.
     pub(crate) rows: Option<Rows>,
 }
 
@@ -151,7 +151,7 @@ struct PackedSplit {
     start: u64,
     #[prost(uint64, tag = "9")]
     end: u64,
-    /// The region to read; absent if the split stands for a missing part.
+    /// The region to read; absent if the split is for a missing part.
     #[prost(message, optional, tag = "10")]
     region: Option<PackedRegion>,
     #[prost(message, optional, tag = "11")]
@@ -160,7 +160,7 @@ struct PackedSplit {
     own: Option<PackedLogs>,
     #[prost(bool, optional, tag = "13")]
     lacks_logs: Option<bool>,
-    /// The missing part that this split stands for; otherwise the first missing part of the table.
+    /// The missing part that this split is for; otherwise the first missing part of the table.
     #[prost(message, optional, tag = "14")]
     missing: Option<PackedFault>,
     #[prost(uint64, tag = "15")]
@@ -278,7 +278,7 @@ impl PackedSplit {
         (self.servers, self.own) = (of.servers.clone(), of.own.clone());
     }
 
-    /// Fills in a split that stands for a missing part. These splits come after those of the regions.
+    /// Fills in a split for a missing part. These splits come after those of the regions.
     fn take_missing(&mut self, table: &OpenTable, part: usize) -> Result<()> {
         let missing = part.checked_sub(table.regions.len()).and_then(|i| table.missing.get(i));
         let missing =
