@@ -4,8 +4,9 @@
 //! summary | count u32 BE | count x (length u16 BE | URI: modified UTF-8 | FileMetaData) |
 //! ```
 //!
-//! It has no magic and no lengths of the metadata; the files are in the order in which the job listed them. The URIs
-//! are those of the job's file system: a file is looked up beside the summary by its last component.
+//! It has no magic bytes and does not state the lengths of the metadata; the files are in the order in which
+//! the job listed them. The URIs are those of the job's file system: a file is looked up beside the summary,
+//! by the last component of its URI.
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
@@ -13,9 +14,9 @@ use coldframe_encoding::Cursor;
 use crate::layout::metadata::FileMetaData;
 use crate::layout::thrift::Reader;
 
-/// The file's name.
+/// The name of a summary file.
 pub(crate) const NAME: &str = "_RedElmSummary";
-/// How much of a file's start is enough to recognise a summary.
+/// How many bytes at the start of a file are enough to recognise a summary.
 pub(crate) const PROBE_LEN: u64 = 4096;
 
 /// Whether a file that begins with `head` is a summary: a count, a path, and metadata of version 1 followed by a
@@ -45,8 +46,8 @@ pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, 
             let len = c.u16_be()?;
             let at = c.offset();
             let path = c.take(len.into())?;
-            // Modified UTF-8 differs only for U+0000 and above U+FFFF; neither occurs in a path that can be
-            // matched.
+            // Modified UTF-8 differs from UTF-8 only for U+0000 and above U+FFFF, which do not occur in paths
+            // that can be matched.
             let path = std::str::from_utf8(path)
                 .map_err(|_| Error::corrupt("expected a path in UTF-8, found other bytes").at(at))?;
             Ok((path.to_owned(), FileMetaData::decode(&mut reader)?))
