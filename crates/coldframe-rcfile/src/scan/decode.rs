@@ -1,4 +1,4 @@
-//! Splits the fetched columns of a row group into cells and determines what is lost.
+//! Splits the fetched columns of a row group into cells and finds out what is lost.
 //!
 //! A column is decompressed once, as a whole; its cells are decoded a batch at a time ([`batches`]). If the SerDe
 //! passes on a column's bytes without a copy (strings, binary), they live as long as the batches; otherwise the buffer
@@ -28,19 +28,21 @@ use super::columns::{Decoders, ScanColumn};
 use crate::layout::key::{CellCount, CellLengths, ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
 
-/// Maximum rows decoded at once, whatever the batch size, and maximum lengths expanded before they are counted.
+/// Maximum number of rows that are decoded at once, whatever the batch size, and of lengths that are expanded
+/// before they are counted.
 const MAX_ROWS: usize = 1 << 20;
 
-/// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so its size is no bound.
+/// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so the size of the
+/// file does not limit them.
 const EMPTY_BYTES: u64 = 64 << 20;
 
 /// One row group to decode.
 pub(crate) struct DecodeGroup {
     pub(super) decoders: Arc<Decoders>,
     pub(super) group: RowGroup,
-    /// Maximum rows of a batch.
+    /// Maximum number of rows of a batch.
     pub(super) batch_rows: usize,
-    /// Maximum rows decoded at once.
+    /// Maximum number of rows that are decoded at once.
     pub(super) max_rows: usize,
     pub(super) on_error: OnError,
     damage: DamageLog,
@@ -94,7 +96,8 @@ impl DecodeUnit for DecodeGroup {
                 let lost = rescued.as_ref().map_or(0, |(_, whole)| *whole)..rows;
                 let e = e.within(column.title());
                 if lost.is_empty() {
-                    // Nothing is lost, but values may be shifted. Hive returns such rows without an error.
+                    // No row is lost, but values may be in the wrong rows. Hive returns such rows without an
+                    // error.
                     self.record(e, 0);
                 } else {
                     salvage.lose(i, self.loss(e, lost));
@@ -117,9 +120,9 @@ pub(super) struct ColumnCells {
 
 /// Where a column's cells are.
 pub(super) enum Places {
-    /// Nowhere: `TRUNCATE TABLE .. COLUMNS` removed them.
+    /// There are no cells: `TRUNCATE TABLE .. COLUMNS` removed them.
     Nulled,
-    /// The offsets of all cells of the group, and how many of the cells are taken.
+    /// The offsets of all cells of the group, and the number of cells already taken.
     All(OffsetBuffer<i32>, usize),
     /// Lengths that are expanded a batch at a time.
     Lengths(CellLengths),
@@ -179,16 +182,17 @@ impl DecodeGroup {
         Ok(())
     }
 
-    /// The usable cells of a column that contradicts its key, and for how many rows there are cells.
+    /// The usable cells of a column that contradicts its key, and the number of rows that have cells.
     fn rescue(&self, key: &ColumnKey, disk: &Bytes, rows: u64) -> Option<(ColumnCells, u64)> {
         let data = self.decoders.decompress(key, disk).ok()?;
-        // If a length was increased, the rows before it are right; later rows whose cells exist may be right.
+        // If damage increased a length, the rows before it are right, and later rows whose cells exist may be
+        // right.
         let whole = CellCount::new(&key.lengths, data.len() as u64).whole.min(rows);
         let places = Places::Lengths(CellLengths::new(key.lengths.clone()));
         Some((ColumnCells { data, places }, whole))
     }
 
-    /// How many of the key's rows to trust; the others are lost.
+    /// The number of the key's rows that are trusted; the other rows are lost.
     fn trusted_rows(&self, salvage: &mut Salvage) -> u64 {
         let key_rows = self.group.key.rows;
         let columns = || self.group.key.columns.iter().filter(|c| !c.lengths.is_empty());

@@ -1,4 +1,4 @@
-//! The laws of every format, for RCFile: damage costs a row group, and all of it is recorded.
+//! Tests the laws of every format for RCFile: damage loses at most a row group, and all of it is recorded.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>>
 }
 
 /// The unit is the row group: markers and the lengths of groups lead to the next group. If a group is longer or shorter
-/// than it states, the next group may be lost with it, unless a marker precedes that. Nothing states where a file ends:
-/// a file that is cut between two groups is just shorter.
+/// than it states, the next group may be lost with it, unless a marker precedes that. A file does not state
+/// its own length: if it is truncated between two groups, it is a shorter file.
 fn unit(units: Units) -> impl Fn(&Damaged) -> AllowedLoss {
     move |damaged| {
         let mut loss = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
@@ -42,12 +42,12 @@ fn obey(name: &str, summed: bool) {
 }
 
 #[test]
-fn groups_of_a_codec_that_sums() {
+fn damage_loses_only_its_row_group_with_a_checksum() {
     obey("binary_groups_zlib.rc", true);
 }
 
 #[test]
-fn groups_that_nothing_sums() {
+fn damage_loses_only_its_row_group_without_a_checksum() {
     obey("text_groups.rc", false);
 }
 
@@ -65,7 +65,7 @@ fn work_grows_as_the_file_does() {
     };
     laws::assert_linear("many groups", &twins(groups), &open);
     laws::assert_bounded("many groups", &twins(groups)[0], &open);
-    // Each record header claims one byte more: none is self-consistent.
+    // Each record header states one byte too many, so that none is self-consistent.
     let mut hostile = groups.to_vec();
     for at in 16..hostile.len() {
         if hostile[at - 16..at] == header[header.len() - 16..] {
