@@ -1,4 +1,4 @@
-//! The user's options for opening a file.
+//! Defines the user's options for opening a file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub(crate) struct Keys {
 }
 
 impl std::fmt::Debug for Keys {
-    /// Without the keys.
+    /// The keys are not printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keys").finish_non_exhaustive()
     }
@@ -87,7 +87,7 @@ impl Keys {
     }
 }
 
-/// The options, read.
+/// The options of an open file.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Unit of timestamps.
@@ -106,12 +106,12 @@ pub struct Options {
     pub(crate) declares: Declares,
     /// Keys by name.
     pub(crate) keys: Keys,
-    /// Bounds.
+    /// The limits on memory.
     pub(crate) limits: Limits,
 }
 
 impl Options {
-    /// From ORC's own options (`given`) and those of all formats.
+    /// Collects ORC's own options (`given`) and those of all formats.
     pub fn new(given: &OpenOptions, options: &coldframe_core::OpenOptions) -> Self {
         Self {
             timestamp_unit: given.timestamp_unit.into(),

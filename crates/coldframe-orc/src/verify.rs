@@ -9,7 +9,7 @@ use crate::layout::proto::{BloomFilterIndex, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe};
 use crate::open::Shape;
 
-/// What the check covers besides values.
+/// The parts of a file that the check covers besides values.
 pub(crate) const BESIDES: &[&str] =
     &["places of stripes and streams", "counts of rows", "ends of streams", "indexes", "bloom filters"];
 
@@ -50,7 +50,7 @@ pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
                     }
                 }
             }
-            // The scan has reported it already.
+            // The scan has already reported this damage.
             Err(e) if e.is_damage() => {}
             Err(e) => return Err(e),
         }

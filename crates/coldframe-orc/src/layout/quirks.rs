@@ -1,11 +1,11 @@
-//! Where a file's writer deviates from the specification, by the writer's name and version in the file.
+//! Lists where a file's writer deviates from the specification, by the writer's name and version in the file.
 //!
 //! ```text
 //! Footer.writer            0 Java, 1 C++, 2 Presto, 3 Go, 4 Trino, 5 CUDF       softwareVersion: its release, sometimes
 //! PostScript.writerVersion which of its bugs are fixed                          Footer.calendar: 1 hybrid, 2 proleptic
 //! ```
 //!
-//! Only this module decides what depends on the writer in reading and pruning.
+//! Only this module decides how reading and pruning depend on the writer.
 
 use super::proto::{Footer, PostScript};
 
@@ -45,7 +45,7 @@ pub(crate) struct Quirks {
 }
 
 impl Quirks {
-    /// For the writer of a file.
+    /// The deviations of the writer of a file.
     pub(crate) fn new(footer: &Footer, postscript: &PostScript) -> Self {
         let (writer, version) = (footer.writer(), postscript.writer_version());
         let java = writer == JAVA;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blooms_of_early_cpp_writers_are_wrong() {
+    fn bloom_filters_of_early_cpp_writers_are_wrong() {
         assert!(!has_right_blooms(None) && !has_right_blooms(Some("1.6.11-SNAPSHOT")));
         assert!(has_right_blooms(Some("1.7.1")));
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn calendar_defaults_to_the_writers() {
+    fn the_default_calendar_depends_on_the_writer() {
         let hybrid = |writer, calendar| {
             let footer = Footer { writer: Some(writer), calendar, ..Footer::default() };
             Quirks::new(&footer, &PostScript::default()).hybrid

@@ -1,4 +1,4 @@
-//! Decodes a stripe: its columns side by side, a batch at a time.
+//! Decodes a stripe: reads all its columns for the rows of a batch, then those of the next batch.
 //!
 //! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and
 //! [`threads`] finds idle. Damage is confined in steps. The failed batch is read again by row groups, from
@@ -27,16 +27,16 @@ use crate::layout::index::Positions;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 
-/// Batches of fewer rows are not worth a thread.
+/// Batches of fewer rows are decoded on one thread.
 const PARALLEL_ROWS: usize = 4096;
 
-/// Rows to decode, and how.
+/// A run of rows to decode, and how.
 #[derive(Clone)]
 pub(crate) struct Task {
     run: Run,
-    /// Whether columns that fail become null.
+    /// Whether the values of columns that fail become null.
     lenient: bool,
-    /// Maximum rows at once: fewer and fewer near damage, to keep the rows before it.
+    /// Maximum number of rows that are decoded at once; fewer near damage, to keep the rows before it.
     max_rows: usize,
     /// Indexes of columns that are null in the whole run.
     null: Vec<usize>,
@@ -47,7 +47,7 @@ impl Task {
         Self { run, lenient: false, max_rows: usize::MAX, null: Vec::new() }
     }
 
-    /// The task from row `done` on, which is at or after the first row to return.
+    /// The task for the rows from `done` on, which is at or after the first row to return.
     fn from(&self, done: u64) -> Self {
         Self { run: Run { skip: done - self.run.rows.start, ..self.run.clone() }, ..self.clone() }
     }
@@ -61,10 +61,10 @@ impl Task {
 /// The run that is being decoded.
 struct Current {
     task: Task,
-    /// Its next row.
+    /// The next row.
     row: u64,
     root: Option<BitRle>,
-    /// A reader for each column; `None` for a failed column, whose values are null.
+    /// The reader of each column; `None` for a column that failed, whose values are null.
     readers: Vec<Option<Box<dyn ColumnReader>>>,
 }
 
@@ -87,7 +87,7 @@ impl Current {
         }
     }
 
-    /// Rows still to skip.
+    /// Number of rows that are still to be skipped.
     fn skipping(&self) -> u64 {
         (self.task.run.rows.start + self.task.run.skip).saturating_sub(self.row)
     }
@@ -100,7 +100,7 @@ pub(crate) struct StripeBatches {
     streams: StoredStreams,
     dictionaries: Dictionaries,
     batch_bytes: BatchBytes,
-    /// Stored bytes of each column to decode.
+    /// Number of stored bytes of each column to decode.
     pub(crate) stored: Vec<u64>,
     /// The remaining tasks.
     tasks: VecDeque<Task>,
@@ -141,13 +141,13 @@ impl Iterator for StripeBatches {
 /// The result of a step.
 enum Step {
     Batch(RecordBatch),
-    /// Nothing yet.
+    /// The step gave no batch.
     Pending,
     Done,
 }
 
 impl StripeBatches {
-    /// For a stripe whose streams were fetched; [`Self::set_tasks`] sets what to read.
+    /// Decodes a stripe whose streams were fetched; [`Self::set_tasks`] sets what to read.
     pub(crate) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
         Self {
             stored: stored_bytes(&scan, &job),
@@ -254,7 +254,8 @@ impl StripeBatches {
     }
 
     /// How many rows to read next. If damage is skipped, batches end with row groups where possible: some
-    /// damage shows only at the end of a row group, and its rows must not be returned before that check.
+    /// damage is detected only at the end of a row group, and its rows must not be returned before that
+    /// check.
     fn rows(&self, current: &Current) -> usize {
         let most = match current.skipping() {
             0 => current.remaining().min(current.task.max_rows as u64),
@@ -291,7 +292,7 @@ impl StripeBatches {
             if of.children.is_empty() {
                 return Ok(None);
             }
-            // If the column cannot be opened there, the read of that row group reports it.
+            // If the column cannot be opened there, the error comes when that row group is read.
             let Ok(next) = column::reader(&input, of, field) else { return Ok(None) };
             let mut begins = Vec::with_capacity(positions.len());
             next.positions(&mut begins);
@@ -377,7 +378,7 @@ impl StripeBatches {
         }
     }
 
-    /// Opens the streams where a run begins.
+    /// Opens the streams at the start of a run.
     fn start(&self, task: Task) -> Result<Current> {
         let shape = &self.scan.shape;
         let input = self.input(task.run.positions.as_deref());
@@ -426,7 +427,7 @@ impl StripeBatches {
             return Ok(None);
         }
         let mut columns = self.columns(current, rows, nulls.as_ref())?;
-        // After the stored columns: the row numbers.
+        // The row numbers come after the stored columns.
         let unstored = self.scan.schema.fields().len().saturating_sub(columns.len());
         if unstored > 0 {
             let first = self.job.stripe.first_row.saturating_add(current.row);
@@ -450,7 +451,8 @@ impl StripeBatches {
         nulls: Option<&NullBuffer>,
     ) -> Result<Vec<ArrayRef>> {
         let threads = self.scan.threads;
-        // Only single rows may become null: several rows at once would lose the values before the damage.
+        // Nulls replace values only of single rows: for several rows, the values before the damage would be
+        // lost.
         let lenient = current.task.lenient && (rows == 1 || current.skipping() > 0);
         let run = current.task.run.clone();
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
@@ -478,7 +480,7 @@ impl StripeBatches {
         let count = current.readers.len();
         let mut decoded: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
         let mut all: Vec<_> = current.readers.iter_mut().enumerate().zip(&mut decoded).collect();
-        // Start with the largest column: at the end, it would keep a single thread busy.
+        // The largest column is decoded first: if it came last, only one thread would be busy at the end.
         all.sort_by_key(|((place, _), _)| std::cmp::Reverse(self.stored.get(*place).copied()));
         threads::share(all.into_iter(), threads, |((place, reader), slot)| *slot = Some(read(reader, place)));
         current.keep_null_columns();
@@ -509,13 +511,14 @@ impl StripeBatches {
         } else if self.scan.on_error == OnError::Null && !task.lenient {
             self.tasks.push_front(Task { lenient: true, max_rows: usize::MAX, ..task.from(done) });
         } else {
-            // All later rows are lost, as also with damage in the nulls of the root, which is not a column.
+            // All later rows are lost. The same is true if the nulls of the root are damaged, which is not a
+            // column.
             self.record(e, &task.run, None, task.run.rows.end - done);
         }
         Ok(())
     }
 
-    /// Replaces the remaining tasks by single row groups, from row `done` of a task on.
+    /// Replaces the remaining tasks with single row groups, from row `done` of a task on.
     fn by_groups(&mut self, done: u64, task: &Task) {
         if self.job.groups.is_empty() {
             self.tasks.push_front(task.from(done));

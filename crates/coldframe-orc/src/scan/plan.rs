@@ -1,4 +1,4 @@
-//! The stripes of a split, and the streams to fetch for each.
+//! Plans the stripes of a split, and the streams to fetch for each stripe.
 //!
 //! ```text
 //! stripe   -- statistics of the stripe --> excluded, or its footer is read
@@ -24,7 +24,7 @@ use crate::layout::stripe::{Stripe, StripeLayout};
 use crate::layout::types::Column;
 use crate::prune::stripes::StripePruner;
 
-/// A source with a larger worthwhile gap between reads has expensive requests.
+/// If gaps of more bytes than this are read to save a request, the requests of the source are expensive.
 const CHEAP_GAP: u64 = 4096;
 
 /// Plans the stripes of a split.
@@ -33,15 +33,15 @@ pub(crate) struct StripePlan {
     scout: Option<Arc<ScoutShared>>,
     stripes: VecDeque<Stripe>,
     prune: Option<StripePruner>,
-    /// Rows still wanted, in a scan without a filter. If damage is tolerated, the number of rows that a
-    /// stripe yields is unknown; then this stays the requested limit, and the consumer stops once it has
-    /// enough.
+    /// The number of rows that are still wanted, in a scan without a filter. If damage is tolerated, the
+    /// number of rows that a stripe yields is unknown; then this stays the requested limit, and the consumer
+    /// stops when it has enough.
     limit: Option<u64>,
     /// A stripe that was planned only up to a row group, for a limit; and the number of that row group.
     rest: Option<(Stripe, u64)>,
-    /// Stripes that statistics, indexes and bloom filters exclude.
+    /// Number of stripes that statistics, indexes and bloom filters exclude.
     pruned: u64,
-    /// The error to return after all stripes, for lost rows outside of them.
+    /// The error to return after all stripes, for lost rows outside them.
     lost: Option<Error>,
 }
 
@@ -184,7 +184,7 @@ impl StripePlan {
         let Some(stride) = shape.stride() else { return Ok(None) };
         let indexes = match shape.row_indexes(&job.stripe, &job.layout, &self.scan.needed) {
             Ok(indexes) => indexes,
-            // An index only saves work.
+            // An index only saves work, so a damaged one is ignored.
             Err(e) if e.is_damage() => return Ok(None),
             Err(e) => return Err(e),
         };
@@ -200,7 +200,7 @@ impl StripePlan {
         let shape = &self.scan.shape;
         let count = usize::try_from(job.stripe.rows.div_ceil(stride)).ok()?;
         // Only an index with as many entries confirms the number of row groups; the stride in the footer may
-        // be false.
+        // be wrong.
         if !indexes.iter().flatten().any(|index| index.entry.len() >= count) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The bytes of one stream, decompressed chunk by chunk on demand.
+//! Decompresses the bytes of one stream on demand, chunk by chunk.
 //!
 //! ```text
 //! stored    | chunk | chunk | original chunk | chunk |     bytes of the file, all in memory
@@ -22,15 +22,16 @@ use coldframe_encoding::{Cursor, Error, Result};
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::stripe::StreamKind;
 
-/// Shared values keep at most this many times their length in memory.
+/// A value shares the memory of its stream only if this is at most this many times its length.
 const FEW: u64 = 16;
 
-/// The position of a reader in a stream, comparable between readers that were opened at different positions.
+/// The position of a reader in a stream, which can be compared between readers that were opened at different
+/// positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
     /// The column; its reader fills it in.
     pub(crate) column: Option<usize>,
-    /// Which stream.
+    /// The kind of the stream.
     pub(crate) kind: StreamKind,
     /// The chunk's offset in the file, and an offset in its content. The position after a chunk's last byte
     /// is the start of the next chunk.
@@ -57,7 +58,7 @@ impl StreamPosition {
 #[derive(Debug, Default)]
 struct Window {
     memory: Vec<u8>,
-    /// Where the unread part begins and ends.
+    /// The unread part.
     left: Range<usize>,
 }
 
@@ -97,9 +98,9 @@ impl Window {
 #[derive(Debug)]
 pub(crate) struct ByteStream {
     stored: Bytes,
-    /// Offset in `stored` of the next chunk's header.
+    /// The offset in `stored` of the next chunk's header.
     next: usize,
-    /// Offset in the file of `stored`.
+    /// The offset of `stored` in the file.
     offset: u64,
     compression: Compression,
     window: Window,
@@ -107,7 +108,7 @@ pub(crate) struct ByteStream {
     plain: Range<usize>,
     /// How many bytes at the window's end are copies of the bytes before `plain`.
     seam: usize,
-    /// Bytes of content opened so far.
+    /// Number of bytes of content opened so far.
     opened: u64,
     /// The chunks whose content is in memory: their offsets in the file, and the bytes of content before
     /// them.
@@ -115,7 +116,7 @@ pub(crate) struct ByteStream {
 }
 
 impl ByteStream {
-    /// `stored` begins with a chunk, at `offset` of the file.
+    /// Creates a stream of `stored`, which begins with a chunk at `offset` of the file.
     pub(crate) fn new(stored: Bytes, offset: u64, compression: Compression) -> Self {
         let (next, plain) = match compression.algorithm {
             Algorithm::None => (stored.len(), 0..stored.len()),
@@ -134,13 +135,13 @@ impl ByteStream {
         }
     }
 
-    /// Its offset in the file: of the next chunk, or of the next byte in a plain one.
+    /// The offset of the next chunk in the file, or of the next byte in a plain one.
     pub(crate) fn offset(&self) -> u64 {
         let at = if self.plain.is_empty() { self.next } else { self.plain.start };
         self.offset + at as u64
     }
 
-    /// The bytes in memory.
+    /// The decompressed bytes in memory.
     #[inline]
     pub(crate) fn buffered(&self) -> &[u8] {
         if self.window.len() > 0 {
@@ -150,7 +151,7 @@ impl ByteStream {
         }
     }
 
-    /// Makes `want` bytes available; fewer only at the stream's end.
+    /// Makes `want` bytes available, or fewer at the stream's end.
     #[inline]
     pub(crate) fn fill(&mut self, want: usize) -> Result<&[u8]> {
         if self.buffered().len() < want {
@@ -172,8 +173,8 @@ impl ByteStream {
                 self.next_chunk()?;
                 continue;
             }
-            // A seam as long as the wanted bytes: once all bytes before it are consumed, reading continues in the
-            // plain chunk itself.
+            // The seam is as long as the wanted bytes: once all bytes before it are consumed, reading
+            // continues in the plain chunk itself.
             let n = self.plain.len().min(want);
             let seam = self.plain.start..self.plain.start + n;
             self.plain.start = seam.end;
@@ -182,12 +183,12 @@ impl ByteStream {
         }
     }
 
-    /// Bytes in memory, decompressed.
+    /// Number of decompressed bytes in memory.
     fn buffered_len(&self) -> usize {
         self.window.len() + self.plain.len()
     }
 
-    /// Its position.
+    /// The position in the stream.
     pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let left = self.buffered_len() as u64;
         let place = match self.compression.algorithm {
@@ -212,7 +213,7 @@ impl ByteStream {
         self.opened = self.opened.saturating_add(length as u64);
     }
 
-    /// Opens the next chunk after the window: as plain, or decompressed.
+    /// Opens the next chunk after the window: as a plain chunk, or decompressed.
     fn next_chunk(&mut self) -> Result<()> {
         self.seam = 0;
         let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
@@ -233,14 +234,14 @@ impl ByteStream {
         Ok(())
     }
 
-    /// The chunk whose header is at `at`, and where it ends.
+    /// The chunk whose header is at `at`, and the end of the chunk.
     fn chunk(stored: &Bytes, at: usize, offset: u64, compression: Compression) -> Result<(Chunk<'_>, usize)> {
         let mut chunks = Cursor::new(stored.get(at..).unwrap_or_default(), offset + at as u64);
         let chunk = compression.stored(&mut chunks)?;
         Ok((chunk, stored.len() - chunks.remaining()))
     }
 
-    /// Writers fill every chunk except the last.
+    /// An error if the chunk is not full: writers fill every chunk except the last.
     fn check_full(&self, length: usize, end: usize) -> Result<()> {
         if self.compression.strict && end < self.stored.len() && length < self.compression.block_size {
             let message =
@@ -291,7 +292,7 @@ impl ByteStream {
     /// Appends the next `n` bytes to `out`.
     pub(crate) fn append(&mut self, mut n: usize, out: &mut Vec<u8>) -> Result<()> {
         while n > 0 {
-            // A chunk that certainly fits is decompressed directly into its place.
+            // A chunk that is certain to fit is decompressed directly into its place.
             if n >= self.compression.block_size && self.next < self.stored.len() && self.buffered().is_empty()
             {
                 let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
@@ -328,7 +329,7 @@ impl ByteStream {
         Ok(out)
     }
 
-    /// The next `n` bytes, which must exist: shared if they are in one plain chunk, or copied.
+    /// The next `n` bytes, which must exist: shared if they are in one plain chunk, otherwise copied.
     pub(crate) fn share(&mut self, n: u64) -> Result<Bytes> {
         let plain = self.plain.clone();
         match usize::try_from(n).ok().filter(|n| self.window.len() == 0 && *n <= plain.len()) {
@@ -441,9 +442,9 @@ mod tests {
     }
 
     proptest! {
-        /// With any chunks and steps, each byte is returned once and in order.
+        /// For any chunks and steps, each byte is returned once and in order.
         #[test]
-        fn steps_of_any_size_over_chunks_of_any_kind(
+        fn steps_of_any_size_return_each_byte_once(
             content in proptest::collection::vec(any::<u8>(), 0..600),
             block in 1usize..70,
             compressed in proptest::collection::vec(any::<bool>(), 1..6),

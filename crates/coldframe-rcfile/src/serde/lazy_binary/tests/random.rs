@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_values_are_the_same_after_writing_and_reading(hive_type in any_type(), len in 0usize..70, seed: u64, version in 0..4) {
+    fn written_and_read_values_are_equal(hive_type in any_type(), len in 0usize..70, seed: u64, version in 0..4) {
         let hive_version = [HiveVersion::V0_8, HiveVersion::V2_3, HiveVersion::V3_1, HiveVersion::V4_1][version as usize];
         // 0.8 wraps timestamps, and knows few types.
         let hive_version = hive_version.max(HiveVersion::V2_3);
