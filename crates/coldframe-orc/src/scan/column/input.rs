@@ -66,7 +66,7 @@ impl Bound {
     pub(crate) fn check(&self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
         let together = self.batch_bytes.add(bytes);
         if self.single_row {
-            // A batch has at least one row.
+            // A batch has at least one row, so a longer row is an error.
             self.limits.block("a row", together)?;
             return check_batch(what, 1, bytes);
         }
