@@ -1,4 +1,4 @@
-//! CFile: reading a column of each encoding, and writing. Throughput in bytes of Arrow.
+//! Benchmarks of CFile: reading and writing a column of each encoding. Throughput is in bytes of Arrow.
 
 use std::sync::Arc;
 

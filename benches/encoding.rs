@@ -1,4 +1,4 @@
-//! The shared code below Arrow: packed bits, varints, codecs, checksums and hashes.
+//! Benchmarks of the shared code that does not use Arrow: packed bits, varints, codecs, checksums and hashes.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! HFile: scans of pairs and cells by codec and encoding, look-ups of one key and of many keys, and writing. Throughput in
-//! entries.
+//! Benchmarks of HFile: scans of pairs and cells by codec and encoding, look-ups of one key and of many keys,
+//! and writing. Throughput is in entries.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use coldframe_hfile::HFile;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: u32 = 300_000;
-/// The number of keys in a look-up of many.
+/// The number of keys that are looked up together.
 const MANY: usize = 10_000;
 
 fn key(i: u64) -> String {
     format!("record-{i:012}")
 }
 
-/// 64 hexadecimal digits of noise, and text that repeats.
+/// Values of 64 random hexadecimal digits, followed by text that is always the same.
 fn values() -> BinaryArray {
     let mut random = Random::new(1);
     BinaryArray::from_iter_values((0..ROWS).map(|_| {

@@ -1,5 +1,5 @@
-//! ORC by codec: reading all columns and one column of nine, decompression alone, and writing; runs of integers by encoding.
-//! Throughput in rows and in values.
+//! Benchmarks of ORC by codec: reading all columns and one column of nine, decompression alone, and writing;
+//! and of runs of integers by encoding. Throughput is in rows and in values.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! ORC: filters on a sorted column, and on a column that only bloom filters can prune. Times of whole scans.
+//! Benchmarks of ORC with filters on a sorted column, and on a column that only bloom filters can prune. The
+//! times are those of whole scans.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ fn scan(file: &Bytes, predicate: Option<&Predicate>) -> coldframe::Result<usize>
 fn benches(c: &mut Criterion) {
     let batch = table().expect("the table");
     let value = |v: i64| Arc::new(Int64Array::from(vec![v])) as ArrayRef;
-    // One row in a thousand.
+    // The filter selects one row in a thousand.
     let range = Predicate::And(vec![
         Predicate::compare("id", Op::Ge, value(ROWS / 2)),
         Predicate::compare("id", Op::Lt, value(ROWS / 2 + ROWS / 1000)),

@@ -1,4 +1,5 @@
-//! RCFile: reading all columns and one column of nine, and writing, by SerDe and codec. Throughput in rows.
+//! Benchmarks of RCFile by SerDe and codec: reading all columns and one column of nine, and writing.
+//! Throughput is in rows.
 
 use bytes::Bytes;
 use coldframe::{OpenOptions, SchemaSpec, Value};

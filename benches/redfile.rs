@@ -1,4 +1,5 @@
-//! Redfile: reading all columns and one column of seven, and writing, by codec and page size. Throughput in rows.
+//! Benchmarks of Redfile by codec and page size: reading all columns and one column of seven, and writing.
+//! Throughput is in rows.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ fn batch() -> Result<RecordBatch> {
     RecordBatch::try_from_iter_with_nullable(columns).map_err(arrow_error)
 }
 
-/// Zero to five numbers per row.
+/// Lists of zero to five numbers, one for each row.
 fn lists() -> Result<ListArray> {
     let mut random = Random::new(3);
     let lengths: Vec<usize> = (0..ROWS).map(|_| usize::try_from(random.below(6)).unwrap_or(0)).collect();

@@ -15,7 +15,7 @@ use coldframe::{
     OpenOptions, Result, Scan, Source, Value, WriteOptions, arrow_error, format_named, open_source,
 };
 
-/// The allocator of the Python package.
+/// The allocator that the Python package uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -23,7 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 pub const DDL: &str = "id bigint, quantity int, score double, customer string, created_at timestamp, \
     price decimal(12,2), paid boolean, product string, day date";
 
-/// 2012-01-01
+/// The day 2012-01-01, counted from 1970.
 const FIRST_DAY: i64 = 15_340;
 
 const CITIES: [&str; 8] =
@@ -166,7 +166,7 @@ pub fn rcfile(batch: &RecordBatch, serde: &str, codec: &str) -> Result<Vec<u8>> 
     written("rcfile", batch, extra)
 }
 
-/// `batch` as a file of `format`, by these options of its writer.
+/// `batch` as a file of `format`, with these options of its writer.
 pub fn written<'a>(
     format: &str,
     batch: &RecordBatch,

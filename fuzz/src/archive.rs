@@ -1,17 +1,17 @@
-//! A directory encoded as one input.
+//! Encodes a directory as one input of a fuzz target.
 //!
 //! ```text
 //! archive  | file | file | ...
 //! file     | length of the path u8 | path | piece | piece | ... | 0 0
 //! piece    | bytes u16 le | zeros u16 le | bytes |            "zeros" many zeros follow the bytes and are not stored
 //! ```
-//! Any bytes are a valid archive; a part that is missing at the end is left out. Kudu's containers are mostly padding, so
-//! zeros are encoded by their count.
+//! Any bytes are a valid archive; what is incomplete at the end is ignored. Kudu's containers are mostly
+//! padding, so runs of zeros are encoded as their number.
 
 use bytes::Bytes;
 use coldframe_testing::folder::MemoryFolder;
 
-/// The maximum length of a file, whatever number of zeros it claims.
+/// The maximum length of a file, however many zeros it states.
 const MAX_LEN: usize = 4 << 20;
 /// The maximum number of files.
 const MAX_FILES: usize = 4096;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn archives_round_trip() {
+    fn archives_are_unpacked_to_what_was_packed() {
         let mut long = vec![7; 100_000];
         long[500..70_000].fill(0);
         let folder = MemoryFolder::default().with("a/b", long).with("c", vec![0; 9]).with("empty", vec![]);

@@ -11,7 +11,7 @@ use coldframe_testing::laws;
 
 use crate::{archive, limits};
 
-/// Types for the columns of any RCFile: one of each kind, flat and nested.
+/// Types for the columns of any RCFile: one type of each kind, flat and nested.
 pub const SCHEMA: &str = "a bigint, b string, c decimal(9,2), d timestamp, e boolean, f array<map<string,int>>, \
      g struct<x:date,y:char(3)>, h uniontype<int,string>, i binary, j varchar(4), k double, l tinyint, m smallint, \
      n float, o int, p timestamp with local time zone, q interval_year_month, r interval_day_time, \
@@ -30,7 +30,7 @@ fn open(name: &str, source: Source, options: &OpenOptions) -> Option<Arc<dyn Tab
     }
 }
 
-/// A source that stops a reader in an endless loop.
+/// A source that returns errors to a reader that never ends.
 fn source(bytes: Vec<u8>) -> Source {
     Source::file("memory", Arc::new(Counted::new(bytes)))
 }
@@ -90,7 +90,8 @@ pub fn cfile(bytes: &[u8]) {
     }
 }
 
-/// Reads by its own footer; with an arbitrary footer; by its pages and the schema of its footer.
+/// Reads the file with its own footer, with an arbitrary footer, and from its pages alone with the schema of
+/// its footer.
 pub fn redfile(bytes: &[u8]) {
     file("redfile", bytes, &options([]));
     file("redfile", bytes, &options([("recover", Value::Bool(true))]));

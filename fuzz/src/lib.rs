@@ -10,10 +10,10 @@ use std::path::Path;
 
 use coldframe::Limits;
 
-/// A function of any bytes that panics on a finding.
+/// A fuzz target: a function of any bytes that panics if it finds an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// `FUZZ_TARGET`.
+    /// The target's name, for `FUZZ_TARGET`.
     pub name: &'static str,
     /// Runs one input.
     pub run: fn(&[u8]),
@@ -62,7 +62,7 @@ pub fn write_seeds(target: &Target, folder: &Path) {
     }
 }
 
-/// Small enough that no file reaches the fuzzer's own limits.
+/// Limits that are so small that no file reaches the limits of the fuzzer.
 pub fn limits() -> Limits {
     Limits {
         max_block_bytes: 16 << 20,
@@ -84,13 +84,13 @@ mod tests {
     /// The location and the message of the last panic.
     static LAST: Mutex<String> = Mutex::new(String::new());
 
-    /// The longest time for one input: a hang is a finding.
+    /// The maximum time for one input; if it takes longer, that is a finding.
     const TOO_LONG: Duration = Duration::from_secs(20);
 
-    /// Runs the seeds and their mutants, for `FUZZ_SECONDS` (2) per target; only `FUZZ_TARGET` if it is set. Continues after
-    /// a finding, and keeps one finding of each kind.
+    /// Runs the seeds and their mutants, for `FUZZ_SECONDS` (by default 2) seconds for each target, or only
+    /// for `FUZZ_TARGET` if that is set. Continues after a finding, and keeps one finding of each kind.
     #[test]
-    fn mutants_of_the_seeds() {
+    fn mutants_of_the_seeds_find_no_error() {
         let number =
             |name: &str, or: u64| std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(or);
         let (seconds, seed) = (number("FUZZ_SECONDS", 2), number("FUZZ_SEED", 1));
@@ -112,7 +112,7 @@ mod tests {
                     Err(_) => LAST.lock().unwrap().clone(),
                 };
                 if !what.is_empty() {
-                    // Ignore digits: offsets and numbers differ between inputs.
+                    // Digits are ignored, since offsets and numbers differ between inputs.
                     let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(150).collect();
                     let path = std::env::temp_dir().join(format!("coldframe-{}-{seed}-{runs}", target.name));
                     what.insert_str(0, &format!("{}: {}: ", target.name, path.display()));

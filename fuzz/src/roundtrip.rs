@@ -1,4 +1,5 @@
-//! Every writer with its reader: written values read back equal, or the writer refuses them with a reason.
+//! Tests every writer together with its reader: written values are read back unchanged, or the writer refuses
+//! them with a reason.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use coldframe_testing::rows;
 
 use crate::limits;
 
-/// Bytes that determine choices; zeros once they are used up.
+/// The bytes of an input, which determine choices; after the last byte, all choices are zero.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -32,7 +33,7 @@ impl Choices<'_> {
         self.byte() % n
     }
 
-    /// A small number, or all bits of a large one.
+    /// A number that is either small or has 64 bits of the input.
     fn number(&mut self) -> i64 {
         match self.byte() {
             b @ 0..=199 => i64::from(b) - 100,
@@ -155,7 +156,7 @@ fn options(given: &[(&str, Value)]) -> WriteOptions {
     WriteOptions { extra: given.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect() }
 }
 
-/// A round trip through a format. `is_single_column`: whether its files have one column.
+/// Writes and reads a file of a format. `is_single_column`: whether the format's files have only one column.
 fn round(
     format: &str,
     bytes: &[u8],
@@ -205,8 +206,8 @@ fn round(
     assert!(coldframe::scan::verify(table.as_ref(), |_| Ok(())).expect("verify").damage.is_empty());
 }
 
-/// Compares values, in whatever type the reader returns; of a union or a dictionary only their number. A CFile does not store
-/// the scale of decimals.
+/// Compares values, in whatever type the reader returns; for a union or a dictionary only the number of
+/// values. A CFile does not store the scale of decimals.
 fn same(want: &ArrayRef, got: &ArrayRef) {
     if matches!(want.data_type(), DataType::Union(..)) || matches!(got.data_type(), DataType::Dictionary(..))
     {
@@ -222,7 +223,7 @@ fn same(want: &ArrayRef, got: &ArrayRef) {
     assert_eq!(&cast, want, "{} as {}", want.data_type(), got.data_type());
 }
 
-/// ORC.
+/// Writes and reads ORC.
 pub fn orc(bytes: &[u8]) {
     let unit = [("timestamp_unit", Value::from("us"))];
     let plain: &[(&str, Value)] = &[];
@@ -234,7 +235,7 @@ pub fn orc(bytes: &[u8]) {
     round("orc", bytes, false, &[plain, &small], &unit);
 }
 
-/// RCFile, both SerDes.
+/// Writes and reads RCFile, with both SerDes.
 pub fn rcfile(bytes: &[u8]) {
     let text = [("serde", Value::from("text")), ("sync_seed", Value::Int(1))];
     let binary =
@@ -242,21 +243,21 @@ pub fn rcfile(bytes: &[u8]) {
     round("rcfile", bytes, false, &[&text, &binary], &[("timestamp_unit", Value::from("us"))]);
 }
 
-/// CFile: one column.
+/// Writes and reads CFiles, which have one column.
 pub fn cfile(bytes: &[u8]) {
     let plain: &[(&str, Value)] = &[];
     let small = [("block_size", Value::Int(64)), ("codec", Value::from("lz4"))];
     round("cfile", bytes, true, &[plain, &small], &[]);
 }
 
-/// Redfile.
+/// Writes and reads Redfile.
 pub fn redfile(bytes: &[u8]) {
     let plain: &[(&str, Value)] = &[];
     let summed = [("crc", Value::Bool(true)), ("codec", Value::from("snappy")), ("sync_seed", Value::Int(1))];
     round("redfile", bytes, false, &[plain, &summed], &[]);
 }
 
-/// HFile: keys and values in Hudi's form.
+/// Writes and reads HFiles with keys and values in Hudi's form.
 pub fn hfile(bytes: &[u8]) {
     let choices = &mut Choices(bytes);
     let rows = usize::from(choices.byte()) % 70;
@@ -282,7 +283,7 @@ pub fn hfile(bytes: &[u8]) {
     assert_eq!(rows::as_text(&back.batch), rows::as_text(&batch));
 }
 
-/// Seeds for writers. Their inputs have no format; these reach each type.
+/// Seeds for writers. The inputs of these targets have no format; these seeds reach every type.
 pub fn seeds() -> Vec<Vec<u8>> {
     (0..24u8).map(|n| (0..200u8).map(|i| i.wrapping_mul(n.wrapping_mul(37) | 1) ^ n).collect()).collect()
 }

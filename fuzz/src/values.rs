@@ -1,4 +1,4 @@
-//! The smallest parts: codecs, cells, Avro values, and combining losses in a salvage.
+//! Targets for the smallest parts: codecs, cells, Avro values, and combining losses in a salvage.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use coldframe_testing::rows;
 use crate::files::{SCHEMA, options};
 use crate::roundtrip::written;
 
-/// Any bytes are decompressed or refused within the requested size; compressed data round-trips.
+/// Any bytes are decompressed within the requested size, or are an error. Compressed data is decompressed to
+/// what it was.
 pub fn codec(bytes: &[u8]) {
     let Some(([kind, sizes @ ..], src)) = bytes.split_first_chunk::<3>() else { return };
     let algorithm = Algorithm::ALL[usize::from(kind >> 1) % Algorithm::ALL.len()];
@@ -113,8 +114,8 @@ pub fn lazy_binary_cells(bytes: &[u8]) {
     cells(bytes, "binary");
 }
 
-/// An HFile as Hudi writes it: the input up to a zero byte is the Avro schema, the rest are values, each preceded by
-/// its length.
+/// An HFile as Hudi writes it: the input up to a zero byte is the Avro schema, the rest consists of values,
+/// each preceded by its length.
 pub fn avro(bytes: &[u8]) {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (schema, mut rest) = bytes.split_at(end);

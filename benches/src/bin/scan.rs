@@ -13,7 +13,7 @@ use bytes::Bytes;
 use coldframe::{
     Error, File, OpenOptions, Result, Scan, SchemaSpec, Side, Source, open, open_source, parse_option,
 };
-use coldframe_benches as _; // its allocator
+use coldframe_benches as _; // for its allocator
 use coldframe_testing::folder::MemoryFolder;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -85,7 +85,7 @@ fn cpu_seconds() -> f64 {
     seconds + f64::from(u32::try_from(now.tv_nsec).unwrap_or(0)) / 1e9
 }
 
-/// Rows and bytes of Arrow in one pass.
+/// Scans the file once; returns the rows and the bytes of Arrow.
 fn pass(file: &File, scan: &Scan) -> Result<(u64, u64)> {
     let (mut rows, mut bytes) = (0, 0);
     for split in file.whole()? {

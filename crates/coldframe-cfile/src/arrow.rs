@@ -6,7 +6,7 @@ use coldframe_core::{Error, Result};
 use crate::layout::types::KuduType;
 
 impl KuduType {
-    /// The default Arrow type of its values. A CFile stores no precision and no scale.
+    /// The default Arrow type of this type's values. A CFile stores no precision and no scale.
     pub fn arrow(self) -> DataType {
         match self {
             Self::UInt8 => DataType::UInt8,

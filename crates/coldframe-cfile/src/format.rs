@@ -13,7 +13,7 @@ use crate::layout::types::{MAGIC_V1, MAGIC_V2};
 use crate::options::{self, Options};
 use crate::table::CFileTable;
 
-/// One CFile: one column.
+/// The format of a single CFile, which has one column.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CFileFormat;
 

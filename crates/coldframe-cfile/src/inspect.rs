@@ -34,8 +34,8 @@ pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
     blocks.sort_by_key(|node| (node.bytes.start, node.bytes.end));
     let mut at = footer.header.end;
     for node in blocks {
-        // Both indexes lead to the same data blocks, which are shown once. Overlapping blocks of a damaged file are shown
-        // once too.
+        // Both indexes list the same data blocks, which are shown only once. If blocks of a damaged file
+        // overlap, only the first is shown.
         if node.bytes.start >= at {
             at = node.bytes.end;
             root.push(node);
@@ -85,8 +85,8 @@ fn block(file: &CFile, mut node: Node) -> Node {
     node
 }
 
-/// Collects the blocks that indexes lead to. The file's length bounds the memory of nodes, since a node takes many
-/// times the bytes of an index entry.
+/// Collects the blocks that indexes list. The memory of nodes is limited in proportion to the file's length,
+/// because a node takes many times the bytes of an index entry.
 struct Nodes {
     all: Vec<Node>,
     bytes: u64,
@@ -105,10 +105,10 @@ impl Nodes {
     }
 }
 
-/// The approximate memory of a detail, with its name and value.
+/// The approximate memory of a node's detail: its name and value.
 const DETAIL: usize = 96;
 
-/// Adds the blocks of an index and the blocks that it leads to. Damage becomes a node, or a detail of a node.
+/// Adds the blocks of an index and the blocks that it lists. Damage becomes a node, or a detail of a node.
 fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut Nodes) -> Result<()> {
     let damaged = |bytes: Range<u64>, e: String| Node::new(format!("{name} block"), bytes).with("damaged", e);
     let mut walk = match file.walk(root) {
@@ -116,7 +116,7 @@ fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut N
         Err(e) if e.is_confined() => return nodes.push(damaged(root.range(), e.to_string())),
         Err(e) => return Err(e),
     };
-    // A block has many entries but is reported as damaged once.
+    // A block may have many invalid entries, but is reported as damaged only once.
     let mut last = None;
     while let Some(step) = walk.step()? {
         let node = match step {

@@ -6,13 +6,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`layout`] | bytes to plain structs: footer, blocks, index blocks, bloom blocks, entries of delta files, messages, types |
-//! | `encoding` | the values of a block, one file per encoding |
+//! | [`layout`] | parsing bytes into plain structs: footer, blocks, index blocks, bloom blocks, entries of delta files, messages, types |
+//! | `encoding` | decoding the values of a block, with one file for each encoding |
 //! | [`mod@open`] | an open file: its metadata and its purpose |
 //! | [`prune`] | finding the blocks of ordinals or keys; values as keys; bloom filters |
-//! | [`scan`] | planning and decoding; used to read tablets too |
+//! | [`scan`] | planning and decoding, also for reading tablets |
 //! | [`table`], [`mod@format`], [`options`] | a CFile as a table |
-//! | `inspect`, `verify`, `metadata` | the layout tree; inconsistencies within a file; its metadata |
+//! | `inspect`, `verify`, `metadata` | the layout tree; checks that a scan does not make; its metadata |
 //! | [`write`](mod@write) | the writer |
 //!
 //! `docs/formats/cfile.md` describes the format as Kudu writes it. `coldframe-kudu` reads tables made of CFiles.

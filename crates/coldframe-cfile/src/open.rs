@@ -1,5 +1,5 @@
-//! An open CFile: its metadata, its purpose, and the storage of its blocks.
-//! The source may be a window of a larger file and may be decrypted on the fly; offsets are relative to the CFile.
+//! An open CFile: its metadata, its purpose, and how its blocks are stored. The source may be a part of a
+//! larger file, and may be decrypted while it is read; offsets are relative to the start of the CFile.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,9 +12,9 @@ use crate::layout::delta;
 use crate::layout::footer::Footer;
 use crate::layout::types::{Encoding, KuduType, Physical};
 
-/// The column of ordinals.
+/// The name of the column of ordinals.
 pub const ORDINAL: &str = "ordinal";
-/// The column of values.
+/// The name of the column of values.
 pub const VALUE: &str = "value";
 
 /// The purpose of a CFile.
@@ -51,7 +51,7 @@ impl Purpose {
         Ok(purpose)
     }
 
-    /// Its name.
+    /// The name of the purpose.
     pub fn name(self) -> &'static str {
         match self {
             Self::Column => "column",
@@ -71,7 +71,7 @@ fn is_bloom(footer: &Footer) -> bool {
         && !delta::is_delta(footer)
 }
 
-/// Fails unless Kudu uses this encoding for the entries of a file without ordinals.
+/// Fails unless Kudu uses this encoding for the entries of a file that has no ordinals.
 fn check_entries(footer: &Footer, kind: Purpose) -> Result<()> {
     if footer.value.is_none() {
         let e = format!("expected a value index of a {} file, found none", kind.name());
@@ -99,7 +99,7 @@ pub struct CFile {
     located: OnceLock<Arc<Located>>,
 }
 
-/// All data blocks in the positional index, and the ordinals that it does not cover.
+/// All data blocks in the positional index, and the ordinals for which it lists no block.
 #[derive(Debug, Default)]
 pub(crate) struct Located {
     pub(crate) blocks: Vec<DataBlock>,
@@ -107,7 +107,7 @@ pub(crate) struct Located {
 }
 
 impl CFile {
-    /// Reads header and footer.
+    /// Opens a file: reads the header and the footer.
     pub fn open(source: Arc<dyn ReadAt>, verify: bool, limits: Limits) -> Result<Self> {
         let footer = Footer::read(source.as_ref(), verify, &limits)?;
         let (version, compression) = (footer.version, footer.compression);
@@ -120,12 +120,12 @@ impl CFile {
         &self.footer
     }
 
-    /// The storage of its blocks.
+    /// How the file's blocks are stored.
     pub fn format(&self) -> &BlockFormat {
         &self.format
     }
 
-    /// The source of its bytes.
+    /// The source of the file's bytes.
     pub fn source(&self) -> &Arc<dyn ReadAt> {
         &self.source
     }
@@ -135,7 +135,7 @@ impl CFile {
         self.footer.range.start
     }
 
-    /// The result of `find`, which runs on first use.
+    /// The result of `find`, which is called only on first use.
     pub(crate) fn located(&self, find: impl FnOnce() -> Result<Located>) -> Result<Arc<Located>> {
         if let Some(located) = self.located.get() {
             return Ok(located.clone());

@@ -27,7 +27,7 @@ pub struct Options {
     pub dictionary: bool,
     /// Whether to verify checksums.
     pub verify: bool,
-    /// Limits.
+    /// The limits on memory.
     pub limits: Limits,
 }
 

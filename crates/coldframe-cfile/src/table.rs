@@ -33,7 +33,7 @@ pub struct CFileTable {
 }
 
 impl CFileTable {
-    /// Reads the metadata.
+    /// Opens a file: reads its metadata.
     pub fn open(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
         let file = CFile::open(source, options.verify, options.limits)?;
         let footer = file.footer();
@@ -54,12 +54,12 @@ impl CFileTable {
         Ok(Self { file: Arc::new(file), kind, schema })
     }
 
-    /// The file.
+    /// The open file.
     pub fn file(&self) -> &Arc<CFile> {
         &self.file
     }
 
-    /// Its purpose.
+    /// The file's purpose.
     pub fn kind(&self) -> Purpose {
         self.kind
     }
@@ -122,7 +122,7 @@ impl CFileTable {
         concat_batches(&schema, &batches).map_err(arrow_error)
     }
 
-    /// `false` only if `key`, in encoded form, was not added to the bloom filter.
+    /// Whether the bloom filter may have `key`, which is in encoded form: `false` only if it was not added.
     pub fn might_contain(&self, key: &[u8]) -> Result<bool> {
         bloom::might_contain(&self.file, key)
     }
@@ -136,7 +136,7 @@ impl CFileTable {
             _ => self.file.blocks_by_value_lossy(&mut lost)?,
         };
         for Loss { bytes, structure, reason, .. } in lost {
-            // Without an index block, its data blocks and their rows are unknown.
+            // If an index block is lost, it is unknown which data blocks and rows it listed.
             scan.damage.push(Damage { bytes, rows_lost: None, structure, reason });
         }
         let wanted = |(i, _): &(usize, _)| range.contains(&(*i as u64));
@@ -145,8 +145,8 @@ impl CFileTable {
     }
 }
 
-/// The filter for rows with the requested value: `value = wanted`, or `value is null`. So a look-up treats signed zeros and
-/// NaN like a filter.
+/// The filter for rows with the requested value: `value = wanted`, or `value is null`. With it, a look-up
+/// treats signed zeros and NaN as a filter does.
 fn equal_to(wanted: ArrayRef) -> Predicate {
     let column = VALUE.to_owned();
     if wanted.is_null(0) {
@@ -176,7 +176,8 @@ impl TableFile for CFileTable {
         Ok(crate::metadata::metadata(&self.file, self.kind))
     }
 
-    /// Ranges of ordinals for a column, else of positions in the value index.
+    /// For a column, splits are ranges of ordinals; for other files, they are ranges of positions in the
+    /// value index.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let footer = self.file.footer();
         if self.kind != Purpose::Column || footer.positional.is_none() {
@@ -271,8 +272,9 @@ impl TableFile for CFileTable {
 }
 
 impl CFileTable {
-    /// The ordinal (or the position in the value index) of the first block at or after `offset`. Ordinals that no index
-    /// covers belong to the block before them, so that each ordinal is in one byte range.
+    /// The ordinal (or the position in the value index) of the first block at or after `offset`. Ordinals for
+    /// which the index lists no block belong to the block before them, so that each ordinal is in one byte
+    /// range.
     fn first_at(&self, offset: u64) -> Result<u64> {
         let all = self.all_ordinals();
         if offset == 0 {

@@ -4,10 +4,10 @@
 //! file  | header | data block, full index block .. | positional index | [value index] | [dictionary] | footer |
 //! block | [rows varint | bitmap length varint | bitmap] | encoded values | [CRC-32C] |        compressed as a whole
 //! ```
-//! A block ends with the value that fills it; nulls take no bytes, but no block has more than `MAX_ROWS`
-//! rows. A dictionary
-//! that reaches the block size is closed, and all later blocks contain values. A block that compresses to more than nine
-//! tenths is stored uncompressed. Tests compare with `kudu fs dump cfile`. (`cfile_writer.cc`.)
+//! A block ends with the value with which it reaches its size; nulls take no bytes, but no block has more
+//! than `MAX_ROWS` rows. A dictionary that reaches the block size is closed, and all later blocks contain
+//! values. A block that compresses to more than nine tenths of its size is stored uncompressed. Tests compare
+//! the files with the output of `kudu fs dump cfile`. (`cfile_writer.cc`.)
 
 mod column;
 mod encode;
@@ -52,7 +52,7 @@ pub struct Writer {
     max_key: Option<Vec<u8>>,
 }
 
-/// The destination of blocks.
+/// Where blocks are written.
 struct Sink {
     out: Box<dyn Write + Send>,
     position: u64,
@@ -88,7 +88,7 @@ impl Sink {
             stored.extend(crc32c(&stored).to_le_bytes());
         }
         self.raw(&stored)?;
-        // The footer stores a pointer's size as a signed 32-bit integer.
+        // The footer stores the size of a block as a signed 32-bit integer.
         let size = i32::try_from(stored.len()).map_err(|_| Error::unsupported("a block of 2 GiB or more"))?;
         Ok(BlockPointer { offset, size: size.unsigned_abs() })
     }
@@ -145,7 +145,8 @@ impl Writer {
         })
     }
 
-    /// The keys of values, which must ascend; records the first and the last key of the file.
+    /// Encodes the keys of values, which must be in ascending order; records the first and the last key of
+    /// the file.
     fn keys(&mut self, values: &ArrayRef) -> Result<Vec<Vec<u8>>> {
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(values.len());
         for i in 0..values.len() {

@@ -20,10 +20,10 @@ use coldframe_encoding::Result;
 use crate::format::{Fetch, Plan, Unit};
 use crate::io::{Pending, ReadAt, begin_coalesced, read_coalesced};
 
-/// Bytes that may be in flight for one scan, unless a single unit is larger.
+/// Maximum bytes in flight for one scan; a single larger unit is still requested.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Units that may be in flight.
+/// Maximum number of units in flight.
 const MAX_UNITS: usize = 16;
 
 /// A plan that reads ahead.
@@ -39,14 +39,14 @@ pub(crate) struct ReadAhead {
 /// A planned unit.
 pub(crate) struct PlannedUnit {
     pub(crate) unit: Unit,
-    /// The length of its ranges.
+    /// The total length of the unit's ranges.
     pub(crate) bytes: u64,
-    /// The requests in flight for it.
+    /// The requests in flight for the unit; `None` if nothing was requested early.
     parts: Option<Vec<Part>>,
 }
 
 impl PlannedUnit {
-    /// The unit and its bytes, which are waited for.
+    /// Waits for the unit's bytes and returns both.
     pub(crate) fn fetch(self) -> (Unit, Result<Vec<Bytes>>) {
         let bytes = match self.parts {
             Some(parts) => wait(self.unit.fetch.len(), parts),
@@ -56,7 +56,7 @@ impl PlannedUnit {
     }
 }
 
-/// The answers from one source, and their indexes among the unit's ranges.
+/// The indexes of the unit's ranges that come from one source, and the request for their bytes.
 type Part = (Vec<usize>, Pending);
 
 impl ReadAhead {
@@ -85,7 +85,7 @@ impl ReadAhead {
         self.plan.next_unit()
     }
 
-    /// Units that the plan has skipped.
+    /// Number of units that the plan has skipped.
     pub(crate) fn pruned(&self) -> u64 {
         self.plan.pruned()
     }
@@ -102,7 +102,7 @@ impl ReadAhead {
         }
     }
 
-    /// Plans one more unit and requests its bytes, if its source should be read ahead.
+    /// Plans one more unit and requests its bytes, if its source is slow enough to be read ahead.
     fn enqueue(&mut self) {
         if self.ended {
             return;

@@ -1,10 +1,10 @@
 //! Arrays from offsets and bytes that are checked in bulk. Only this module turns a decoder's bytes into
 //! Arrow strings.
 //!
-//! Arrow's safe constructors stop at the first decreasing offset, and check each byte with the standard
-//! library's UTF-8 check and each value's first byte. Here all pairs of offsets are compared in a loop
-//! without an early exit, which the compiler vectorises; offsets made from lengths cannot decrease; and text
-//! is checked several bytes at a time, with a fast path for pure ASCII.
+//! Arrow's safe constructors stop at the first decreasing offset, and check every byte with the standard
+//! library's UTF-8 check and then the first byte of each value. Here all pairs of offsets are compared in a
+//! loop without an early exit, which the compiler vectorises; offsets made from lengths cannot decrease; and
+//! text is checked several bytes at a time, with a fast path for pure ASCII.
 //!
 //! | module | holds |
 //! |---|---|
@@ -31,8 +31,8 @@ pub use dictionary::TextDictionary;
 /// Maximum bytes reserved for values that are not decoded yet.
 const MAX_AHEAD: usize = 16 << 20;
 
-/// Reserves room in `data` for the `more` bytes of the next `rows` values, and for all `left` values under
-/// the assumption that they are as long: one allocation instead of a copy at each doubling.
+/// Reserves room in `data` for the `more` bytes of the next `rows` values. Also reserves room for all `left`
+/// values, as if they were as long on average: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
@@ -40,7 +40,8 @@ pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     }
 }
 
-/// `offsets` as an Arrow buffer. An error if there is none, or one is negative or decreases.
+/// `offsets` as an Arrow buffer. An error if there are no offsets, or if an offset is negative or less than
+/// the one before it.
 pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
     let next = offsets.get(1..).unwrap_or_default();
     let falling = offsets.iter().zip(next).fold(0u32, |n, (a, b)| n | u32::from(a > b));
@@ -54,7 +55,7 @@ pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
 
-/// Offsets of values with these lengths, which must add up to `len` bytes.
+/// Offsets of values with these lengths. The lengths must add up to `len` bytes.
 pub(crate) fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i32>> {
     let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
     if total != len as u64 || i32::try_from(total).is_err() {
@@ -62,8 +63,8 @@ pub(crate) fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBu
             "expected values of {len} bytes together, found lengths of {total}"
         )));
     }
-    // The total fits, so no partial sum overflows. Four at a time, so that only one addition depends on the
-    // previous four.
+    // The total fits, so no partial sum overflows. Four offsets are computed at a time, so that only one
+    // addition depends on the previous four.
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     let mut at = 0u32;
     offsets.push(at);
@@ -86,8 +87,8 @@ pub(crate) fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBu
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
 
-/// The start and length of the values that these offsets cover: those of a slice, not of the array it was cut
-/// from.
+/// The start and total length of the bytes that these offsets cover. Offsets of a slice cover the slice, not
+/// the array it was cut from.
 pub fn span<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize) {
     (offsets.first().as_usize(), (offsets.last() - offsets.first()).as_usize())
 }
@@ -113,13 +114,14 @@ pub fn strings(ends: Vec<i32>, data: Vec<u8>, nulls: Option<NullBuffer>, text: b
     Ok(Arc::new(BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls).map_err(arrow_error)?))
 }
 
-/// Binary values with these lengths, which must add up to the bytes.
+/// Binary values with these lengths, which must add up to the length of `data`.
 pub fn binary_of_lengths(lengths: &[u32], data: Buffer, nulls: Option<NullBuffer>) -> Result<BinaryArray> {
     let offsets = offsets_of_lengths(lengths, data.len())?;
     BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)
 }
 
-/// Text values with these lengths, which must add up to the bytes; an error if a value is not UTF-8.
+/// Text values with these lengths, which must add up to the length of the data; an error if a value is not
+/// UTF-8.
 pub(crate) fn text_of_lengths(
     lengths: &[u32],
     data: Vec<u8>,
@@ -156,7 +158,7 @@ pub fn readable_text(
     Ok((text_of_lengths(&sizes, kept, nulls)?, malformed))
 }
 
-/// `nulls` of `rows` rows, with the rows `more` null as well.
+/// The null bitmap `nulls` of `rows` rows, in which the rows `more` are null as well.
 pub fn with_nulls(nulls: Option<NullBuffer>, rows: usize, more: &[usize]) -> Option<NullBuffer> {
     if more.is_empty() {
         return nulls;
@@ -193,7 +195,8 @@ fn text_array(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffe
     checked_text(offsets, data.into(), nulls)
 }
 
-/// Text. The caller, inside this module, has checked that all values are UTF-8 and inside `data`.
+/// An array of text. The caller, which is in this module, has checked that all values are UTF-8 and inside
+/// `data`.
 fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuffer>) -> Result<StringArray> {
     if let Some(nulls) = nulls.as_ref().filter(|n| n.len() + 1 != offsets.len()) {
         let (expected, actual) = (offsets.len() - 1, nulls.len());
@@ -208,7 +211,7 @@ fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuff
     Ok(unsafe { StringArray::new_unchecked(offsets, data, nulls) })
 }
 
-/// Whether a value begins or ends inside a character.
+/// Whether a value begins or ends in the middle of a character.
 fn cuts_characters(offsets: &[i32], data: &[u8]) -> bool {
     offsets.iter().any(|at| data.get(place(*at)).is_some_and(|byte| byte & 0xc0 == 0x80))
 }
@@ -267,7 +270,7 @@ mod tests {
         // One character cut in two: all bytes together are UTF-8.
         assert!(strings(vec![0, 1, 2], vec![0xc3, 0xa4], None, true).is_err());
         assert!(text_of_lengths(&[1, 1], vec![0xc3, 0xa4], None).is_err());
-        // Nothing begins after the last value.
+        // Bytes after the last value are not checked.
         assert!(strings(vec![1, 2], vec![0xff, b'a', 0xff], None, true).is_ok());
         let text = text_of_lengths(&[2, 0, 1], vec![0xc3, 0xa4, b'x'], None).unwrap();
         assert_eq!(text.iter().flatten().collect::<Vec<_>>(), ["ä", "", "x"]);
@@ -312,7 +315,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_strict_as_arrow(
+        fn text_is_checked_as_strictly_as_by_arrow(
             any in proptest::collection::vec(-1i32..12, 0..6),
             mut sorted in proptest::collection::vec(0i32..12, 1..6),
             data in some_bytes(),
@@ -339,7 +342,7 @@ mod tests {
         }
 
         #[test]
-        fn lengths_are_offsets(lengths in proptest::collection::vec(0u32..5, 0..20)) {
+        fn lengths_become_offsets(lengths in proptest::collection::vec(0u32..5, 0..20)) {
             let total = lengths.iter().sum::<u32>() as usize;
             let arrow = OffsetBuffer::<i32>::from_lengths(lengths.iter().map(|n| *n as usize));
             prop_assert_eq!(offsets_of_lengths(&lengths, total).unwrap(), arrow);

@@ -7,17 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// A timestamp lost digits below a microsecond, since microseconds were requested.
+    /// A timestamp lost its digits below a microsecond, because microseconds were requested.
     Digits,
-    /// Text that is not UTF-8 got U+FFFD for each malformed sequence, as in its engine.
+    /// In text that is not UTF-8, each malformed sequence was replaced by U+FFFD, as the format's engine
+    /// does.
     Text,
 }
 
 impl Change {
-    /// All kinds.
+    /// All kinds of changes.
     pub const ALL: [Self; 2] = [Self::Digits, Self::Text];
 
-    /// The name in Python.
+    /// The name of the kind in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Digits => "digits-below-microseconds",
@@ -44,14 +45,14 @@ impl Changes {
         }
     }
 
-    /// Counts `more` values.
+    /// Adds `more` changed values of a kind.
     pub fn add(&self, change: Change, more: u64) {
         if more > 0 {
             self.of(change).fetch_add(more, Ordering::Relaxed);
         }
     }
 
-    /// How many values were changed so far.
+    /// How many values were changed so far in this way.
     pub fn count(&self, change: Change) -> u64 {
         self.of(change).load(Ordering::Relaxed)
     }

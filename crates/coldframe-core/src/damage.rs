@@ -17,7 +17,7 @@ pub enum OnError {
     Raise,
     /// The smallest unit that the format can lose is left out and recorded.
     Skip,
-    /// Like `Skip`, but where only a column's values are lost they become null and their rows stay.
+    /// Like `Skip`; but if only the values of a column are lost, they become null and their rows stay.
     Null,
 }
 
@@ -34,13 +34,13 @@ impl OnError {
 /// One damaged place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The bytes that were given up.
+    /// The bytes that cannot be read.
     pub bytes: Range<u64>,
-    /// How many rows they held, if known.
+    /// How many rows these bytes held, if known.
     pub rows_lost: Option<u64>,
     /// What was being read: `row group 3: key buffer`.
     pub structure: String,
-    /// Why it cannot be read.
+    /// Why the structure cannot be read.
     pub reason: String,
 }
 
@@ -62,14 +62,15 @@ impl Damage {
 /// version, algorithm or feature. `on_error` decides whether to raise or skip it.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// The damage record if it is skipped.
+    /// The damage record, for the case that the part is skipped.
     pub damage: Damage,
-    /// Whether the reader lacks support, so that the error of a plain read does not claim damage.
+    /// Whether the reader lacks support for the part. If so, the error of a read under `raise` does not claim
+    /// damage.
     unsupported: bool,
 }
 
 impl Fault {
-    /// An unsupported feature, described by a record.
+    /// A fault because of an unsupported feature, which the record describes.
     pub fn unsupported(damage: Damage) -> Self {
         Self { damage, unsupported: true }
     }
@@ -79,7 +80,7 @@ impl Fault {
         e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_))
     }
 
-    /// The fault that an error describes, given that [`Fault::is`] holds.
+    /// The fault that an error describes, for which [`Fault::is`] must be true.
     pub fn from_error(e: &Error, bytes: Range<u64>, rows_lost: Option<u64>) -> Self {
         let unsupported = matches!(e.kind(), ErrorKind::Unsupported(_));
         Self { damage: Damage::from_error(e, bytes, rows_lost), unsupported }
@@ -90,12 +91,12 @@ impl Fault {
         self.unsupported
     }
 
-    /// The error with which a plain read ends.
+    /// The error with which a read under `raise` ends.
     pub fn to_error(&self) -> Error {
         self.as_error(&self.damage)
     }
 
-    /// [`Self::to_error`] with the text of a more detailed record.
+    /// [`Self::to_error`], with the text of `damage`, which has more details.
     pub fn as_error(&self, damage: &Damage) -> Error {
         if !self.unsupported {
             return damage.to_error();
@@ -153,27 +154,28 @@ impl Records {
     }
 }
 
-/// Intact values that a scan does not return because of its options. A copy of the table lacks them.
+/// Intact values that a scan does not return because of its options. A copy of the table made with these
+/// options lacks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PassedOver {
-    /// Older versions of a cell, which a request for all versions would return.
+    /// Older versions of a cell, which only a request for all versions returns.
     Versions,
-    /// Cells outside the requested times.
+    /// Cells outside the requested range of time.
     Times,
-    /// Cells of columns that were not requested, in a table whose columns are not in its schema.
+    /// Cells of columns that were not requested, in a table whose schema does not list all columns.
     Columns,
-    /// Parts of the table with files of their own that its engine's list does not mention.
+    /// Parts of the table that have files, but that the engine's list of parts does not mention.
     Regions,
-    /// Parts of the table whose newest edits were in missing logs.
+    /// Parts of the table whose newest changes were in logs that are missing.
     Logs,
 }
 
 impl PassedOver {
-    /// All kinds.
+    /// All kinds of skipped values.
     pub const ALL: [Self; 5] = [Self::Versions, Self::Times, Self::Columns, Self::Regions, Self::Logs];
 
-    /// The name in Python.
+    /// The name of the kind in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Versions => "versions",
@@ -231,7 +233,7 @@ impl DamageLog {
         Self { within: Some(within), ..self.clone() }
     }
 
-    /// Counts `more` skipped values.
+    /// Adds `more` skipped values of a kind.
     pub fn pass_over(&self, kind: PassedOver, more: u64) {
         if more > 0 {
             self.passed_over.of(kind).fetch_add(more, Ordering::Relaxed);
@@ -280,7 +282,7 @@ impl DamageLog {
         records.each.len() + usize::from(records.further.is_some())
     }
 
-    /// Whether nothing was lost.
+    /// Whether nothing is recorded.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -7,16 +7,16 @@ use arrow_array::ArrayRef;
 pub struct Extremes {
     /// The number of rows.
     pub rows: u64,
-    /// The requested columns, in that order.
+    /// The extremes of each requested column, in the order of the request.
     pub columns: Vec<ColumnExtremes>,
 }
 
 /// The extremes of a column.
 #[derive(Clone, Debug)]
 pub struct ColumnExtremes {
-    /// Values that are not null.
+    /// Number of values that are not null.
     pub values: u64,
-    /// The smallest and the largest value: an array of two, of nulls if there is no value. `None` if they are
-    /// not known exactly.
+    /// The smallest and the largest value: an array of two values, both null if the column has none. `None`
+    /// if they are not known exactly.
     pub ends: Option<ArrayRef>,
 }

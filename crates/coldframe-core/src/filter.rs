@@ -1,4 +1,4 @@
-//! Keeps the rows that pass a filter, without the memory of the rows that do not.
+//! Keeps the rows that pass a filter, and frees the memory of the others.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The narrow waist: a format opens a file; a file plans a split; a plan yields units; a unit decodes.
+//! The interface between formats and everything else: a format opens a file; a file plans a split; a plan
+//! yields units; a unit decodes.
 //!
 //! The traits require only what every format can do. A format with a footer lists its units from the footer;
 //! a format without a footer walks the file; a sorted format seeks by the key range of the predicate; a table
@@ -31,8 +32,8 @@ pub use options::{CommonOptions, KeySource, OpenOptions, SchemaSpec, WriteOption
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// What a format can do besides scans, and what it needs. This is data, so that no other layer depends on the
-/// names of formats.
+/// What a format can do besides scans, and what it needs from the user. This is data, so that no other layer
+/// depends on the names of formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// Rows can be looked up by key (`get`, `get_many`, `scan` of a range).
@@ -53,15 +54,15 @@ pub struct Capabilities {
     pub written: bool,
     /// File name extensions without the dot, the usual one first.
     pub endings: &'static [&'static str],
-    /// Whether an empty file is a valid file of this format, if its name has one of `endings`.
+    /// Whether an empty file is a valid file of this format, if its name ends with one of `endings`.
     pub empty_files: bool,
-    /// The file format whose folders are tables of this format: a folder opened as that format is opened as
-    /// this one.
+    /// The file format whose folders are really tables of this format. If a folder is opened as that file
+    /// format, it is opened as this one.
     pub tables_of: Option<&'static str>,
     /// The option of `open` that opens a folder as one table. Without it, `scan` reads the folder's files.
     pub folder_option: Option<&'static str>,
-    /// Whether several folders form one source: the data directories of several servers, which hold replicas
-    /// of the same rows.
+    /// Whether several folders can form one source: the data directories of several servers, which hold
+    /// replicas of the same rows.
     pub side_by_side: bool,
     /// Hive's input formats for these files, as suffixes of class names.
     pub input_formats: &'static [&'static str],
@@ -91,7 +92,7 @@ pub trait Format: Send + Sync {
         Ok(false)
     }
 
-    /// Whether a subfolder of this name marks its parent as a table, or as a partition of a table.
+    /// Whether a subfolder of this name shows that its parent is a table, or a partition of a table.
     fn is_part_of_folder(&self, _name: &str) -> bool {
         false
     }
@@ -101,8 +102,8 @@ pub trait Format: Send + Sync {
         Err(Error::unsupported(format!("several tables in one folder of {}", self.name())))
     }
 
-    /// Everything that could be read from a source, each part with whether these options read all of it.
-    /// Empty if there is nothing besides what [`Self::open`] opens. Reads no rows.
+    /// Everything that could be read from a source. Each part has a flag for whether these options read all
+    /// of it. Empty if the source contains nothing except what [`Self::open`] opens. Reads no rows.
     fn contents(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<Content>> {
         Ok(Vec::new())
     }
@@ -117,8 +118,8 @@ pub trait Format: Send + Sync {
     /// Opens a file or folder by reading its metadata.
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>>;
 
-    /// Like [`Self::open`], with parts of the folder that were read before: `recorded` comes from
-    /// [`Self::shared`] for the table, or from [`TableFile::recorded`] for one split. In the second case only
+    /// Like [`Self::open`], but with bytes of the folder that were read before. `recorded` comes from
+    /// [`Self::shared`] for the table, or from [`TableFile::recorded`] for one split; with the latter, only
     /// that split can be read.
     fn open_recorded(
         &self,
@@ -130,8 +131,8 @@ pub trait Format: Send + Sync {
         self.open(source, options)
     }
 
-    /// Reads once what opening each table of a folder would read again. The keys are the values of the option
-    /// `table`. Empty if the tables share nothing.
+    /// Reads once what opening every table of a folder would otherwise read each time. The keys are the
+    /// values of the option `table`. Empty if the tables share nothing.
     fn shared(&self, source: &Source, options: &OpenOptions) -> Result<BTreeMap<String, Vec<Piece>>> {
         let _ = (source, options);
         Ok(BTreeMap::new())
@@ -147,25 +148,25 @@ pub trait Format: Send + Sync {
         Err(Error::unsupported(format!("writing {}", self.name())))
     }
 
-    /// The options of [`OpenOptions::extra`] besides [`CommonOptions`].
+    /// The options of [`OpenOptions::extra`] that this format has besides [`CommonOptions`].
     fn open_options(&self) -> &'static [OptionSpec] {
         &[]
     }
 
-    /// The options of [`WriteOptions::extra`].
+    /// The options of [`WriteOptions::extra`] that this format has.
     fn write_options(&self) -> &'static [OptionSpec] {
         &[]
     }
 }
 
-/// Bytes kept from one opening for the next: stored bytes, or a result computed from them. The number is an
-/// offset in a file; in a folder the format chooses it.
+/// Bytes kept from one opening of a table for the next: stored bytes, or a result computed from them. The
+/// number is an offset in a file; for a folder, the format decides what it means.
 pub type Piece = (u64, Bytes);
 
-/// The part of a table that one task reads. Plain numbers, so that it can be sent to Spark executors.
+/// The part of a table that one task reads. It has only numbers, so that it can be sent to Spark executors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Which part of the table; 0 for a single file.
+    /// The number of the part of the table that is read; 0 for a single file.
     pub part: u32,
     /// The range within the part: bytes of a file (a unit belongs to the split that contains its start, as
     /// the format defines it), or ordinals if the format counts rows.
@@ -174,10 +175,10 @@ pub struct Split {
     pub rows: Option<u64>,
 }
 
-/// The parts of a table in which rows may pass a filter.
+/// The parts of a table in which some rows may pass a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
-    /// The splits with these parts.
+    /// The splits with such rows.
     pub splits: Vec<Split>,
     /// How many units (stripes, row groups) these splits leave out.
     pub pruned: u64,
@@ -196,21 +197,21 @@ pub struct PlanRequest {
     /// The user's request. The predicate is bound to the file's schema; it is `None` if the plan must not
     /// prune.
     pub scan: Scan,
-    /// The columns to decode, in this order: the requested ones and those the filter needs. A struct may list
-    /// only some of its children; a format may decode all of them, and the scan drops the others.
+    /// The columns to decode, in this order: the requested ones and those that the filter needs. A struct may
+    /// list only some of its children; a format may decode all of them, and the scan drops the others.
     pub decode: SchemaRef,
-    /// Records damage that is not raised.
+    /// Records damage that does not end the scan.
     pub damage: DamageLog,
 }
 
-/// The dictionary of a column, as a part of a file stores it.
+/// The dictionary of a column, as one part of a file stores it.
 #[derive(Clone, Debug)]
 pub struct StoredDictionary {
-    /// The part: `stripe 3`.
+    /// The name of the part: `stripe 3`.
     pub part: String,
-    /// The byte range of the values.
+    /// The byte range of the dictionary in the file.
     pub bytes: Range<u64>,
-    /// The values by their indexes; binary if not all are UTF-8.
+    /// The values by their indexes; of type binary if some are not UTF-8.
     pub values: ArrayRef,
 }
 
@@ -230,8 +231,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// Number of rows, if the metadata states it.
     fn row_count(&self) -> Option<u64>;
 
-    /// Whether only a full read can confirm [`Self::row_count`], because the file states it only once.
-    /// Counting then reads the rows.
+    /// Whether only a full read can confirm [`Self::row_count`], because nothing else in the file repeats
+    /// that number. Counting then reads the rows.
     fn counts_by_reading(&self) -> bool {
         false
     }
@@ -247,20 +248,21 @@ pub trait TableFile: Send + Sync + Debug {
     /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 
-    /// [`Self::splits`] without the units that the file's metadata exclude. The filter is bound to the
-    /// columns. Reads no units. `None` if the metadata do not describe units.
+    /// [`Self::splits`] without the units that the file's metadata rule out for `filter`. The filter must be
+    /// bound to the table's schema. Reads no units. `None` if the metadata do not describe units.
     fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Matching>> {
         let _ = (target, filter);
         Ok(None)
     }
 
-    /// For each of these splits, the pieces that spare [`Format::open_recorded`] a search.
+    /// For each of these splits, the pieces with which [`Format::open_recorded`] need not search for the
+    /// split's data.
     fn recorded(&self, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
         Ok(vec![Vec::new(); splits.len()])
     }
 
     /// The split for a byte range of the file: ranges that tile the file return each row once. A format whose
-    /// splits are not byte ranges translates; a table of many files returns an error.
+    /// splits are not byte ranges maps the range to its own splits; a table of many files returns an error.
     fn byte_split(&self, bytes: Range<u64>) -> Result<Split> {
         Ok(Split { part: 0, range: bytes, rows: None })
     }
@@ -306,24 +308,24 @@ pub trait TableFile: Send + Sync + Debug {
         )))
     }
 
-    /// The file's statistics of the columns of a split, to compare decoded values with: a list of columns as
-    /// in [`Self::statistics`] for each unit of the split, or one list for all units. `Null` if the file has
-    /// none.
+    /// The file's statistics for the columns of a split, with which decoded values can be compared. There is
+    /// a list of columns, as in [`Self::statistics`], for each unit of the split, or one list for all units.
+    /// `Null` if the file has none.
     fn split_statistics(&self, split: &Split) -> Result<Value> {
         let _ = split;
         Ok(Value::Null)
     }
 
-    /// The reliable statistics of the top-level columns of a split: for each unit of the split, or once for
-    /// all units. Empty if the file has none.
+    /// The statistics of the top-level columns of a split that can be relied on: a list for each unit of the
+    /// split, or one list for all units. Empty if the file has none.
     fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
         let _ = split;
         Ok(Vec::new())
     }
 
-    /// Exact counts and extremes of top-level columns from metadata, in parts that together cover the rows of
-    /// a split. `None` if the rows must be decoded. `by_unit` requests a part for each unit, if the metadata
-    /// has them; otherwise there are as few parts as possible.
+    /// The exact counts and extremes of top-level columns, taken from metadata, for parts that together cover
+    /// the rows of a split. `None` if only decoding the rows gives them. `by_unit` requests a part for each
+    /// unit, if the metadata has them; otherwise there are as few parts as possible.
     fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let _ = (split, columns, by_unit);
         Ok(None)
@@ -338,7 +340,7 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
-    /// What `verify` compares in this file besides decoding all of it.
+    /// What `verify` compares in this file in addition to decoding all of it.
     fn proof(&self) -> Proof {
         Proof::default()
     }
@@ -380,9 +382,9 @@ pub struct Fetch {
     pub range: Range<u64>,
 }
 
-/// What can be decoded without the bytes of any other unit: a stripe, a row group, a run of blocks.
+/// The least that can be decoded without the bytes of any other unit: a stripe, a row group, a run of blocks.
 pub struct Unit {
-    /// The ranges to fetch, together.
+    /// The ranges to fetch, all with one request.
     pub fetch: Vec<Fetch>,
     /// Its byte range in the file, for damage records.
     pub bytes: Range<u64>,
@@ -394,7 +396,7 @@ pub struct Unit {
     pub decode: Box<dyn DecodeUnit>,
 }
 
-/// Decodes a unit. CPU work only: no I/O, no GIL.
+/// Decodes a unit. `decode` only computes: it does no I/O and does not hold Python's GIL.
 pub trait DecodeUnit: Send {
     /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the columns of the request's
     /// `decode`.
@@ -415,12 +417,12 @@ pub trait BatchWriter: Send {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Rows that could be decoded.
+    /// Number of rows that could be decoded.
     pub rows: u64,
     /// Number of units (stripes, row groups, blocks) read.
     pub units: u64,
-    /// The damage.
+    /// The damage that was found.
     pub damage: Vec<Damage>,
-    /// What was compared.
+    /// Which checksums and other redundant fields were compared.
     pub proof: Proof,
 }

@@ -1,8 +1,8 @@
 //! Where bytes come from.
 //!
-//! A format requests all ranges that it needs at once from a [`ReadAt`]. The source decides how to read them:
-//! one positioned read per range of a local file, a few coalesced requests to an object store. Nothing above
-//! this module depends on the kind of source.
+//! A format requests all ranges that it needs from a [`ReadAt`] with one call. The source decides how to read
+//! them: one positioned read per range of a local file, a few coalesced requests to an object store. Nothing
+//! above this module depends on the kind of source.
 
 mod coalesce;
 mod folder;
@@ -35,7 +35,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether both may be the same version. Fields that either lacks are not compared.
+    /// Whether both identities may be of the same version. A field is compared only if both have it.
     pub fn may_be(&self, other: &Self) -> bool {
         fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
             a.zip(b).is_some_and(|(a, b)| a != b)
@@ -54,7 +54,7 @@ pub trait ReadAt: Send + Sync + Debug {
     /// Length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// All `ranges` together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an
+    /// The bytes of all `ranges`; result `i` holds exactly those of `ranges[i]`. A range beyond the end is an
     /// error.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
@@ -68,7 +68,7 @@ pub trait ReadAt: Send + Sync + Debug {
         self.len() == 0
     }
 
-    /// One range.
+    /// The bytes of one range.
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let mut all = self.read_ranges(std::slice::from_ref(&range))?;
         all.pop().ok_or_else(|| Error::invalid("a source returned no bytes for a range"))
@@ -103,16 +103,16 @@ pub enum Source {
     File {
         /// Path or URL as the user gave it.
         path: Arc<str>,
-        /// Its bytes.
+        /// The file's bytes.
         bytes: Arc<dyn ReadAt>,
-        /// The folder that holds it.
+        /// The folder that holds the file.
         siblings: Option<Arc<dyn Folder>>,
     },
     /// A folder (a Kudu data directory, a Hudi metadata table).
     Folder {
         /// Path or URL as the user gave it.
         path: Arc<str>,
-        /// Its files.
+        /// The files of the folder.
         folder: Arc<dyn Folder>,
     },
 }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identities_compare_what_both_sides_know() {
+    fn identities_compare_only_fields_that_both_have() {
         let of =
             |len, modified, etag: Option<&str>| Identity { len, modified, etag: etag.map(str::to_owned) };
         let was = of(3, Some(1), Some("a"));

@@ -1,4 +1,4 @@
-//! The tree that `inspect` returns: the structure that each byte of a file belongs to.
+//! The tree that `inspect` returns: for each byte of a file, the structure that it belongs to.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ pub struct Node {
     pub name: String,
     /// Its bytes.
     pub bytes: Range<u64>,
-    /// Its details.
+    /// Further properties of the structure.
     pub detail: Vec<(String, Value)>,
-    /// Its parts.
+    /// The parts of the structure.
     pub children: Vec<Node>,
 }
 
@@ -37,7 +37,7 @@ impl Node {
         }
     }
 
-    /// Adds nodes called `name` for the gaps between and after the parts, so that each byte belongs to a
+    /// Adds nodes called `name` for the bytes that no part covers, so that each byte belongs to a
     /// leaf.
     pub fn fill_gaps(&mut self, name: &str) {
         let mut at = self.bytes.start;

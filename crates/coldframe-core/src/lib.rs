@@ -1,4 +1,4 @@
-//! What every format shares once bytes become Arrow.
+//! What all formats share: reading units, filtering and writing Arrow batches.
 //!
 //! ```text
 //!   Format ──open──▶ TableFile ──plan(scan, split)──▶ Plan ──next_unit──▶ Unit{ranges, decode}
@@ -8,27 +8,27 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`mod@format`] | the waist: the traits that a format implements |
+//! | [`mod@format`] | the traits that a format implements |
 //! | [`io`] | byte sources and folders |
 //! | `ahead` | requests units before they are needed |
 //! | `request` | what to read |
 //! | [`scan`] | the reader that drives any format |
 //! | [`projection`] | columns and nested paths of a schema |
 //! | [`predicate`] | filters: normal form, pruning, exact evaluation |
-//! | [`types`] | one schema for many files; common types; conversions |
+//! | [`types`] | one schema for many files; types common to several files; conversions |
 //! | [`sql_tokens`] | the tokens of SQL: filters, statements that create tables |
 //! | [`arrays`] | strings and offsets checked in bulk |
 //! | [`salvage`] | which rows and values of a damaged unit are kept; batches that fit |
-//! | [`scout`] | late materialisation: decodes a filter's columns first, the others where a row passes |
+//! | [`scout`] | late materialisation: decodes a filter's columns first, and the other columns only for units in which a row passes |
 //! | [`damage`], [`layout`], [`value`] | records of damage; the tree of a file's bytes; nested metadata |
 //! | [`changes`] | counts of values that are not returned exactly |
-//! | `notice` | what users should know about a table though it is no error |
+//! | `notice` | what users should know about a table, although it is no error |
 //! | `statistics`, `extremes` | typed statistics of columns; exact minima and maxima |
 //! | [`mod@filter`] | keeps the rows that pass a filter |
 //! | [`proof`] | what `verify` compares |
-//! | [`contents`] | everything that a source contains |
+//! | [`contents`] | everything that a source contains, whether requested or not |
 //! | [`mod@options`], [`writing`] | the options of formats, each declared once; checks of all writers |
-//! | [`process`] | values that belong to a process |
+//! | [`process`] | values that exist once per process |
 //! | [`threads`] | shares the columns of a unit among idle threads |
 
 mod ahead;
@@ -82,7 +82,7 @@ pub use scout::{Divided, Scouting};
 pub use statistics::{Bound, ColumnSummary};
 pub use value::Value;
 
-/// Converts an Arrow error to ours. Only data that violates Arrow's own rules causes one.
+/// Converts an Arrow error to ours. Such an error occurs only for data that violates Arrow's own rules.
 pub fn arrow_error(e: arrow_schema::ArrowError) -> Error {
     match e {
         arrow_schema::ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {

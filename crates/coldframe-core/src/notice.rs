@@ -1,9 +1,9 @@
-//! Notes for the user about a table, which are not errors.
+//! Notices about a table for the user. A notice is no error.
 
-/// A note for the user of an open file, which is not an error.
+/// A notice about an open file for the user. It is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The bytes fit several layouts, and the reader chose one.
+    /// The bytes can be read with several layouts, and the reader chose one of them.
     AmbiguousDialect(String),
     /// The file does not state the calendar of its old days, and its writer used more than one.
     AmbiguousCalendar(String),
@@ -11,7 +11,7 @@ pub enum Notice {
     EncryptedColumns(String),
     /// Parts of the table seem to be missing, without proof that they ever existed.
     PartialTable(String),
-    /// Files of other kinds in the table's folder, which are not read: their names and kinds.
+    /// The table's folder has files of other kinds, which are not read. The text lists their names and kinds.
     LeftOut(String),
     /// The index of a file contradicts its values, so that part of the file was read in full.
     WrongIndex(String),

@@ -63,33 +63,33 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// The kind of its value.
     pub kind: Kind,
-    /// Its value if it is not given. `Null` if that is not a value of the kind: the help describes the
-    /// default then.
+    /// The value of the option if it is not given. `Null` if the default is no value of the kind: the help
+    /// then describes the default.
     pub default: Value,
-    /// What it does, on one line.
+    /// What the option does, on one line.
     pub help: &'static str,
     /// Other names of the option.
     pub aliases: &'static [&'static str],
 }
 
 impl OptionSpec {
-    /// Whether this is a name of the option.
+    /// Whether this is the name or an alias of the option.
     pub fn has_name(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// A value in normal form: choices as they are listed, sizes as numbers, names as a list.
+    /// A value in normal form: choices by their documented name, sizes as numbers, names as a list.
     pub fn normal(&self, value: &Value) -> Result<Value> {
         self.kind.normal(value).map_err(|expected| unexpected(self.name, &expected, shown(value)))
     }
 
-    /// The value of a text from a command line or from Spark, without checking that the option allows it.
+    /// Parses a text from a command line or from Spark, without checking that the option allows the value.
     pub fn of_text(&self, text: &str) -> Result<Value> {
         text::parse(self.kind, text)
             .map_err(|expected| unexpected(self.name, &expected, format_args!("{text:?}")))
     }
 
-    /// The value of a text, which the option must allow.
+    /// Parses a text, and checks that the option allows the value.
     pub fn parse(&self, text: &str) -> Result<Value> {
         self.normal(&self.of_text(text)?)
     }
@@ -107,13 +107,15 @@ pub trait Options: Sized + Default {
     /// The declarations.
     fn specs() -> &'static [OptionSpec];
 
-    /// The given values; those of `default` for options that are not given. Other names are ignored.
+    /// Reads the options from `given`. Options that are not given have the values of `default`. Names of no
+    /// option are ignored.
     fn from_given_or(given: &BTreeMap<String, Value>, default: Self) -> Result<Self>;
 
     /// Adds the values that differ from the defaults to a map.
     fn put(&self, into: &mut BTreeMap<String, Value>);
 
-    /// The given values. Any other name is an error, which calls the format `format`.
+    /// Reads the options from `given`. The name of no option is an error, in which the format is called
+    /// `format`.
     fn read(format: &str, given: &BTreeMap<String, Value>) -> Result<Self> {
         check_names(format, given, Self::specs())?;
         Self::from_given_or(given, Self::default())
@@ -139,7 +141,7 @@ pub fn value_of<T: Field>(
     }
 }
 
-/// An error for a name that no option has; it lists the options.
+/// An error if a name is no option's; the error lists the options.
 fn check_names(format: &str, given: &BTreeMap<String, Value>, known: &[OptionSpec]) -> Result<()> {
     match given.keys().find(|name| known.iter().all(|spec| !spec.has_name(name))) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Filters: parsing, binding to a schema, pruning and evaluation.
+//! Filters: parsing them, binding them to a schema, pruning by them, and evaluating them.
 //!
 //! ```text
 //! SQL text ─ parse ─┐
@@ -6,11 +6,12 @@
 //! parts ────────────┘                            pyarrow expression ─ expression ─────▲
 //! ```
 //!
-//! A [`Condition`] is the caller's filter, a [`Predicate`] its meaning for a schema. A predicate is a tree of
-//! `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when it is
-//! built. A format uses it to skip units ([`Predicate::may_match`]) or to seek keys
-//! ([`Predicate::key_range`]); both only save work. [`Predicate::evaluate`] decides each row, in one place
-//! for all formats, in three-valued logic: a row whose result is null does not pass.
+//! A [`Condition`] is the filter as the caller gave it; a [`Predicate`] is the same filter bound to a schema.
+//! A predicate is a tree of `and`/`or` over comparisons, set membership and null tests; `not` is pushed to
+//! the leaves when it is built. A format uses it to skip units ([`Predicate::may_match`]) or to seek keys
+//! ([`Predicate::key_range`]); both only save work and never decide which rows pass. [`Predicate::evaluate`]
+//! decides for each row, in the same way for all formats, with SQL's three-valued logic: a row whose result
+//! is null does not pass.
 
 mod bind;
 mod bounds;
@@ -39,7 +40,8 @@ pub use literal::Literal;
 pub use members::Members;
 pub use number::Number;
 
-/// How deeply `and` and `or` of a filter may be nested. A part that joins others of its kind adds no level.
+/// How deeply `and` and `or` of a filter may be nested. An `and` directly within an `and` is merged with it
+/// and adds no level; so is an `or` within an `or`.
 pub const MAX_DEPTH: usize = 600;
 
 fn too_deep() -> Error {
@@ -78,7 +80,7 @@ impl Op {
         })
     }
 
-    /// The negated comparison, if neither side is null or NaN.
+    /// The comparison that is true exactly if this one is false, provided that neither side is null or NaN.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {
@@ -120,7 +122,8 @@ impl std::fmt::Display for Op {
 /// A filter.
 #[derive(Clone, Debug)]
 pub enum Predicate {
-    /// `column op value`, or its negation: for NaN, `not (x < 1)` holds and `x >= 1` does not.
+    /// `column op value`, or its negation, which is not the opposite comparison: for NaN, `not (x < 1)` is
+    /// true and `x >= 1` is false.
     Compare {
         /// A column or a dotted path to a struct's child.
         column: String,
@@ -131,17 +134,17 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
-    /// `column in (values)`, or its negation; null for a null row, as in SQL. Floating point numbers are
-    /// compared as pyarrow's `is_in` does: NaN is equal to itself, and 0.0 is not -0.0.
+    /// `column in (values)`, or its negation. The result is null for a null row, as in SQL. Floating point
+    /// numbers are compared as pyarrow's `is_in` does: NaN is equal to itself, and 0.0 is not -0.0.
     In {
         /// A column or a dotted path to a struct's child.
         column: String,
-        /// The set.
+        /// The set of values.
         values: Members,
         /// Whether the result is negated.
         negated: bool,
     },
-    /// `column is null`, or its negation. The only test of nested columns.
+    /// `column is null`, or its negation. This is the only test that takes nested columns.
     Null {
         /// A column or a dotted path to a struct's child.
         column: String,
@@ -157,11 +160,11 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
-    /// One of the tests above, of texts without their trailing blanks: of a column of Hive's type `char`.
+    /// One of the tests above on a column of Hive's type `char`: it ignores the trailing blanks of texts.
     Trimmed(Box<Predicate>),
-    /// All hold.
+    /// True if all parts are true.
     And(Vec<Predicate>),
-    /// Any holds.
+    /// True if any part is true.
     Or(Vec<Predicate>),
 }
 
@@ -186,7 +189,7 @@ impl std::ops::Not for Predicate {
 }
 
 impl Predicate {
-    /// A plain comparison.
+    /// A comparison that is not negated.
     pub fn compare(column: impl Into<String>, op: Op, value: ArrayRef) -> Self {
         Self::Compare { column: column.into(), op, value, negated: false }
     }

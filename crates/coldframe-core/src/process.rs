@@ -1,8 +1,8 @@
 //! Values that belong to a single process.
 //!
 //! Spark's workers fork. Threads and connections do not survive a fork: the child would wait for threads that
-//! it does not have, and read answers meant for its parent. So a value that holds threads or connections is
-//! tied to a process id, and is created again in another process.
+//! it does not have, and would read answers meant for its parent. So a value that holds threads or
+//! connections is tied to a process id, and is created again in another process.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub struct PerProcess<T> {
 }
 
 impl<T> PerProcess<T> {
-    /// Not created yet.
+    /// A value that is not created yet.
     pub const fn new() -> Self {
         Self { slot: Mutex::new(None) }
     }
@@ -60,7 +60,7 @@ mod tests {
         let slot = PerProcess::new();
         let first = slot.get(|| Ok(1)).unwrap();
         assert!(Arc::ptr_eq(&first, &slot.get(|| Ok(2)).unwrap()));
-        // The state after a fork.
+        // The state that a child process has after a fork.
         *slot.slot.lock().unwrap() = Some((0, first));
         assert_eq!(*slot.get(|| Ok(3)).unwrap(), 3);
     }

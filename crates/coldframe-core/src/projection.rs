@@ -1,8 +1,8 @@
 //! The requested columns of a schema: names, or dotted paths into structs.
 //!
-//! `["a.b"]` keeps the struct `a` with only the child `b`, as pyarrow.parquet does. A column whose name
-//! contains dots takes precedence. Paths lead through lists and maps without naming their items (`tags.key`
-//! for list<struct<key, ..>>).
+//! `["a.b"]` keeps the struct `a` with only the child `b`, as pyarrow.parquet does. A column whose own name
+//! contains the dots takes precedence. Paths lead through lists and maps without naming their items
+//! (`tags.key` for list<struct<key, ..>>).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Resolves `columns` (all, if `None`) and the additional columns `also` that only the filter needs.
+    /// Resolves `columns` (all columns if `None`) and the columns `also`, which only the filter needs.
     pub fn resolve(schema: &SchemaRef, columns: Option<&[String]>, also: &[&str]) -> Result<Self> {
         let (mut wanted, mut order) = (RequestedPaths::default(), Vec::new());
         let known = Names::new(schema, columns.is_some() || !also.is_empty());
@@ -61,8 +61,8 @@ impl Projection {
         })
     }
 
-    /// The projection with views for strings and binary values, except in the columns `filtered`: filtering
-    /// plain values does not keep the values of other rows in memory.
+    /// The projection with views for strings and binary values, except in the columns `filtered`: after
+    /// filtering, plain values do not keep the values of dropped rows in memory.
     pub(crate) fn with_views(self, filtered: &[&str]) -> Result<Self> {
         let places = outermost(&self.decode, filtered)?;
         let names: Vec<&String> = places.iter().map(|at| self.decode.field(*at).name()).collect();
@@ -81,7 +81,7 @@ impl Projection {
     pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let is_at =
             |i: usize, f: &Field| batch.schema_ref().fields().get(i).is_some_and(|g| g.name() == f.name());
-        // Usually the columns are already in order; searching each by name is slow for wide tables.
+        // Usually the columns are already in order; searching for each by name is slow for wide tables.
         let moved = self.output.fields().iter().enumerate().any(|(i, f)| !is_at(i, f));
         let known = Names::new(batch.schema_ref(), moved);
         let columns = self
@@ -102,7 +102,7 @@ impl Projection {
     }
 }
 
-/// The paths requested below each top-level column; an empty path is all of it.
+/// The paths requested below each top-level column; an empty path requests all of the column.
 #[derive(Default)]
 struct RequestedPaths(BTreeMap<usize, Vec<Vec<String>>>);
 
@@ -126,7 +126,7 @@ impl RequestedPaths {
     }
 }
 
-/// The columns of a schema by name; the first if several have the same name.
+/// The columns of a schema by name; if several have the same name, the first one.
 struct Names<'a> {
     schema: &'a Schema,
     places: HashMap<&'a str, usize>,
@@ -177,8 +177,8 @@ fn children(data_type: &DataType) -> Option<&Fields> {
     }
 }
 
-/// The fields on a dotted path below a column of this type. Names may contain dots: the whole rest of a path
-/// is tried as a child's name before a part of it.
+/// The fields on a dotted path below a column of this type. Names may contain dots: the whole rest of the
+/// path is tried as a child's name before its first part.
 pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a FieldRef>> {
     let fields = children(data_type)?;
     if let Some(field) = fields.iter().find(|f| f.name() == path) {
@@ -193,7 +193,7 @@ pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a F
     })
 }
 
-/// The fields on `path`, the column first.
+/// The fields on `path`, beginning with the column.
 pub fn steps<'a>(schema: &'a Schema, path: &str) -> Result<Vec<&'a FieldRef>> {
     let (index, names) = Names::new(schema, true).find(path)?;
     let column = schema.fields().get(index).ok_or_else(|| Error::schema(format!("no column `{path}`")))?;
@@ -206,7 +206,7 @@ pub fn steps<'a>(schema: &'a Schema, path: &str) -> Result<Vec<&'a FieldRef>> {
     Ok(steps)
 }
 
-/// `field` with only the struct children that `paths` lead to.
+/// `field` with only the struct children that are on `paths`.
 fn keep(field: &FieldRef, paths: &[&[String]]) -> FieldRef {
     if paths.iter().any(|p| p.is_empty()) {
         return field.clone();
@@ -216,7 +216,7 @@ fn keep(field: &FieldRef, paths: &[&[String]]) -> FieldRef {
         DataType::List(f) => DataType::List(keep(f, paths)),
         DataType::LargeList(f) => DataType::LargeList(keep(f, paths)),
         DataType::FixedSizeList(f, n) => DataType::FixedSizeList(keep(f, paths), *n),
-        // A map needs both its key and its value: it is kept whole.
+        // A map needs both its key and its value, so the whole map is kept.
         _ => return field.clone(),
     };
     Arc::new(Field::clone(field).with_data_type(data_type))
@@ -235,7 +235,7 @@ fn keep_children(fields: &Fields, paths: &[&[String]]) -> Fields {
         .collect()
 }
 
-/// `array` with only the struct children of `to`, and with the string layouts of `to`.
+/// `array` with only the struct children that `to` has, and in the string layouts of `to`.
 pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -298,8 +298,8 @@ pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
 }
 
-/// The paths that select the struct fields of `wanted`, a subset of the column's type. Only the column's name
-/// if `wanted` has all fields, or if paths would be ambiguous.
+/// The paths that select the struct fields of `wanted`, a subset of the column's type. If `wanted` has all
+/// fields, or if paths would be ambiguous, the result is just the column's name.
 pub fn paths_to(column: &Field, wanted: &DataType) -> Vec<String> {
     let mut paths = Vec::new();
     match leaves(column.name(), column.data_type(), wanted, &mut paths) {
@@ -343,7 +343,7 @@ pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
     Ok(places)
 }
 
-/// The column at `path` in `batch`. A struct's child includes the nulls of the enclosing structs.
+/// The column at `path` in `batch`. A struct's child is also null where an enclosing struct is null.
 pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
     let schema = batch.schema();
     let (index, below) = Names::new(&schema, true).find(path)?;
@@ -361,8 +361,8 @@ pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
     Ok(array)
 }
 
-/// Which rows have a value at `path` in `batch`, of any type; `None` for all. A row whose enclosing struct is null has
-/// none, nor has one whose value in a union is null.
+/// Which rows have a value at `path` in `batch`, of any type; `None` if all rows have one. A row has no value
+/// if an enclosing struct is null, or if its value in a union is null.
 pub(crate) fn validity(batch: &RecordBatch, path: &str) -> Result<Option<NullBuffer>> {
     let schema = batch.schema();
     let (index, below) = Names::new(&schema, true).find(path)?;
@@ -397,7 +397,7 @@ mod tests {
     /// Selects all columns of a wide table by name, in another order. Without a linear algorithm this takes
     /// minutes.
     #[test]
-    fn a_hundred_thousand_names() {
+    fn a_hundred_thousand_names_are_resolved_quickly() {
         let fields: Vec<Field> =
             (0..100_000).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
         let schema = Arc::new(Schema::new(fields));
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_prune_structs_and_own_names_win() {
+    fn paths_prune_structs_and_column_names_with_dots_win() {
         let batch = batch();
         let names = |p: &Projection| {
             (p.decode.fields().len(), p.output.fields().iter().map(|f| f.to_string()).collect::<Vec<_>>())

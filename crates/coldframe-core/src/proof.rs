@@ -1,22 +1,22 @@
-//! What `verify` checks in a file, as data of each format, and its description.
+//! What `verify` checks in a file: data that each format supplies, and a description of it.
 
-/// Which stored bytes have checksums. A checksum detects a change that still decodes.
+/// Which stored bytes have checksums. A checksum detects even a change after which the bytes still decode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checksums {
-    /// No bytes.
+    /// No bytes have checksums.
     #[default]
     None,
-    /// Some parts may have none.
+    /// Some parts have checksums, others may have none.
     Some,
-    /// All bytes that hold values.
+    /// All bytes that hold values have checksums.
     All,
     /// The file has checksums, but was opened without comparing them.
     Ignored,
 }
 
 impl Checksums {
-    /// `self` if checksums are compared, else `Ignored` if the file has any.
+    /// `self` if checksums are compared; otherwise `Ignored` if the file has checksums.
     #[must_use]
     pub fn if_compared(self, compared: bool) -> Self {
         if compared || self == Self::None { self } else { Self::Ignored }
@@ -49,7 +49,7 @@ impl Checksums {
 pub struct Proof {
     /// The checksums of the file.
     pub checksums: Checksums,
-    /// Further checks: fields stored twice, structures that no scan reads.
+    /// What is checked besides checksums: fields stored twice, structures that no scan reads.
     pub besides: &'static [&'static str],
 }
 

@@ -6,9 +6,9 @@ use crate::{OnError, Predicate, threads};
 /// What to read.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// Names or dotted paths; `None` is all.
+    /// Names or dotted paths; `None` means all columns.
     pub columns: Option<Vec<String>>,
-    /// The filter; exact.
+    /// The filter, which is applied exactly.
     pub predicate: Option<Predicate>,
     /// Maximum rows to return, counted after the filter.
     pub limit: Option<u64>,
@@ -17,13 +17,14 @@ pub struct Scan {
     /// What to do about damage.
     pub on_error: OnError,
     /// Whether the file may skip units that statistics, indexes and bloom filters exclude. The resulting rows
-    /// are the same without pruning, as tests check.
+    /// are the same without pruning, which tests check.
     pub prune: bool,
-    /// Maximum number of busy threads, including those on other units: a format may share the columns of a
-    /// unit among idle threads with [`threads::share`]. Default all processors; 1 means only the caller's.
+    /// Maximum number of busy threads, including threads that work on other units: a format may share the
+    /// columns of a unit among idle threads with [`threads::share`]. By default one for each processor; 1
+    /// means only the caller's thread.
     pub threads: usize,
-    /// The layout of strings and binary values. `None` uses the layout that the file was opened with, by
-    /// default plain.
+    /// The layout of strings and binary values. `None` uses the layout that the file was opened with, which
+    /// is plain by default.
     pub strings: Option<Strings>,
 }
 

@@ -1,4 +1,5 @@
-//! Which rows and values of a damaged unit are kept, and the records of the losses: shared by all formats.
+//! Decides which rows and values of a damaged unit are kept, and records the losses. All formats share this
+//! module.
 //!
 //! ```text
 //!  spans of columns           stretches of rows           batches
@@ -14,7 +15,7 @@
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
 //! - [`OnError::Null`] keeps at least the rows that `Skip` keeps: a loss costs a row only if its column is
 //!   not nullable;
-//! - each loss has a record, and each record is a loss. A row lost by two columns is recorded once, for the
+//! - each loss has a record, and each record is a loss. A row lost in two columns is recorded once, for the
 //!   first column.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -31,14 +32,14 @@ use crate::{Damage, DamageLog, OnError, arrow_error};
 /// the stored data and not on the requested number of rows. A single value may be longer.
 pub const MAX_BATCH_BYTES: u64 = 128 << 20;
 
-/// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or a single row exceeds 32-bit offsets.
-/// [`fitting`] then retries with fewer rows.
+/// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or if a single row is too long for 32-bit
+/// offsets. [`fitting`] then retries with fewer rows.
 pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
     Limits::default().check_batch(what, rows, bytes)
 }
 
-/// Calls `read` with `rows` rows, and with half as many until they fit. Returns the result and its number of
-/// rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
+/// Calls `read` with `rows` rows, then with half as many, until the rows fit. Returns the result and its
+/// number of rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
 pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
     loop {
         match read(rows) {
@@ -48,7 +49,7 @@ pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> 
     }
 }
 
-/// A batch without the rows with these numbers, in increasing order.
+/// A batch without the rows whose numbers are in `left_out`, which is in increasing order.
 pub fn without_rows(batch: RecordBatch, left_out: &[usize]) -> Result<RecordBatch> {
     if left_out.is_empty() {
         return Ok(batch);
@@ -63,15 +64,15 @@ pub fn without_rows(batch: RecordBatch, left_out: &[usize]) -> Result<RecordBatc
 pub struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Adds a range; returns how much of it was new.
+    /// Adds a range; returns how much of the range was not covered before.
     pub fn add(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
             return 0;
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Merges the ranges that touch it, from the back. Each is removed only once, so many additions stay
-        // cheap.
+        // Merges the existing ranges that touch the new one, from the back. Each range is removed only once,
+        // so many additions stay cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;
@@ -90,7 +91,7 @@ impl Ranges {
         self.0.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no ranges.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -111,16 +112,16 @@ impl Ranges {
 pub struct Loss {
     /// The rows, counted as [`Salvage::stretches`] counts them.
     pub rows: Range<u64>,
-    /// The bytes that were given up.
+    /// The bytes that cannot be read.
     pub bytes: Range<u64>,
     /// What was being read.
     pub structure: String,
-    /// Why it cannot be read.
+    /// Why the bytes cannot be read.
     pub reason: String,
 }
 
 impl Loss {
-    /// The loss that an error causes.
+    /// The loss that an error describes.
     pub fn from_error(error: &Error, bytes: Range<u64>, rows: Range<u64>) -> Self {
         Self { rows, bytes, structure: error.structure(), reason: error.reason() }
     }
@@ -171,11 +172,11 @@ impl Span {
 /// What happens to rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// All columns can be read.
+    /// The rows are kept: all of their columns can be read.
     Kept,
-    /// The rows are lost.
+    /// The rows are dropped.
     Dropped,
-    /// The rows are kept, with nulls in the columns that are `true`.
+    /// The rows are kept, with nulls in the columns for which the flag is `true`.
     Null(Arc<[bool]>),
 }
 
@@ -191,7 +192,7 @@ pub struct Stretch {
 /// Collects what the columns of a unit have lost.
 #[derive(Debug)]
 pub struct Salvage {
-    /// For each column, whether its values may become null instead of costing their rows.
+    /// For each column, whether its values may become null instead of the rows being dropped.
     may_be_null: Vec<bool>,
     /// For each column, the rows that become null.
     null: Vec<Ranges>,
@@ -211,7 +212,8 @@ impl Salvage {
         }
     }
 
-    /// Records that a column has lost rows. They become null if allowed, else they are dropped.
+    /// Records that a column has lost rows. The column's values in these rows become null if that is allowed;
+    /// otherwise the rows are dropped.
     pub fn lose(&mut self, column: usize, loss: Loss) {
         match (self.may_be_null.get(column), self.null.get_mut(column)) {
             (Some(true), Some(null)) => {
@@ -246,7 +248,7 @@ impl Salvage {
         self.dropped.is_empty() && self.null.iter().all(Ranges::is_empty)
     }
 
-    /// Cuts `rows` where a fate begins or ends.
+    /// Divides `rows` into stretches, at each place where the fate of the rows changes.
     pub fn stretches(&self, rows: Range<u64>) -> VecDeque<Stretch> {
         let ends = |ranges: &Ranges| ranges.iter().flat_map(|r| [r.start, r.end]).collect::<Vec<u64>>();
         let mut cuts: Vec<u64> = self.null.iter().chain([&self.dropped]).flat_map(ends).collect();
@@ -254,7 +256,7 @@ impl Salvage {
         cuts.extend([rows.start, rows.end]);
         cuts.sort_unstable();
         cuts.dedup();
-        // Only damaged columns are checked at each cut, since usually few of many columns are damaged.
+        // Only damaged columns are checked for each stretch, since usually few of many columns are damaged.
         let null: Vec<(usize, &Ranges)> =
             self.null.iter().enumerate().filter(|(_, r)| !r.is_empty()).collect();
         let mut stretches: VecDeque<Stretch> = VecDeque::with_capacity(cuts.len());
@@ -268,7 +270,7 @@ impl Salvage {
         stretches
     }
 
-    /// `null` are the columns with rows that become null.
+    /// The fate of row `at`. `null`: the columns that have rows that become null.
     fn fate(&self, at: u64, null: &[(usize, &Ranges)]) -> Fate {
         if self.dropped.contains(at) {
             return Fate::Dropped;
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_left_out_by_their_numbers() {
+    fn rows_are_dropped_by_their_numbers() {
         let rows = |array: &[i32]| {
             let array: ArrayRef = Arc::new(Int32Array::from(array.to_vec()));
             RecordBatch::try_from_iter([("n", array)]).unwrap()
@@ -369,7 +371,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_are_a_set(added in proptest::collection::vec((0u64..60, 0u64..12), 0..30)) {
+        fn overlapping_ranges_are_merged(added in proptest::collection::vec((0u64..60, 0u64..12), 0..30)) {
             let mut ranges = Ranges::default();
             let mut naive = std::collections::BTreeSet::new();
             for (start, len) in added {

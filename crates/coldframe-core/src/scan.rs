@@ -20,19 +20,19 @@ use crate::{
     BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split, TableFile,
 };
 
-/// Numbers the scans of this process in traces.
+/// The last number given to a scan of this process; traces show these numbers.
 static SCANS: AtomicU64 = AtomicU64::new(0);
 
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {
-    /// Its number in traces.
+    /// The reader's number in traces.
     number: u64,
     units: ReadAhead,
     current: Option<Current>,
     request: PlanRequest,
     predicate: Option<Predicate>,
     projection: Projection,
-    /// The columns returned: those of the projection, in the requested layout of strings.
+    /// The schema of the returned batches: the columns of the projection, in the requested layout of strings.
     output: SchemaRef,
     left: u64,
     done: bool,
@@ -71,11 +71,11 @@ struct Current {
 
 /// What a trace shows of a unit until it is dropped.
 struct UnitTrace {
-    /// From the request of the unit's bytes on.
+    /// The time from the request of the unit's bytes on.
     unit: Span,
-    /// From the arrival of its bytes on.
+    /// The time from the arrival of the unit's bytes on.
     decode: Span,
-    /// Time spent decoding, without the pauses between two batches; measured for a trace only.
+    /// Time spent decoding, without the pauses between batches; measured only if there is a trace.
     busy: Duration,
 }
 
@@ -100,7 +100,7 @@ impl UnitTrace {
         self.decode = debug_span!("decode", scan, unit, busy_us = Empty);
     }
 
-    /// Does a part of the decoding.
+    /// Runs a part of the decoding and adds its time to `busy`.
     fn decoding<T>(&mut self, work: impl FnOnce() -> T) -> T {
         if self.decode.is_disabled() {
             return work();
@@ -120,7 +120,7 @@ impl Drop for UnitTrace {
     fn drop(&mut self) {
         if !self.decode.is_disabled() {
             self.decode.record("busy_us", u64::try_from(self.busy.as_micros()).unwrap_or(u64::MAX));
-            // Its end comes before the unit's.
+            // The span of the decoding must end before the span of the unit.
             self.decode = Span::none();
         }
     }
@@ -133,8 +133,8 @@ impl Drop for Current {
 }
 
 impl Current {
-    /// The next batch of at most `most` rows. Later stages allocate memory by the rows of a batch, and a file
-    /// may claim any number of rows if no column is requested.
+    /// The next batch of at most `most` rows. A limit is needed because later stages allocate memory in
+    /// proportion to the rows of a batch, and a file may state any number of rows if no column is requested.
     fn next(&mut self, most: usize) -> Option<Result<RecordBatch>> {
         let batch = match self.rest.take() {
             Some(rest) => rest,
@@ -159,7 +159,7 @@ struct UnitPosition {
 }
 
 impl ScanReader {
-    /// Checks names and types, derives the columns to decode, asks the file for a plan of `split`.
+    /// Checks names and types, derives the columns to decode, and asks the file for a plan of `split`.
     pub fn try_new(file: &dyn TableFile, scan: &Scan, split: &Split, damage: DamageLog) -> Result<Self> {
         if scan.batch_rows == 0 {
             return Err(Error::invalid("`batch_size` must be at least 1"));
@@ -196,7 +196,7 @@ impl ScanReader {
             span.record("failed", true);
         })?;
         drop(span);
-        // With a limit, do not prefetch.
+        // With a limit, units are not requested ahead: the scan may end before them.
         let units = ReadAhead::new(plan, ahead);
         Ok(Self {
             number,
@@ -213,20 +213,21 @@ impl ScanReader {
         })
     }
 
-    /// Requests the bytes of the first units, if their source should be read ahead, without waiting for them.
+    /// If the source is slow enough to be read ahead, requests the bytes of the first units without waiting
+    /// for them.
     pub fn prime(&mut self) {
         if !self.done && self.left > 0 {
             self.units.top_up();
         }
     }
 
-    /// Whether later units are requested while a unit is decoded. This is known once the first unit was
-    /// requested.
+    /// Whether later units are requested while a unit is decoded. This is known only after the first unit has
+    /// been requested.
     pub fn reads_ahead(&self) -> bool {
         self.units.reads_ahead()
     }
 
-    /// The columns returned.
+    /// The schema of the returned batches.
     pub fn output_schema(&self) -> &SchemaRef {
         &self.output
     }
@@ -308,7 +309,8 @@ impl ScanReader {
         }
     }
 
-    /// Records the rest of a unit as lost, or raises.
+    /// Records the rest of a unit as lost, or returns the error if it is no damage or the scan should raise
+    /// damage.
     fn lose(&self, e: Error, place: &UnitPosition, rows_out: u64) -> Result<RecordBatch> {
         let e = e.within(place.structure.clone()).at(place.bytes.start);
         if self.request.scan.on_error == OnError::Raise || !e.is_damage() {
@@ -373,11 +375,11 @@ pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> 
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnitPlace {
-    /// Its name: `stripe 3`.
+    /// The unit's name: `stripe 3`.
     pub structure: String,
-    /// Its position in the file.
+    /// The unit's position in the file.
     pub bytes: Range<u64>,
-    /// Rows that would be decoded, if known beforehand.
+    /// Rows that would be decoded, if known before decoding.
     pub rows: Option<u64>,
     /// Bytes that would be read for the requested columns and rows.
     pub fetched: u64,
@@ -398,7 +400,7 @@ pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) 
 }
 
 /// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch
-/// with the rows so far, and may stop the run with an error.
+/// with the number of rows so far, and may stop the run by an error.
 pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
     let damage = DamageLog::default();

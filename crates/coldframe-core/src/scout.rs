@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A scan detects damage only in the columns that it decodes. A scan with `skip` or `null` must report all
-//! losses, so it decodes all columns.
+//! losses, so it decodes all columns of all rows.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use arrow_schema::{Schema, SchemaRef};
 use crate::projection::outermost;
 use crate::{OnError, PlanRequest, Predicate, Result};
 
-/// The filter of a scan that decodes its columns first.
+/// The filter of a scan that decodes the filter's columns first.
 #[derive(Debug)]
 pub struct Scouting(Predicate);
 
@@ -36,7 +36,7 @@ impl Scouting {
         paths
     }
 
-    /// Which of the outermost columns of `decode` the filter reads; `None` if all or none of them.
+    /// Which of the top-level columns of `decode` the filter reads; `None` if all or none of them.
     pub fn columns(&self, decode: &SchemaRef) -> Result<Option<Vec<bool>>> {
         let mut read = vec![false; decode.fields().len()];
         for place in outermost(decode, &self.paths())? {
@@ -47,13 +47,13 @@ impl Scouting {
         Ok(Some(read).filter(|read| read.contains(&true) && read.contains(&false)))
     }
 
-    /// Which rows of a batch pass; it needs at least the filter's columns.
+    /// Which rows of a batch pass; the batch must have at least the filter's columns.
     pub fn passing(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         self.0.passing(batch)
     }
 }
 
-/// The outermost columns of a scan, divided into those of its filter and the others.
+/// The top-level columns of a scan, divided into those of its filter and the others.
 #[derive(Debug)]
 pub struct Divided {
     scouting: Scouting,
@@ -82,7 +82,7 @@ impl Divided {
         self.of_filter.get(column) == Some(&true)
     }
 
-    /// Which rows of a batch of the filter's columns pass.
+    /// Which rows pass, in a batch with only the filter's columns.
     pub fn passing(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         self.scouting.passing(batch)
     }

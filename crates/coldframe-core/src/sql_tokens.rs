@@ -35,12 +35,12 @@ pub struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether it is a keyword, in any case.
+    /// Whether the token is the keyword `word`, in any case.
     pub fn is_word(&self, word: &str) -> bool {
         self.kind == TokenKind::Name && self.text.eq_ignore_ascii_case(word)
     }
 
-    /// Whether it is a symbol.
+    /// Whether the token is the operator, bracket or comma `sign`.
     pub fn is_sign(&self, sign: &str) -> bool {
         self.kind == TokenKind::Sign && self.text == sign
     }
@@ -66,7 +66,7 @@ impl Token<'_> {
     }
 }
 
-/// The number, from one, of the character at a byte offset.
+/// The number of the character at a byte offset, counted from 1.
 pub fn position(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).chars().count() + 1
 }

@@ -1,4 +1,4 @@
-//! Typed column statistics of a file, to compare decoded values with.
+//! Typed statistics of columns from a file, with which decoded values can be compared.
 
 /// The smallest or the largest value of a column, according to its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,14 +8,15 @@ pub enum Bound {
     Whole(i64),
     /// A floating point number.
     Float(f64),
-    /// A decimal: its digits, and the number of digits after the point. Inclusive, but perhaps no value is
-    /// equal.
+    /// A decimal: its digits, and the number of digits after the point. No value lies beyond it, but perhaps
+    /// no value is equal to it.
     Decimal(i128, u8),
     /// Days since 1970.
     Days(i32),
 }
 
-/// Statistics of a column. `None` for those that the file lacks, or stores in a form that cannot be compared.
+/// Statistics of a column. A field is `None` if the file lacks the statistic, or stores it in a form that
+/// cannot be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColumnSummary {
     /// The column's name.

@@ -5,17 +5,17 @@
 //! unit 1 ──▶ thread of a scan ──▶ columns ── with a helper once unit 0 is done
 //! ```
 //!
-//! A scan may decode several units at once, one per thread. Units take precedence: columns get helpers only
-//! while fewer threads than requested are busy. So a scan of many units never exceeds the requested threads,
-//! and the last unit, or the only unit of a file, can use all of them.
+//! A scan may decode several units at once, one per thread. Units take precedence: the columns of a unit get
+//! helper threads only while fewer threads are busy than were requested. So a scan of many units never
+//! exceeds the requested threads, and the last unit, or the only unit of a file, can use all of them.
 //!
-//! Helpers end with the work that they were started for, so a process that forks, like Spark's workers, loses
-//! none.
+//! A helper ends with the work that it was started for. So no helper is lost if the process forks, as Spark's
+//! workers do.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Maximum number of threads of a scan; more would not help.
+/// Maximum number of threads of a scan; more threads would not make it faster.
 pub const MAX: usize = 256;
 
 /// The number of the machine's processors, at most [`MAX`].
@@ -24,7 +24,7 @@ pub fn all() -> usize {
     *ALL.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX))
 }
 
-/// The number of busy threads of this process that share columns.
+/// The number of busy threads of this process that decode columns of a unit.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
 /// A busy thread.
@@ -36,7 +36,7 @@ impl BusyThread {
         Self
     }
 
-    /// Counts a busy thread, if there are fewer than `most`.
+    /// Counts one more busy thread, but only if fewer than `most` are busy.
     fn start_below(most: usize) -> Option<Self> {
         let more = |busy: usize| (busy < most).then_some(busy + 1);
         BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
@@ -75,7 +75,7 @@ pub fn share<T: Send>(
     };
     std::thread::scope(|scope| {
         for helper in helpers {
-            // If the system cannot start a thread, the other threads do the work.
+            // If the system cannot start a thread, the other threads do its work.
             drop(std::thread::Builder::new().spawn_scoped(scope, || take(helper)));
         }
         take(this);

@@ -6,19 +6,19 @@
 //! c.orc               name string                  at date          null where a file lacks it
 //! ```
 //!
-//! Columns are matched by name, in any case if that is unambiguous. [`wider`] has the rules for types. If two
-//! types have no common type (text and numbers, decimals and doubles, instants and wall clocks), the error
-//! names a file for each.
+//! Columns are matched by name, ignoring upper and lower case if that is unambiguous. [`wider`] has the rules
+//! for types. If two types have no common type (text and numbers, decimals and doubles, instants and wall
+//! clocks), the error names a file for each of the two types.
 //!
 //! | module | holds |
 //! |---|---|
 //! | this | one schema for many files |
 //! | `widen` | the common type of two types |
-//! | `plain` | the types of a consumer such as Spark |
+//! | `plain` | the types that a consumer such as Spark supports |
 //! | [`mod@arrange`] | a file's columns in the table's order and under its names, nulls for missing columns |
 //! | [`ddl`] | columns and types in the language of Hive's and Spark's `CREATE TABLE` |
 //! | `hive_char` | Hive's `char`, whose trailing blanks do not count |
-//! | [`views`] | strings and binary values as views, or plain |
+//! | [`views`] | conversion of strings and binary values to views and back |
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
 
 pub mod arrange;
@@ -46,14 +46,15 @@ use crate::{Error, Result};
 /// A column merged from several files.
 struct MergedColumn<'a> {
     field: Field,
-    /// A file that has this type.
+    /// The file from which this type is.
     path: &'a str,
-    /// The number of schemas that have the column.
+    /// In how many schemas the column occurs.
     count: usize,
 }
 
-/// Merges the schemas of several files, given with their paths: the columns and metadata of the first schema,
-/// then the columns that the others add. A column or struct field that a file lacks is nullable.
+/// Merges the schemas of several files, given with their paths: the result has the columns and metadata of
+/// the first schema, then the columns that other schemas add. A column or struct field that a file lacks is
+/// nullable.
 ///
 /// Returns a schema error, which names `table`, if a column has incompatible types or a file has a column
 /// twice.
@@ -94,7 +95,8 @@ pub fn unify<'a>(
 }
 
 impl<'a> MergedColumn<'a> {
-    /// Adds the column of another file. A later conflict names the file that determined the type.
+    /// Adds the column of another file. The error for a conflict names the file that determined the type so
+    /// far.
     fn add(&mut self, other: &Field, path: &'a str) -> Result<(), String> {
         self.count += 1;
         let nullable = self.field.is_nullable() || other.is_nullable();
@@ -128,7 +130,8 @@ fn check_names(schema: &Schema) -> Result<(), Vec<&String>> {
     Err(twice)
 }
 
-/// The table's names for a file's columns: the same name, or the only name that differs just in case.
+/// The table's name for each column of a file: the same name, or the only one that differs in nothing but
+/// upper and lower case.
 fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
     let own: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
     let mut alike: HashMap<String, Vec<&String>> = HashMap::new();
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_metadata_of_the_first_schema_stays() {
+    fn the_merged_schema_has_the_metadata_of_the_first() {
         let metadata = HashMap::from([("k".to_owned(), "v".to_owned())]);
         let first = schema(&[("v", DataType::Int8, true)]).with_metadata(metadata.clone());
         let second = schema(&[("v", DataType::Int16, true)]);

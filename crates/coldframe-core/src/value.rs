@@ -1,15 +1,15 @@
-//! Nested data for metadata, details of the layout and statistics.
+//! Nested values for metadata, for the properties of a layout's nodes and for statistics.
 
 /// A nested value. Maps keep their order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Null,
     /// A boolean.
     Bool(bool),
-    /// An integer of any width a format stores.
+    /// An integer, whatever width it has in a file.
     Int(i64),
-    /// An unsigned integer beyond `i64`.
+    /// An unsigned integer that is too large for `i64`.
     UInt(u64),
     /// A floating point number.
     Float(f64),

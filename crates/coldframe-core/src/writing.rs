@@ -13,7 +13,8 @@ pub fn unsuitable(e: Error) -> Error {
     if e.is_confined() { schema(&e) } else { e }
 }
 
-/// The error for values that a writer refuses. Its options were checked before, so the data is invalid.
+/// The error for values that a writer refuses. The writer's options were checked before, so it is the data
+/// that is invalid.
 pub fn unfit(e: Error) -> Error {
     if matches!(e.kind(), ErrorKind::InvalidArgument(_)) { schema(&e) } else { unsuitable(e) }
 }
@@ -35,7 +36,7 @@ pub fn stream_error(e: ArrowError) -> Error {
     }
 }
 
-/// Whether a write failed. Writing after a missing part would corrupt the file.
+/// Whether a write failed. If a writer continued after a part is missing, the file would be corrupt.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failed(bool);
 

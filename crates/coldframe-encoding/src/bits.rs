@@ -10,31 +10,31 @@
 //!
 //! Eight values of `W` bits are `W` bytes, so every group of eight starts on a byte boundary, and the
 //! positions of its values are known when the kernel for `W` is compiled: a value is one unaligned load, one
-//! or two shifts and a mask (two words from 58 bits on, where a value may span nine bytes). One table maps
-//! the width to its kernel.
+//! or two shifts and a mask (from 58 bits on it is two loads, since a value may extend over nine bytes). One
+//! table maps the width to its kernel.
 //!
-//! Measured on one core of a shared 2-core x86-64 machine, with 4,096 values at a time and data in cache:
-//! unpacking takes 2.4 to 7 thousand million values per second for any width, order and type, packing 0.4 to
-//! 0.7 thousand million.
+//! Measured on one core of a shared 2-core x86-64 machine, with 4,096 values at a time and the data in the
+//! cache: unpacking processes 2,400 to 7,000 million values per second, depending on width, order and type;
+//! packing processes 400 to 700 million.
 
 use crate::{Error, Result};
 
 /// Which bit of a byte comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOrder {
-    /// The lowest bit of a byte comes first, and the lowest bit of a value.
+    /// The lowest bit of a byte comes first, and a value begins with its lowest bit.
     Lsb,
-    /// The highest bit of a byte comes first, and the highest bit of a value.
+    /// The highest bit of a byte comes first, and a value begins with its highest bit.
     Msb,
 }
 
 /// An unsigned integer to unpack into.
 pub trait Unsigned: Copy + Default + sealed::Sealed {
-    /// Its number of bits.
+    /// The number of bits of the type.
     const BITS: u32;
-    /// The low bits of `value`.
+    /// The low bits of `value`; the high bits are dropped.
     fn from_low_bits(value: u64) -> Self;
-    /// Converts, dropping the high bits.
+    /// Widens the integer to 64 bits.
     fn widen(self) -> u64;
 }
 
@@ -98,20 +98,20 @@ macro_rules! jump_table {
     };
 }
 
-/// `width` is at most `T::BITS`, and `src` has enough bytes. Loads may include further bytes, which saves a
-/// copy for short runs.
+/// `width` is at most `T::BITS`, and `src` has enough bytes. Loads may include bytes beyond the packed
+/// values, which saves a copy for short runs.
 fn by_width<T: Unsigned, const MSB: bool>(width: u32, src: &[u8], values: &mut [T]) {
     jump_table!(width, src, values:
          1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
         33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
 }
 
-/// The last load of a group of eight may extend this far past the group.
+/// The last load of a group of eight may extend so many bytes past the group.
 const SLACK: usize = 16;
 
 fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: &mut [T]) {
     if W > T::BITS as usize {
-        return; // never happens, since `unpack` refuses such a width; it spares the compiler the kernel
+        return; // never reached, since `unpack` refuses such a width; so the compiler omits this kernel
     }
     let (groups, tail) = values.as_chunks_mut::<8>();
     let mut groups = groups.iter_mut();
@@ -122,7 +122,7 @@ fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: 
         *group = eight::<T, MSB, W>(window);
         src = src.split_at(W).1;
     }
-    // The rest is too near the end for such loads, so it is unpacked from a padded copy.
+    // The remaining groups are too near the end for such loads, so it is unpacked from a padded copy.
     for group in groups {
         let (window, rest) = src.split_at(W.min(src.len()));
         *group = eight::<T, MSB, W>(&padded(window));
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Bit by bit.
+    /// Unpacks bit by bit.
     fn naive_unpack(order: BitOrder, width: u32, src: &[u8], count: usize) -> Vec<u64> {
         let bit = |at: usize| match order {
             BitOrder::Lsb => u64::from(src[at / 8] >> (at % 8) & 1),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diagram_of_the_module_holds() {
+    fn values_are_packed_as_in_the_diagram_of_the_module() {
         let (mut lsb, mut msb) = (vec![], vec![]);
         pack(BitOrder::Lsb, 5, &[0b10000u8, 0b00111, 0b01010], &mut lsb).unwrap();
         pack(BitOrder::Msb, 5, &[0b10000u8, 0b00111, 0b01010], &mut msb).unwrap();

@@ -1,9 +1,10 @@
 //! Days since 1970-01-01 and the calendars that map them to year, month and day.
 //!
 //! Arrow and Java's `java.time` use the Gregorian calendar for all days (proleptic). `java.util`'s calendar,
-//! which Hive before 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, followed by 1582-10-15.
-//! Before that, the same day number means different dates in the two calendars. Users saw the year, month and
-//! day, so [`hybrid_to_proleptic`] keeps these and changes the number.
+//! which Hive before 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, and Gregorian from the
+//! next day on, which is 1582-10-15. Before that, the same day number means different dates in the two
+//! calendars. Users see the year, month and day, so [`hybrid_to_proleptic`] keeps these and changes the day
+//! number.
 
 /// 1582-10-15, the first Gregorian day of the hybrid calendar.
 pub const CUTOVER: i64 = -141_427;
@@ -25,7 +26,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// A date that need not exist.
+    /// Creates a date, which need not exist in any calendar.
     pub fn new(year: i64, month: i64, day: i64) -> Self {
         Self { year, month, day }
     }
@@ -35,7 +36,8 @@ impl Civil {
         (1..=12).contains(&self.month) && self.day >= 1 && self.day <= days_in_month(self.year, self.month)
     }
 
-    /// Days since 1970-01-01, proleptic Gregorian. A day past the month's end counts into the next month.
+    /// Days since 1970-01-01, proleptic Gregorian. A day after the end of the month is counted into the next
+    /// month.
     pub fn days(self) -> i64 {
         // Years begin in March, so that the leap day is the last of a year.
         let year = self.year - i64::from(self.month <= 2);
@@ -48,7 +50,7 @@ impl Civil {
             - MARCH_EPOCH
     }
 
-    /// The proleptic Gregorian day.
+    /// The proleptic Gregorian date of a day number.
     pub fn from_days(days: i64) -> Self {
         let since = days + MARCH_EPOCH;
         let (cycle, of_cycle) = (since.div_euclid(146_097), since.rem_euclid(146_097));
@@ -84,22 +86,23 @@ impl Civil {
         if gregorian >= CUTOVER { gregorian } else { self.julian_days() }
     }
 
-    /// The day of the hybrid calendar.
+    /// The date of a day number in the hybrid calendar.
     pub fn from_hybrid_days(days: i64) -> Self {
         if days >= CUTOVER { Self::from_days(days) } else { Self::from_julian_days(days) }
     }
 }
 
-/// The Gregorian day with the year, month and day that the hybrid calendar gives `day`.
+/// The number of the day that has the same year, month and day in the Gregorian calendar as `day` has in the
+/// hybrid calendar.
 ///
-/// (A 29th of February that exists only in the Julian calendar becomes the 1st of March.)
+/// A 29th of February that exists only in the Julian calendar becomes the 1st of March.
 #[inline]
 pub fn hybrid_to_proleptic(day: i64) -> i64 {
     if day >= CUTOVER { day } else { relabelled(day) }
 }
 
-/// The Gregorian number of the date that has the Julian number `day`. Years begin in March in both, so that
-/// leap days are last.
+/// The day number, in the Gregorian calendar, of the date that has the number `day` in the Julian calendar.
+/// In both calculations years begin in March, so that leap days are last.
 fn relabelled(day: i64) -> i64 {
     let since = day.saturating_add(MARCH_EPOCH + 2);
     let (cycle, of_cycle) = (since.div_euclid(1461), since.rem_euclid(1461));
@@ -109,7 +112,8 @@ fn relabelled(day: i64) -> i64 {
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - MARCH_EPOCH
 }
 
-/// The day of the hybrid calendar with the year, month and day that the Gregorian calendar gives `day`.
+/// The number of the day that has the same year, month and day in the hybrid calendar as `day` has in the
+/// Gregorian calendar.
 #[inline]
 pub fn proleptic_to_hybrid(day: i64) -> i64 {
     if day >= CUTOVER { day } else { Civil::from_days(day).hybrid_days() }
@@ -144,7 +148,8 @@ fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days since 1970-01-01 of a year of 0..=9999 in few instructions, or `None` if the date does not exist.
+/// Days since 1970-01-01 for a year of 0..=9999, computed in few instructions. `None` if the date does not
+/// exist.
 #[inline]
 pub fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
     let leap = u32::from(year & 3 == 0 && (!year.is_multiple_of(100) || year & 15 == 0));
@@ -154,8 +159,8 @@ pub fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
     if month.wrapping_sub(1) >= 12 || day.wrapping_sub(1) >= last {
         return None;
     }
-    // Years from March, shifted by a cycle of 400 so that year 0 stays positive. 979 / 32 approximates a
-    // month.
+    // Years begin in March, and are shifted by a cycle of 400 so that year 0 is positive. 979 / 32
+    // approximates the length of a month.
     let before_march = u32::from(month <= 2);
     let year = year + 400 - before_march;
     let century = year / 100;
@@ -170,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_day_of_the_common_years_round_trips() {
+    fn every_day_of_the_common_years_is_converted_and_back() {
         let mut civil = Civil::new(0, 1, 1);
         for days in civil.days()..=Civil::new(9999, 12, 31).days() {
             let date = Civil::from_days(days);
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_keep_their_names() {
+    fn dates_keep_their_year_month_and_day() {
         // 1582-10-04 Julian is the day before 1582-10-15; as a Gregorian date it is ten days earlier.
         assert_eq!(hybrid_to_proleptic(CUTOVER), CUTOVER);
         assert_eq!(hybrid_to_proleptic(CUTOVER - 1), CUTOVER - 11);
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hybrid_calendar_round_trips() {
+    fn the_hybrid_calendar_is_converted_and_back() {
         let unlike = (-1_500_000..200_000).filter(|d| hybrid_to_proleptic(*d) != hybrid_to_proleptic(*d + 1));
         for day in unlike.step_by(97) {
             let proleptic = hybrid_to_proleptic(day);

@@ -17,8 +17,8 @@ pub fn xxh3_64(bytes: &[u8]) -> u64 {
     twox_hash::XxHash3_64::oneshot(bytes)
 }
 
-/// The CRC-32C whose masked form is `masked`. LevelDB and RocksDB store it rotated by 15 bits and offset,
-/// because checksums of data that contains checksums are weak.
+/// The CRC-32C whose masked form is `masked`. LevelDB and RocksDB store a checksum rotated by 15 bits and
+/// with an offset added, because a plain CRC is weak for data that itself contains CRCs.
 pub fn unmasked_crc32c(masked: u32) -> u32 {
     masked.wrapping_sub(0xa282_ead8).rotate_left(15)
 }
@@ -51,13 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_check_values_of_the_crc_catalogue() {
+    fn checksums_match_the_check_values_of_the_crc_catalogue() {
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
-        // The empty string's, by the specification of XXH3.
+        // The checksum of the empty string, from the specification of XXH3.
         assert_eq!(xxh3_64(b""), 0x2d06_8005_38d3_94c2);
         assert!(check_xxh3_low(0x38d3_94c2, b"").is_ok());
-        // Masked and back (the mask is that of LevelDB's table format).
+        // Masks a checksum and removes the mask; it is that of LevelDB's table format.
         let masked = 0xe306_9283_u32.rotate_right(15).wrapping_add(0xa282_ead8);
         assert_eq!(unmasked_crc32c(masked), 0xe306_9283);
         assert!(check_crc32(0xcbf4_3926, b"123456789").is_ok());

@@ -14,14 +14,14 @@
 //! | `Brotli` | RFC 7932 stream, window up to 16 MiB | no useful bound | brotli |
 //!
 //! A claimed size is compared with the maximum expansion of `src` before memory is allocated. For the last
-//! three algorithms, whose bound is loose, the output buffer starts at 64 times the input and grows only
-//! after the stream has filled it. Hadoop's block framing is in [`hadoop`].
+//! three algorithms, which have no tight maximum, the output buffer begins with 64 times the input and grows
+//! only after the stream has filled it. Hadoop's block framing is in [`hadoop`].
 //!
 //! After an error, `out` has its previous length.
 //!
-//! Measured on one core of a shared 2-core x86-64 machine, text cells of an RCFile in blocks of 256 KiB to 1
-//! MiB at the usual level, MB/s of raw bytes (compress / decompress): zlib 65 / 620, snappy 380 / 1250, lz4
-//! 470 / 3200, lzo 300 / 1030, zstd 160 / 800, bzip2 13 / 36, brotli 22 / 360.
+//! Measured on one core of a shared 2-core x86-64 machine, with text cells of an RCFile in blocks of 256 KiB
+//! to 1 MiB, at the usual level. In MB/s of uncompressed bytes (compressing / decompressing): zlib 65 / 620,
+//! snappy 380 / 1250, lz4 470 / 3200, lzo 300 / 1030, zstd 160 / 800, bzip2 13 / 36, brotli 22 / 360.
 
 mod blocks;
 mod compress;
@@ -46,7 +46,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// The bytes as they are.
+    /// No compression.
     None,
     /// Deflate in a zlib wrapper.
     Zlib,
@@ -99,20 +99,21 @@ impl Algorithm {
         }
     }
 
-    /// The most bytes that `compressed` bytes can decompress to; `usize::MAX` if there is no useful bound.
+    /// The maximum number of bytes to which `compressed` bytes can decompress; `usize::MAX` if there is no
+    /// useful bound.
     pub fn max_expansion(self, compressed: usize) -> usize {
         match self {
             Self::None => compressed,
             Self::Zlib | Self::Gzip | Self::Deflate => compressed.saturating_mul(1032),
             Self::Snappy => compressed.saturating_mul(22),
             Self::Lz4 | Self::Lzo => compressed.saturating_mul(255),
-            // A block of 128 KiB costs at least its 3-byte header and one byte to repeat.
+            // A block of 128 KiB takes at least its 3-byte header and one byte to repeat.
             Self::Zstd => (compressed / 4).saturating_add(1).saturating_mul(128 << 10),
             Self::Bzip2 | Self::Brotli => usize::MAX,
         }
     }
 
-    /// The size of the first output buffer.
+    /// The size of the first output buffer for `compressed` bytes of input.
     fn justified(self, compressed: usize) -> usize {
         match self {
             Self::Zstd | Self::Bzip2 | Self::Brotli => compressed.saturating_mul(64).max(1 << 20),
@@ -120,7 +121,7 @@ impl Algorithm {
         }
     }
 
-    /// The output size according to the compressed bytes, if they contain it; only a hint.
+    /// The size of the output, if the compressed bytes state it. It is only a hint.
     fn content_size(self, src: &[u8]) -> Option<usize> {
         match self {
             Self::None => Some(src.len()),
@@ -163,13 +164,13 @@ impl FromStr for Algorithm {
 
 /// The result of one attempt to decode into a slice.
 enum Filled {
-    /// The stream ended after this many bytes, at the end of the input.
+    /// The stream ended, together with the input, after this many bytes of output.
     To(usize),
     /// The slice is too short.
     Overflow,
 }
 
-/// Decompresses; keeps the decoders' working memory between calls.
+/// Decompresses, and keeps the decoders' working memory between calls.
 #[derive(Default)]
 pub struct Decompressor {
     inflate: deflate::Inflate,
@@ -184,12 +185,12 @@ impl fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// Allocates nothing yet.
+    /// Creates a decompressor, without allocating memory yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends the contents of `src` to `out`; they must be exactly `expected` bytes.
+    /// Appends the contents of `src` to `out`; which must be exactly `expected` bytes.
     pub fn decompress_exact(
         &mut self,
         algorithm: Algorithm,
@@ -210,8 +211,8 @@ impl Decompressor {
         Err(algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
-    /// Appends the contents of `src` to `out`; they may be at most `ceiling` bytes. For streams of unknown
-    /// size. Returns the number of bytes.
+    /// Appends the contents of `src` to `out`; which may be at most `ceiling` bytes. This is for streams of
+    /// unknown size. Returns the number of bytes.
     pub fn decompress_bounded(
         &mut self,
         algorithm: Algorithm,
@@ -239,7 +240,7 @@ impl Decompressor {
         len.ok_or_else(|| algorithm.too_long(most))
     }
 
-    /// Appends the decoded bytes to `out`; `None`, and nothing appended, if they are more than `most`.
+    /// Appends the decoded bytes to `out`; appends nothing and returns `None` if they are more than `most`.
     fn append(
         &mut self,
         algorithm: Algorithm,
@@ -255,8 +256,8 @@ impl Decompressor {
         len
     }
 
-    /// Decodes into `out` from `at` on, with a buffer of first `room` and at most `most` bytes; `None` if
-    /// that is too short.
+    /// Decodes into `out` from `at` on, into a buffer that first has `room` bytes and at most `most` bytes;
+    /// `None` if that is too short.
     fn write_at(
         &mut self,
         algorithm: Algorithm,
@@ -298,7 +299,7 @@ impl Decompressor {
     }
 }
 
-/// The buffer size to try first and the maximum, if the size is unknown.
+/// If the output size is unknown: the buffer size to try first, and the maximum.
 fn bounds(algorithm: Algorithm, src: &[u8], ceiling: usize) -> (usize, usize) {
     let guess = match algorithm.content_size(src) {
         Some(n) => n,

@@ -6,15 +6,15 @@
 //! ```
 //!
 //! NIST SP 800-38A, section 6.5 (CTR) and 6.1 (ECB). Counter mode is its own inverse: [`AesCtr::apply`] both
-//! encrypts and decrypts. It authenticates nothing: a wrong key gives noise, which the checks of the layer
-//! above must detect.
+//! encrypts and decrypts. It does not authenticate the data: a wrong key gives wrong bytes, which the caller
+//! must detect.
 
 use aes::cipher::{Block, BlockCipherDecrypt, KeyInit, KeyIvInit, StreamCipher, StreamCipherSeek};
 use aes::{Aes128, Aes192, Aes256};
 
 use crate::{Error, Result};
 
-/// Bytes of a cipher block, and of an initialisation vector.
+/// The number of bytes of a cipher block, and of an initialisation vector.
 pub const BLOCK: usize = 16;
 
 /// A key stream of AES in counter mode with a 128-bit big-endian counter.
@@ -95,7 +95,7 @@ mod tests {
 
     /// NIST SP 800-38A, F.5.1 (CTR-AES128) and F.5.5 (CTR-AES256), first two blocks.
     #[test]
-    fn counter_mode_vectors() {
+    fn counter_mode_matches_the_published_vectors() {
         let iv: [u8; 16] = hex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff").try_into().unwrap();
         let plain = hex("6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51");
         let cases = [
@@ -122,7 +122,7 @@ mod tests {
 
     /// FIPS 197, appendix C.1.
     #[test]
-    fn single_blocks() {
+    fn single_blocks_match_the_published_vectors() {
         let key = hex("000102030405060708090a0b0c0d0e0f");
         let mut block = hex("69c4e0d86a7b0430d8cdb78070b4c55a");
         ecb_decrypt(&key, &mut block).unwrap();

@@ -1,8 +1,8 @@
 //! A bounds-checked reader over a slice that knows its offset in the file.
 //!
-//! Every parser of the workspace reads through a [`Cursor`]. For a length in the file it makes a sub-cursor
-//! ([`Cursor::sub`]), and unread bytes in that are an error ([`Cursor::finish`]). So truncation and garbage
-//! are detected where they occur.
+//! Every parser of the workspace reads through a [`Cursor`]. For a structure with a stated length, the parser
+//! makes a sub-cursor ([`Cursor::sub`]); bytes that are not read from it are an error ([`Cursor::finish`]).
+//! So truncation and garbage are detected where they occur.
 
 use crate::{Error, Result};
 
@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
         self.offset
     }
 
-    /// Bytes not read yet.
+    /// The number of bytes not read yet.
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
         i64_be i64_le i64;
     }
 
-    /// The next `expected.len()` bytes must be `expected`.
+    /// Reads bytes that must be equal to `expected`.
     pub fn expect(&mut self, what: &str, expected: &[u8]) -> Result<()> {
         let at = self.offset;
         let actual = self.take(expected.len())?;

@@ -1,4 +1,4 @@
-//! The error type of all crates: what is wrong, where, and who must act.
+//! The error type of all crates: what is wrong, where, and who can do something about it.
 //!
 //! An error is created where the fault is detected. On its way up, callers add the absolute offset, the
 //! structure being read (`row group 3: key buffer`), and finally the path.
@@ -8,7 +8,7 @@ use std::fmt;
 /// Result of every fallible function in the workspace.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What is wrong. The variants differ in who must act.
+/// What is wrong. The variants differ in who can do something about it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -25,11 +25,12 @@ pub enum ErrorKind {
         /// As computed.
         actual: u32,
     },
-    /// Valid in the format (or with another option), but not supported by this reader or writer.
+    /// The content is valid in the format, or with another option, but not supported by this reader or
+    /// writer.
     Unsupported(String),
     /// The file asks for more than [`crate::Limits`] allows.
     LimitExceeded {
-        /// The structure that would have been allocated or visited.
+        /// What would have been allocated or visited.
         what: &'static str,
         /// The requested amount.
         asked: u64,
@@ -43,7 +44,7 @@ pub enum ErrorKind {
     BatchTooLong {
         /// The values that are too long: `the values of a batch`.
         what: &'static str,
-        /// Their bytes or elements.
+        /// The number of their bytes or elements.
         asked: u64,
     },
     /// The caller passed something invalid.
@@ -58,7 +59,8 @@ pub enum ErrorKind {
     Foreign(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// An error with the place in the file where it was detected. One pointer wide, so that hot paths stay small.
+/// An error with the place in the file where it was detected. It is one pointer wide, so that results stay
+/// small.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -66,7 +68,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     offset: Option<u64>,
-    /// Innermost first.
+    /// The structures that were being read, innermost first.
     structure: Vec<String>,
     path: Option<String>,
 }
@@ -74,7 +76,7 @@ struct Inner {
 const _: () = assert!(size_of::<Error>() == size_of::<usize>());
 
 impl Error {
-    /// A new error without a place. Out of line so that decode loops stay small.
+    /// A new error without a place. This is not inlined, so that the loops of decoders stay small.
     #[cold]
     #[inline(never)]
     pub fn new(kind: ErrorKind) -> Self {
@@ -88,35 +90,35 @@ impl Error {
         Self::new(ErrorKind::Corrupt(message.into()))
     }
 
-    /// Valid, but not supported.
+    /// An error for content that is valid, but not supported.
     #[cold]
     #[inline(never)]
     pub fn unsupported(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported(what.into()))
     }
 
-    /// The caller passed something invalid.
+    /// An error for an invalid argument of the caller.
     #[cold]
     #[inline(never)]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArgument(message.into()))
     }
 
-    /// A schema that does not fit.
+    /// An error for a schema that does not fit the data.
     #[cold]
     #[inline(never)]
     pub fn schema(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Schema(message.into()))
     }
 
-    /// Something that does not exist.
+    /// An error for something that does not exist.
     #[cold]
     #[inline(never)]
     pub fn not_found(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound(what.into()))
     }
 
-    /// The values of a batch that one array cannot hold.
+    /// An error for values of a batch that are too long for one array.
     #[cold]
     #[inline(never)]
     pub fn batch_too_long(what: &'static str, asked: u64) -> Self {
@@ -159,7 +161,7 @@ impl Error {
         self.0.kind
     }
 
-    /// The absolute offset in the file where it was detected.
+    /// The absolute offset in the file where the error was detected.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
@@ -171,7 +173,7 @@ impl Error {
         frames.join(": ")
     }
 
-    /// The file.
+    /// The path of the file, if it is known.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
@@ -203,7 +205,8 @@ impl Error {
         matches!(self.0.kind, ErrorKind::NotFound(_))
     }
 
-    /// The same error for a file that another file refers to: if it does not exist, that is damage.
+    /// Converts the error for a file to which another file refers: if the file does not exist, that is
+    /// damage.
     #[must_use]
     pub fn of_named_file(mut self) -> Self {
         if let ErrorKind::NotFound(what) = &mut self.0.kind {
@@ -213,8 +216,8 @@ impl Error {
         self
     }
 
-    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, becomes
-    /// damage, so that the scan can continue after it.
+    /// Converts the error for a scan with `skip` or `null`: an unknown number or name, or a value outside of
+    /// its type, becomes damage, so that the scan can continue.
     #[must_use]
     pub fn as_damage(mut self) -> Self {
         if let ErrorKind::Unsupported(what) | ErrorKind::Schema(what) = &mut self.0.kind {
@@ -287,7 +290,7 @@ impl From<std::io::Error> for Error {
 pub trait ErrorContext<T> {
     /// See [`Error::at`].
     fn at(self, offset: u64) -> Result<T>;
-    /// See [`Error::within`]; `structure` is only called for an error.
+    /// See [`Error::within`]; `structure` is called only if there is an error.
     fn within<S: Into<String>>(self, structure: impl FnOnce() -> S) -> Result<T>;
 }
 

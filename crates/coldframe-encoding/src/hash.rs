@@ -1,4 +1,5 @@
-//! The hash functions of the formats' bloom filters, including deviations of their writers; sync markers.
+//! The hash functions of the formats' bloom filters, including the ways in which their writers deviate; and
+//! sync markers.
 //!
 //! | function | used by | differs from the published function |
 //! |---|---|---|
@@ -44,10 +45,10 @@ pub fn splitmix64(value: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// A sync marker: sixteen bytes that should not occur anywhere else in a file. Deterministic with a seed,
-/// random without one.
+/// A sync marker: sixteen bytes that should not occur anywhere else in a file. With a seed it is always the
+/// same, without one it is random.
 pub fn sync_marker(seed: Option<u64>) -> [u8; 16] {
-    // The hasher's keys come from the operating system.
+    // It is random, because the hasher's keys come from the operating system.
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
     let next = splitmix64(seed);
     let after = splitmix64(seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
@@ -201,8 +202,7 @@ pub fn city64(data: &[u8]) -> u64 {
     }
 }
 
-/// Eight-byte integers at the start or end of a value; zeros if the value is too short. One comparison covers
-/// all of them.
+/// Reads several eight-byte integers with one bounds check; zeros if there are no bytes.
 #[inline(always)]
 fn le64s<const BYTES: usize, const COUNT: usize>(bytes: Option<&[u8; BYTES]>) -> [u64; COUNT] {
     let (chunks, _) = bytes.map(|bytes| bytes.as_chunks::<8>()).unwrap_or_default();
@@ -281,7 +281,7 @@ fn city_32(data: &[u8], i: usize, a: u64, b: u64) -> (u64, u64) {
     (sum.wrapping_add(z), b.wrapping_add(sum.rotate_right(23)).wrapping_add(a))
 }
 
-/// More than 64 bytes: the end first, then blocks of 64 bytes.
+/// The hash of more than 64 bytes: first of the end, then of blocks of 64 bytes.
 fn city_long(data: &[u8]) -> u64 {
     let n = data.len();
     let len = n as u64;
@@ -309,12 +309,12 @@ fn city_long(data: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Bytes with the top bit set and not.
+    /// Bytes, some of them with the top bit set.
     fn sample(n: usize) -> Vec<u8> {
         (0..n).map(|i| u8::try_from((i * 37 + 200) % 256).unwrap()).collect()
     }
 
-    /// From Hive's `org.apache.hive.common.util.Murmur3` 2.8.1.
+    /// Values from Hive's `org.apache.hive.common.util.Murmur3` 2.8.1.
     #[test]
     fn murmur3_is_hives() {
         let expected: [(usize, i64, [i64; 2]); 8] = [
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(murmur3_128(fox, 0), [0xe34b_bc7b_bc07_1b6c, 0x7a43_3ca9_c49a_9347]);
     }
 
-    /// From a Java program with the statements of HBase's `MurmurHash`, seed 7.
+    /// Values from a Java program with the statements of HBase's `MurmurHash`, with the seed 7.
     #[test]
     fn murmur2_is_hbases() {
         let expected = [
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(jenkins(b"Four score and seven years ago", 1), 0xcd62_8161);
     }
 
-    /// Every branch, from a C++ program with the statements of Kudu's `city.cc`.
+    /// Values for every branch, from a C++ program with the statements of Kudu's `city.cc`.
     #[test]
     fn city64_is_kudus() {
         let expected = [

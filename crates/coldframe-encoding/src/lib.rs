@@ -8,13 +8,13 @@
 //! | [`codec`] | every compression algorithm, and Hadoop's block framing of them |
 //! | [`checksum`], [`hash`] | CRC-32, CRC-32C, XXH3; Murmur3, City64, Jenkins |
 //! | [`crypt`] | AES in counter mode and on single blocks |
-//! | [`values`] | the trait of all decoders; spreading values over nulls |
+//! | [`values`] | the trait of all decoders; moving dense values to their rows |
 //! | [`calendar`], [`zone`] | days of the proleptic and of Java's hybrid calendar; time zones as in Java |
 //! | [`limits`] | what a file may make a reader allocate |
 //! | [`secrets`] | URLs without passwords and signatures |
 //! | [`error`] | the one error type of the workspace |
 //!
-//! Before memory is allocated for a size in a file, the size is compared with the bytes that exist.
+//! Before memory is allocated for a size in a file, it is compared with the bytes that exist.
 
 pub mod bits;
 pub mod calendar;

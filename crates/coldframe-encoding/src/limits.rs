@@ -1,8 +1,8 @@
-//! Bounds on what a file may make a reader allocate or visit.
+//! Limits on what a file may make a reader allocate or visit.
 //!
-//! A length in a file is a claim. Before memory is allocated for it, it is compared with the bytes that exist
-//! (by [`crate::Cursor`], or by the maximum expansion of a codec) and with these bounds, which the user can
-//! raise with the option of the same name.
+//! A length in a file may be wrong. Before memory is allocated for it, it is compared with the bytes that
+//! exist (by [`crate::Cursor`], or by the maximum expansion of a codec) and with these bounds, which the user
+//! can raise with the option of the same name.
 //!
 //! | module | holds |
 //! |---|---|
@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct Limits {
     /// `max_block_bytes`: largest single block, column chunk or page after decompression. Default 1 GiB.
     pub max_block_bytes: u64,
-    /// `max_columns`: most columns (leaves) of a file. Default 100,000.
+    /// `max_columns`: largest number of columns (leaves) of a file. Default 100,000.
     pub max_columns: u64,
     /// `max_depth`: deepest nesting of a type tree, an index or a message. Default 128.
     pub max_depth: u64,
@@ -54,7 +54,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// `asked` bytes of decompressed data as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of decompressed bytes, as a `usize`, or an error that names the option.
     pub fn block(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_block_bytes, "max_block_bytes")
     }
@@ -85,15 +85,15 @@ impl Limits {
         bounded(what, asked, self.max_metadata_bytes, "max_metadata_bytes")
     }
 
-    /// An error if metadata of a file of `file_len` bytes would take `asked` bytes when decoded, and that is
-    /// too much. A two-byte message can decode to a struct a hundred times as large. The bound is three times
+    /// An error if `asked` bytes, the size of decoded metadata, are too many for a file of `file_len` bytes.
+    /// A two-byte message can decode to a struct a hundred times as large. The maximum is three times
     /// the file's length, plus an eighth of `max_metadata_bytes` for short files.
     pub fn decoded(&self, what: &'static str, asked: u64, file_len: u64) -> Result<()> {
         let limit = (self.max_metadata_bytes / 8).saturating_add(file_len.saturating_mul(3));
         bounded(what, asked, limit, "max_metadata_bytes").map(drop)
     }
 
-    /// `asked` columns as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of columns, as a `usize`, or an error that names the option.
     pub fn columns(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_columns, "max_columns")
     }
@@ -113,7 +113,7 @@ impl Limits {
         bounded(what, asked, self.max_unit_rows.unwrap_or(1 << 31), "max_unit_rows")
     }
 
-    /// `asked` levels of nesting as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of levels of nesting, as a `usize`, or an error that names the option.
     pub fn depth(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_depth, "max_depth")
     }

@@ -1,4 +1,4 @@
-//! The trait of all decoders of column values, and spreading of dense values over nulls.
+//! The trait of all decoders of column values, and functions that move dense values to their rows.
 
 use std::hint::select_unpredictable;
 
@@ -13,7 +13,8 @@ pub trait Decode<T> {
     fn skip(&mut self, n: usize) -> Result<()>;
 }
 
-/// How many of the first `rows` bits of `validity` are set, least significant bit of a byte first.
+/// How many of the first `rows` bits of `validity` are set, where the least significant bit of a byte is the
+/// first.
 fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
     let (whole, last) = checked(validity, rows)?;
     let (chunks, bytes) = whole.as_chunks::<8>();
@@ -22,19 +23,20 @@ fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
     Ok(ones + last.count_ones() as usize)
 }
 
-/// Moves values from the front of `values`, where they are dense, to the rows whose bit in `validity` (least
-/// significant bit of a byte first, as in Arrow) is set; the other rows get `T::default()`. `values` has one
-/// element per row. Returns how many values were moved.
+/// Moves values from the start of `values`, where they are dense, to the rows whose bit in `validity` is set;
+/// the other rows get `T::default()`. As in Arrow, the least significant bit of a byte is the first. `values`
+/// has one element per row. Returns how many values were moved.
 ///
-/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before
-/// it is moved. It handles sixty-four rows at a time: if all are null it fills, if all are valid it copies.
+/// This works in place from the back: a value never moves to an earlier row, so no value is overwritten
+/// before it is moved. Sixty-four rows are handled at a time: if all of them are null, they are filled; if
+/// all are valid, they are copied.
 pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<usize> {
     let rows = values.len();
     let valid = count_valid(validity, rows)?;
     let mut dense = valid;
     let mut end = rows;
     while end > dense {
-        // Rows `start..end` belong to one 64-bit word of the bitmap. `end > dense` means that a null remains.
+        // Rows `start..end` belong to one 64-bit word of the bitmap. If `end > dense`, there is still a null.
         let start = (end - 1) & !63;
         let word = word_at(validity, start) & (u64::MAX >> (64 - (end - start)));
         let ones = word.count_ones() as usize;
@@ -77,8 +79,8 @@ fn spread_word<T: Copy + Default>(
     for row in (rows.start + 4 * fours..rows.end).rev() {
         let valid = word >> (row & 63) & 1 == 1;
         dense -= usize::from(valid);
-        // `dense <= row` always. A null row also reads a value and drops it: this avoids a branch on random
-        // bits.
+        // `dense <= row` always. For a null row a value is read and dropped, which avoids a branch that
+        // depends on random bits.
         let value = values.get(dense).copied().unwrap_or_default();
         if let Some(place) = values.get_mut(row) {
             *place = if valid { value } else { T::default() };
@@ -96,7 +98,7 @@ fn spread_word<T: Copy + Default>(
     }
 }
 
-/// Four rows by the low bits of `bits`, from the next four values.
+/// The values of four rows, according to the low bits of `bits`, from the next four values.
 #[inline(always)]
 fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T; 4] {
     std::array::from_fn(|i| {
@@ -105,9 +107,9 @@ fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T;
     })
 }
 
-/// Copies the first values of `dense` to those of at most 64 `rows` whose bit in `word` is set, the first
-/// row's bit lowest; the other rows get `null`. Returns how many values were copied; `None` if `dense` has
-/// fewer.
+/// Copies the first values of `dense` to those of the `rows` whose bit in `word` is set; the others get
+/// `null`. There are at most 64 rows, and the first row's bit is the lowest. Returns how many values were
+/// copied; `None` if `dense` has fewer.
 #[inline]
 pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> Option<usize> {
     let every = u64::MAX >> (64 - rows.len().clamp(1, 64));
@@ -131,7 +133,7 @@ pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> 
     Some(word.count_ones() as usize)
 }
 
-/// Spreads one value at a time, where fewer than four values remain.
+/// Moves one value at a time, for the end, where fewer than four values remain.
 fn spread_tail<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
     let mut next = dense.iter();
     for (i, row) in rows.iter_mut().enumerate() {
@@ -140,7 +142,7 @@ fn spread_tail<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Opti
     Some(())
 }
 
-/// The 64 bits from bit `start`, a multiple of 64, on; zeros past the end.
+/// The 64 bits that begin at bit `start`, a multiple of 64; zeros after the end.
 fn word_at(validity: &[u8], start: usize) -> u64 {
     let bytes = validity.get(start / 8..).unwrap_or_default();
     match bytes.first_chunk() {
@@ -149,7 +151,7 @@ fn word_at(validity: &[u8], start: usize) -> u64 {
     }
 }
 
-/// The whole bytes of `rows` bits and the bits of the last, partial one.
+/// The whole bytes of a bitmap of `rows` bits, and the bits of its last, partial byte.
 fn checked(validity: &[u8], rows: usize) -> Result<(&[u8], u8)> {
     let Some(bytes) = validity.get(..rows.div_ceil(8)) else {
         let len = validity.len();
@@ -173,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spread_agrees_with_row_by_row(
+        fn spreading_in_bulk_agrees_with_spreading_row_by_row(
             runs in proptest::collection::vec((0usize..150, 0u8..3), 0..12),
             noise in proptest::collection::vec(any::<bool>(), 600),
         ) {
@@ -181,7 +183,7 @@ mod tests {
                 .iter()
                 .flat_map(|(n, kind)| noise.iter().take(*n).map(move |b| [false, true, *b][usize::from(*kind)]))
                 .collect();
-            let mut validity = vec![0xffu8; bits.len().div_ceil(8)]; // bits past the last row must not count
+            let mut validity = vec![0xffu8; bits.len().div_ceil(8)]; // bits after the last row must not count
             for (row, bit) in bits.iter().enumerate().filter(|(_, bit)| !**bit) {
                 validity[row / 8] &= !(u8::from(!bit) << (row % 8));
             }

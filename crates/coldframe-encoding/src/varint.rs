@@ -7,8 +7,9 @@
 //! | Hadoop VInt/VLong | one byte for -112..=127, else a byte with sign and count, then big-endian bytes | RCFile, HFile, LazyBinary |
 //! | group varint | a selector with two bits per value from the top, length - 1; then the bytes of four values, little-endian | Kudu |
 //!
-//! Hadoop's first byte `b`: `b >= -112` is the value; `-120 <= b < -112` is positive with `-112 - b` bytes;
-//! `b < -120` is negative (the bytes hold `!value`) with `-120 - b` bytes (`WritableUtils.writeVLong`).
+//! Hadoop's first byte `b`: `b >= -112`: `b` is the value. `-120 <= b < -112`: a positive value of `-112 - b`
+//! bytes follows. `b < -120`: a negative value follows, as `-120 - b` bytes of `!value`
+//! (`WritableUtils.writeVLong`).
 
 use crate::{Cursor, Error, Result};
 
@@ -40,7 +41,7 @@ impl<'a> Cursor<'a> {
         Err(Error::corrupt("expected a LEB128 integer of at most 64 bits, found a longer one").at(start))
     }
 
-    /// A length in LEB128 and that many bytes.
+    /// Reads a length in LEB128, then that many bytes, and returns these.
     #[inline]
     pub fn uleb128_bytes(&mut self) -> Result<&'a [u8]> {
         let n = self.uleb128()?;
@@ -69,7 +70,7 @@ impl<'a> Cursor<'a> {
         Ok(if negative { !value } else { value })
     }
 
-    /// A Hadoop `VInt`: a `VLong` that must fit 32 bits.
+    /// A Hadoop `VInt`: a `VLong` that must fit in 32 bits.
     #[inline]
     pub fn hadoop_vint(&mut self) -> Result<i32> {
         let start = self.offset();
@@ -105,7 +106,7 @@ impl<'a> Cursor<'a> {
         Ok(values)
     }
 
-    /// A Hadoop `Text` or length-prefixed byte string: a `VInt` length and that many bytes.
+    /// A Hadoop `Text` or length-prefixed byte string: a `VInt` with the length, then that many bytes.
     pub fn hadoop_text(&mut self) -> Result<&'a [u8]> {
         let n = self.hadoop_vint()?;
         self.take_signed(n.into())
@@ -175,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_grammars_differ_from_128_on() {
+    fn hadoop_integers_leb128_and_zigzag_differ_from_128_on() {
         assert_eq!(Cursor::new(&[0x7f], 0).uleb128().unwrap(), 127);
         assert_eq!(Cursor::new(&[0x7f], 0).hadoop_vlong().unwrap(), 127);
         assert_eq!(Cursor::new(&[0x80, 0x01], 0).uleb128().unwrap(), 128);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_with_a_length_prefix() {
+    fn bytes_with_a_length_prefix_are_read() {
         let mut c = Cursor::new(&[2, 7, 8, 0, 3, 9], 10);
         assert_eq!(c.uleb128_bytes().unwrap(), [7, 8]);
         assert_eq!(c.uleb128_bytes().unwrap(), [0; 0]);
@@ -230,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_group_survives(groups: Vec<[u32; 4]>, shifts: [u8; 4]) {
+        fn every_group_is_the_same_after_writing_and_reading(groups: Vec<[u32; 4]>, shifts: [u8; 4]) {
             let groups: Vec<[u32; 4]> = groups
                 .iter()
                 .map(|g| std::array::from_fn(|i| g[i] >> (shifts[i] % 32)))
@@ -245,7 +246,7 @@ mod tests {
         }
 
         #[test]
-        fn every_integer_survives(v: i64) {
+        fn every_integer_is_the_same_after_writing_and_reading(v: i64) {
             let mut out = Vec::new();
             put_hadoop_vlong(&mut out, v);
             put_zigzag(&mut out, v);

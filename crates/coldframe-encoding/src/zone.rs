@@ -1,13 +1,14 @@
-//! Time zones with Java's offsets.
+//! Time zones with the offsets that Java uses.
 //!
 //! Hive's and ORC's writers convert wall clocks to instants with `java.util.TimeZone`, which differs from the
 //! time zone database:
 //!
-//! * Before 1900 it has no transitions and uses the zone's standard time of today, not the local mean time.
-//! * It accepts `GMT+05:30` and the old three-letter names.
+//! * Before 1900, Java's zones have no transitions and use the zone's standard time of today, not the local
+//!   mean time.
+//! * Java accepts names such as `GMT+05:30` and the old three-letter names.
 //!
-//! After the last year in the table, the zone's last rules continue: a later year uses the offsets of a year
-//! with the same calendar.
+//! After the last year in the table, the last rules of a zone stay in force: a later year has the offsets of
+//! a year in the table that has the same calendar.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -59,17 +60,17 @@ const JAVA_NAMES: &[(&str, &str)] = &[
 /// A zone as a table of offsets.
 #[derive(Debug)]
 pub struct Zone {
-    /// Instants from which an offset applies, in seconds; the first is the smallest possible.
+    /// The instants, in seconds, from which each offset applies. The first is the smallest possible.
     starts: Vec<i64>,
-    /// The offsets.
+    /// The offset that applies from each instant on, in seconds.
     offsets: Vec<i64>,
 }
 
-/// Cache of zones: building a table takes some milliseconds.
+/// A cache of zones, because building a table takes several milliseconds.
 static ZONES: LazyLock<Mutex<HashMap<String, Arc<Zone>>>> = LazyLock::new(Mutex::default);
 
 impl Zone {
-    /// The zone with this Java name; UTC without one.
+    /// The zone with this Java name; UTC if there is no name.
     pub fn named(name: Option<&str>) -> Result<Arc<Self>> {
         let name = name.unwrap_or("UTC");
         Self::kept(name, || {
@@ -84,7 +85,7 @@ impl Zone {
         })
     }
 
-    /// A zone of the database.
+    /// The zone for a zone of the time zone database.
     pub fn of(zone: Tz) -> Arc<Self> {
         Self::kept(zone.name(), || Ok(Self::table(zone))).unwrap_or_else(|_| Arc::new(Self::table(zone)))
     }
@@ -120,7 +121,7 @@ impl Zone {
         zone_table
     }
 
-    /// From `start` on another offset applies, if it differs.
+    /// Adds the offset that applies from `start` on, if it differs from the last one.
     fn change(&mut self, start: i64, offset: i64) {
         if self.offsets.last() != Some(&offset) {
             self.starts.push(start);
@@ -140,14 +141,15 @@ impl Zone {
         self.offsets.get(next.wrapping_sub(1)).copied().unwrap_or(0)
     }
 
-    /// The first and last instant at which the offset of this instant applies, and the offset.
+    /// The first and the last instant of the period around `instant` in which the offset is the same, and
+    /// that offset.
     pub fn span(&self, instant: i64) -> (i64, i64, i64) {
         if self.is_beyond(instant) {
             let like = like_year(instant);
             let (start, end, offset) = self.span(like);
             let shift = instant - like;
-            // A span that crosses the start or end of the year differs from year to year, so the span is cut
-            // to the day.
+            // A span that crosses the start or end of the year differs from year to year, so the result is
+            // just the day.
             let day = instant - instant.rem_euclid(DAY);
             return ((start + shift).max(day), (end.saturating_add(shift)).min(day + DAY), offset);
         }
@@ -181,7 +183,7 @@ impl Zone {
     }
 }
 
-/// The number of indexes in `0..n` that satisfy `begun`; these come first.
+/// The number of indexes in `0..n` for which `begun` is true; they must all come before the others.
 fn partition(n: usize, begun: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {
@@ -191,7 +193,7 @@ fn partition(n: usize, begun: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// The offset of `UTC`, `GMT+05:30`, `UTC-8`, `+0100`.
+/// Parses the offset in a name such as `UTC`, `GMT+05:30`, `UTC-8` or `+0100`.
 fn fixed(name: &str) -> Option<i64> {
     if matches!(name, "UTC" | "GMT" | "Z" | "UT" | "Etc/UTC" | "Etc/GMT" | "GMT0" | "Zulu" | "Universal") {
         return Some(0);
@@ -223,8 +225,8 @@ fn offset(zone: Tz, instant: i64) -> i64 {
     zone.offset_from_utc_datetime(&naive(instant)).fix().local_minus_utc().into()
 }
 
-/// Today's standard time, as in Java's data: the smallest offset in the last year of the table. (The database
-/// treats Ireland's winter as the exception, Java its summer.)
+/// Today's standard time, as in Java's data: the smallest offset in the last year of the table. (For Ireland,
+/// the database treats winter time as the exception, Java summer time.)
 fn standard_offset(zone: Tz) -> i64 {
     (1..=12).map(|month| offset(zone, YEAR_2066 - month * 30 * DAY)).min().unwrap_or(0)
 }
@@ -255,7 +257,7 @@ mod tests {
         let zone = Zone::named(Some("America/Los_Angeles")).unwrap();
         assert_eq!(zone.offset(1_420_070_400), -8 * 3600);
         assert_eq!(zone.offset(1_436_000_000), -7 * 3600);
-        // Before 1900: today's standard offset, not local mean time.
+        // Before 1900, the offset is today's standard offset and not the local mean time.
         assert_eq!(zone.offset(-3_000_000_000), -8 * 3600);
         assert_eq!(Zone::named(Some("Asia/Kathmandu")).unwrap().offset(-3_000_000_000), 20_700);
         // 2100-07-01 and 2500-07-01 are in summer.
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_has_a_single_offset_and_wall_clocks_round_trip() {
+    fn a_span_has_a_single_offset_and_wall_clocks_convert_back() {
         for zone in
             [chrono_tz::America::Los_Angeles, chrono_tz::Australia::Lord_Howe, chrono_tz::Asia::Tehran]
         {
@@ -288,22 +290,22 @@ mod tests {
                 );
                 let wall = zone.wall_clock(instant);
                 let back = zone.instant(wall);
-                // A repeated wall clock means the second time.
+                // A repeated wall clock means its second occurrence.
                 assert!(back == instant || zone.wall_clock(back) == wall, "{instant} {wall} {back}");
             }
         }
     }
 
     #[test]
-    fn clocks_that_skip_and_repeat() {
+    fn clocks_that_skip_and_repeat_are_converted_as_in_java() {
         let zone = Zone::of(chrono_tz::America::Los_Angeles);
         let seconds = |text: &str| text.parse::<chrono::NaiveDateTime>().unwrap().and_utc().timestamp();
-        // 2:30 was skipped and means 3:30; 1:30 occurred twice, the second is meant.
+        // 2:30 was skipped and means 3:30. 1:30 occurred twice, and the second occurrence is meant.
         assert_eq!(zone.instant(seconds("2021-03-14T02:30:00")), seconds("2021-03-14T10:30:00"));
         assert_eq!(zone.instant(seconds("2021-03-14T03:00:00")), seconds("2021-03-14T10:00:00"));
         assert_eq!(zone.instant(seconds("2021-11-07T01:30:00")), seconds("2021-11-07T09:30:00"));
         assert_eq!(zone.wall_clock(seconds("2021-11-07T08:30:00")), seconds("2021-11-07T01:30:00"));
-        // Before 1900 today's standard time, not the local mean time of -7:52:58.
+        // Before 1900, today's standard time applies and not the local mean time of -7:52:58.
         assert_eq!(zone.wall_clock(seconds("1850-01-01T08:00:00")), seconds("1850-01-01T00:00:00"));
         // Daylight saving time continues after the end of the zone database.
         assert_eq!(zone.wall_clock(seconds("2101-07-01T07:00:00")), seconds("2101-07-01T00:00:00"));

@@ -1,6 +1,7 @@
-//! What a root directory holds beyond the request: other tables, snapshots, versions, unflushed cells.
+//! What a root directory contains besides what is requested: other tables, snapshots, versions, unflushed
+//! cells.
 //!
-//! Lists folders and reads descriptors, but opens no store file. What only a scan can count is left out.
+//! Lists folders and reads descriptors, but opens no store file. It leaves out what only a scan could count.
 
 use std::sync::Arc;
 
@@ -135,7 +136,7 @@ fn unused_files(root: &Root) -> Result<Vec<Content>> {
     Ok(all)
 }
 
-/// Lists what a table or a snapshot has, and how much of it the view shows.
+/// Lists the contents of a table or a snapshot, and for each whether the view shows all of it.
 fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Content>> {
     let families = policy::families(schema)?;
     let is_read = |f: &&Family| options.families.as_ref().is_none_or(|only| only.contains(&f.name));
@@ -193,7 +194,7 @@ fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Conten
 /// The unflushed edits in the logs.
 fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
     let lacks = root.lacks_logs()?;
-    // Without the logs, reading counts none of their cells.
+    // If the logs are missing, it is unknown whether reading gets all edits.
     let content = Content::new("edits", of, if options.wal { (!lacks).then_some(true) } else { Some(false) });
     if lacks {
         let note =

@@ -6,7 +6,7 @@ use crate::layout::policy::{Family, attributes};
 use crate::open::OpenTable;
 use crate::regions::alive::Region;
 
-/// The contents of descriptors, regions and snapshots.
+/// The contents of the table's descriptors, regions and snapshots as nested values.
 pub(crate) fn metadata(table: &OpenTable) -> Result<Value> {
     let shared = &table.shared;
     let names = |names: &[String]| Value::List(names.iter().map(|n| n.as_str().into()).collect());
@@ -36,10 +36,10 @@ pub(crate) fn metadata(table: &OpenTable) -> Result<Value> {
     ]))
 }
 
-/// The most bytes of logs that are read only to count cells.
+/// Maximum bytes of logs that are read only to count cells.
 const MAX_COUNTED_BYTES: u64 = 256 << 20;
 
-/// The logs, and how many cells only they have.
+/// The logs, and the number of cells that exist only in them.
 fn logs(table: &OpenTable) -> Result<Value> {
     let Some(logs) = table.logs.as_ref().filter(|_| table.snapshot.is_none()) else { return Ok(Value::Null) };
     let servers = logs.of_servers()?;
@@ -56,7 +56,8 @@ fn logs(table: &OpenTable) -> Result<Value> {
         true => logs.count(&table.regions, table.order()).ok(),
         false => None,
     };
-    // A server that dies may leave a log that ends within an edit. That edit was not acknowledged to a client.
+    // A server that dies may leave a log that ends within an edit. Such an edit was not acknowledged to a
+    // client.
     let cut = match bytes <= MAX_COUNTED_BYTES {
         true => logs.cut().ok(),
         false => None,
@@ -76,7 +77,7 @@ fn logs(table: &OpenTable) -> Result<Value> {
         ("bytes", bytes.into()),
         ("cells", cells.into()),
         ("cut_off", cut_off.unwrap_or(Value::Null)),
-        // For a root directory without its folder of logs.
+        // Given if the root directory lacks its folder of logs.
         ("missing", logs.first_missing(&table.regions)?.into()),
     ]))
 }

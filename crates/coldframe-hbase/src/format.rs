@@ -17,7 +17,7 @@ use crate::root;
 use crate::splits::packed;
 use crate::table::HBaseTable;
 
-/// Root directories, the folders of tables in them, and snapshots.
+/// The format of root directories, of the folders of tables in them, and of snapshots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HBaseFormat;
 

@@ -1,4 +1,5 @@
-//! The layout of a table: its store files laid end to end, region by region, each as an HFile.
+//! The layout of a table, as if its store files were one file: one after another, region by region, each with
+//! the layout of an HFile.
 
 use coldframe_core::{Damage, Fault, Node, Result, TableFile};
 

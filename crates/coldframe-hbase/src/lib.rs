@@ -1,4 +1,4 @@
-//! HBase tables from a root directory or a snapshot, without HBase.
+//! HBase tables read from a root directory or a snapshot, without HBase itself.
 //!
 //! ```text
 //! root ──▶ table descriptor: families, what they keep           snapshot ──▶ manifest ─┐

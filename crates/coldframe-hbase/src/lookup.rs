@@ -1,6 +1,7 @@
-//! Rows by key: one, many, and ranges in either direction.
+//! Look-ups of rows by key: one row, many rows, and ranges in either direction.
 //!
-//! A look-up consults the bloom filter and the index of each store file of one region. Regions stay open afterwards.
+//! A look-up uses the bloom filter and the index of each store file of one region. Afterwards the region
+//! stays open for later look-ups.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,9 +25,9 @@ use crate::scan::plan::{RegionPlan, Rows, each_batch};
 use crate::splits;
 use crate::wal::edits::{self, Edits};
 
-/// Rows per batch of a look-up.
+/// Maximum rows of a batch of a look-up.
 const BATCH_ROWS: usize = 65536;
-/// How many regions stay open.
+/// Maximum number of regions that stay open.
 const OPEN_REGIONS: usize = 64;
 
 /// The open regions of earlier look-ups, by index.
@@ -48,7 +49,7 @@ impl Lookups {
         self.get_many(table, schema, &[row.to_vec()])
     }
 
-    /// The visible cells of some rows, each row once, in table order.
+    /// The visible cells of several rows, each row once, in the order of the table.
     pub(crate) fn get_many(
         &self,
         table: &OpenTable,
@@ -113,7 +114,7 @@ impl Lookups {
     }
 }
 
-/// The region that has a row.
+/// The region to which a row belongs.
 fn region_of<'f>(table: &'f OpenTable, row: &[u8], order: RowOrder) -> Option<(usize, &'f Region)> {
     let after = table.regions.partition_point(|r| order.compare(&r.start, row).is_le());
     let place = after.checked_sub(1)?;
@@ -121,7 +122,7 @@ fn region_of<'f>(table: &'f OpenTable, row: &[u8], order: RowOrder) -> Option<(u
     region.upper().is_none_or(|upper| order.compare(row, upper).is_lt()).then_some((place, region))
 }
 
-/// The cells of some sorted rows, file by file.
+/// The cells of several rows, which are sorted, file by file.
 fn cells(held: &HeldRegion, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells>> {
     let mut all = Vec::with_capacity(held.region.files.len());
     for file in &held.region.files {
@@ -147,15 +148,15 @@ fn cells(held: &HeldRegion, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells
     Ok(all)
 }
 
-/// A range of rows.
+/// A scan of a range of rows.
 pub struct RowScan {
     table: Arc<OpenTable>,
     scanning: Arc<Scanning>,
     families: Vec<bool>,
-    /// Families, or families with qualifiers; empty is all.
+    /// Families, or families with qualifiers; empty means all.
     columns: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     reverse: bool,
-    /// The remaining parts, in reading order.
+    /// The parts that remain to be read, in that order.
     parts: VecDeque<(Arc<Region>, Rows)>,
     ready: VecDeque<RecordBatch>,
 }
@@ -213,7 +214,7 @@ impl RowScan {
         })
     }
 
-    /// The columns.
+    /// The columns of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.scanning.columns
     }
@@ -260,7 +261,7 @@ impl Iterator for RowScan {
     }
 }
 
-/// The parts of regions in a range of rows. They are small, because a scan holds one in memory.
+/// The parts of regions in a range of rows. The parts are small, because a scan holds a whole part in memory.
 fn parts(table: &OpenTable, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, Rows)>> {
     let order = table.order();
     let (mut start, mut stop) = (query.start.clone().unwrap_or_default(), query.stop.clone());
@@ -312,10 +313,10 @@ fn bytes_of(batch: &RecordBatch, name: &str) -> Result<BinaryArray> {
     plain.as_binary_opt().cloned().ok_or_else(missing)
 }
 
-/// Selects the cells of some columns.
+/// Keeps only the cells of the given columns.
 fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<RecordBatch> {
     if columns.iter().all(|(_, qualifier)| qualifier.is_none()) {
-        return Ok(batch); // families were filtered before
+        return Ok(batch); // the families were filtered before
     }
     let (families, qualifiers) = (bytes_of(&batch, "family")?, bytes_of(&batch, "qualifier")?);
     let is_requested = |i: usize| {
@@ -328,7 +329,8 @@ fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Res
     filter_record_batch(&batch, &kept).map_err(arrow_error)
 }
 
-/// The rows of batches, last first; the cells of each row stay in order. In a wide table each row is one record.
+/// The rows of the batches in reverse order; the cells of each row stay in their order. `wide`: whether each
+/// row is a single record.
 fn backward(batches: &[RecordBatch], wide: bool) -> Result<Vec<RecordBatch>> {
     let Some(first) = batches.first() else { return Ok(Vec::new()) };
     let all = arrow_select::concat::concat_batches(first.schema_ref(), batches).map_err(arrow_error)?;

@@ -4,7 +4,7 @@
 //! row TABLE,START,ID.ENCODED.   info:regioninfo = "PBUF" RegionInfo | parents of a split: offline, split | table:state
 //! ```
 //!
-//! hbase:meta is itself a table, of one region, whose rows have an order of their own.
+//! hbase:meta is itself a table, with one region, whose rows have an order of their own.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ use crate::scan::plan::each_batch;
 /// The regions of a table in hbase:meta.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// By encoded name; whether each is live.
+    /// By encoded name: the region, and whether it is live.
     pub(crate) regions: BTreeMap<String, (RegionInfo, bool)>,
-    /// Whether the table is disabled, if stated.
+    /// Whether the table is disabled, if hbase:meta states that.
     pub(crate) disabled: Option<bool>,
 }
 
-/// Reads what hbase:meta states about `table`; `meta` is a plan of it.
+/// Reads what hbase:meta states about `table`; `meta` is a plan of the rows of hbase:meta.
 pub(crate) fn listed(meta: &mut dyn Plan, table: &TableName, limits: &Limits) -> Result<Listed> {
     let mut listed = Listed::default();
     each_batch(meta, |batch| add(&batch, table, limits, &mut listed))?;
@@ -47,7 +47,7 @@ fn add(batch: &RecordBatch, table: &TableName, limits: &Limits, listed: &mut Lis
         match (families.value(i), qualifiers.value(i)) {
             (b"info", b"regioninfo") => {
                 let Some(encoded) = encoded_name(row) else { continue };
-                // Rows of tables whose names begin the same way differ after the name.
+                // Rows of another table, whose name begins with this one's name, have no comma after it.
                 if !row.strip_prefix(plain.as_bytes()).is_some_and(|rest| rest.starts_with(b",")) {
                     continue;
                 }
@@ -60,7 +60,8 @@ fn add(batch: &RecordBatch, table: &TableName, limits: &Limits, listed: &mut Lis
                 }
             }
             (b"table", b"state") if row == plain.as_bytes() => {
-                // 08: a number follows; 0 enabled, 1 disabled, 2 disabling, 3 enabling
+                // the state is a protobuf field, 08, with a number: 0 enabled, 1 disabled, 2 disabling, 3
+                // enabling
                 listed.disabled = Some(value.ends_with(&[8, 1]));
             }
             _ => {}
@@ -69,7 +70,7 @@ fn add(batch: &RecordBatch, table: &TableName, limits: &Limits, listed: &mut Lis
     Ok(())
 }
 
-/// The last part of a region's name.
+/// The encoded name, which is the last part of a region's name.
 fn encoded_name(row: &[u8]) -> Option<String> {
     let row = row.strip_suffix(b".")?;
     let at = row.iter().rposition(|b| *b == b'.')?;
@@ -81,19 +82,19 @@ fn encoded_name(row: &[u8]) -> Option<String> {
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) alive: Vec<Region>,
-    /// Folders that hbase:meta does not list and that are not remains of older regions: from an abandoned split or
-    /// merge, or newer than the copy of hbase:meta.
+    /// Folders of regions that hbase:meta does not list and that are not left over from older regions. They
+    /// are from an abandoned split or merge, or newer than the copy of hbase:meta.
     pub(crate) unknown: Vec<Region>,
 }
 
 impl Listed {
-    /// Whether it lists a region.
+    /// Whether hbase:meta lists a region.
     pub(crate) fn knows(&self, encoded: &str) -> bool {
         self.regions.contains_key(encoded)
     }
 
-    /// Decides which regions are live. `folders` has those that hbase:meta does not list. `None` if it does not list
-    /// the table.
+    /// Decides which regions are live. `folders`: the regions of folders that hbase:meta does not list.
+    /// `None` if hbase:meta does not list the table.
     pub(crate) fn decide(self, folders: &[Region], table: &TableName) -> Result<Option<Decided>> {
         let mut alive = Vec::new();
         let mut unknown: Vec<&Region> = folders.iter().collect();
@@ -105,11 +106,12 @@ impl Listed {
         if alive.is_empty() {
             return Ok(None);
         }
-        // For example, parents of a merge whose child has no folder.
+        // Folders of such older regions remain, for example, of the parents of a merge.
         let is_older = |r: &&Region| alive.iter().any(|a| a.id > r.id && a.overlaps(r));
         unknown.retain(|r| !is_older(r));
         let unknown: Vec<Region> = unknown.into_iter().cloned().collect();
-        // Rows without a listed region are read from unlisted folders: otherwise they would be lost.
+        // Rows for which hbase:meta lists no region are read from unlisted folders, because otherwise they
+        // would be lost.
         let uncovered = unknown.iter().filter(|r| !alive.iter().any(|a| a.overlaps(r))).cloned();
         alive.extend(alive::youngest(uncovered.collect()));
         alive.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.encoded.cmp(&b.encoded)));

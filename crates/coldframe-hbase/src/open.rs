@@ -49,7 +49,7 @@ impl RegionSource {
     }
 }
 
-/// The columns of cells, with families and qualifiers as dictionaries if asked for.
+/// The columns of cells, with families and qualifiers as dictionaries if requested.
 pub(crate) fn cell_schema(dictionary: bool) -> SchemaRef {
     let all = schema_of(View::Cells, false, dictionary);
     let shown = ["row", "family", "qualifier", "timestamp", "type", "value"];
@@ -69,18 +69,19 @@ pub(crate) struct CellRequest {
 #[derive(Debug)]
 pub(crate) struct OpenTable {
     pub(crate) shared: Arc<Shared>,
-    /// The write-ahead logs, whether they count or not.
+    /// The write-ahead logs, whether the options ask for them or not.
     pub(crate) logs: Option<Arc<Logs>>,
-    /// Values in MOB files.
+    /// Reads values that are in MOB files.
     pub(crate) mob: Arc<MobFiles>,
     pub(crate) options: Options,
     pub(crate) schema: TableSchema,
     pub(crate) regions: Vec<Arc<Region>>,
-    /// Region folders without a readable description, and rows without a region.
+    /// Region folders without a readable description, and ranges of rows without a region.
     pub(crate) missing: Vec<Damage>,
-    /// Region folders that hbase:meta does not list; they are not read if it lists another region with their rows.
+    /// Region folders that hbase:meta does not list; such a folder is not read if hbase:meta lists another
+    /// region with its rows.
     pub(crate) unknown: Vec<String>,
-    /// How many of them are not read although they have files of their own.
+    /// How many of these folders are not read although they have files of their own.
     pub(crate) skipped_regions: u64,
     /// Region folders of splits and merges that HBase gave up, if hbase:meta does not list the table.
     pub(crate) abandoned: Vec<String>,
@@ -94,7 +95,7 @@ pub(crate) struct OpenTable {
     pub(crate) snapshots: Vec<String>,
 }
 
-/// The regions that their folders describe.
+/// The regions according to the descriptions in their folders.
 #[derive(Debug, Default)]
 struct DescribedRegions {
     regions: Vec<Region>,
@@ -102,7 +103,7 @@ struct DescribedRegions {
     broken: Vec<(String, Error)>,
 }
 
-/// The names found in a directory.
+/// The names of the tables and snapshots in a directory.
 #[derive(Clone, Debug)]
 pub(crate) struct DirectoryNames {
     pub(crate) tables: Vec<TableName>,
@@ -112,14 +113,15 @@ pub(crate) struct DirectoryNames {
 /// The table or snapshot to open.
 #[derive(Clone, Debug)]
 pub(crate) enum Chosen {
-    /// A table; `None` if its name is unknown, in a folder opened on its own.
+    /// A table; `None` if only the table's folder was opened and its name is unknown.
     Table(Option<TableName>),
     Snapshot(String),
-    /// None: the directory has several tables or snapshots, and the options name none of them.
+    /// Nothing is chosen, because the directory has several tables or snapshots and the options name none of
+    /// them.
     None(Vec<TableName>),
 }
 
-/// A snapshot's description.
+/// A snapshot's name and what its description states.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotInfo {
     pub(crate) name: String,
@@ -175,7 +177,7 @@ impl OpenTable {
             let own: Vec<&TableName> = names.tables.iter().filter(|t| !t.is_system()).collect();
             match (own.as_slice(), names.snapshots.as_slice()) {
                 ([only], _) => table = Some(Some((*only).clone())),
-                // The target of a snapshot export.
+                // A directory with a single snapshot is the target of a snapshot export.
                 ([], [only]) => snapshot = Some(only.clone()),
                 _ => {
                     let own = own.into_iter().cloned().collect();
@@ -326,12 +328,12 @@ impl OpenTable {
             let path = join(&join(&root.table(table), encoded), ".regioninfo");
             let read = root.read(&path, &limits).and_then(|bytes| {
                 let info = messages::region_info(&bytes, &limits).and_then(|info| {
-                    // The folder's name is a digest of this description.
+                    // The folder's name is a digest that follows from this description.
                     let named = encoded_name(&info, table);
                     if named != **encoded {
                         return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
                     }
-                    // Clones keep the parents of splits next to the daughters.
+                    // A clone has the folders of split regions next to those of their daughters.
                     let split = info.split.unwrap_or(false);
                     Ok(Region::of(encoded, info, table)?.filter(|_| !split))
                 });
@@ -340,7 +342,7 @@ impl OpenTable {
             match read {
                 Ok(region) => described.regions.extend(region),
                 Err(e) if e.is_not_found() => {
-                    // A folder that has not been written to yet, or whose deletion has begun.
+                    // A folder without families has not been written to yet, or its deletion has begun.
                     let files = root.list(&join(&root.table(table), encoded))?;
                     if files.iter().any(|f| f.is_folder && self.is_family(crate::root::name_of(f))) {
                         let e = Error::corrupt(format!("expected the region info {path}, found none"));
@@ -354,7 +356,8 @@ impl OpenTable {
         Ok(described)
     }
 
-    /// Uses the regions that hbase:meta lists as live. It has all that their folders may lack.
+    /// Uses the regions that hbase:meta lists as live. hbase:meta has all information that may be missing in
+    /// their folders.
     fn take_decided(
         &mut self,
         decided: Decided,
@@ -404,7 +407,7 @@ impl OpenTable {
         self.shared.families.iter().any(|f| f.name == name)
     }
 
-    /// The regions of the table in hbase:meta; empty if that is missing or cannot be read.
+    /// The regions of the table in hbase:meta; empty if hbase:meta is missing or cannot be read.
     fn by_meta(&mut self) -> Result<Listed> {
         let (root, table) = (&self.shared.root, &self.shared.table);
         let meta = TableName { namespace: "hbase".to_owned(), name: "meta".to_owned() };
@@ -418,7 +421,8 @@ impl OpenTable {
             versions: 1,
             time_range: None,
             families: None,
-            // Its newest edits determine the regions, even if the table's own edits are not read.
+            // The logs of hbase:meta are always read, because its newest edits determine the regions, even if
+            // the table's own edits are not read.
             wal: true,
             ..self.options.clone()
         };
@@ -426,7 +430,7 @@ impl OpenTable {
         let read = || {
             let meta = match root.descriptor(&meta)? {
                 Some(_) => Self::of_table(root.clone(), Some(meta.clone()), options)?,
-                // Some versions keep no descriptor for it.
+                // Some versions of HBase store no descriptor for hbase:meta.
                 None => Self::of_meta_alone(root.clone(), meta.clone(), options)?,
             };
             crate::meta::listed(&mut meta.about(table)?, table, &limits)
@@ -436,7 +440,7 @@ impl OpenTable {
                 self.disabled = listed.disabled;
                 Ok(listed)
             }
-            // The region folders have the same information.
+            // If hbase:meta cannot be read, the descriptions in region folders have the same information.
             Err(e) if Fault::is(&e) => Ok(Listed::default()),
             Err(e) => Err(e),
         }
@@ -458,7 +462,7 @@ impl OpenTable {
         Ok(open)
     }
 
-    /// The source of its regions.
+    /// The files and logs from which the table's regions are read.
     pub(crate) fn source(&self) -> Source {
         let shared = self.shared.clone();
         Source { shared, logs: self.logs.clone().filter(|_| self.options.wal && self.snapshot.is_none()) }
@@ -487,7 +491,7 @@ impl OpenTable {
         })
     }
 
-    /// The columns of its view.
+    /// The columns of the table's view.
     pub(crate) fn columns(&self) -> SchemaRef {
         match self.options.view {
             CellView::Pivot => self.options.wide.schema(),
@@ -495,12 +499,12 @@ impl OpenTable {
         }
     }
 
-    /// The order of its rows.
+    /// The order of the table's rows.
     pub(crate) fn order(&self) -> RowOrder {
         if self.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
     }
 
-    /// Plans the rows of hbase:meta (one region) about a table; they are adjacent in its order.
+    /// Plans the rows about a table in hbase:meta, which has a single region. In its order they are adjacent.
     fn about(&self, table: &TableName) -> Result<RegionPlan> {
         let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
         let scanning = self.scanning(CellRequest {
@@ -510,7 +514,8 @@ impl OpenTable {
             batch_rows: 65536,
         });
         let lower = table.plain().into_bytes();
-        // After TABLE and every TABLE,.. both in its own order and bytewise.
+        // This bound is after TABLE and after every TABLE,.. both in hbase:meta's own order and in the order
+        // of bytes.
         let upper = Some([lower.as_slice(), &[b',' + 1]].concat());
         let rows = Rows { lower, upper, first: true };
         let families = vec![true; self.shared.families.len()];
@@ -554,7 +559,8 @@ impl OpenTable {
     }
 }
 
-/// The name of a region's folder: a digest of the region's name, which consists of table, first row and id.
+/// The name of a region's folder: a digest of the region's name, which consists of the table, the region's
+/// first row and its id.
 fn encoded_name(info: &crate::layout::proto::RegionInfo, table: &TableName) -> String {
     let plain = table.plain();
     let start = info.start_key.as_deref().unwrap_or_default();

@@ -19,9 +19,9 @@ coldframe_core::choices! {
         Latest = "latest",
         /// All visible versions, or a number of them.
         Versions = "versions",
-        /// All that is stored.
+        /// All that is stored, including delete markers.
         Raw = "raw",
-        /// The newest visible versions, a row for each row key.
+        /// The newest visible versions, as one row for each row key.
         Pivot = "pivot",
     }
 }
@@ -74,11 +74,11 @@ pub(crate) struct Options {
     pub(crate) view: View,
     /// The maximum number of versions of a column.
     pub(crate) versions: u32,
-    /// Whether families and qualifiers come as dictionaries.
+    /// Whether families and qualifiers are returned as dictionaries.
     pub(crate) dictionary: bool,
-    /// Timestamps from, and up to but not at.
+    /// The range of timestamps, whose end is excluded.
     pub(crate) time_range: Option<(i64, i64)>,
-    /// The clock, in milliseconds since 1970.
+    /// The time at which the expiry of cells is judged, in milliseconds since 1970.
     pub(crate) now: i64,
     /// Whether write-ahead logs are read.
     pub(crate) wal: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Options {
     pub(crate) complete: bool,
     /// The wide table of `pivot`.
     pub(crate) wide: Arc<WideTable>,
-    /// The only families that are read.
+    /// The families to read; `None` means all.
     pub(crate) families: Option<Vec<String>>,
     /// How HFiles are read.
     pub(crate) files: FileOptions,
@@ -161,7 +161,7 @@ fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Milliseconds since 1970, as such or as a date and time.
+/// The value of an option in milliseconds since 1970. It is given as such a number, or as a date and time.
 fn milliseconds(name: &str, of: &Time) -> Result<i64> {
     let wrong = || unexpected(name, "milliseconds since 1970, or a date and time", of);
     match of {

@@ -1,7 +1,7 @@
 //! Guesses the columns and types of a wide table, from the qualifiers and values of some rows.
 //!
-//! Eight bytes may be an integer, a float or text. The guess is the type that most values would be unlikely to fit by
-//! chance. People should review it.
+//! Eight bytes may be an integer, a float or text. The guess is the type for which it is least likely that
+//! the values fit it by chance. The user should review it.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::scan::plan::{RegionPlan, Rows};
 /// How many cells are examined, per region and in total.
 const OF_REGION: u64 = 20_000;
 const OF_TABLE: u64 = 200_000;
-/// Most columns proposed: qualifiers may themselves be data.
+/// Maximum number of proposed columns, because qualifiers may themselves be data.
 const MAX_COLUMNS: usize = 1000;
 
 /// Statistics of a column's values.
 #[derive(Debug)]
 struct ColumnStats {
     cells: u64,
-    /// The length of all values, if they have the same.
+    /// The length of all values, if it is the same for all.
     len: Option<usize>,
     text: bool,
     flags: bool,
@@ -75,7 +75,7 @@ impl ColumnStats {
     }
 }
 
-/// Options for a wide table; `None` if it has no cells to guess from.
+/// Options for a wide table; `None` if the table has no cells to guess from.
 pub(crate) fn proposal(table: &OpenTable) -> Result<Option<Value>> {
     let mut seen: BTreeMap<String, ColumnStats> = BTreeMap::new();
     let options = Options { view: View::Latest, versions: 1, ..table.options.clone() };
@@ -126,7 +126,7 @@ fn add(batch: &RecordBatch, seen: &mut BTreeMap<String, ColumnStats>) -> Result<
     let (families, qualifiers, values) = (column("family")?, column("qualifier")?, column("value")?);
     for i in 0..batch.num_rows() {
         let name = [families.value(i), b":", qualifiers.value(i)].concat();
-        // A qualifier that is not text cannot name a column.
+        // A qualifier that is not text cannot be the name of a column.
         let Ok(name) = String::from_utf8(name) else { continue };
         if seen.len() < MAX_COLUMNS || seen.contains_key(&name) {
             seen.entry(name).or_default().add(values.value(i));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn types_by_values() {
+    fn types_are_guessed_from_values() {
         assert_eq!(guess(&[&17_i64.to_be_bytes(), &(-4_i64).to_be_bytes()]), "long");
         assert_eq!(guess(&[&17.25_f64.to_be_bytes(), &(-4e7_f64).to_be_bytes()]), "double");
         assert_eq!(guess(&[&17_i32.to_be_bytes(), &0_i32.to_be_bytes()]), "int");

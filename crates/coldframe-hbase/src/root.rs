@@ -19,7 +19,8 @@ use crate::layout::names::{FileAt, TableName, is_region};
 pub(crate) const SNAPSHOTS: &str = ".hbase-snapshot";
 /// The file with a snapshot's description.
 pub(crate) const SNAPSHOT_INFO: &str = ".snapshotinfo";
-/// `data/NS/TABLE` and `.hbase-snapshot/NAME`: how many levels above them a root directory may be.
+/// `data/NS/TABLE` and `.hbase-snapshot/NAME`: a root directory is at most this many levels above the
+/// folders.
 const TABLE_LEVELS: usize = 3;
 const SNAPSHOT_LEVELS: usize = 2;
 /// The file with a region's description.
@@ -29,13 +30,13 @@ const PROBED: usize = 4;
 /// The folder of a table's descriptors.
 const DESCRIPTORS: &str = ".tabledesc";
 
-/// A root directory, or just a table's folder of one.
+/// A root directory, or only the folder of a table from one.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     folder: Arc<dyn Folder>,
     /// Whether the folder is a table's and the folders above it cannot be reached.
     alone: bool,
-    /// How many levels it is above the opened folder.
+    /// How many levels the root directory is above the opened folder.
     levels: usize,
 }
 
@@ -44,9 +45,9 @@ pub(crate) struct Root {
 pub(crate) enum Opened {
     /// A root directory.
     Root(Root),
-    /// A table's folder in it, with the table's name if the folders state it.
+    /// The folder of a table in a root directory, with the table's name if the path of folders states it.
     Table(Root, Option<TableName>),
-    /// A snapshot's folder in it.
+    /// The folder of a snapshot in a root directory.
     Snapshot(Root, String),
 }
 
@@ -95,7 +96,7 @@ fn is_root(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
     if !entries.iter().any(|e| e.path == "data" && e.is_folder) {
         return Ok(false);
     }
-    // A partial copy of a root directory has at least the folder of a table with its descriptor.
+    // A partial copy of a root directory is recognised by the folder of a table with its descriptor.
     for namespace in folder.list("data")?.iter().filter(|e| e.is_folder).take(64) {
         for table in folder.list(&namespace.path)?.iter().filter(|e| e.is_folder).take(64) {
             if descriptors_in(folder, &format!("{}/{DESCRIPTORS}", table.path))?.is_some() {
@@ -167,10 +168,10 @@ impl Opened {
     }
 }
 
-/// A parent folder, and the names that lead back.
+/// A parent folder, and the names of the folders that lead back from it.
 type Above = (Arc<dyn Folder>, Vec<String>);
 
-/// The folder `levels` above.
+/// The folder that is `levels` above a folder.
 fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<Above>> {
     let mut at = folder.clone();
     let mut names = Vec::new();
@@ -183,7 +184,7 @@ fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<Above>> {
 }
 
 impl Root {
-    /// The root directory `levels` above a folder, as located before.
+    /// The root directory `levels` above a folder, which an earlier opening has found.
     pub(crate) fn reopen(folder: &Arc<dyn Folder>, levels: usize, alone: bool) -> Result<Self> {
         let Some((folder, _)) = above(folder, levels)? else {
             return Err(Error::not_found(format!("the root directory, {levels} folders above")));
@@ -191,7 +192,8 @@ impl Root {
         Ok(Self { folder, alone, levels })
     }
 
-    /// How many levels it is above the opened folder, and whether that is just a table's folder.
+    /// How many levels the root directory is above the opened folder, and whether only a table's folder can
+    /// be reached.
     pub(crate) fn place(&self) -> (usize, bool) {
         (self.levels, self.alone)
     }
@@ -201,14 +203,14 @@ impl Root {
         if self.alone { String::new() } else { table.folder() }
     }
 
-    /// The entries of a folder except names that begin with a dot; empty if it does not exist.
+    /// The entries of a folder whose names do not begin with a dot; empty if the folder does not exist.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>> {
         let mut all = self.list_all(path)?;
         all.retain(|e| !name_of(e).starts_with('.'));
         Ok(all)
     }
 
-    /// Like [`list`](Self::list), including those names.
+    /// Like [`list`](Self::list), but including names that begin with a dot.
     pub(crate) fn list_all(&self, path: &str) -> Result<Vec<Entry>> {
         match self.folder.list(path) {
             Err(e) if e.is_not_found() => Ok(Vec::new()),
@@ -221,7 +223,7 @@ impl Root {
         self.folder.open(path)
     }
 
-    /// All bytes of a small file; errors name it.
+    /// All bytes of a small file; errors name the file.
     pub(crate) fn read(&self, path: &str, limits: &Limits) -> Result<Bytes> {
         let read = || {
             let source = self.folder.open(path)?;
@@ -238,7 +240,7 @@ impl Root {
         Ok(newest.map(|(entry, length)| (entry.path, length)))
     }
 
-    /// The tables with a folder.
+    /// The tables that have a folder.
     pub(crate) fn tables(&self) -> Result<Vec<TableName>> {
         let mut tables = Vec::new();
         for namespace in self.list("data")?.iter().filter(|e| e.is_folder) {
@@ -258,7 +260,7 @@ impl Root {
         Ok(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()).collect())
     }
 
-    /// Whether the folder of the servers' logs should be here but is missing.
+    /// Whether the folder of the servers' logs should exist here, but is missing.
     pub(crate) fn lacks_logs(&self) -> Result<bool> {
         Ok(!self.alone && !has(&self.folder.list("")?, "WALs"))
     }
@@ -272,7 +274,7 @@ impl Root {
         Ok(logs)
     }
 
-    /// The encoded names of the regions with a folder.
+    /// The encoded names of the regions that have a folder.
     pub(crate) fn regions(&self, table: &TableName) -> Result<Vec<String>> {
         let listed = self.list(&self.table(table))?;
         let names = listed.iter().filter(|e| e.is_folder).map(name_of);

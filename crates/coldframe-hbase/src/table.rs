@@ -27,7 +27,7 @@ pub struct HBaseTable {
     table: Arc<OpenTable>,
     schema: SchemaRef,
     lookups: Lookups,
-    /// The only split that can be read, if the table was opened for one.
+    /// If the table was opened for one split: that split, the only one that can be read.
     only: Option<OnlySplit>,
 }
 
@@ -37,7 +37,8 @@ impl HBaseTable {
         Ok(Self::of(OpenTable::open(folder, options)?, None))
     }
 
-    /// Like [`open`](Self::open), from recorded data. If it is that of a split, only this split can be read.
+    /// Like [`open`](Self::open), from recorded data. If this is the data of a split, only that split can be
+    /// read.
     pub(crate) fn open_recorded(
         folder: &Arc<dyn Folder>,
         options: &OpenOptions,
@@ -53,7 +54,7 @@ impl HBaseTable {
         Self { schema: table.columns(), table: Arc::new(table), lookups: Lookups::default(), only }
     }
 
-    /// The whole table; fails if it was opened for one of its splits.
+    /// The whole table; fails if the table was opened for only one of its splits.
     fn whole(&self) -> Result<&Arc<OpenTable>> {
         match self.only {
             None => Ok(&self.table),
@@ -66,17 +67,17 @@ impl HBaseTable {
         self.lookups.get(self.whole()?, &self.schema, row)
     }
 
-    /// The visible cells of many rows, each row once, in table order.
+    /// The visible cells of many rows, each row once, in the order of the table.
     pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
         self.lookups.get_many(self.whole()?, &self.schema, rows)
     }
 
-    /// The cells that `query` selects. Without `max_versions`, the versions are those of the view.
+    /// The cells that `query` selects. If `max_versions` is not set, the versions are those of the view.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
         RowScan::new(self.whole()?, &self.schema, query)
     }
 
-    /// The index of a split's part among the regions; missing parts follow these.
+    /// The index of a split's part among the regions; the indexes of missing parts follow those.
     fn place(&self, split: &Split) -> Result<usize> {
         match &self.only {
             None => Ok(usize::try_from(split.part).unwrap_or(usize::MAX)),
@@ -94,7 +95,7 @@ impl HBaseTable {
 
     /// The families that a filter needs.
     fn families(&self, predicate: Option<&Predicate>) -> Vec<bool> {
-        // A row of a wide table exists if any of its cells exists.
+        // A row of a wide table exists if any of its cells exists, so a filter must not exclude families.
         let range = match self.table.options.view {
             View::Pivot => KeyRange::default(),
             _ => predicate.map(|p| p.key_range("family")).unwrap_or_default(),
@@ -152,7 +153,7 @@ impl TableFile for HBaseTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        // The caller that opened the whole table was already warned.
+        // A table opened for one split gives no notices: whoever opened the whole table has got them.
         let Ok(table) = self.whole() else { return Ok(Vec::new()) };
         // A complete table records these as damage.
         let texts = if table.options.complete { Vec::new() } else { table.lacking()? };
@@ -161,7 +162,7 @@ impl TableFile for HBaseTable {
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = splits::of_regions(self.whole()?, target)?;
-        // After the regions comes a split for each missing part, which reports it.
+        // The splits of the regions are followed by one split for each missing part, which reports that part.
         let missing = self.table.regions.len()..self.table.regions.len() + self.table.missing.len();
         for part in missing.filter_map(|i| u32::try_from(i).ok()) {
             splits.push(Split { part, range: 0..1, rows: None });
@@ -178,7 +179,7 @@ impl TableFile for HBaseTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table without regions has no splits; an empty one asks for its schema.
+        // A table without regions has no splits. An empty split is used to get its schema.
         if split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
@@ -194,7 +195,7 @@ impl TableFile for HBaseTable {
         if split.part == 0 && split.range.start == 0 {
             request.damage.pass_over(PassedOver::Regions, self.table.skipped_regions);
         }
-        // A strict read of an incomplete table fails before it returns rows.
+        // If parts of the table are missing, a read under `raise` fails before it returns rows.
         if let Some(e) = self.table.first_missing(request.scan.on_error) {
             return Err(e);
         }
@@ -220,7 +221,7 @@ impl TableFile for HBaseTable {
     }
 
     fn proof(&self) -> Proof {
-        // Store files of HBase 0.90 have no checksums.
+        // Only some parts have checksums, since store files of HBase 0.90 have none.
         let checksums = Checksums::Some.if_compared(self.table.options.files.verify);
         Proof { checksums, besides: &["indexes and bloom filters of store files"] }
     }

@@ -1,10 +1,11 @@
-//! Verifies what a scan does not read: indexes, bloom filters, the other halves of files, and cells that no view shows.
+//! Verifies what a scan does not read: indexes, bloom filters, the half of a file that a region does not use,
+//! and cells that no view shows.
 
 use coldframe_core::{Damage, Fault, Result, TableFile};
 
 use crate::open::OpenTable;
 
-/// Contradictions in the store files. The scan reports missing ones.
+/// Checks the structure of the store files. Missing files are reported by the scan.
 pub(crate) fn structure(table: &OpenTable) -> Result<Vec<Damage>> {
     let mut all = Vec::new();
     for region in &table.regions {

@@ -1,7 +1,7 @@
-//! A cache of decoded blocks for look-ups, bounded in bytes.
+//! A cache of decoded blocks for look-ups, whose size in bytes is limited.
 //!
-//! The blocks form a ring in insertion order. Eviction passes over a used block once before it drops the block
-//! (the clock algorithm), so a hit only sets a flag.
+//! The blocks form a ring in insertion order. Eviction passes over a block once if it has been used since the
+//! last pass, and drops it the next time (the clock algorithm). So a hit only sets a flag.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +18,14 @@ use crate::layout::order::RowOrder;
 /// A data block prepared for searching.
 #[derive(Debug)]
 pub(crate) struct SearchBlock {
-    /// Its cells in plain form.
+    /// The block's cells in plain form.
     pub bytes: Bytes,
     /// The offset of each cell.
     starts: Vec<u32>,
     layout: CellLayout,
     order: RowOrder,
-    /// Built when the block is used again. The inner `None` means that the rows are not in byte order.
+    /// Prefixes of the rows for faster searches; built when the block is used for the second time. The inner
+    /// `None` means that the rows are not in byte order.
     prefixes: OnceLock<Option<KeyPrefixes>>,
     /// Whether its rows have been compared with the index.
     proved: AtomicBool,
@@ -99,7 +100,7 @@ impl SearchBlock {
         }
     }
 
-    /// Prepares faster searches, for a block that is used more than once.
+    /// Prepares faster searches, in a block that is used more than once.
     pub(crate) fn prepare(&self) {
         self.prefixes.get_or_init(|| {
             let rows = self.starts.iter().map(|at| self.row(*at));
@@ -107,7 +108,7 @@ impl SearchBlock {
         });
     }
 
-    /// The row of the cell at `at`, which has been parsed before.
+    /// The row of the cell at offset `at`, which has been parsed before.
     #[inline]
     fn row(&self, at: u32) -> &[u8] {
         let key = self.bytes.get((at as usize).saturating_add(8)..).unwrap_or_default();
@@ -140,7 +141,7 @@ impl Cached {
     }
 }
 
-/// A byte-bounded cache, keyed by block offset.
+/// A cache of limited size in bytes, whose keys are the offsets of blocks.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! The metadata of a file, as plain values.
+//! The metadata of a file, as nested values.
 
 use coldframe_core::Value;
 
@@ -39,7 +39,7 @@ pub(crate) fn metadata(file: &RawFile) -> Value {
     ])
 }
 
-/// The file info, with the format's own integers decoded.
+/// The file info, in which the integers that the format defines are decoded.
 fn info_value(info: &FileInfo) -> Value {
     let integers = [
         file_info::AVG_KEY_LEN,

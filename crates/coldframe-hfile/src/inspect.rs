@@ -1,4 +1,4 @@
-//! The tree of nodes that assigns each byte to one leaf.
+//! The tree that `inspect` returns, in which each byte of the file belongs to one leaf.
 
 use coldframe_core::{Node, Result};
 
@@ -6,10 +6,10 @@ use crate::layout::block::Header;
 use crate::open::RawFile;
 use crate::recover::walk::{BlockWalk, Step};
 
-/// About how many bytes of memory a block's nodes take.
+/// Approximately how many bytes of memory the nodes of a block take.
 const NODE_BYTES: u64 = 1 << 10;
 
-/// The layout.
+/// The layout of the file as a tree.
 pub(crate) fn inspect(file: &RawFile) -> Result<Node> {
     let len = file.source.len();
     let mut root = Node::new("file", 0..len).with("format", "hfile");
@@ -33,7 +33,8 @@ fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
     let load_on_open = if file.damage.is_none() { file.trailer.load_on_open_offset } else { u64::MAX };
     let mut scanned = Node::new("scanned section", 0..0);
     let mut opened = Node::new("load-on-open section", 0..0);
-    // The file's size bounds the tree's: of a file that consists of headers only, just the first blocks are listed.
+    // The size of the file limits the size of the tree: if a file consists of nothing but headers, only the
+    // first blocks are listed.
     let mut room = (1 << 14) + file.source.len() / NODE_BYTES;
     while let Some(step) = walk.step()? {
         room = room.saturating_sub(1);
@@ -97,7 +98,7 @@ fn version_1(file: &RawFile, root: &mut Node) {
             root.push(Node::new(name, range));
         }
     }
-    // Contradictory offsets give no tree.
+    // If the offsets contradict each other, they cannot form a tree.
     root.children.sort_by_key(|n| n.bytes.start);
     let mut at = 0;
     root.children.retain(|node| {

@@ -1,10 +1,10 @@
-//! Bytes to plain structs: the parts of a file.
+//! Parses the bytes of a file's parts into plain structs.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`trailer`], [`proto`], [`file_info`] | the trailer; protobuf messages; the writer's metadata |
 //! | [`block`], [`context`], [`content`] | the header of a block, its type, its checksums; its content once decrypted and decompressed |
-//! | [`codec`] | codecs by their ordinals; the cipher around them |
+//! | [`codec`] | codecs by their ordinals; decryption of compressed data |
 //! | [`cell`], [`kinds`], [`encoding`] | cells in plain form and their types; the data block encodings |
 //! | [`index`], [`order`], [`key_prefixes`] | index blocks; the order of rows; searches in sorted rows |
 

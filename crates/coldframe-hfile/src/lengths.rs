@@ -1,4 +1,5 @@
-//! The lengths of keys, values and rows: the figures that HBase's `hfile -s` prints, over all cells in one pass.
+//! The lengths of keys, values and rows: the figures that HBase's `hfile -s` prints, for all cells, in one
+//! pass.
 //!
 //! ```text
 //! key_bytes     of each cell: row, family, qualifier, timestamp and type as a key holds them, or the key of a pair
@@ -7,7 +8,7 @@
 //! row_cells     of each row: how many cells it has
 //! ```
 //!
-//! Counts, extremes, means and deviations are exact. Percentiles are exact below [`EXACT`]. Larger lengths
+//! Counts, extremes, means and deviations are exact. Percentiles below [`EXACT`] are exact; larger ones
 //! are rounded down by less than 0.1 %, so that memory does not grow with the file.
 
 use std::sync::Arc;
@@ -19,17 +20,17 @@ use crate::open::RawFile;
 use crate::options::View;
 use crate::scan::cells::CellReader;
 
-/// Each shorter length has a bucket of its own.
+/// Each length below this has a bucket of its own.
 const EXACT: u64 = 2048;
-/// Buckets from one power of two to the next, for the others.
+/// The number of buckets from one power of two to the next, for lengths from `EXACT` on.
 const STEPS: u64 = 1024;
 const EXACT_BITS: u32 = EXACT.trailing_zeros();
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// The bytes before a cell's key: the lengths of key and value.
+/// The number of bytes before a cell's key: two integers, the lengths of key and value.
 const CELL_OVERHEAD: u64 = 8;
 const PERCENTILES: [(&str, f64); 6] =
     [("median", 0.5), ("p75", 0.75), ("p95", 0.95), ("p98", 0.98), ("p99", 0.99), ("p999", 0.999)];
-/// Cells between two calls of `tick`.
+/// The number of cells between two calls of `tick`.
 const TICK: u64 = 1 << 16;
 
 /// How often each length occurs.
@@ -79,7 +80,7 @@ impl Lengths {
         self.squares = self.squares.saturating_add(u128::from(length) * u128::from(length));
     }
 
-    /// The length at this quantile.
+    /// The length at the quantile `share`.
     fn at(&self, share: f64) -> u64 {
         let rank = (share * self.count as f64).ceil().max(1.0);
         let mut seen = 0;
@@ -92,7 +93,7 @@ impl Lengths {
         self.max
     }
 
-    /// A count for each power of two, with the smallest and the largest length that it covers.
+    /// A count for each power of two, with the range of lengths that it covers.
     fn histogram(&self) -> Value {
         let mut bars: Vec<(u64, u64, u64)> = Vec::new();
         for (bucket, count) in (0u64..).zip(&self.counts).filter(|(_, count)| **count > 0) {
@@ -113,7 +114,7 @@ impl Lengths {
     fn value(&self) -> Value {
         let count = self.count as f64;
         let mean = (self.count > 0).then(|| self.sum as f64 / count);
-        // The sample deviation, as in HBase's tool.
+        // The sample standard deviation, as in HBase's tool.
         let deviation = mean.filter(|_| self.count > 1).map(|mean| {
             let spread = self.squares as f64 - self.sum as f64 * mean;
             (spread / (count - 1.0)).max(0.0).sqrt()
@@ -185,7 +186,7 @@ impl Measured {
     }
 }
 
-/// Measures a file, which is read block by block.
+/// Measures a file, reading it block by block.
 pub(crate) fn lengths(
     file: &Arc<RawFile>,
     view: View,
@@ -201,7 +202,8 @@ pub(crate) fn lengths(
             View::KeyValue => cell.row.len(),
             View::Cells => KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len(),
         };
-        // HBase measures cells in memory, where a cell without tags has no tags length.
+        // HBase measures cells as they are in memory, where a cell without tags does not store the length of
+        // its tags.
         let tags = if with_tags && !cell.tags.is_empty() { 2 + cell.tags.len() } else { 0 };
         measured.add(cell.row, key as u64, cell.value.len() as u64, tags as u64);
         cells += 1;
@@ -218,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_are_exact_then_close() {
+    fn buckets_are_exact_up_to_a_length_and_then_close() {
         for length in (0..5000).chain([65_535, 65_536, 1 << 31, u64::MAX >> 1, u64::MAX]) {
             let start = smallest(bucket(length) as u64);
             assert!(start <= length && (length - start) as f64 <= length as f64 / 1000.0, "{length} {start}");
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_of_lengths() {
+    fn statistics_of_lengths_are_as_defined() {
         let mut lengths = Lengths::default();
         (1..=100).for_each(|length| lengths.add(length));
         let value = lengths.value();

@@ -1,4 +1,4 @@
-//! HFile of HBase and of Hudi: sorted cells in blocks, an index over them, and a trailer at the end.
+//! HFiles of HBase and of Hudi: sorted cells in blocks, an index of the blocks, and a trailer at the end.
 //!
 //! ```text
 //! file, version 2 and 3
@@ -13,7 +13,7 @@
 //! tag         | length u16 | type u8 | bytes |
 //! ```
 //!
-//! Each module uses those above it in this table:
+//! Each module uses only modules above it in this table:
 //!
 //! | module | holds |
 //! |---|---|
@@ -21,16 +21,17 @@
 //! | `open`, `cache` | an open file, without Arrow; a cache of blocks for look-ups |
 //! | `recover` | walking from block to block without an index; opening without a trailer |
 //! | `prune` | the index cursor, bloom filters |
-//! | `scan` | the blocks of a split; their cells one by one, as Arrow, as a wide table |
+//! | `scan` | reading the blocks of a split: their cells one by one, as Arrow, or as a wide table |
 //! | `lookup` | cells by row and by ranges of rows |
 //! | `table` | the file as a `TableFile`: [`HFile`] |
 //! | `write`, `inspect`, `verify`, `describe` | the writer; the layout tree; structural checks; metadata |
 //! | `lengths` | the lengths of keys, values and rows |
-//! | `format`, `options` | the format for the registry; the user's options |
+//! | `format`, `options` | the format as it is registered; the user's options |
 //!
-//! Tables of many HFiles have crates of their own: they [`open`] files and merge the cells of a [`CellReader`].
+//! Tables of many HFiles have crates of their own, which [`open`] files and merge the cells of a
+//! [`CellReader`].
 //!
-//! `docs/formats/hfile.md` describes the format as real writers write it.
+//! `docs/formats/hfile.md` describes the format as its writers produce it.
 
 mod cache;
 mod describe;

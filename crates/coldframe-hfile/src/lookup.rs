@@ -17,14 +17,15 @@ use crate::prune::bloom::{Bloom, Which};
 use crate::prune::cursor::{Entry, IndexCursor};
 use crate::scan::columns::Columns;
 
-/// How many bytes of blocks `get_many` holds at a time.
+/// Maximum bytes of blocks that `get_many` holds at a time.
 const WINDOW_BYTES: u64 = 4 << 20;
-/// Rows per batch of a look-up.
+/// Maximum rows of a batch of a look-up.
 const BATCH_ROWS: usize = 65536;
-/// Requests to a source with a larger read gap than this are considered expensive.
+/// If a source's [`worthwhile_gap`](coldframe_core::ReadAt::worthwhile_gap) is larger than this, its requests
+/// are considered expensive.
 const LOCAL_GAP: u64 = 4096;
 
-/// State shared by look-ups: filters that have been read, and buffers.
+/// State shared by look-ups: the bloom filters that have been read, and buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     general: OnceLock<Option<Arc<Bloom>>>,
@@ -33,7 +34,7 @@ pub(crate) struct Lookups {
 }
 
 impl Lookups {
-    /// The filter, read on first use.
+    /// The bloom filter, which is read on first use.
     fn bloom(&self, file: &RawFile, which: Which) -> Result<Option<Arc<Bloom>>> {
         let slot = match which {
             Which::General => &self.general,
@@ -97,7 +98,7 @@ impl Lookups {
         })
     }
 
-    /// The cells of many rows, each row once, in file order, in a single pass over index and blocks.
+    /// The cells of many rows, each row once, in file order, in a single pass over the index and the blocks.
     pub(crate) fn get_many(
         &self,
         raw: &Arc<RawFile>,
@@ -133,7 +134,7 @@ impl Lookups {
         sink.finish()
     }
 
-    /// `false` only if the filter excludes the row or column.
+    /// Whether the file may contain a row or column: `false` only if a bloom filter rules it out.
     pub(crate) fn might_contain(
         &self,
         raw: &RawFile,
@@ -146,7 +147,8 @@ impl Lookups {
         self.with_reader(raw, |reader| bloom.might_contain(raw, reader, row, qualifier))
     }
 
-    /// Whether a filter excludes a row. If requests are expensive, the filter is not read: a chunk costs a request.
+    /// Whether the bloom filter rules out a row. If requests are expensive, the filter is not read, since
+    /// each chunk costs a request.
     fn filtered_out(&self, raw: &RawFile, reader: &mut BlockReader, row: &[u8]) -> Result<bool> {
         if raw.source.worthwhile_gap() > LOCAL_GAP {
             return Ok(false);
@@ -278,7 +280,8 @@ impl Sink {
         Ok(Self { columns: Columns::new(schema, BATCH_ROWS)?, batches: Vec::new() })
     }
 
-    /// Appends the cells of `row` from cell `from` of a block on; returns the first cell after the row.
+    /// Appends the cells of `row` in a block, starting at cell `from`; returns the index of the first cell
+    /// after the row.
     fn append_row(&mut self, block: &SearchBlock, from: usize, row: &[u8]) -> Result<usize> {
         let mut at = block.lower_bound(from, row);
         if self.columns.is_full_for(block.bytes.len()) {
@@ -304,22 +307,22 @@ impl Sink {
 /// Rows that are looked up together.
 struct Many<'a> {
     file: &'a Arc<RawFile>,
-    /// Rows, each with the range of `blocks` that may hold it.
+    /// The rows, and for each of them the range of `blocks` that may hold it.
     wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
     blocks: Vec<BlockRef>,
     /// For each block, the least row of it and of the next one, as the index states them.
     bounds: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     bytes: u64,
     cursor: IndexCursor,
-    /// Whether the cursor is directly after the last of `blocks`.
+    /// Whether the index cursor is directly after the last of `blocks`.
     near: bool,
 }
 
 impl<'a> Many<'a> {
-    /// Adds a row, not before the previous row, and the blocks that may hold it.
+    /// Adds a row and the blocks that may hold it. Rows must be added in order.
     fn add(&mut self, row: &'a [u8]) -> Result<()> {
         let file = self.file;
-        // Usually the row is in the block of the previous row, and ends there.
+        // Usually the row is in the same block as the previous row, and ends in that block.
         if self.near
             && let (Some(last), Some(next)) = (self.blocks.len().checked_sub(1), self.cursor.peek_row())
             && file.order.compare(row, next).is_lt()

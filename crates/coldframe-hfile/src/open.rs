@@ -1,4 +1,4 @@
-//! An open HFile below Arrow: its trailer, its load-on-open section and its blocks.
+//! An open HFile, without Arrow: its trailer, its load-on-open section and its blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,12 +33,12 @@ pub struct RawFile {
     pub(crate) order: RowOrder,
     pub(crate) root: Arc<IndexBlock>,
     pub(crate) meta: IndexBlock,
-    /// The blocks of the load-on-open section after the indexes.
+    /// The blocks of the load-on-open section that follow the indexes.
     pub(crate) load_on_open: Vec<(BlockType, BlockRef)>,
-    /// Possible ends of blocks in version 1, which stores no block sizes: the offsets of everything that may follow a
-    /// block.
+    /// For version 1, which stores no block sizes: the offsets at which a block may end, that is, of
+    /// everything that may follow a block.
     ends: Vec<u64>,
-    /// The damage to trailer or index, if the blocks were located by walking.
+    /// The damage to the trailer or the index, if the blocks had to be located by walking through the file.
     pub(crate) damage: Option<Damage>,
     /// Whether the first cell looks like one of Hudi's key-value pairs. Only set if the file info is lost.
     pub(crate) pairs: bool,
@@ -65,7 +65,7 @@ impl RawFile {
         Ok(Self::new(source, parts, options))
     }
 
-    /// A file with these parts.
+    /// Creates an open file from these parts.
     pub(crate) fn new(source: Arc<dyn ReadAt>, parts: OpenParts, options: &Options) -> Self {
         let comparator = match parts.trailer.comparator.as_str() {
             "" => parts.info.text(file_info::COMPARATOR).unwrap_or_default(),
@@ -97,22 +97,22 @@ impl RawFile {
         &self.info
     }
 
-    /// Fails if trailer or index are damaged.
+    /// Fails if the trailer or the index is damaged.
     pub fn check(&self) -> Result<()> {
         self.damage.as_ref().map_or(Ok(()), |damage| Err(damage.to_error()))
     }
 
-    /// The source of its bytes.
+    /// The source of the file's bytes.
     pub fn source(&self) -> &Arc<dyn ReadAt> {
         &self.source
     }
 
-    /// Which parts follow the values of its cells.
+    /// Which parts follow the values of the file's cells.
     pub fn layout(&self) -> CellLayout {
         self.context.layout
     }
 
-    /// The order of its rows.
+    /// The order of the file's rows.
     pub fn order(&self) -> RowOrder {
         self.order
     }
@@ -122,12 +122,12 @@ impl RawFile {
         &self.context.limits
     }
 
-    /// The rows of the root index's entries, spread about evenly over the file.
+    /// The rows of the root index's entries. They divide the file into parts of roughly equal size.
     pub fn root_rows(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.root.len()).map(|i| self.root.row(i))
     }
 
-    /// A reader of its blocks.
+    /// A reader of the file's blocks.
     pub fn block_reader(&self) -> BlockReader {
         BlockReader::new(self.context.clone())
     }
@@ -144,7 +144,7 @@ impl RawFile {
     /// The content of the meta block with this name.
     pub fn meta_block(&self, name: &[u8]) -> Result<Option<Bytes>> {
         self.check()?;
-        // Hudi's writer does not sort the names.
+        // The names are searched one by one, because Hudi's writer does not sort them.
         let Some(entry) = (0..self.meta.len()).find(|i| self.meta.key(*i) == name) else { return Ok(None) };
         let Some(block) = self.meta.block(entry) else { return Ok(None) };
         let bytes = self.read(block)?;
@@ -156,7 +156,7 @@ impl RawFile {
         (0..self.meta.len()).map(|i| self.meta.key(i))
     }
 
-    /// The offset of the trailer; the end of the file if it has none.
+    /// The offset of the trailer; if the file has no trailer, the end of the file.
     pub(crate) fn trailer_start(&self) -> u64 {
         let len = self.source.len();
         len - trailer::len_of(self.trailer.major).unwrap_or(0).min(len)
@@ -223,7 +223,7 @@ impl RawFile {
         Ok(prepared)
     }
 
-    /// A data block from the cache.
+    /// A data block, if it is in the cache.
     fn cached_block(&self, block: BlockRef) -> Option<Arc<SearchBlock>> {
         match self.cache.get(block.offset) {
             Some(Cached::Cells(prepared)) => {
@@ -309,7 +309,7 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<OpenParts> 
     Ok(parts)
 }
 
-/// Cuts the file range `range` out of `bytes`, which begin at `at` in the file.
+/// The part of `bytes` for the file range `range`; `bytes` begin at offset `at` of the file.
 fn slice(bytes: &Bytes, at: u64, range: Range<u64>) -> Bytes {
     let place = |n: u64| usize::try_from(n.saturating_sub(at)).unwrap_or(usize::MAX).min(bytes.len());
     bytes.slice(place(range.start)..place(range.end).max(place(range.start)))
@@ -327,7 +327,8 @@ fn block_at(section: &Bytes, start: u64, offset: u64, context: &BlockContext) ->
     Ok((rest.slice(..len), header))
 }
 
-/// The file info. In an encrypted file, the first master key that yields a valid file info decrypts it.
+/// The file info. In an encrypted file, the right master key is the first one with which the file info is
+/// valid.
 fn read_info(
     trailer: &Trailer,
     context: &mut BlockContext,
@@ -367,7 +368,7 @@ fn read_info(
     Err(Error::new(ErrorKind::KeyUnavailable(message)))
 }
 
-/// Reads the root indexes, and locates the other blocks of the section.
+/// Reads the root indexes, and locates the other blocks of the load-on-open section.
 fn read_load_on_open(parts: &mut OpenParts, section: &Bytes, start: u64) -> Result<()> {
     let mut reader = BlockReader::new(Arc::new(parts.context.clone()));
     let end = start.saturating_add(section.len() as u64);
@@ -411,7 +412,7 @@ fn read_load_on_open(parts: &mut OpenParts, section: &Bytes, start: u64) -> Resu
     Ok(())
 }
 
-/// Version 1: indexes without block headers, and an unframed file info.
+/// Opens a file of version 1, in which indexes have no block headers and the file info has no frame.
 fn open_v1(
     trailer: Trailer,
     context: BlockContext,

@@ -49,13 +49,13 @@ coldframe_core::options! {
 /// The parsed options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The columns; `None`: as the file states.
+    /// Which columns the file has; `None` means that the file decides.
     pub view: Option<View>,
     /// Whether cell types are shown as names.
     pub type_names: bool,
     /// Whether families and qualifiers are dictionaries.
     pub dictionary: bool,
-    /// Columns of a wide table and the types of their values.
+    /// For a wide table: its columns and the types of their values.
     pub pivot: Vec<(String, String)>,
     /// Bytes of decoded blocks to cache.
     pub cache_bytes: u64,

@@ -1,4 +1,4 @@
-//! Selects the blocks that may hold the requested cells, by the index and by bloom filters.
+//! Selects the blocks that may hold the requested cells, using the index and bloom filters.
 
 pub(crate) mod bloom;
 pub(crate) mod cursor;

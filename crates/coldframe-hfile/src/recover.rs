@@ -1,4 +1,5 @@
-//! Opens files without a trailer or an index: locates blocks by walking, and guesses the trailer's properties by trying.
+//! Opens files without a trailer or an index: locates blocks by walking, and finds the properties that the
+//! trailer would state by trial.
 //!
 //! Each guess is verified: a codec must produce exactly the size in the block's header, and a cell layout must
 //! parse a block to its end.
@@ -33,7 +34,7 @@ struct WalkedBlocks {
 }
 
 /// Reads trailer, root indexes and file info. If these are damaged but the file begins with a block, walks from block
-/// to block instead. Reading cells then fails with the original error, unless `on_error` tolerates damage.
+/// to block instead. Reading cells then fails with the original error, if `on_error` is `raise`.
 pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     match RawFile::open(source.clone(), options) {
         Err(e) if e.is_damage() => {
@@ -44,7 +45,8 @@ pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     }
 }
 
-/// Opens the file by its blocks. If there are none, fails with `e`, the error of opening it by its trailer.
+/// Opens the file by its blocks. If it finds no blocks, fails with `e`, the error of opening it by its
+/// trailer.
 fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<OpenParts> {
     let len = source.len();
     let tail = source.read(len.saturating_sub(MAX_LEN)..len)?;
@@ -110,8 +112,8 @@ fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options
     Ok(blocks)
 }
 
-/// Sets codec and key: those of the trailer, or the first codec that decodes the first data block and, if there is one,
-/// the file info. Returns the file info; `None` if no codec fits.
+/// Sets the codec and the key: those of the trailer, or else the first codec that decodes the first data
+/// block and, if the file has one, the file info. Returns the file info; `None` if no codec fits.
 fn guess_codec(
     context: &mut BlockContext,
     trailer: Option<&Trailer>,
@@ -126,12 +128,13 @@ fn guess_codec(
         Some(wrapped) => DataKey::candidates(wrapped, &options.keys).ok()?.into_iter().map(Some).collect(),
         None => vec![None],
     };
-    // The trailer's codec may be damaged itself, so it is merely tried first.
+    // The trailer may be damaged, so the codec that it states is only the first one to be tried.
     let codec_of_trailer = trailer.and_then(|t| Codec::from_ordinal(t.codec).ok());
     let codecs: Vec<Codec> = codec_of_trailer.into_iter().chain(Codec::all()).collect();
     let info_block =
         blocks.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
-    // A damaged sample must not decide: it is read without verifying its checksums, the file info with.
+    // The checksums of the sample are not verified, because damage to it must not decide; those of the file
+    // info are.
     let mut without_info = None;
     for key in keys {
         for codec in &codecs {
@@ -154,7 +157,7 @@ fn guess_codec(
     Some(None)
 }
 
-/// Sets the first layout with which the sample can be parsed to its end.
+/// Sets the first layout with which all of the sample can be parsed.
 fn guess_layout(context: &mut BlockContext, sample: &Bytes, block: BlockRef) {
     let mut cells = Vec::new();
     for (sequence_ids, tags, compressed) in [
@@ -177,7 +180,7 @@ fn guess_layout(context: &mut BlockContext, sample: &Bytes, block: BlockRef) {
     context.compressed_tags = false;
 }
 
-/// Whether the first cell has neither family nor qualifier.
+/// Whether the first cell has neither a family nor a qualifier, as in Hudi's pairs.
 fn begins_with_pair(context: &BlockContext, sample: &Bytes, block: BlockRef) -> bool {
     let unchecked = BlockContext { verify: false, ..context.clone() };
     let Ok(read) = BlockReader::new(Arc::new(unchecked)).cells(sample, block.offset, 0) else { return false };

@@ -2,12 +2,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | the blocks of a split, in runs |
-//! | [`decode`], [`columns`] | cells as Arrow |
-//! | [`binary`], [`strings`], [`names`] | a column of byte strings; plain strings; a dictionary |
+//! | [`plan`] | dividing the blocks of a split into runs |
+//! | [`decode`], [`columns`] | cells in Arrow columns |
+//! | [`binary`], [`strings`], [`names`] | columns of byte strings, in plain layout, and as a dictionary |
 //! | [`scout`] | decodes the filter's columns first |
 //! | [`pivot`], [`values`], [`visible`] | a wide table; its values; the cells that delete markers leave visible |
-//! | [`tally`] | compares the number of cells read with the trailer's |
+//! | [`tally`] | compares the number of cells that were read with that in the trailer |
 //! | [`cells`] | cells one by one, without Arrow |
 
 pub(crate) mod binary;

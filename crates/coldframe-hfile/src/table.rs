@@ -22,7 +22,8 @@ use crate::scan::columns::schema_of;
 use crate::scan::pivot::{self, PivotPlan};
 use crate::scan::plan::BlockPlan;
 
-/// The minimum size of a split. Few blocks are smaller, and a split in which no block begins is wasted work.
+/// The minimum size of a split. Few blocks are smaller than this, and a split in which no block begins only
+/// costs time.
 const SMALLEST_SPLIT: u64 = 256;
 
 /// An open HFile.
@@ -31,19 +32,19 @@ pub struct HFile {
     raw: Arc<RawFile>,
     view: View,
     schema: SchemaRef,
-    /// The columns of the view. Look-ups always return these.
+    /// The columns of the file's view. Look-ups always return these columns.
     cells: SchemaRef,
     options: Options,
     lookups: Lookups,
 }
 
 impl HFile {
-    /// Reads trailer, root indexes and file info.
+    /// Opens a file: reads the trailer, the root indexes and the file info.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         Self::new(source.bytes()?.clone(), Options::new(options)?)
     }
 
-    /// Opens the file with parsed options, for tables of many files.
+    /// Opens the file with parsed options. Used by tables of many files.
     pub fn new(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
         let raw = recover::open(source, &options)?;
         let view = options.view.unwrap_or_else(|| view_of(&raw));
@@ -56,7 +57,8 @@ impl HFile {
         Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
     }
 
-    /// The same file with a rebuilt index over all its cells, if only trailer or index are damaged. Reads all blocks.
+    /// The same file with a rebuilt index over all its cells, if only the trailer or the index is damaged.
+    /// Reads all blocks.
     ///
     /// # Errors
     ///
@@ -67,12 +69,12 @@ impl HFile {
         Ok(Self { raw, view: self.view, schema, cells, options, lookups: Lookups::default() })
     }
 
-    /// The file below Arrow.
+    /// The open file without Arrow.
     pub fn raw(&self) -> &Arc<RawFile> {
         &self.raw
     }
 
-    /// The view.
+    /// The view in which the file is read.
     pub fn view(&self) -> View {
         self.view
     }
@@ -108,17 +110,19 @@ impl HFile {
         self.lookups.find(&self.raw, row, with)
     }
 
-    /// The cells of many rows, each row once, in file order, in a single pass over index and blocks.
+    /// The cells of many rows, each row once, in file order, in a single pass over the index and the blocks.
     pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
         self.lookups.get_many(&self.raw, &self.cells, rows)
     }
 
-    /// `false` only if the file's bloom filter excludes the row or column; `true` without a filter.
+    /// Whether the file may contain a row or column: `false` only if the bloom filter rules it out. `true` if
+    /// there is no filter.
     pub fn might_contain(&self, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
         self.lookups.might_contain(&self.raw, Which::General, row, qualifier)
     }
 
-    /// `false` only if the file's filter of deleted families excludes the row.
+    /// Whether the file may delete a family in this row: `false` only if the filter of deleted families rules
+    /// it out.
     pub fn might_delete_family(&self, row: &[u8]) -> Result<bool> {
         self.lookups.might_contain(&self.raw, Which::DeleteFamily, row, None)
     }
@@ -129,8 +133,8 @@ impl HFile {
     }
 }
 
-/// Recognises Hudi's files by their comparator, by Hudi's entries in the file info, or by their last key: it has no
-/// family and no qualifier and, if HBase's writer stored it as a cell key, the maximal timestamp.
+/// Recognises Hudi's files by their comparator, by Hudi's entries in the file info, or by the last key, which
+/// has no family and no qualifier and, if HBase's writer stored it as a cell key, the maximal timestamp.
 fn view_of(raw: &RawFile) -> View {
     let info = &raw.info;
     let hudi = raw.pairs

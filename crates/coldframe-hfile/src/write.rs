@@ -6,11 +6,12 @@
 //! ```
 //!
 //! * A data block ends once its cells reach `block_size` bytes in plain form, but cells with equal keys stay in one block.
-//!   A full index leaf and full bloom chunks follow it.
-//! * Cells always have a sequence id; they have tags if there is a column of them.
-//! * The index key of a block is a short key between the last key of the previous block and its own first key, as in HBase. For
-//!   Hudi it is the first key, since Hudi's readers locate blocks by the content of the key.
-//! * Rows must be sorted; the first one out of order is an error.
+//!   After it, the index leaf and bloom chunks that are full are written.
+//! * Cells always have a sequence id; they have tags if the data has a column of tags.
+//! * The index key of a block is a short key between the last key of the previous block and the block's first
+//!   key, as in HBase. For Hudi it is the first key, since Hudi's readers locate blocks by the content of the
+//!   key.
+//! * Rows must be sorted; the first row that is out of order is an error.
 //!
 //! | module | makes |
 //! |---|---|
@@ -20,8 +21,8 @@
 //! | [`blocks`] | header, compression, checksums |
 //! | [`index`], [`bloom`], [`info`] | index, bloom filters, file info |
 //!
-//! Memory holds one data block, and an index entry for each leaf. Sources: HBase's `HFileWriterImpl`, `StoreFileWriter` and
-//! `HFileOutputFormat2`, and the bytes of files that they wrote.
+//! The writer keeps in memory one data block and an index entry for each leaf. It follows HBase's
+//! `HFileWriterImpl`, `StoreFileWriter` and `HFileOutputFormat2`, and the bytes of files that they wrote.
 
 mod blocks;
 mod bloom;
@@ -59,15 +60,15 @@ use crate::layout::proto::FileTrailerProto;
 use crate::layout::trailer;
 use crate::options::View;
 
-/// The comparator that HBase 2 names for compatibility with HBase 1.
+/// The comparator that HBase 2 states for compatibility with HBase 1.
 const CELL_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
-/// The comparator in all Hudi files, of either writer.
+/// The comparator in all Hudi files, whichever of Hudi's two writers wrote them.
 const HUDI_COMPARATOR: &str = "org.apache.hudi.io.storage.HoodieHBaseKVComparator";
-/// The maximum size of a block with equal keys: readers accept no larger blocks by default.
+/// The maximum size of a block with equal keys: by default readers accept no larger blocks.
 const MAX_BLOCK_BYTES: usize = 1 << 30;
 
-/// With fewer bytes per checksum, there are so many checksums that hudi-io takes them for data and drops the records at
-/// the end of a block.
+/// The minimum for Hudi. With fewer bytes per checksum, blocks have so many checksums that hudi-io takes them
+/// for data, and drops the records at the end of a block.
 const HUDI_BYTES_PER_CHECKSUM: usize = 16 << 10;
 
 /// Writes one file.
@@ -76,12 +77,12 @@ pub(crate) struct Writer<W> {
     input: Arc<Input>,
     encoder: Encoder,
     index: Index,
-    /// The filter of rows or columns, then the filter of rows with a deleted family.
+    /// The filter of rows or columns, followed by the filter of rows with a deleted family.
     blooms: Vec<Bloom>,
     tally: Tally,
     key: Key,
     last: Key,
-    /// The index key of the current block.
+    /// The index key of the current data block.
     block_key: Vec<u8>,
     bloom_key: Vec<u8>,
     tags: Vec<u8>,
@@ -214,7 +215,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the current data block, then full index and bloom blocks.
+    /// Writes the current data block, then the index leaf and the bloom chunks that are full.
     fn end_block(&mut self, last: bool) -> Result<()> {
         if !self.encoder.is_empty() {
             let block_type = self.encoder.block_type();

@@ -1,8 +1,9 @@
 //! Events: deletes and, before Hive 2.2, updates of rows that were written earlier.
 //!
 //! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket
-//! property at that time, and its number in that bucket. An event names an identity. A delete ends the row.
-//! An update gives it new values: of all rows with the same identity, only the row of the last write is live.
+//! property at that time, and its number in that bucket. An event refers to a row by its identity. A delete
+//! removes the row. An update gives it new values: of all rows with the same identity, only that of the last
+//! write is live.
 //!
 //! ```text
 //! bucket property, Hive 3:  version (3 bits) = 1 | 0 (1) | bucket (12) | 0 (4) | statement (12)
@@ -19,7 +20,7 @@ use coldframe_core::{Error, Result};
 
 use crate::write_ids::WriteIds;
 
-/// `operation` of an inserted, an updated and a deleted row.
+/// The values of the column `operation`, for an inserted, an updated and a deleted row.
 pub(crate) const INSERT: i32 = 0;
 /// See [`INSERT`].
 pub(crate) const UPDATE: i32 = 1;
@@ -33,20 +34,20 @@ pub(crate) const IDENTITY: [&str; 5] =
 /// The last event of each row that has one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
-    /// By write and bucket property; sorted by row once complete.
+    /// The events by write and bucket property; sorted by row once they are complete.
     groups: BTreeMap<(i64, i32), Vec<Event>>,
     /// The visible writes; `None` if all writes are visible.
     ids: Option<Arc<WriteIds>>,
-    /// Rows that lost events may concern.
+    /// Rows to which lost events may refer.
     doubts: Vec<Doubt>,
 }
 
 /// Rows that may have been deleted or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doubt {
-    /// Rows of this bucket, or of all buckets.
+    /// The bucket of the rows; `None` for all buckets.
     pub(crate) bucket: Option<i32>,
-    /// Rows written up to this write.
+    /// The last write of the rows.
     pub(crate) up_to: i64,
 }
 
@@ -59,7 +60,7 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     row: i64,
-    /// A delete. No later event concerns the row.
+    /// Whether this is a delete. No later event refers to the row.
     deletes: bool,
     write: i64,
     statement: i32,
@@ -117,7 +118,7 @@ pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
 }
 
 impl Events {
-    /// No events yet. Only events of the writes `ids` will be applied.
+    /// An empty collection. Only events of the writes `ids` will be added to it.
     pub(crate) fn new(ids: Option<Arc<WriteIds>>) -> Self {
         Self { ids, ..Self::default() }
     }
@@ -174,17 +175,17 @@ impl Events {
         self.doubts.extend(other.doubts);
     }
 
-    /// Notes rows that may have further events.
+    /// Records rows that may have further events, which are lost.
     pub(crate) fn doubt(&mut self, doubt: Doubt) {
         self.doubts.push(doubt);
     }
 
-    /// Whether lost events may concern a row of this write and bucket.
+    /// Whether lost events may refer to a row of this write and bucket.
     pub(crate) fn is_in_doubt(&self, write: i64, bucket: i32) -> bool {
         self.doubts.iter().any(|doubt| doubt.covers(write, bucket))
     }
 
-    /// Which rows of an ACID file's batch lost events may concern; `None` if no events are lost.
+    /// To which rows of an ACID file's batch lost events may refer; `None` if no events are lost.
     pub(crate) fn in_doubt(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
         if self.doubts.is_empty() {
             return Ok(None);
@@ -202,7 +203,7 @@ impl Events {
     pub(crate) fn complete(&mut self) {
         for group in self.groups.values_mut() {
             group.sort_unstable();
-            // Equal rows are adjacent, with the last event at the end.
+            // Events of the same row are adjacent; the last one is at the end.
             group.reverse();
             group.dedup_by_key(|e| e.row);
             group.reverse();
@@ -223,7 +224,8 @@ impl Events {
             .collect())
     }
 
-    /// Which of `count` plain rows, numbered from `first`, are live: rows of `write` in `bucket`.
+    /// Which of `count` rows of a plain file are live. The rows are numbered from `first`, and belong to
+    /// `write` and `bucket`.
     pub(crate) fn live_plain(
         &self,
         write: i64,
@@ -243,7 +245,7 @@ impl Events {
             .collect()
     }
 
-    /// The event of a row. Rows mostly come in order, so the search starts where the last one ended.
+    /// The event of a row. Rows are mostly in order, so a search starts where the previous one ended.
     fn find<'a>(&'a self, at: &mut SearchPosition<'a>, key: (i64, i32), row: i64) -> Option<&'a Event> {
         if at.key != Some(key) {
             *at = SearchPosition {
@@ -265,7 +267,7 @@ impl Events {
     }
 }
 
-/// Where the last search ended: the first event at or after its row.
+/// Where the previous search ended: at the first event for its row or a later row.
 #[derive(Default)]
 struct SearchPosition<'a> {
     key: Option<(i64, i32)>,
@@ -321,12 +323,13 @@ mod tests {
         assert_eq!(live(&events, &rows), [true, false, true, false, true]);
         let back: Vec<_> = rows.iter().rev().copied().collect();
         assert_eq!(live(&events, &back), [true, false, true, false, true]);
-        // The row as inserted, after the first and the last update; and a row in the delete's own write.
+        // The row as it was inserted, after the first update, and after the last; and a row of the same write
+        // as the delete.
         assert_eq!(
             live(&events, &[(0, 2, 7, 0, 2), (1, 2, 7, 0, 6), (1, 2, 7, 0, 8), (2, 1, 7, 3, 5)]),
             [false, false, true, false]
         );
-        // Another bucket, another write.
+        // Rows of another bucket and of another write have no events.
         assert_eq!(live(&events, &[(0, 1, 8, 3, 1), (0, 3, 7, 3, 3)]), [true, true]);
     }
 

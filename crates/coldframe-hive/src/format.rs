@@ -1,4 +1,4 @@
-//! ORC for the format registry: `coldframe-orc` opens a single file, this crate the directory of a
+//! Registers ORC as a format: `coldframe-orc` opens a single file, and this crate opens the directory of a
 //! transactional table.
 
 use std::io::Write;
@@ -43,7 +43,7 @@ impl TableOptions {
     }
 }
 
-/// ORC files and tables of them.
+/// The format of ORC files and of tables made of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HiveFormat;
 
@@ -89,7 +89,7 @@ impl Format for HiveFormat {
         }
     }
 
-    /// Writes that `acid_valid_write_ids` excludes but that may count one day: open writes and later writes.
+    /// Writes that `acid_valid_write_ids` excludes but that may become visible: open writes and later writes.
     fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
         let AllOptions { table, .. } = AllOptions::read(self.name(), &options.extra)?;
         let (Source::Folder { folder, .. }, Some(ids)) = (source, table.ids()?) else {

@@ -2,17 +2,17 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `format` | ORC for the registry: single files, and directories with the option `acid` |
+//! | `format` | registering ORC as a format: single files, and directories with the option `acid` |
 //! | `table` | a directory as one table |
 //! | `state` | which directories and files are current |
 //! | `part` | one open file of the table |
-//! | `events` | deletes and updates, and which rows survive them |
+//! | `events` | deletes and updates, and which rows are live after them |
 //! | `write_ids` | which writes are visible, if the user lists them |
-//! | `lost` | lost files, and the rows that may have been deleted by them |
-//! | `scan` | the units of one file, reduced to the live rows and the table's columns |
+//! | `lost` | lost files, and the rows that they may have deleted |
+//! | `scan` | reading the units of one file, with only the live rows and the table's columns |
 //!
-//! With `acid=True` (the default) a directory is opened as a table. A single file of it, opened alone,
-//! returns its rows as stored.
+//! With `acid=True` (the default) a directory is opened as a table. If a single file of the table is opened
+//! alone, its rows are returned as stored.
 
 mod events;
 mod format;

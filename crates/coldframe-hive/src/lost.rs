@@ -4,7 +4,7 @@
 //! same bucket and were written up to the file's last write (`OrcRawRecordMerger` looks for the events of a
 //! bucket only in the files of that bucket). If such events are lost, each of these rows may have been
 //! deleted or replaced. Under `raise` that is an error; otherwise these rows are not returned, but recorded
-//! as lost. Rows of other buckets and of later writes are known.
+//! as lost. Rows of other buckets and of later writes are not in doubt.
 //!
 //! ```text
 //! base_5/bucket_00000          in doubt
@@ -20,7 +20,8 @@ use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::OpenFile;
 use crate::state::{DataFile, Role};
 
-/// The rows that may be deleted or replaced if events of `data` are lost; `events` are the readable events.
+/// The rows that may have been deleted or replaced if events of `data` are lost. `events`: the events that
+/// could be read.
 fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
     let own = events.is_none_or(|events| events.properties().all(|p| bucket_of_property(p) == data.bucket));
     Doubt { bucket: Some(data.bucket).filter(|_| own), up_to: data.last_write }
@@ -59,14 +60,14 @@ impl LostFile {
         }
     }
 
-    /// Converts it to an error of the original kind.
+    /// The fault as an error of the original kind.
     pub(crate) fn to_error(&self) -> Error {
         let again = |part: &OpenFile| part.read_events(OnError::Raise, &mut Events::default()).err();
         let met = self.part.as_ref().and_then(again);
         met.unwrap_or_else(|| self.fault.to_error()).in_file(self.data.path.clone())
     }
 
-    /// Whether its own rows are lost, and not only its events.
+    /// Whether rows of the file itself are lost, and not only its events.
     pub(crate) fn has_rows(&self) -> bool {
         self.part.is_none() && self.data.role == Role::Rows
     }

@@ -12,14 +12,14 @@ use crate::state::{DataFile, Role};
 /// One open file of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenFile {
-    /// Its path and role.
+    /// The file's path and role.
     pub(crate) data: DataFile,
-    /// The file.
+    /// The open file.
     pub(crate) file: Arc<dyn TableFile>,
-    /// Whether its `hive.acid.stats` state that it holds inserts only.
+    /// Whether the file's `hive.acid.stats` state that it has only inserts.
     pub(crate) inserts_only: bool,
-    /// Whether its `hive.acid.version` states that an update is stored as a delete (in a file of deletes) and
-    /// an insert, as Hive 3 and later do.
+    /// Whether the file's `hive.acid.version` states that an update is stored as a delete (in a file of
+    /// deletes) and an insert, as Hive 3 and later do.
     pub(crate) splits_updates: bool,
 }
 
@@ -58,7 +58,7 @@ impl OpenFile {
         Ok(())
     }
 
-    /// The columns of its rows.
+    /// The columns of the file's rows, without the identity columns.
     pub(crate) fn row_fields(&self) -> Result<Vec<FieldRef>> {
         if !self.is_acid() {
             return Ok(self.file.schema().fields().iter().cloned().collect());
@@ -72,12 +72,12 @@ impl OpenFile {
         }
     }
 
-    /// Whether it may hold events of rows in other files.
+    /// Whether the file may have events of rows in other files.
     pub(crate) fn has_events(&self) -> bool {
         self.data.role == Role::Deletes || (self.is_acid() && !self.inserts_only)
     }
 
-    /// Adds its updates and deletes to `events`.
+    /// Adds the file's updates and deletes to `events`.
     pub(crate) fn read_events(&self, on_error: OnError, events: &mut Events) -> Result<()> {
         if !self.is_acid() {
             let columns = self.file.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>();

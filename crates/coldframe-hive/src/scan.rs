@@ -22,14 +22,14 @@ use crate::part::OpenFile;
 /// How the rows of a file are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rows {
-    /// By the identity columns.
+    /// By the identity columns, in ACID files.
     Identified,
     /// By number, for plain files.
     Counted {
         /// The number of the next unit's first row.
         next: i64,
     },
-    /// Not at all: no event concerns any of them.
+    /// Not at all, because no event refers to any of the rows.
     AllLive,
 }
 
@@ -60,7 +60,7 @@ struct Shared {
 }
 
 impl AcidPlan {
-    /// Plans `split` of `part`. `numbered`: the row numbers of a plain file are known.
+    /// Plans `split` of `part`. `numbered`: whether the row numbers of a plain file are known.
     pub(crate) fn new(
         part: &OpenFile,
         split: &Split,
@@ -75,7 +75,7 @@ impl AcidPlan {
         let predicate = request.scan.predicate.clone();
         let (predicate, on_error) = match rows {
             Rows::Identified => (predicate.map(below_row), request.scan.on_error),
-            // Counting needs every row, so no damage may be skipped.
+            // To count the rows, all of them are needed, so no damage may be skipped.
             Rows::Counted { .. } => (None, OnError::Raise),
             Rows::AllLive => (predicate, request.scan.on_error),
         };
@@ -83,7 +83,8 @@ impl AcidPlan {
         let inner_request = PlanRequest {
             scan: Scan {
                 columns: None,
-                // A column that the file lacks is null in all its rows, so it cannot prune.
+                // The filter is used for pruning only if the file has all of its columns, since a missing
+                // column is null in all rows.
                 predicate: predicate.filter(|_| has_all),
                 limit: None,
                 batch_rows: request.scan.batch_rows,
@@ -120,7 +121,7 @@ impl AcidPlan {
     }
 }
 
-/// The identity columns, and the requested fields of `row`.
+/// The columns to read from an ACID file: the identity columns, and the requested fields of `row`.
 fn identified(part: &OpenFile, wanted: &SchemaRef) -> Vec<Field> {
     let schema = part.file.schema();
     let mut fields: Vec<Field> =
@@ -167,7 +168,8 @@ impl Plan for AcidPlan {
         let (unit, first, expected) = match next.map_err(|e| self.context.on_error.weigh(e)) {
             Ok(Some(unit)) => unit,
             Ok(None) => return Ok(None),
-            // The number of lost rows is unknown, so it is unknown which of the later rows are deleted.
+            // Since the number of lost rows is unknown, it is also unknown which of the later rows are
+            // deleted.
             Err(e) if self.context.on_error != OnError::Raise && e.is_damage() => {
                 let from = e.offset().unwrap_or(self.end).min(self.end);
                 let e = e.within(self.context.path.clone());
@@ -214,10 +216,10 @@ struct LiveRows {
 impl DecodeUnit for LiveRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self { inner, context, first, expected, place } = *self;
-        // Files whose rows are counted are read with `raise`. The caller's `on_error` is applied to their
-        // damage here.
+        // A file whose rows are counted is read under `raise`; here the caller's `on_error` is applied to its
+        // damage.
         let batches = inner.decode(bytes).map_err(|e| context.on_error.weigh(e))?;
-        // The consumer counts batches, possibly from several threads in turn.
+        // The rows are counted as the consumer takes batches, possibly from several threads in turn.
         let seen = Arc::new(Mutex::new((0i64, 0u64)));
         let (total, shared) = (seen.clone(), context.clone());
         let lives = batches.map(move |batch| {
@@ -284,8 +286,8 @@ impl Shared {
         }
     }
 
-    /// Drops the rows whose identity was lost and became null: whether they were deleted is unknown. `None`
-    /// if no identity was lost.
+    /// Drops rows whose identity was lost and became null, since it is unknown whether they were deleted.
+    /// `None` if no identity was lost.
     fn known(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         if self.rows != Rows::Identified || self.on_error != OnError::Null {
             return Ok(None);
@@ -323,7 +325,7 @@ impl Shared {
                 Ok(column?.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
             })
             .collect::<Result<_>>()?;
-        // Files may return more children of a struct than requested, so the types come from the arrays.
+        // A file may return more children of a struct than were requested, so the types come from the arrays.
         let fields: Vec<Field> = self
             .schema
             .fields()
@@ -337,7 +339,7 @@ impl Shared {
     }
 }
 
-/// A column of the rows. A row without values (a deleted one) has nulls.
+/// A column from the struct `row`. A deleted row has no values, so its columns are null.
 fn child(row: &StructArray, name: &str) -> Result<Option<ArrayRef>> {
     let Some(child) = row.column_by_name(name) else { return Ok(None) };
     let Some(outer) = row.nulls().filter(|n| n.null_count() > 0) else { return Ok(Some(child.clone())) };

@@ -11,10 +11,10 @@
 //!
 //! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base is read. Then deltas are read in
 //! the order of their first write, wider deltas first, if they reach beyond the writes covered so far. All
-//! statements of a multi-statement transaction are read, unless a delta without a statement (a compaction)
-//! covers them. A delete delta is read if the insert delta of the same name is. The files do not show which
-//! writes a metastore knows as open or aborted: without a list of [`WriteIds`], every write is taken as
-//! committed.
+//! statements of a transaction with several statements are read, unless a delta without a statement, which is
+//! from a compaction, covers them. A delete delta is read if the insert delta of the same name is. The files
+//! do not show which writes a metastore knows as open or aborted: if there is no list of [`WriteIds`], every
+//! write counts as committed.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -41,15 +41,15 @@ const MAX_DEPTH: usize = 8;
 /// A file of the table's current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DataFile {
-    /// Relative to the table's directory.
+    /// The path, relative to the table's directory.
     pub(crate) path: String,
-    /// What it holds.
+    /// What the file holds.
     pub(crate) role: Role,
-    /// How many bytes it has.
+    /// The length of the file in bytes.
     pub(crate) len: u64,
     /// The write id of plain rows; 0 for rows older than the first write.
     pub(crate) write_id: i64,
-    /// The last write of its rows or events.
+    /// The last write of the file's rows or events.
     pub(crate) last_write: i64,
     /// The statement of the write.
     pub(crate) statement: i32,
@@ -60,9 +60,9 @@ pub(crate) struct DataFile {
 }
 
 impl DataFile {
-    /// Whether losing its events could bring back rows of other files. If the table stores updates as deletes
-    /// and inserts (`splits_updates`), only delete files affect other rows. Events in a base affect only rows
-    /// of that base, which are lost with it.
+    /// Whether rows of other files could wrongly be returned if the file's events are lost. If the table
+    /// stores updates as deletes and inserts (`splits_updates`), only delete files affect other rows. Events
+    /// in a base affect only rows of that base, which are lost together with it.
     pub(crate) fn can_uncover(&self, splits_updates: bool) -> bool {
         let is_in_base = self.path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some());
         (self.role == Role::Deletes || !splits_updates) && !is_in_base
@@ -84,7 +84,7 @@ struct Delta {
     deletes: bool,
     min: i64,
     max: i64,
-    /// -1 if there is none.
+    /// The statement of the write; -1 if there is none.
     statement: i32,
     compacted: bool,
 }
@@ -100,7 +100,7 @@ pub(crate) fn is_part(path: &str) -> bool {
     parse_base(path).is_some() || parse_delta(path).is_some()
 }
 
-/// The files with the table's current rows and deletes; those with rows are in write order.
+/// The files with the table's current rows and deletes. Files with rows are in the order of their writes.
 pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Result<Vec<DataFile>> {
     let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
     let folders = || top.iter().filter(|e| e.is_folder);
@@ -156,7 +156,7 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     Ok(files)
 }
 
-/// Counts of directories whose writes are not visible yet, but may become visible.
+/// How many directories have writes that are not visible yet, but may become visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncounted {
     /// Directories with writes after the last write of the list.
@@ -165,13 +165,13 @@ pub(crate) struct Uncounted {
     pub(crate) open: u64,
 }
 
-/// Counts the directories with writes that `ids` exclude as open or too late. Aborted writes are not counted,
-/// since they never become visible.
+/// Counts the directories with writes that are not visible because `ids` lists them as open or ends before
+/// them. Aborted writes are not counted, since they never become visible.
 pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted> {
     let mut uncounted = Uncounted::default();
     for entry in folder.list("")?.iter().filter(|e| e.is_folder && is_visible(e)) {
         if let Some((write, _)) = parse_base(&entry.path) {
-            // A base up to the lowest open write is read even if the list ends before it.
+            // A base up to the lowest open write is read even if it ends after the last write of the list.
             uncounted.later += u64::from(ids.is_later(write) && !ids.has_base(write, true));
         } else if let Some(Delta { min, max, .. }) = parse_delta(&entry.path) {
             uncounted.later += u64::from(ids.is_later(max));
@@ -225,8 +225,8 @@ fn check_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> 
     )))
 }
 
-/// A hash of the files of a state: splits name files by their index in it. The hash ignores the length of a
-/// file that is still being written.
+/// A hash of the files of a state: splits refer to files by their index in the state. The hash ignores the
+/// length of a file that is still being written.
 pub(crate) fn fingerprint(files: &[DataFile]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
@@ -268,7 +268,7 @@ fn is_compacted(folder: &dyn Folder, base: &str) -> Result<bool> {
     Ok(text.windows(COMPACTED.len()).any(|part| part == COMPACTED))
 }
 
-/// Splits off `_vT`.
+/// Divides `.._vT` into the name before it and T.
 fn visibility(text: &str) -> Option<(&str, i64)> {
     match text.split_once("_v") {
         None => Some((text, 0)),
@@ -348,7 +348,7 @@ fn add_bucket_files(
     Ok(())
 }
 
-/// The last complete length in a side file: big-endian, one per flush.
+/// The last complete length in a side file, to which each flush appends a length in big-endian form.
 fn flushed(side: Arc<dyn ReadAt>) -> Result<u64> {
     let whole = side.len() / 8 * 8;
     let Some(start) = whole.checked_sub(8) else { return Ok(0) };
@@ -381,8 +381,8 @@ fn original(Entry { path, len, .. }: Entry) -> Option<DataFile> {
     Some(DataFile { path, role, len, write_id: 0, last_write: 0, statement: 0, bucket, valid_len: None })
 }
 
-/// The bucket in `bucket_00002[_0]` or `000002_0[_copy_1]`. Files with other names are not Hive's; if such a
-/// file holds rows, they are in bucket 0.
+/// The bucket in `bucket_00002[_0]` or `000002_0[_copy_1]`. Files with other names were not written by Hive;
+/// if such a file has rows, they count as bucket 0.
 fn bucket_of(name: &str) -> Option<i32> {
     if let Some(rest) = name.strip_prefix("bucket_") {
         return number(rest.split('_').next()?);
@@ -429,10 +429,10 @@ mod tests {
         );
     }
 
-    /// Hive's own examples: wider deltas make narrower ones obsolete, and a delta without a statement makes
-    /// deltas with one obsolete.
+    /// Examples from Hive's tests: a wider delta makes narrower ones obsolete, and a delta without a
+    /// statement makes deltas with a statement obsolete.
     #[test]
-    fn overlapping_deltas() {
+    fn overlapping_deltas_make_others_obsolete() {
         assert_eq!(
             current(&[
                 "delta_5_20/bucket_0",
@@ -475,12 +475,13 @@ mod tests {
             let current = current_files(&folder(&paths), Some(&list.parse().unwrap()));
             current.unwrap().into_iter().map(|f| f.path).collect()
         };
-        // Overwrite 8 is aborted, 7 is open, nothing above 9 is known: the wide delta holds 6 and 9.
+        // Overwrite 8 is aborted, 7 is open, nothing above 9 is known. The wide delta has the rows of 6 and
+        // 9.
         assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
         // A base up to the lowest open write may be read, one beyond it may not.
         assert_eq!(files("t:7:5:5:6"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
-        // Hive refuses to read then, too: the deltas that were compacted may be gone.
+        // Hive also fails in this case, because the deltas that were compacted may no longer exist.
         let e = current_files(&folder(&paths), Some(&"t:7:4:4:6".parse().unwrap())).unwrap_err().to_string();
         assert!(e.contains("into `base_5_v20`"), "{e}");
         // Before Hive 4 a marker file states that a base was compacted.
@@ -488,14 +489,15 @@ mod tests {
             .with("base_9/_metadata_acid", &br#"{"thisFileVersion":"0","dataFormat":"compacted"}"#[..]);
         let list: WriteIds = "t:9:7:7:".parse().unwrap();
         assert!(current_files(&marked, Some(&list)).unwrap_err().to_string().contains("into `base_9`"));
-        // An overwrite that is not visible has a base that merged nothing.
+        // The base of an INSERT OVERWRITE is no compaction: if its write is not visible, the base is skipped,
+        // and the older deltas still exist.
         let overwritten = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"]);
         let files = current_files(&overwritten, Some(&"t:9:7:7:9".parse().unwrap())).unwrap();
         assert_eq!(files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
     }
 
     #[test]
-    fn a_fingerprint_depends_on_the_files_read() {
+    fn a_fingerprint_depends_on_the_files_that_are_read() {
         let state = |paths: &[&str], list: &str| {
             let ids = list.parse().unwrap();
             fingerprint(&current_files(&folder(paths), Some(&ids)).unwrap())

@@ -1,5 +1,5 @@
-//! A table or partition directory as its live rows: the rows of base, insert deltas and original files that
-//! no event deletes.
+//! Reads the directory of a table or partition as its live rows: those rows of the base, the insert deltas
+//! and the original files that no event deletes.
 //!
 //! ```text
 //! ACID file   struct<operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint, row struct<..>>
@@ -37,10 +37,10 @@ pub(crate) const ACID_VERSION: &str = "hive.acid.version";
 /// A table directory.
 #[derive(Debug)]
 pub(crate) struct AcidTable {
-    /// Files with rows, in write order.
+    /// Files with rows, in the order of their writes.
     rows: Vec<OpenFile>,
-    /// The row number at which each file of `rows` begins, for files without ACID columns; `None` if a file
-    /// before it is lost.
+    /// The row number at which each file of `rows` begins, for files without ACID columns; `None` if that is
+    /// unknown, because a file before it is lost.
     first_rows: Vec<Option<i64>>,
     /// Files with events.
     events_in: Vec<OpenFile>,
@@ -73,8 +73,8 @@ impl KnownEvents {
 }
 
 impl AcidTable {
-    /// Opens a table or partition directory as its live rows. `planned`: the fingerprint at the time its
-    /// splits were made; the directory must still have it.
+    /// Opens the directory of a table or partition. `planned`: the fingerprint that the directory had when
+    /// its splits were made, and that it must still have.
     pub(crate) fn open(
         folder: &dyn Folder,
         ids: Option<Arc<WriteIds>>,
@@ -138,7 +138,7 @@ impl AcidTable {
             _ if parts.iter().all(|p| p.data.role != Role::Rows) => match lost.into_iter().next() {
                 Some((_, e)) => return Err(e),
                 None => {
-                    // If no write is visible, the columns come from files of other writes.
+                    // If no write is visible, the columns are taken from files of other writes.
                     let others = state::current_files(folder, None)?;
                     let newest = others.into_iter().rev().find(|data| data.role == Role::Rows);
                     let columns = newest.map(|data| {
@@ -194,14 +194,14 @@ impl AcidTable {
     }
 
     /// Whether this is the split with the first byte of the first file. That split reports the losses that
-    /// belong to no row.
+    /// cannot be assigned to rows.
     fn is_first(&self, split: &Split) -> Result<bool> {
         let Some(first) = self.rows.first().filter(|_| split.part == 0) else { return Ok(false) };
         let splits = first.file.splits(u64::MAX).map_err(|e| e.in_file(first.data.path.clone()))?;
         Ok(splits.first().is_none_or(|own| own.range.start >= split.range.start))
     }
 
-    /// All events, read once. Of a damaged file, those events that can be read.
+    /// All events, which are read once. Of a damaged file, this has the events that can be read.
     fn known(&self) -> Result<Arc<KnownEvents>> {
         let mut cached = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = cached.as_ref() {
@@ -215,7 +215,7 @@ impl AcidTable {
                 Ok(()) => {}
                 Err(e) if Fault::is(&e) => {
                     match part.read_events(OnError::Skip, &mut own) {
-                        // The rest of the file after the damage may fail with an error that no mode
+                        // What follows the damage in the file may cause an error that `on_error` never
                         // tolerates.
                         Err(e) if !Fault::is(&e) => return Err(e.in_file(part.data.path.clone())),
                         _ => {}
@@ -233,7 +233,7 @@ impl AcidTable {
         Ok(known)
     }
 
-    /// Whether events identify rows of this file, which has no ACID columns, by number, so that its rows must
+    /// Whether events refer to rows of this file, which has no ACID columns, by number. Its rows must then
     /// be counted.
     fn needs_row_numbers(part: &OpenFile, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
@@ -325,7 +325,7 @@ impl TableFile for AcidTable {
         are_placeholders(self.schema.fields())
     }
 
-    /// Known if the table has only inserts and all writes are visible.
+    /// The number is known only if the table has nothing but inserts and all writes are visible.
     fn row_count(&self) -> Option<u64> {
         if !self.events_in.is_empty() || !self.lost.is_empty() || self.ids.is_some() {
             return None;
@@ -360,7 +360,7 @@ impl TableFile for AcidTable {
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
-        // Ignores lost events; the scan decides whether they are tolerated.
+        // This ignores lost events; the scan decides whether they are an error.
         let known = self.known()?;
         let events = &known.events;
         let mut all = Vec::new();
@@ -399,7 +399,7 @@ impl TableFile for AcidTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table without a visible write has no splits; an empty split requests only the schema.
+        // A table without a visible write has no splits. An empty split is used to get its schema.
         if self.rows.is_empty() && split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
@@ -471,7 +471,7 @@ impl TableFile for AcidTable {
     }
 }
 
-/// Moves a file's tree behind the trees of the previous files.
+/// Shifts the offsets of a file's tree, so that it comes after the trees of the previous files.
 fn shift(node: &mut Node, by: u64) {
     node.bytes = node.bytes.start.saturating_add(by)..node.bytes.end.saturating_add(by);
     node.children.iter_mut().for_each(|child| shift(child, by));

@@ -1,11 +1,11 @@
-//! Which writes of a transactional table are visible. A metastore knows this, the files do not.
+//! Which writes of a transactional table are visible. A metastore knows this, but the files do not state it.
 //!
 //! ```text
 //! default.sales:12:9:9,11:4,10      table : highest write : lowest open one : open ones : aborted ones
 //! ```
 //!
-//! The format of Hive's `ValidReaderWriteIdList.writeToString`. Writes above the highest, open writes and
-//! aborted writes are invisible.
+//! This is the format of Hive's `ValidReaderWriteIdList.writeToString`. Writes above the highest, open writes
+//! and aborted writes are invisible.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use coldframe_core::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WriteIds {
     highest: i64,
-    /// The lowest open write; the maximum if none is open.
+    /// The lowest open write; the largest integer if no write is open.
     least_open: i64,
     /// Open and aborted writes, sorted.
     exceptions: Vec<i64>,
@@ -56,7 +56,7 @@ impl WriteIds {
         write <= self.highest && self.exceptions.binary_search(&write).is_err()
     }
 
-    /// Whether a write is later than the list, which does not cover it.
+    /// Whether a write is later than the last write that the list covers.
     pub(crate) fn is_later(&self, write: i64) -> bool {
         write > self.highest
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_hive_writes_it() {
+    fn lists_are_parsed_as_hive_writes_them() {
         let ids: WriteIds = "default.sales:12:9:9,11:4,10".parse().unwrap();
         let valid: Vec<i64> = (0..15).filter(|id| ids.has(*id)).collect();
         assert_eq!(valid, [0, 1, 2, 3, 5, 6, 7, 8, 12]);

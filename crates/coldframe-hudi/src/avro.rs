@@ -1,5 +1,6 @@
-//! The binary encoding of Avro (specification 1.11, "Data Serialization"), as far as values in HFiles need it: datums
-//! without any framing. The writer's schema is stored elsewhere (in the file info of an HFile, in the header of a log block).
+//! The binary encoding of Avro (specification 1.11, "Data Serialization"), as far as the values in HFiles
+//! need it: single datums (encoded values) without any framing. The schema with which they were written is
+//! stored elsewhere (in the file info of an HFile, in the header of a log block).
 //!
 //! ```text
 //! null     nothing                                    string, bytes  long n, then n bytes
@@ -14,7 +15,7 @@
 //! |---|---|
 //! | [`schema`] | a schema parsed from JSON, as a table of types |
 //! | [`columns`] | datums decoded straight into Arrow arrays |
-//! | [`datum`] | one datum as a tree, for merging; and its encoding |
+//! | [`datum`] | decoding one datum to a tree, for merging, and encoding it |
 //! | [`container`] | the object container file (`Obj\x01`), in which Hudi stores the contents of its timeline |
 //!
 //! Types of Avro and of Arrow:

@@ -1,8 +1,9 @@
 //! The changes in the logs of a file group, by key.
 //!
-//! Blocks apply in the order in which they were written. A lost block may have changed or deleted the records of its keys
-//! in older blocks and in the base file. The state of these keys is unknown until a later block replaces it in full. If
-//! an index bounds the keys of a lost block, only keys within the bounds are affected, otherwise all keys.
+//! Blocks are applied in the order in which they were written. A lost block may have changed or deleted the
+//! records of its keys in older blocks and in the base file. The state of these keys is unknown until a later
+//! block has a complete record. If an index states the bounds of the keys of a lost block, only keys within
+//! these bounds are affected; otherwise all keys are.
 
 use std::collections::HashMap;
 
@@ -17,17 +18,17 @@ pub(crate) enum Change {
     Record(Record),
     /// The key was deleted.
     Deleted,
-    /// Unknown: the newest state was lost.
+    /// The newest state of the key was lost.
     Lost,
 }
 
-/// A range of keys, both ends included; without a last key, unbounded.
+/// A range of keys, both ends included; if there is no last key, the range has no end.
 pub(crate) type KeyRange = (Vec<u8>, Option<Vec<u8>>);
 
 /// All keys.
 pub(crate) const ALL: KeyRange = (Vec::new(), None);
 
-/// A few key ranges. Beyond [`MAX_RANGES`] they are merged into a single range.
+/// Several key ranges. If there are more than [`MAX_RANGES`], they are merged into one.
 #[derive(Debug, Default)]
 pub(crate) struct KeyRanges(Vec<KeyRange>);
 
@@ -58,7 +59,7 @@ fn contains((from, to): &KeyRange, key: &[u8]) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     by_key: HashMap<Vec<u8>, Change>,
-    /// Keys whose older states are invalid.
+    /// Keys whose older states must not be used.
     lost: KeyRanges,
 }
 
@@ -86,7 +87,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Notes a lost block that may have changed these keys.
+    /// Records that a block was lost that may have changed these keys.
     pub(crate) fn lose(&mut self, range: KeyRange) {
         for (key, change) in &mut self.by_key {
             if contains(&range, key) {
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::avro::Schema;
 
-    /// Records of one string. A newer record replaces an older one.
+    /// A record that consists of one string. A newer record replaces an older one.
     fn record(text: &str) -> Record {
         let json = br#"{"type":"record","name":"R","fields":[{"name":"v","type":"string"}]}"#;
         let schema = Arc::new(Schema::parse(json, &Limits::default()).unwrap());

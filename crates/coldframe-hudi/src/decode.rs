@@ -1,7 +1,7 @@
 //! Decodes one file group: merges its logs, applies them to its base file, and returns batches.
 //!
-//! Memory holds the changes of the logs, and one block of the base file at a time. Keys that only the logs
-//! have come last.
+//! The changes of the logs and one block of the base file are in memory at a time. Keys that occur only in
+//! the logs are returned last.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ use coldframe_hfile::{Cell, CellReader, RawFile};
 
 /// The column of keys.
 pub(crate) const KEY: &str = "key";
-/// The column with the partition's name, if all partitions are one table.
+/// The column with the partition's name, if all partitions are read as one table.
 pub(crate) const PARTITION: &str = "partition";
 /// Bytes of values after which a batch ends, even if it has few rows.
 const BATCH_BYTES: usize = 32 << 20;
@@ -39,19 +39,19 @@ pub(crate) struct Context {
     pub target: Arc<Schema>,
     /// The columns to decode.
     pub columns: SchemaRef,
-    /// Rows of a batch.
+    /// Maximum rows of a batch.
     pub batch_rows: usize,
     /// How to handle damage.
     pub on_error: OnError,
     /// The records of damage.
     pub damage: DamageLog,
-    /// The only keys that can pass the filter, if it lists them.
+    /// If the filter lists keys: the only keys that can pass.
     pub keys: Option<Arc<BTreeSet<Vec<u8>>>>,
     /// The valid instants.
     pub visible: Arc<Visible>,
     /// How HFiles are read.
     pub options: Options,
-    /// Parsed schemas by their JSON: the files of a table mostly share one.
+    /// Parsed schemas by their JSON: most files of a table have the same one.
     pub schemas: Mutex<HashMap<Vec<u8>, Arc<Schema>>>,
 }
 
@@ -88,9 +88,9 @@ impl Context {
 
 /// A file group to decode. The fetched bytes are those of the base file (if it is read as a whole) and of the logs.
 pub(crate) struct DecodeGroup {
-    /// The state that all groups share.
+    /// The state that all groups of the scan share.
     pub context: Arc<Context>,
-    /// The partition.
+    /// The name of the partition.
     pub partition: Arc<str>,
     /// Names of the files, the base file first.
     pub files: Vec<String>,
@@ -100,7 +100,7 @@ pub(crate) struct DecodeGroup {
 
 /// How a base file is read.
 pub(crate) enum BaseFile {
-    /// As a whole: it is the first of the fetched byte ranges.
+    /// As a whole; it is the first of the fetched byte ranges.
     Fetched,
     /// By its index, which selects the blocks to read.
     Searched(Arc<dyn ReadAt>),
@@ -136,7 +136,7 @@ struct Base {
     len: u64,
 }
 
-/// Opens a base file. If its trailer or index is lost, any key may be lost.
+/// Opens a base file. If its trailer or index is lost, keys of unknown number may be lost.
 fn open_base(
     context: &Context,
     source: Arc<dyn ReadAt>,
@@ -189,7 +189,7 @@ fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes>
     let mut logged: Vec<(usize, Block)> = Vec::new();
     for (i, (bytes, name)) in files.iter().enumerate() {
         let mut blocks = log::blocks(bytes, context.limits());
-        // The name of a log that a single commit wrote has the commit's instant.
+        // If a single commit wrote the log, the log's name has the instant of that commit.
         if let (None, Some(instant)) = (&context.visible.appended, slice::log_instant(name)) {
             blocks.iter_mut().for_each(|block| block.set_instant(instant));
         }
@@ -213,7 +213,7 @@ fn in_log(e: Error, name: &str) -> Error {
     e.within("log block").within(format!("log file {name}"))
 }
 
-/// Applies one block of the log file `name`. On failure, any of its keys may be lost.
+/// Applies one block of the log file `name`. If this fails, any key of the block may be lost.
 fn apply_block(
     context: &Context,
     log: &Bytes,
@@ -241,11 +241,11 @@ fn apply_block(
     }
 }
 
-/// A block of a log whose changes are applied.
+/// The changes of one block, which are being applied.
 struct BlockChanges<'a> {
     context: &'a Context,
     block: &'a Block,
-    /// The log file.
+    /// The name of the log file.
     name: &'a str,
     changes: &'a mut Changes,
 }
@@ -270,7 +270,7 @@ impl BlockChanges<'_> {
 
     fn of_hfile(&mut self, content: Bytes) -> Result<()> {
         let raw = coldframe_hfile::open(Arc::new(content), &self.context.options);
-        // Offsets in an embedded HFile count from the HFile's start.
+        // Offsets in an embedded HFile count from the start of the HFile.
         let raw = raw.map_err(|e| e.within(format!("HFile at byte {}", self.block.content.start)))?;
         let raw = Arc::new(raw);
         let schema = schema_of(self.context, &raw, Some(self.block))?;
@@ -316,11 +316,11 @@ struct Rows {
     context: Arc<Context>,
     base: Option<Base>,
     changes: Changes,
-    /// Keys whose records in the base file were lost.
+    /// Ranges of keys whose records in the base file were lost.
     lost: KeyRanges,
     /// Changes of keys that the base file does not have, sorted by key.
     rest: Option<std::vec::IntoIter<(Vec<u8>, Change)>>,
-    /// Rows whose newest state was lost.
+    /// The number of rows whose newest state was lost.
     dropped: u64,
     batch: Batch,
     failed: bool,
@@ -370,7 +370,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Adds the next row after the base file: a key that only the logs have.
+    /// Adds the next row after the base file: a key that occurs only in the logs.
     fn step_after_base(&mut self) -> Result<bool> {
         let rest =
             self.rest.get_or_insert_with(|| std::mem::take(&mut self.changes).into_sorted().into_iter());
@@ -385,7 +385,7 @@ impl Rows {
                 Ok(())
             }
             Change::Record(r) => match self.is_complete(&key, &r) {
-                // The base file's record, to merge with it, may be lost.
+                // The record in the base file, with which it would have to be merged, may be lost.
                 Ok(false) => {
                     self.dropped += 1;
                     Ok(())
@@ -400,7 +400,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Whether a record of the logs needs no record of the base file that may be lost.
+    /// Whether a record of the logs can be returned although the base file's record of this key may be lost.
     fn is_complete(&self, key: &[u8], record: &Record) -> Result<bool> {
         Ok(!self.lost.contains(key) || merge::replaces(record, self.context.limits())?)
     }
@@ -464,7 +464,7 @@ impl Batch {
         self.offsets.len() - 1
     }
 
-    /// Adds a row. On failure none is added.
+    /// Adds a row. If this fails, no row is added.
     fn push(&mut self, context: &Context, key: &[u8], datum: &[u8], schema: &Arc<Schema>) -> Result<()> {
         let named = |e: Error| e.within(format!("record \"{}\"", key.escape_ascii()));
         if simdutf8::basic::from_utf8(key).is_err() {
@@ -513,7 +513,7 @@ impl Batch {
     }
 }
 
-/// Whether a column is our own, and not a field of the records.
+/// Whether a column is one that coldframe adds, and not a field of the records.
 pub(crate) fn is_own(name: &str) -> bool {
     name == KEY || name == PARTITION
 }

@@ -1,4 +1,5 @@
-//! Registers HFile as a format: single files, with decoded records on request, and Hudi's metadata tables.
+//! Registers HFile as a format: single files, whose values are decoded as records if requested, and Hudi's
+//! metadata tables.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use coldframe_hfile::{HFile, HFileFormat};
 use crate::records::RecordFile;
 use crate::table::{self, MetadataTable};
 
-/// HFiles and Hudi's metadata tables.
+/// The format of HFiles and of Hudi's metadata tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HudiFormat;
 
@@ -36,7 +37,7 @@ coldframe_core::options! {
 }
 
 coldframe_core::options! {
-    /// All options of opening.
+    /// All options for opening a file or a table.
     struct Given for OpenOptions {
         flatten files: coldframe_hfile::OpenOptions;
         flatten records: RecordOptions;

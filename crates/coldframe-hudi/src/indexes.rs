@@ -1,8 +1,9 @@
-//! Queries of a metadata table: the files of the data table, the bounds of their columns, the locations of records.
+//! Queries of a metadata table: the files of the data table, the bounds of their columns, and the locations
+//! of records.
 //!
 //! | module | partition | returns |
 //! |---|---|---|
-//! | `files` | `files` | the files of the data table: all of them, or those that a reader sees |
+//! | `files` | `files` | the files of the data table: all of them, or only those that a reader sees |
 //! | `statistics` | `column_stats` | statistics of each file's columns; the files that may hold rows that pass a filter |
 //! | `locations` | `record_index` | the file group of a record |
 
@@ -48,7 +49,7 @@ fn field<'s, A: Array + 'static>(within: &'s StructArray, name: &str) -> Result<
     typed(within.column_by_name(name), name)
 }
 
-/// A field of a struct, if this version of Hudi has it.
+/// A field of a struct, if the version of Hudi that wrote the table has it.
 fn optional_field<'s, A: Array + 'static>(within: &'s StructArray, name: &str) -> Result<Option<&'s A>> {
     within.column_by_name(name).map(|array| typed(Some(array), name)).transpose()
 }

@@ -1,5 +1,5 @@
 //! Hudi's uses of HFile: its metadata table, which consists of HFiles and of logs with changes to them, merged into the latest
-//! committed state; and the Avro records in the values of single files.
+//! committed state, and the Avro records in the values of single files.
 //!
 //! ```text
 //! <table>/.hoodie/                                  the timeline of the table: its actions, instant by instant
@@ -18,13 +18,13 @@
 //! | `avro` | Avro schemas, and datums decoded into Arrow or as trees |
 //! | `log` | the framing of log files |
 //! | `timeline` | instants and their states |
-//! | `slice` | file names; selects the files of a group's latest state |
+//! | `slice` | file names; selecting the files of a group's latest state |
 //! | `merge` | selects the valid log blocks; merges records with equal keys |
 //! | `changes`, `decode` | the changes of a group's logs by key; applying them to its base file |
 //! | `table` | the partition, or the whole metadata table, as a table |
 //! | `indexes` | queries: the data table's files, the bounds of their columns, the locations of records |
 //! | `records` | a single file with its values decoded as records |
-//! | `format` | HFile for the registry of formats: files and folders |
+//! | `format` | registering HFile as a format: files and folders |
 //!
 //! Sources: Hudi's classes `HoodieLogFileReader`, `BaseHoodieLogRecordReader`, `HoodieFileGroup`,
 //! `HoodieTableMetadataUtil` and `HoodieMetadataPayload` (0.11 to 1.1), and tables that they wrote;

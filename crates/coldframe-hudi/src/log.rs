@@ -8,10 +8,11 @@
 //! command | type i32 = 0: roll back |
 //! ```
 //!
-//! All integers are big-endian. `size` counts the bytes after itself up to the end of the block; `total` is 6 more (the magic).
-//! A writer that dies leaves an incomplete block: its two sizes differ, or neither a magic nor the end of the file follows it.
-//! It extends to the next magic. The instant in its header, if it was written, decides whether the block is
-//! valid.
+//! All integers are big-endian. `size` counts the bytes after itself up to the end of the block; `total` is 6
+//! more, for the magic bytes. A writer that dies leaves an incomplete block: its two sizes differ, or it is
+//! followed neither by the magic bytes of another block nor by the end of the file. An incomplete block
+//! extends to the next magic bytes. Whether it is valid depends on the instant in its header, if that was
+//! written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,9 +24,9 @@ use memchr::memmem;
 use crate::avro::Schema;
 use crate::avro::datum::Datum;
 
-/// The magic of every block.
+/// The magic bytes of every block.
 pub(crate) const MAGIC: &[u8; 6] = b"#HUDI#";
-/// The size of the magic and the size field.
+/// The size of the magic bytes and the size field.
 const HEAD: usize = MAGIC.len() + 8;
 
 /// Keys of a header.
@@ -37,7 +38,7 @@ const COMPACTED_BLOCK_TIMES: i32 = 4;
 /// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
-    /// A command: roll an instant back.
+    /// A command to roll an instant back.
     Command,
     /// Keys of deleted records.
     Delete,
@@ -47,11 +48,12 @@ pub(crate) enum BlockKind {
     Avro,
     /// Records as an HFile.
     HFile,
-    /// Records as a Parquet file: only in logs of data, never of metadata.
+    /// Records as a Parquet file: only in the logs of data tables, never in those of metadata tables.
     Parquet,
-    /// Before and after images: only in logs of data, never of metadata.
+    /// Records before and after their changes: only in the logs of data tables, never in those of metadata
+    /// tables.
     ChangeData,
-    /// A block of another version of the format: only its length is known.
+    /// A block of another version of the format, of which only the length is known.
     Unknown,
 }
 
@@ -69,7 +71,7 @@ impl BlockKind {
         })
     }
 
-    /// Its name.
+    /// The name of the kind.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
@@ -87,7 +89,7 @@ impl BlockKind {
 /// A block of a log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// All of its bytes.
+    /// The range of all bytes of the block.
     pub bytes: Range<u64>,
     /// The bytes of its content.
     pub content: Range<u64>,
@@ -95,14 +97,14 @@ pub(crate) struct Block {
     pub kind: BlockKind,
     /// Its header.
     pub header: BTreeMap<i32, String>,
-    /// Why it cannot be read, if it is corrupt or unknown.
+    /// If the block is corrupt or unknown: why it cannot be read.
     pub reason: String,
-    /// Whether the file ends inside it.
+    /// Whether the file ends inside the block.
     pub cut: bool,
 }
 
 impl Block {
-    /// The instant that wrote it.
+    /// The instant that wrote the block.
     pub(crate) fn instant(&self) -> Option<&str> {
         self.header.get(&INSTANT_TIME).map(String::as_str)
     }
@@ -112,12 +114,12 @@ impl Block {
         self.header.get(&TARGET_INSTANT_TIME).map(String::as_str)
     }
 
-    /// The schema of its records.
+    /// The schema of the block's records.
     pub(crate) fn schema(&self) -> Option<&str> {
         self.header.get(&SCHEMA).map(String::as_str)
     }
 
-    /// If it holds merged records of other blocks, the instants of those blocks.
+    /// If the block holds merged records of other blocks, the instants of those blocks.
     pub(crate) fn compacted(&self) -> Option<Vec<&str>> {
         self.header.get(&COMPACTED_BLOCK_TIMES).map(|times| times.split(',').map(str::trim).collect())
     }
@@ -170,7 +172,8 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
                 length
             }
             Err(reason) => {
-                // Like Hudi, this takes a magic inside an incomplete block for the next block.
+                // Like Hudi, this treats magic bytes inside an incomplete block as the start of the next
+                // block.
                 let next = memmem::find(rest.get(1..).unwrap_or_default(), MAGIC);
                 let length = next.map_or(rest.len(), |n| n + 1);
                 let block = rest.get(..length).unwrap_or_default();
@@ -184,7 +187,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
     blocks
 }
 
-/// Whether the file may end inside its last block, the incomplete `rest`.
+/// Whether `rest`, an incomplete block at the end of a file, may have been cut off by that end.
 fn is_cut(rest: &[u8]) -> bool {
     let magic = rest.get(..MAGIC.len()).unwrap_or(rest);
     let size = rest.get(MAGIC.len()..).and_then(|b| b.first_chunk()).copied().map(i64::from_be_bytes);
@@ -258,7 +261,8 @@ fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>>
     Ok(map)
 }
 
-/// The schema of a delete block's list. `orderingVal` is a union of null and of records that each wrap a value.
+/// The schema of a delete block's list. `orderingVal` is a union of null and of records, each of which wraps
+/// a value.
 fn delete_schema(limits: &Limits) -> Result<Schema> {
     let wrapped = [
         "\"boolean\"",

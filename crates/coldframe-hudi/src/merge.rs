@@ -2,12 +2,12 @@
 //!
 //! | payload | the merge of an older and a newer record |
 //! |---|---|
-//! | `filesystemMetadata` | the files of both lists; for a file in both, the larger size; without files that the newer list marks as deleted (they stay, as deleted, if the older list lacks them) |
+//! | `filesystemMetadata` | the files of both lists; for a file in both, the larger size; files that the newer list marks as deleted are removed or, if the older list lacks them, stay marked as deleted |
 //! | `ColumnStatsMetadata` | the newer record, if either is deleted or the newer one has tight bounds; otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
 //! | others | the newer record |
 //!
-//! As in Hudi, the logs are merged first, then the result is merged with the base file. Only in this order does a file that was deleted
-//! and added again between two compactions get its new size.
+//! As in Hudi, the logs are merged first, then the result is merged with the base file. Only in this order
+//! does a file get its new size if it was deleted and added again between two compactions.
 
 mod stats;
 
@@ -21,12 +21,12 @@ use crate::avro::datum::Datum;
 use crate::log::{Block, BlockKind};
 use crate::timeline::Timeline;
 
-/// The valid instants.
+/// The instants that are valid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visible {
     /// Instants whose blocks are valid.
     pub valid: BTreeSet<String>,
-    /// The metadata table's own timeline, for tables whose logs several commits append to.
+    /// The metadata table's own timeline, if several commits append to the same log.
     pub appended: Option<Timeline>,
 }
 
@@ -36,10 +36,10 @@ impl Visible {
     }
 }
 
-/// The valid blocks, in merge order, as indexes into `blocks`, the blocks of all logs of a slice. Includes
-/// corrupt
-/// blocks that no rollback covers, since they are damage, but not those that a dying writer left incomplete. Includes
-/// blocks of an unknown version, unless the instant in the file's name is invalid.
+/// The valid blocks, in merge order, as indexes into `blocks`, the blocks of all logs of a slice. Corrupt
+/// blocks are included if no rollback covers them, since they are damage, but not those that a dying writer
+/// left incomplete. Blocks of an unknown version are included, unless the instant in the file's name is not
+/// valid.
 pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
@@ -68,7 +68,8 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     queue
 }
 
-/// Orders blocks if some hold the merged records of others: such a block takes the position of the last block it replaces.
+/// Orders blocks if some hold the merged records of others: such a block takes the position of the last block
+/// that it replaces.
 fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     let (mut instants, mut of_instant) = (Vec::new(), BTreeMap::<&str, Vec<usize>>::new());
     // A lost block with an unknown instant may be newer than any other.
@@ -104,7 +105,7 @@ fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     latest_first.into_iter().rev().flatten().copied().chain(unplaced).collect()
 }
 
-/// An encoded record and its schema.
+/// An encoded record and the schema that it was written with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     /// The datum.
@@ -121,11 +122,12 @@ pub(crate) fn apply(older: Option<Record>, newer: Option<Record>, limits: &Limit
     }
 }
 
-/// The names of the payloads that need merging.
+/// The names of the fields with payloads that need merging.
 const FILES: &str = "filesystemMetadata";
 const STATS: &str = "ColumnStatsMetadata";
 
-/// Whether the schema has a payload that needs merging. Otherwise the newer record wins, without decoding.
+/// Whether the schema has a payload that needs merging. Otherwise the newer record replaces the older one,
+/// and neither is decoded.
 fn merges(schema: &Schema) -> bool {
     schema.fields().iter().any(|f| f.name == FILES || f.name == STATS)
 }
@@ -181,7 +183,7 @@ pub(crate) fn resolve(record: &Record, to: &Arc<Schema>, limits: &Limits) -> Res
     Ok(Record { datum: datum.into(), schema: to.clone() })
 }
 
-/// Puts the merged value of a field into the newer record; `false` if that stays unchanged.
+/// Puts the merged value of a field into the newer record; `false` if the newer record stays unchanged.
 fn merge_field<'a>(
     schema: &Schema,
     name: &str,
@@ -227,7 +229,8 @@ fn file_info(datum: &Datum<'_>) -> Option<(i64, bool)> {
     }
 }
 
-/// Merges two listings; `None` if they are not listings. Sorts by name, since Java's map has no order to preserve.
+/// Merges two listings; `None` if they are not listings. The result is sorted by name, since Java's map has
+/// no order.
 fn merged_files<'a>(old: &Datum<'a>, new: &Datum<'a>) -> Option<Datum<'a>> {
     let (Datum::Map(old), Datum::Map(new)) = (old, new) else { return None };
     let mut files: BTreeMap<&str, (i64, bool)> = BTreeMap::new();

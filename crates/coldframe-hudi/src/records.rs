@@ -1,6 +1,7 @@
-//! `decode="avro"`: an HFile of Hudi with an additional column `record`, its values decoded as structs.
+//! `decode="avro"`: reads an HFile of Hudi with an additional column `record`, in which the values are
+//! decoded as structs.
 //!
-//! The file info stores the schema under `schema`. If a value does not decode, only its row is lost.
+//! The schema is in the file info under `schema`. If a value cannot be decoded, only its row is lost.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::avro::columns::ColumnBuilder;
 use coldframe_hfile::file_info::{self, FileInfo};
 use coldframe_hfile::{HFile, View};
 
-/// The column's name.
+/// The name of the column of records.
 const RECORD: &str = "record";
 /// The column of the encoded values.
 const VALUE: &str = "value";
@@ -128,7 +129,7 @@ impl Records {
         Ok(Arc::new(ArrowSchema::new(fields)))
     }
 
-    /// The request to the underlying file: values instead of records. `None` if no record is requested.
+    /// The request to the underlying file, for values instead of records. `None` if no record is requested.
     fn inner(&self, request: &PlanRequest, all: &SchemaRef) -> Option<PlanRequest> {
         let wanted = &request.decode;
         wanted.field_with_name(RECORD).ok()?;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! In tables up to version 6, a log has the instant of its base file. In later versions it has the instant of the commit that wrote
-//! it. Such a log belongs to the last base file whose compaction was planned before the commit was completed: the compaction includes
-//! nothing that was committed later.
+//! it. Such a log belongs to the last base file whose compaction was planned before the commit was completed,
+//! because a compaction includes nothing that is committed after it is planned.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ const LOGS_BY_COMMIT: u32 = 8;
 /// A file of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupFile {
-    /// Relative to the partition's folder.
+    /// The path, relative to the partition's folder.
     pub path: String,
-    /// Bytes.
+    /// The length in bytes.
     pub len: u64,
-    /// The instant in its name.
+    /// The instant in the file's name.
     pub instant: String,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Slice {
 pub(crate) enum FileName<'a> {
     /// A base file.
     Base {
-        /// The group.
+        /// The id of the group.
         file_id: &'a str,
         /// The instant that wrote it.
         instant: &'a str,
@@ -55,7 +55,7 @@ pub(crate) enum FileName<'a> {
     },
     /// A log file.
     Log {
-        /// The group.
+        /// The id of the group.
         file_id: &'a str,
         /// The instant in its name.
         instant: &'a str,
@@ -63,7 +63,7 @@ pub(crate) enum FileName<'a> {
         version: u64,
         /// The write token of the task that wrote it.
         token: &'a str,
-        /// Whether it holds before and after images instead of the changes.
+        /// Whether the log has records before and after their changes, instead of the changes.
         is_cdc: bool,
     },
 }
@@ -81,7 +81,7 @@ pub(crate) fn parse_name(name: &str) -> Option<FileName<'_>> {
     let (version, token) = tail.split_once('_').unwrap_or((tail, ""));
     let (token, is_cdc) = token.strip_suffix(".cdc").map_or((token, false), |token| (token, true));
     let version = version.parse().ok()?;
-    // Checksums of a local file system end in `.crc` after the token.
+    // Files with checksums of a local file system have `.crc` after the token.
     let plain = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     (is_instant(instant) && plain).then_some(FileName::Log { file_id, instant, version, token, is_cdc })
 }
@@ -143,12 +143,14 @@ fn slice(file_id: String, mut files: GroupFiles, timeline: &Timeline, version: u
     Slice { file_id, base, logs }
 }
 
-/// Whether a log with the instant `log` in its name belongs to the latest slice of its group, whose base file is of `base`.
+/// Whether a log with the instant `log` in its name belongs to the latest slice of its group, whose base file
+/// has the instant `base`.
 pub(crate) fn belongs(log: &str, base: Option<&str>, timeline: &Timeline, version: u32) -> bool {
     match base {
         None => true,
         Some(base) if version < LOGS_BY_COMMIT => log >= base,
-        // The log of a pending commit belongs to the latest slice; its blocks are checked one by one.
+        // The log of a pending commit belongs to the latest slice; whether its blocks are valid is checked
+        // for each block.
         Some(base) => timeline.completion(log).is_none_or(|done| done >= base),
     }
 }
@@ -159,7 +161,7 @@ mod tests {
     use crate::timeline::Completed;
 
     #[test]
-    fn names() {
+    fn names_of_files_are_parsed() {
         assert_eq!(
             parse_name("files-0000-0_0-5-4_00000000000000000.hfile"),
             Some(FileName::Base {

@@ -47,7 +47,7 @@ pub struct MetadataTable {
 #[derive(Debug)]
 struct DataTable {
     timeline: Timeline,
-    /// Its `.hoodie`.
+    /// The data table's folder `.hoodie`.
     folder: Arc<dyn Folder>,
     version: u32,
 }
@@ -56,7 +56,7 @@ struct DataTable {
 struct FileGroup {
     partition: Arc<str>,
     slice: Slice,
-    /// The group's number and the number of groups in its partition, if a hash distributes the keys.
+    /// If a hash distributes the keys: the group's number, and the number of groups in its partition.
     number: Option<(u32, u32)>,
 }
 
@@ -69,7 +69,7 @@ impl FileGroup {
         self.files().map(|f| f.len).fold(0, u64::saturating_add)
     }
 
-    /// Whether the group can hold a key.
+    /// Whether the group can have one of these keys.
     fn may_hold(&self, keys: &BTreeSet<Vec<u8>>) -> bool {
         self.number.is_none_or(|(number, of)| {
             keys.iter().any(|key| std::str::from_utf8(key).is_ok_and(|key| group_of(key, of) == number))
@@ -80,7 +80,8 @@ impl FileGroup {
 /// The group of a key, out of `of` groups. Hudi uses the hash of Java's strings.
 fn group_of(key: &str, of: u32) -> u32 {
     let hash = key.encode_utf16().fold(0_i32, |h, c| h.wrapping_mul(31).wrapping_add(i32::from(c)));
-    // In Java, the absolute value of the smallest integer is negative, and so is its remainder.
+    // In Java, the absolute value of the smallest integer is negative, and so is the remainder of a division
+    // of it.
     let hash = i64::from(hash.wrapping_abs());
     u32::try_from((hash % i64::from(of.max(1))).abs()).unwrap_or(0)
 }
@@ -181,7 +182,7 @@ impl MetadataTable {
         Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, metadata, data })
     }
 
-    /// The file groups of each partition of the data table whose rows are now in other groups.
+    /// For each partition of the data table, the file groups whose rows are now in other groups.
     pub(crate) fn replaced(&self) -> Result<BTreeMap<String, Vec<String>>> {
         let Some(table) = &self.data else { return Ok(BTreeMap::new()) };
         table.timeline.replaced(table.folder.as_ref(), &self.options.limits).within(|| "timeline")
@@ -265,7 +266,7 @@ fn groups(
     Ok(groups)
 }
 
-/// The number of groups in a partition, if the hash of a key selects its group. This is the case in a record index
+/// The number of groups in a partition, if the hash of a key selects its group. This is so in a record index
 /// that is not divided by partitions of the table.
 fn group_count(partition: &str, slices: &[Slice]) -> Option<u32> {
     let of = u32::try_from(slices.len()).ok()?;
@@ -305,7 +306,7 @@ fn find_schema(root: &dyn Folder, groups: &[FileGroup], options: &Options) -> Re
         match schema_in(root, file, options).map_err(|e| e.in_file(file.path.clone())) {
             Ok(Some(schema)) => return Ok(schema),
             Ok(None) => {}
-            // Another file may be readable.
+            // The schema may be in another file that can be read.
             Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => failed = Some(e),
             Err(e) => return Err(e),
         }
@@ -352,7 +353,7 @@ fn arrow_schema(target: &Schema, with_partition: bool, options: &Options) -> Res
     Ok(Arc::new(ArrowSchema::new(fields)))
 }
 
-/// The only values of `key` that can pass `predicate`, if it lists them.
+/// If `predicate` lists keys: the only values of `key` that can pass it.
 fn wanted_keys(predicate: &Predicate) -> Option<BTreeSet<Vec<u8>>> {
     let of = |values: &ArrayRef| -> Option<BTreeSet<Vec<u8>>> {
         let strings = values.as_string_opt::<i32>()?;
@@ -458,7 +459,7 @@ impl TableFile for MetadataTable {
     }
 
     fn proof(&self) -> Proof {
-        // Base files have checksums, log blocks do not.
+        // Base files have checksums, blocks of logs have none.
         Proof { checksums: Checksums::Some, besides: &[] }
     }
 
@@ -471,7 +472,8 @@ impl TableFile for MetadataTable {
     }
 }
 
-/// The node of a group's file. Offsets are those of all files concatenated; this file begins at `at`.
+/// The node of a group's file. Offsets are counted as if all files were one, in which this file begins at
+/// `at`.
 fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Options) -> Result<Node> {
     let mut node = Node::new(file.path.clone(), at..at + file.len).with("instant", file.instant.as_str());
     if file.path.ends_with(".hfile") {
@@ -540,8 +542,8 @@ impl PlannedGroup {
 impl GroupPlan {
     fn unit(&self, group: PlannedGroup, structure: String) -> Result<Unit> {
         let bytes = group.bytes();
-        // Looks up a few keys in a base file by its index, with one request per block; otherwise reads the file
-        // as a whole.
+        // If few keys are requested, they are looked up by the base file's index, with one request for each
+        // block; otherwise the file is read as a whole.
         let few = |source: &Arc<dyn ReadAt>| {
             let keys = self.context.keys.as_ref().map_or(u64::MAX, |keys| keys.len() as u64);
             keys.saturating_mul(source.worthwhile_gap()) < source.len()

@@ -5,9 +5,9 @@
 //! Hudi 1.x, .hoodie/timeline/   the same, but when completed: <instant>_<completion time>.<action>
 //! ```
 //!
-//! Instants are strings of 17 digits (14 in old tables; some operations on metadata append three) and compare as strings.
-//! Commits in flight are `<instant>.inflight`. A compaction completes as a `commit`, a log compaction and an indexing as a
-//! `deltacommit`.
+//! Instants are strings of 17 digits and are compared as strings. Old tables have 14 digits, and some
+//! operations on metadata append three. Commits in flight are `<instant>.inflight`. A compaction completes as
+//! a `commit`, a log compaction and an indexing as a `deltacommit`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,14 +32,14 @@ pub(crate) fn is_instant(text: &str) -> bool {
 pub(crate) struct Completed {
     /// The action: `deltacommit`, `commit`, `rollback` ...
     pub action: String,
-    /// Its completion time; old tables do not store it.
+    /// The completion time, which old tables do not store.
     pub completion: Option<String>,
     /// The file that records it.
     path: String,
 }
 
 impl Completed {
-    /// An instant whose file is not needed.
+    /// Creates a completed instant whose file is not needed.
     #[cfg(test)]
     pub(crate) fn new(action: &str, completion: Option<&str>) -> Self {
         Self { action: action.into(), completion: completion.map(str::to_owned), path: String::new() }
@@ -49,7 +49,7 @@ impl Completed {
 /// The active timeline of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timeline {
-    /// By instant.
+    /// The completed instants, with what is known of each.
     pub completed: BTreeMap<String, Completed>,
     /// Instants that are requested or inflight.
     pub pending: BTreeSet<String>,
@@ -137,7 +137,7 @@ impl Timeline {
         }
     }
 
-    /// The contents of the completed instants with these actions, later than `after`.
+    /// The contents of those completed instants later than `after` that have one of these actions.
     fn contents(
         &self,
         folder: &dyn Folder,
@@ -172,7 +172,8 @@ impl Timeline {
         Ok(instants)
     }
 
-    /// The file groups of each partition whose rows are now in other groups, after clustering or overwriting.
+    /// For each partition, the file groups whose rows are now in other groups because of clustering or
+    /// overwriting.
     pub(crate) fn replaced(
         &self,
         folder: &dyn Folder,
@@ -210,8 +211,8 @@ fn replaced_of_json(bytes: &[u8], limits: &Limits, groups: &mut BTreeMap<String,
     if bytes.is_empty() {
         return Ok(());
     }
-    // A JSON value of two bytes takes some dozens in memory. Each value but the first follows one of these
-    // characters.
+    // A JSON value of two bytes takes several dozen bytes in memory, so the values are counted first: each
+    // value but the first follows one of these characters.
     let values = bytes.iter().filter(|b| matches!(b, b'[' | b'{' | b',' | b':')).count();
     let size = values.saturating_mul(size_of::<(String, serde_json::Value)>()).saturating_add(bytes.len());
     limits.decoded("JSON of an instant", size as u64, bytes.len() as u64)?;
@@ -256,9 +257,8 @@ fn collect_rolled_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, into: &mu
 /// The instants whose blocks in the logs of a metadata table are valid.
 ///
 /// Hudi writes metadata before it completes the data table's instant, so the data table's timeline decides. An instant
-/// that the data table lacks (indexing, initialisation) is valid if the metadata table has it. Rolled-back
-/// instants stay
-/// in the set: the logs contain the rollback as well.
+/// that the data table lacks, from an indexing or an initialisation, is valid if the metadata table has it.
+/// Instants that were rolled back stay in the set, since the logs contain the rollback as well.
 pub(crate) fn valid_instants(
     metadata: &Timeline,
     data: Option<(&Timeline, &dyn Folder)>,
@@ -275,7 +275,8 @@ pub(crate) fn valid_instants(
                 instant.starts_with(SOLO_COMMIT) || !pending.is_some_and(|p| p.contains(instant))
             }
             "rollback" | "restore" => true,
-            // Without the data table, only compactions prove that the instants in them are valid.
+            // If the data table cannot be reached, only compactions prove that the instants in them are
+            // valid.
             _ => data.is_none(),
         };
         if counts {
@@ -313,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_both_layouts() {
+    fn names_of_instants_of_both_layouts_are_parsed() {
         let name = |n| parse_name(n).map(|n| (n.instant, n.completion, n.action, n.done));
         let (i, c) = ("20261121071007673", "20261121071028731");
         assert_eq!(
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn pending_instants_do_not_count() {
+    fn pending_instants_are_not_valid() {
         let folder = coldframe_store::LocalFolder::new("/nowhere");
         let metadata = timeline(
             &[
@@ -349,7 +350,8 @@ mod tests {
             ],
             &["20250101000000005"],
         );
-        // 2 is completed in the metadata but pending in the data table; the data table does not have 3: an indexing.
+        // Instant 2 is completed in the metadata but pending in the data table. Instant 3 is an indexing,
+        // which the data table does not have.
         let data = timeline(&[("20250101000000001", "commit")], &["20250101000000002"]);
         let valid = valid_instants(&metadata, Some((&data, &folder)), &Limits::default()).unwrap();
         let valid: Vec<&str> = valid.iter().map(String::as_str).collect();

@@ -3,8 +3,9 @@
 //! ```text
 //! [{"op": "MIN", "name": ["a"]}, {"op": "COUNT"}]      as io.coldframe.spark.ColdframeScanBuilder writes them
 //! ```
-//! An aggregate is accepted only if Spark computes the same: integers, dates, booleans and texts have one order. Floating
-//! point numbers have NaN, and timestamps and decimals may change when they are converted for Spark.
+//! An aggregate is accepted only if Spark computes the same result. This is so for integers, dates, booleans
+//! and texts. Floating point numbers may be NaN, and timestamps and decimals may change when they are
+//! converted for Spark.
 
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl Aggregate {
         let column = match json.get("name").map(Json::as_array) {
             None => None,
             Some(Some(names)) if names.len() == 1 => Some(names.first()?.as_str()?.to_owned()),
-            // A field of a struct.
+            // The column is a field of a struct.
             Some(_) => return None,
         };
         (column.is_some() || function == Function::Count).then_some(Self { function, column })
@@ -77,7 +78,8 @@ impl Aggregate {
         }
     }
 
-    /// The name and type of its answer, for columns in Spark's types; `None` if it is left to Spark.
+    /// The name and type of the result, for columns in Spark's types; `None` if the aggregate is left to
+    /// Spark.
     pub fn answer(&self, columns: &Schema) -> Option<Field> {
         let shown = self.column.as_deref().unwrap_or("*");
         let name = format!("{}({shown})", self.function.name().to_lowercase());
@@ -106,14 +108,14 @@ enum Total {
 /// Computes aggregates over the rows that are added.
 #[derive(Debug)]
 pub struct Totals {
-    /// Each function with the index of its column.
+    /// Each function with the index of its column, if it has one.
     functions: Vec<(Function, Option<usize>)>,
     totals: Vec<Total>,
     schema: Arc<Schema>,
 }
 
 impl Totals {
-    /// For batches of these columns, in Spark's types.
+    /// Creates the totals for batches with these columns, in Spark's types.
     pub fn new(aggregates: &[Aggregate], columns: &Schema) -> Result<Self> {
         let (mut functions, mut totals, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for aggregate in aggregates {
@@ -150,7 +152,7 @@ impl Totals {
         Ok(())
     }
 
-    /// Whether the metadata of some units answer all aggregates.
+    /// Whether the metadata of these units give the results of all aggregates.
     pub fn is_answered_by(&self, units: &[Extremes]) -> bool {
         let is_known = |(function, at): &(Function, Option<usize>), unit: &Extremes| {
             let column = at.and_then(|at| unit.columns.get(at));
@@ -159,7 +161,7 @@ impl Totals {
         units.iter().all(|unit| self.functions.iter().all(|function| is_known(function, unit)))
     }
 
-    /// Adds the rows of a unit whose metadata answer all aggregates.
+    /// Adds the rows of a unit whose metadata give the results of all aggregates.
     pub fn add_unit(&mut self, unit: &Extremes) -> Result<()> {
         for ((function, at), total) in self.functions.iter().zip(&mut self.totals) {
             let column = at.and_then(|at| unit.columns.get(at));
@@ -178,7 +180,7 @@ impl Totals {
         Ok(())
     }
 
-    /// The answers, as a batch of one row.
+    /// The results, as a batch of one row.
     pub fn answers(&self) -> Result<RecordBatch> {
         let column = |total: &Total| -> ArrayRef {
             match total {
@@ -193,7 +195,7 @@ impl Totals {
     }
 }
 
-/// The smallest or largest of a value and a column's values; null if all are null.
+/// The smallest or largest of a value and a column's values; null if all of them are null.
 fn outer(function: Function, end: &ArrayRef, column: &ArrayRef) -> Result<ArrayRef> {
     let own = extreme(function, column.as_ref())?;
     extreme(function, &concat(&[end.as_ref(), own.as_ref()]).map_err(arrow_error)?)

@@ -1,9 +1,9 @@
 //! The package's allocator and how long it keeps memory.
-//! A scan allocates and frees some megabytes per row group, and a dropped table is often followed by one of the same size.
-//! The system's allocator returns such memory to the kernel, which clears it page by page for the next allocation; that costs
-//! more than decoding (`benches/README.md`). mimalloc keeps memory, by default for a second. [`PURGE_DELAY_MS`] is longer,
-//! and made consecutive reads of 300 MB tables 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the environment overrides
-//! it.
+//! A scan allocates and frees several megabytes for each row group, and a dropped table is often followed by
+//! one of the same size. The system's allocator returns such memory to the kernel, which clears it page by
+//! page for the next allocation; that takes more time than decoding (`benches/README.md`). mimalloc keeps
+//! memory, by default for a second. [`PURGE_DELAY_MS`] is longer, and has made consecutive reads of 300 MB
+//! tables 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the environment overrides this time.
 
 #![expect(unsafe_code, reason = "mimalloc's options are set by a C function")]
 

@@ -1,5 +1,6 @@
-//! Writes the damage that `DROPMALFORMED` skipped as JSON lines in a folder: `spark.read.json(..)` reads them as a table.
-//! The file of a split is named after the split, so a repeated task replaces its file.
+//! Writes the damage that was skipped because of `DROPMALFORMED`, as JSON lines in a folder:
+//! `spark.read.json(..)` reads them as a table. The file of a split is named after the split, so a repeated
+//! task replaces its file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,7 +11,7 @@ use coldframe::store::{Mode, Store};
 use md5::{Digest, Md5};
 use serde_json::json;
 
-/// Writes the damage of a split. Without damage, it deletes the file of an earlier run.
+/// Writes the damage of a split. If there is none, deletes the file of an earlier run.
 pub fn record(
     folder: &str,
     storage: &BTreeMap<String, String>,

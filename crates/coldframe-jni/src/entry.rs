@@ -20,7 +20,7 @@ static TABLES: Handles<Table> = Handles::new("table");
 static READERS: Handles<Mutex<Reader>> = Handles::new("reader");
 static BATCHES: Handles<RecordBatch> = Handles::new("batch");
 
-/// A Java array as a native method returns it: null if it threw.
+/// A Java array as a native method returns it; null if the method threw an exception.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Returned<T>(*mut T);
@@ -65,11 +65,11 @@ fn answer<'a>(
     .resolve::<Throw>()
 }
 
-/// The version of the calls from Java, and of the bytes that both sides exchange. Raise it here and in `Native.CALLS` when
-/// one of them changes, to distinguish two builds of one release.
+/// The version of the calls from Java, and of the bytes that both sides exchange. It must be raised here and
+/// in `Native.CALLS` whenever one of these changes. It distinguishes two builds of the same release.
 const CALLS: i32 = 2;
 
-/// [`CALLS`] for Java, which compares it with its own.
+/// [`CALLS`] for Java, which compares it with its own constant.
 // SAFETY: as below.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_calls(_: EnvUnowned<'_>, _: JClass<'_>) -> i32 {
@@ -165,7 +165,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_takes<'a>(
     })
 }
 
-/// The columns of the answer to some aggregates, as Spark's JSON; null if one of them is left to Spark.
+/// The columns of the results of some aggregates, as Spark's JSON; null if one of them is left to Spark.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_aggregates<'a>(
@@ -177,7 +177,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_aggregates<'a>(
     answer(env, table, &asked, |env, table, asked| text(env, table.aggregates(asked)?.as_deref()))
 }
 
-/// The estimated size of a request's answer: bytes, rows; -1 if unknown.
+/// The estimated size of a request's result: bytes and rows; -1 if unknown.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_statistics<'a>(
@@ -201,7 +201,8 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_partitioning<'a>(
     answer(env, table, &request, |env, table, request| longs(env, &table.partitioning(request)?))
 }
 
-/// A filter that keeps the first rows in an order, as JSON; null if no row can be left out.
+/// For a request of the first rows in an order: a filter, as JSON, that these rows pass; null if no row can
+/// be left out.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_top<'a>(
@@ -256,7 +257,8 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_read<'a>(
     .resolve::<Throw>()
 }
 
-/// The next batch, as [`layout`] writes it, or null at the end. It stays in memory until it is released.
+/// The next batch, as [`layout`] writes it, or null at the end. The batch stays in memory until it is
+/// released.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_next<'a>(

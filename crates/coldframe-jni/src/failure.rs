@@ -82,7 +82,7 @@ fn class_of(e: &Error) -> &'static str {
     }
 }
 
-/// Throws an exception. `throw_new` also returns an error, which is ignored: Java sees the exception.
+/// Throws an exception. `throw_new` also returns an error, which is ignored, because Java gets the exception.
 fn throw(env: &mut Env<'_>, class: &str, message: &str) {
     drop(env.throw_new(JNIString::new(class), JNIString::new(message)));
 }

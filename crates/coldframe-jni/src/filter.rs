@@ -4,9 +4,9 @@
 //! ```text
 //! {"op": ">", "args": [{"name": ["a"]}, {"type": "long", "value": "5"}]}      as io.coldframe.spark.Filters writes them
 //! ```
-//! Spark orders NaN above all numbers; coldframe compares as IEEE 754. `x > 5` holds for NaN in Spark, so it
-//! becomes `not (x <= 5)`. A column whose values change when converted for Spark (nanoseconds to
-//! microseconds) is not compared.
+//! Spark orders NaN above all numbers; coldframe compares as IEEE 754. In Spark `x > 5` is true for NaN, so
+//! it becomes `not (x <= 5)`. A comparison is not accepted if the column's values change when they are
+//! converted for Spark (such as nanoseconds to microseconds).
 
 use arrow_schema::{DataType, Schema, TimeUnit};
 use coldframe::predicate::{Condition, Literal, Number, Op, Pattern, resolve};
@@ -18,9 +18,9 @@ use crate::types::plain_type;
 /// The columns' names and types, in Spark and in the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
-    /// In Spark.
+    /// The columns in Spark.
     pub spark: &'a Schema,
-    /// In the table of the files.
+    /// The columns in the table of the files.
     pub files: &'a Schema,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Columns<'a> {
         // A dot may be part of a name, or separate names.
         let dots = |text: &str| text.matches('.').count();
         let is_clear = names.len() == 1 || (dots(&path) == names.len() - 1 && self.has_no_column(&path));
-        // In Spark, a null in a union is a struct with a tag.
+        // For Spark, a null in a union becomes a struct with a tag, so it is not null.
         let is_clear = is_clear && !matches!(kind, DataType::Union(..));
         (is_clear && plain_type(kind).ok()? == *spark).then_some(Column { path: name, kind })
     }
@@ -131,7 +131,7 @@ impl<'a> Columns<'a> {
         Some(if unordered { not(made) } else { made })
     }
 
-    /// Equal, or both null.
+    /// The condition that column and value are equal, or both null.
     fn same(self, column: &Json, value: &Json) -> Option<Condition> {
         let of = self.column(column)?;
         match self.literal(&of, value)? {
@@ -217,7 +217,7 @@ fn literal(kind: &DataType, text: &str) -> Option<Literal> {
     })
 }
 
-/// Bytes of hex digits.
+/// The bytes that hex digits represent.
 fn bytes(hex: &str) -> Option<Vec<u8>> {
     let of = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
     (0..hex.len()).step_by(2).map(of).collect()
@@ -283,7 +283,7 @@ mod tests {
             (of("STARTS_WITH", "s", "string", &[Some("a_")]), [t, f, f, f]),
             (of("ENDS_WITH", "s", "string", &[Some("b%")]), [t, f, f, f]),
             (of("CONTAINS", "s", "string", &[Some("")]), [t, t, f, t]),
-            // NaN is the largest number, and zero has no sign.
+            // In Spark, NaN is the largest number, and zeros are equal whatever their sign.
             (of(">", "x", "double", &[Some("0.5")]), [t, t, f, f]),
             (of(">=", "x", "double", &[Some("0.0")]), [t, t, f, t]),
             (of("<>", "x", "double", &[Some("1.0")]), [f, t, f, t]),

@@ -33,14 +33,15 @@ pub fn files(folders: &Json, opening: &Opening) -> Result<Vec<Given>> {
         }
         for entry in discover(opening.storage.as_ref(), &os_path(&path), false)? {
             check_in(&entry, &path)?;
-            // Not `listed`: a file of another kind is then an error, as with Spark's reader, instead of being left out.
+            // The files are not marked as `listed`, so that a file of another kind is an error, as with
+            // Spark's reader, and is not left out.
             all.push(Given::Entry(FileEntry { pairs: pairs.clone(), listed: false, ..entry }));
         }
     }
     Ok(all)
 }
 
-/// Whether a folder is one table; for a list, whether its first folder is.
+/// Whether a folder is one table. For a list of folders, whether the first one is.
 pub fn is_whole(folder: &Json) -> bool {
     let first = folder.as_array().and_then(|all| all.first()).unwrap_or(folder);
     first.get("whole").and_then(Json::as_bool).unwrap_or(false)
@@ -61,7 +62,7 @@ fn check_in(entry: &FileEntry, folder: &str) -> Result<()> {
     .in_file(entry.path.as_str()))
 }
 
-/// The types of partition columns: a metastore's names are in lower case.
+/// The types of partition columns, with names in lower case, as a metastore has them.
 pub fn partition_types(columns: &Schema) -> SchemaRef {
     let fields =
         columns.fields().iter().map(|field| field.as_ref().clone().with_name(field.name().to_lowercase()));

@@ -1,5 +1,5 @@
-//! Objects that Java holds by number. A number is not a pointer: closing a reader twice is harmless, and using a closed one
-//! is an error.
+//! Objects that Java holds by number. A number is not a pointer, so closing a reader twice does no harm, and
+//! using a closed one is an error.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -19,7 +19,7 @@ impl<T> Handles<T> {
         Self { next: AtomicI64::new(1), known: LazyLock::new(Mutex::default), what }
     }
 
-    /// Keeps `object` until it is removed.
+    /// Keeps `object` until it is removed, and returns its number.
     pub(crate) fn add(&self, object: T) -> i64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(number, Arc::new(object));
@@ -31,7 +31,7 @@ impl<T> Handles<T> {
         object.ok_or_else(|| Error::invalid(format!("{} {number} is closed", self.what)))
     }
 
-    /// Removes it. Does nothing if it was removed already.
+    /// Removes an object. Does nothing if it has already been removed.
     pub(crate) fn remove(&self, number: i64) {
         let gone = self.lock().remove(&number);
         drop(gone);
@@ -47,7 +47,8 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks an object that one thread uses at a time. Poisoning by an earlier panic, which Java has seen, is ignored.
+/// Locks an object that one thread uses at a time. If an earlier panic poisoned the lock, that is ignored,
+/// since Java has got the panic as an exception.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

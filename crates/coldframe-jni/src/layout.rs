@@ -1,4 +1,4 @@
-//! The memory addresses of a batch's values, as a list of numbers that `io.coldframe.spark.NativeVector` reads.
+//! The memory addresses of a batch's values, as a list of numbers for `io.coldframe.spark.NativeVector`.
 //!
 //! ```text
 //! batch     number, rows, bytes, then its columns
@@ -55,7 +55,7 @@ fn numbers<T: ArrowPrimitiveType>(of: &dyn Array, into: &mut Vec<i64>) {
 
 fn array(of: &dyn Array, into: &mut Vec<i64>) -> Result<()> {
     if matches!(of.data_type(), DataType::Null) {
-        // All values are null: Java reads no validity bit.
+        // If all values are null, Java reads no validity bits.
         into.extend([count(of.len())?, 0, 0, 0, 0]);
         return Ok(());
     }

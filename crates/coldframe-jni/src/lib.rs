@@ -4,8 +4,9 @@
 //! driver     ColdframeTable ──open──▶ plan::Table     options, schema, accepted filters, plan of tasks as bytes
 //! executor   ColdframeReader ──read──▶ reader::Reader ──next──▶ addresses of a batch's buffers, until it is released
 //! ```
-//! This crate has only what is specific to Spark: its types, its filters, its records of damage. Formats and planning are in
-//! `coldframe::dataset`, which [`plan`] calls; `coldframe::load` parses the options.
+//! This crate has only what is specific to Spark: Spark's types, its filters, and records of damage as a
+//! table. Formats and planning are in `coldframe::dataset`, which [`plan`] calls; `coldframe::load` parses
+//! the options.
 //!
 //! | module | holds |
 //! |---|---|
@@ -15,9 +16,9 @@
 //! | [`types`] | Arrow types to Spark's, and Spark's JSON |
 //! | [`folders`] | the files of a Hive metastore's table |
 //! | [`filter`] | Spark's predicates as coldframe's, if both select the same rows |
-//! | [`aggregate`] | `count`, `min` and `max` of a task |
+//! | [`aggregate`] | `count`, `min` and `max` over the rows of a task |
 //! | [`plan`] | a table, and its plan |
-//! | [`stream`], `stream_entry` | new files batch by batch, and the native methods of `io.coldframe.spark.NativeStream` |
+//! | [`stream`], `stream_entry` | reading new files batch by batch, and the native methods of `io.coldframe.spark.NativeStream` |
 //! | [`task`] | the bytes sent to an executor |
 //! | [`reader`] | the batches of a task |
 //! | `metered` | counts the bytes that a task reads |

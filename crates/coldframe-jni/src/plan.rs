@@ -1,4 +1,4 @@
-//! A table of a `load()`, and the tasks that answer a request to it, by [`coldframe::dataset`].
+//! A table of a `load()`, and the tasks that together answer a request; both use [`coldframe::dataset`].
 
 pub mod keys;
 pub mod planned;
@@ -34,7 +34,7 @@ const MAX_OPENED: usize = 64;
 pub struct Table {
     dataset: Dataset,
     options: LoadOptions,
-    /// The columns as Spark has them.
+    /// The columns in Spark's types.
     spark: SchemaRef,
     /// The names of these columns in the files.
     names: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Table {
 
 /// Spark's request to a table.
 struct Request {
-    /// The columns as Spark has them.
+    /// The columns in Spark's types.
     schema: Schema,
     filters: Vec<String>,
     limit: Option<u64>,
@@ -82,7 +82,7 @@ fn json(bytes: &[u8]) -> Result<Json> {
     serde_json::from_slice(bytes).map_err(|why| Error::invalid(format!("a request that is not JSON: {why}")))
 }
 
-/// The options and the user's columns of `{"options": {..}, "schema": ..}`.
+/// Parses the options and the user's columns from `{"options": {..}, "schema": ..}`.
 pub(crate) fn parse_open(request: &[u8]) -> Result<(LoadOptions, Option<Schema>)> {
     let request = json(request)?;
     let given = request.get("options").and_then(Json::as_object).into_iter().flatten();
@@ -106,12 +106,12 @@ impl Table {
         }
     }
 
-    /// The table that a Hive metastore defines.
+    /// Opens a table that a Hive metastore defines.
     fn of_hive(options: LoadOptions, folders: &Json, user: Schema) -> Result<Self> {
         let opening = opening(&options);
         let files = folders::files(folders, &opening)?;
         let types = folders::partition_types(&user);
-        // Files with column names may lack columns of the table, and have others.
+        // Files with column names may lack columns of the table, and may have others.
         let has_names = options.format.as_deref() == Some("orc");
         let table = TableOptions {
             first_only: !has_names,
@@ -123,18 +123,19 @@ impl Table {
         if folders::is_whole(folders) {
             dataset.lead()?;
         } else if has_names {
-            // Spark can read some files that this reader cannot. Finding out now leaves the table to Spark.
+            // Spark can read some files that this reader cannot. If that is found out now, the table is left
+            // to Spark.
             dataset.open_first(MAX_OPENED)?;
         }
         Self::with(dataset, options, Some(user))
     }
 
-    /// The table for some options, with the user's columns.
+    /// Opens the table for some options, with the user's columns.
     pub fn new(options: LoadOptions, user: Option<Schema>) -> Result<Self> {
         Self::over(dataset, options, user)
     }
 
-    /// The same for a dataset that the caller makes from the options.
+    /// Like [`Self::new`], for a dataset that the caller makes from the options.
     pub fn over(
         make_dataset: impl Fn(&LoadOptions) -> Result<Dataset>,
         mut options: LoadOptions,
@@ -170,7 +171,7 @@ impl Table {
         Ok(Self { dataset, options, spark: spark.into(), names })
     }
 
-    /// Its name in plans, without secrets.
+    /// The table's name in plans, without secrets.
     pub fn name(&self) -> String {
         let paths = self.options.paths.iter();
         let shown: Vec<String> = paths.take(3).map(|path| coldframe::store::shown(path)).collect();
@@ -178,7 +179,7 @@ impl Table {
         format!("{}{more}", shown.join(", "))
     }
 
-    /// The notices for its user since the last call.
+    /// The notices for the table's user since the last call.
     pub fn notices(&self) -> Vec<String> {
         let notices = self.dataset.take_notices().into_iter();
         notices.map(|(path, notice)| format!("{}: {}", shown_path(&path), notice.text())).collect()
@@ -205,7 +206,7 @@ impl Table {
         filter::all(&request.filters, self.options.filter.as_deref(), columns)
     }
 
-    /// The file's name for a column of Spark's.
+    /// The name that a column of Spark has in the files.
     fn name_of(&self, wanted: &str) -> Result<String> {
         let at = self.spark.fields().iter().position(|field| field.name() == wanted);
         let name = at.and_then(|at| self.names.get(at)).cloned();
@@ -229,7 +230,8 @@ impl Table {
         Ok(scan)
     }
 
-    /// The columns that a request decodes, as Spark has them: the returned columns, or the columns of the aggregates.
+    /// The columns that a request decodes, in Spark's types: the returned columns, or those of the
+    /// aggregates.
     fn decoded(&self, request: &Request) -> Vec<Field> {
         if request.aggregates.is_empty() {
             return request.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
@@ -240,7 +242,8 @@ impl Table {
         self.spark.fields().iter().filter(is_wanted).map(|field| field.as_ref().clone()).collect()
     }
 
-    /// The columns of the answer to some aggregates, as Spark's JSON; `None` if one of them is left to Spark.
+    /// The columns of the results of some aggregates, as Spark's JSON; `None` if one of them is left to
+    /// Spark.
     pub fn aggregates(&self, request: &[u8]) -> Result<Option<String>> {
         let asked = Aggregate::parse(&json(request)?);
         let answers =
@@ -270,8 +273,8 @@ impl Table {
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(Schema::new(fields));
         let mut scan = self.scan(&request, &names)?;
-        // If metadata answer, a file only costs its opening. So it is not cut, and its length does not
-        // matter.
+        // If metadata give the result, a file only has to be opened. So files are not divided, whatever their
+        // length.
         let is_answered = is_answered_by_metadata(&scan, &aggregates, &schema)?;
         if is_answered {
             scan = scan.split_bytes(u64::MAX);
@@ -295,13 +298,13 @@ impl Table {
             }
         }
         if tasks.is_empty() && !aggregates.is_empty() {
-            // Without rows there is still an answer: the count 0.
+            // Even if there are no rows, there is a result: the count 0.
             tasks.push(Planned { task: of(Vec::new()).to_bytes()?, ..Planned::default() });
         }
         Ok(Planning { pruned, settings: self.settings(&tasks)?, tasks })
     }
 
-    /// The settings with which Hadoop's client reaches the files whose hosts Spark looks up.
+    /// The settings of Hadoop's client with which Spark looks up the hosts of files.
     fn settings(&self, tasks: &[Planned]) -> Result<BTreeMap<String, String>> {
         match tasks.iter().find_map(|task| task.ranges.first()) {
             Some((path, _)) => coldframe::store::resolved_options(&os_path(path), &self.options.storage),
@@ -327,8 +330,8 @@ fn dataset(options: &LoadOptions) -> Result<Dataset> {
     )
 }
 
-/// The user's types for files that store no types: `.schema()` lists the columns of the file. `None` if the options have a
-/// schema, or if the user only selects columns by the files' names.
+/// The user's types, for files that store no types: `.schema()` then lists the columns of the file. `None` if
+/// the options have a schema, or if the user only selects columns by the files' names.
 fn typed_by_user(dataset: &Dataset, options: &LoadOptions, user: &Schema) -> Result<Option<SchemaRef>> {
     if options.open.schema.is_some()
         || !format_named(dataset.lead()?.1.table.format())?.capabilities().needs_schema
@@ -347,7 +350,7 @@ fn typed_by_user(dataset: &Dataset, options: &LoadOptions, user: &Schema) -> Res
     Ok(Some(Schema::new(fields).into()))
 }
 
-/// Hive's timestamp is a wall clock time.
+/// A field as in Hive, whose timestamps are wall clocks.
 fn as_in_hive(field: &Field) -> Field {
     match field.data_type() {
         DataType::Timestamp(unit, _) => field.clone().with_data_type(DataType::Timestamp(*unit, None)),
@@ -355,7 +358,8 @@ fn as_in_hive(field: &Field) -> Field {
     }
 }
 
-/// The names as in the files; case-insensitive if unambiguous, as in Spark.
+/// The names that the columns have in the files. As in Spark, upper and lower case are ignored if that is
+/// unambiguous.
 fn resolve<'a>(wanted: impl Iterator<Item = &'a str>, files: &Schema) -> Result<Vec<String>> {
     let names = || files.fields().iter().map(|field| field.name());
     let of = |name: &str| {
@@ -386,8 +390,8 @@ fn listed(names: Vec<&String>) -> String {
     format!("[{}]", names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether metadata answer the aggregates: the first file's do, and the other files' are expected to. If they do not, the
-/// task reads the rows.
+/// Whether metadata give the results of the aggregates. This is checked for the first file and assumed for
+/// the others; if it is not so for one of them, the task reads its rows.
 fn is_answered_by_metadata(scan: &ScanBuilder, aggregates: &[Aggregate], columns: &Schema) -> Result<bool> {
     if aggregates.is_empty() {
         return Ok(false);

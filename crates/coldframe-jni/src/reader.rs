@@ -12,16 +12,16 @@ use crate::damage;
 use crate::metered::Meter;
 use crate::task::Task;
 
-/// The work done so far, for Spark's UI.
+/// The work done so far, for Spark's user interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Rows returned or counted.
     pub rows: u64,
     /// Rows known to be lost by damage.
     pub rows_lost: u64,
-    /// Damage records.
+    /// Number of damage records.
     pub damaged: u64,
-    /// Splits that were read.
+    /// Number of splits that were read.
     pub splits: u64,
     /// The work of decoding.
     pub work: Work,
@@ -30,7 +30,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// In the order of the fields.
+    /// The counts in the order of the fields.
     pub fn to_longs(self) -> [i64; 8] {
         let Work { units, pruned, rows } = self.work;
         [self.rows, self.rows_lost, self.damaged, self.splits, units, pruned, rows, self.bytes]
@@ -44,12 +44,12 @@ struct Current {
     rows: Rows,
 }
 
-/// One pass over a task.
+/// Reads the splits of a task once.
 pub struct Reader {
     task: Task,
     rest: VecDeque<Split>,
     current: Option<Current>,
-    /// Rows still needed, if limited.
+    /// The number of rows still needed, if there is a limit.
     left: Option<u64>,
     /// The counts of earlier splits.
     counts: Counts,
@@ -76,7 +76,7 @@ impl Reader {
         Counts { work, bytes: self.meter.bytes(), ..self.counts }
     }
 
-    /// The next batch; for aggregates, one batch of their answers.
+    /// The next batch; for aggregates, one batch with their results.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.task.aggregates.is_empty() {
             return self.decoded()?.map(|batch| conform(&batch, &self.task.schema)).transpose();
@@ -109,12 +109,13 @@ impl Reader {
         Ok(None)
     }
 
-    /// Begins a split. A share is cut into splits first, so that damage is reported for each of them.
+    /// Begins a split. A share is first divided into the splits that it consists of, so that damage is
+    /// reported for each of them.
     fn begin(&mut self, split: Split) -> Result<()> {
         let may_pass = self.task.plan.scan.on_error != OnError::Raise;
         let cut = match split.cut() {
             Ok(cut) => cut,
-            // A file that cannot be opened is reported once, by the first of its shares.
+            // A file that cannot be opened is reported only by the first of its shares.
             Err(e) if may_pass && Fault::is(&e) => match split.part {
                 Part::Share { number: 1.., .. } => Vec::new(),
                 _ => vec![split],
@@ -134,9 +135,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the metadata of a split have answered the aggregates.
+    /// Whether the metadata of a split have given the results of the aggregates.
     fn is_answered(&mut self, split: &Split, scan: &Scan) -> Result<bool> {
-        // Without columns, rows are counted without decoding anyway.
+        // If no columns are needed, rows are counted without decoding anyway.
         let Some(totals) = self.totals.as_mut().filter(|_| !self.task.schema.fields().is_empty()) else {
             return Ok(false);
         };

@@ -1,4 +1,4 @@
-//! New files of a folder, batch by batch, for Spark's streams.
+//! Reads the new files of a folder batch by batch, for Spark's streams.
 //!
 //! ```text
 //! CHECKPOINT/sources/0/coldframe/0        {"entry":0,"files":["/data/a.rc","/data/b.rc"]}
@@ -7,7 +7,8 @@
 //! ```
 //! An offset is the number of an entry; a batch is the files of the entries between two offsets. Java writes an entry
 //! atomically before Spark sees its number, so a batch that is repeated after a restart has the same files. A file is
-//! identified by its path: it is in one entry and so read once, even if its time or content changes later.
+//! identified by its path: it is in only one entry and so is read only once, even if its time or content
+//! changes later.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,15 +27,15 @@ use crate::plan::{self, Table};
 /// The files that a stream has read, and the current listing.
 pub struct Stream {
     options: LoadOptions,
-    /// The columns as Spark has them, including partition columns.
+    /// The columns in Spark's types, including partition columns.
     user: Schema,
-    /// The entry that each known file is in.
+    /// For each known file, the entry that has it.
     seen: HashMap<String, i64>,
-    /// The newest entry; -1 before the first.
+    /// The newest entry; -1 if there is none.
     last: i64,
     /// The files of the newest listing.
     listed: Vec<FileEntry>,
-    /// Whether the listing is final.
+    /// Whether no further listing is made.
     frozen: bool,
 }
 
@@ -46,7 +47,7 @@ impl Stream {
         Ok(Self { options, user, seen: HashMap::new(), last: -1, listed: Vec::new(), frozen: false })
     }
 
-    /// The number of the newest entry; -1 before the first.
+    /// The number of the newest entry; -1 if there is none.
     pub fn last(&self) -> i64 {
         self.last
     }
@@ -79,8 +80,9 @@ impl Stream {
         entries.iter().flat_map(|(number, files)| line(*number, files)).collect()
     }
 
-    /// The next entry, as a line, with the oldest files that are in no entry; `None` if there are none. It takes effect once
-    /// it is passed to [`Stream::recall`]. `unlimited`: all new files, whatever the options' limits.
+    /// The next entry, as a line, with the oldest files that are in no entry; `None` if there are none. The
+    /// entry counts only once it is passed to [`Stream::recall`]. `unlimited`: whether to take all new files,
+    /// whatever limits the options set.
     pub fn fresh(&mut self, unlimited: bool) -> Result<Option<Vec<u8>>> {
         if !self.frozen {
             self.listed = self.list()?;
@@ -94,7 +96,7 @@ impl Stream {
         let (mut taken, mut bytes) = (Vec::new(), 0_u64);
         for file in new {
             bytes = bytes.saturating_add(file.known.as_ref().map_or(0, |known| known.len));
-            // At least one file, or a large file would stop the stream.
+            // At least one file is taken, because otherwise a large file would stop the stream.
             if !taken.is_empty() && (taken.len() as u64 >= max_files || bytes > max_bytes) {
                 break;
             }
@@ -134,7 +136,8 @@ impl Stream {
         if files.is_empty() {
             return Ok(Planning::default());
         }
-        // Not `listed`: foreign files were already left out when the entry was made.
+        // The files are not marked as `listed`, because files of other kinds were already left out when the
+        // entry was made.
         let given: Vec<Given> =
             files.into_iter().map(|file| Given::Entry(FileEntry { listed: false, ..file })).collect();
         let dataset = |options: &LoadOptions| {
@@ -222,7 +225,8 @@ mod tests {
             put(&folder, name, if name == "empty.rc" { 0 } else { 8 }, time);
         }
         assert_eq!(next(&mut stream, false), ["c.rc", "a.rc"]);
-        // A late file that is older than the files read, a changed file that was read, a file that is no longer empty.
+        // There is a late file that is older than the files already read, a file that was changed after it
+        // was read, and a file that is no longer empty.
         put(&folder, "late.rc", 8, 2);
         put(&folder, "c.rc", 16, 9);
         put(&folder, "empty.rc", 8, 9);
@@ -288,7 +292,7 @@ mod tests {
         assert!(e.to_string().contains("needs a folder of files"), "{e}");
     }
 
-    /// A new stream with the log of another stream.
+    /// A new stream that gets the log of another stream.
     fn stream_of(other: &Stream, folder: &Path) -> Stream {
         let mut made = stream(folder, &[]);
         made.recall(&other.all()).unwrap();

@@ -1,4 +1,4 @@
-//! The native methods of `io.coldframe.spark.NativeStream`, in the manner of [`crate::entry`].
+//! The native methods of `io.coldframe.spark.NativeStream`, written like those in [`crate::entry`].
 
 #![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
 

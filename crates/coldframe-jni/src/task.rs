@@ -3,7 +3,7 @@
 //! ```text
 //! "CFT1" | length, 4 bytes LE | JSON: schema, aggregates, damage, storage | bytes of coldframe::dataset::Plan
 //! ```
-//! The bytes contain the options of stores and keys, as the plan's do, so they are secret.
+//! The bytes contain the options of stores and keys, like those of the plan, so they are secret.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::aggregate::Aggregate;
 use crate::types;
 
 const MAGIC: &[u8; 4] = b"CFT1";
-/// Magic and length.
+/// Length of the magic bytes and the length field.
 const HEADER: usize = 8;
 
 /// One task of a query.

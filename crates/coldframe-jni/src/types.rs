@@ -1,4 +1,4 @@
-//! Converts Arrow types to types that Spark has, and these to and from Spark's JSON.
+//! Converts Arrow types to types that Spark has, and converts these to and from Spark's JSON.
 //!
 //! ```text
 //! file        uint32, large_utf8, timestamp[ns], dictionary, union ..
@@ -13,15 +13,15 @@ use coldframe::types::{Consumer, MAX_PRECISION};
 use coldframe::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
-/// Spark as a consumer of a file's types; [`coldframe::types`] has the rules.
+/// Spark as a consumer of types; [`coldframe::types`] has the rules.
 const SPARK: Consumer = Consumer::spark(TimeUnit::Microsecond);
 
-/// The columns as Spark has them.
+/// The columns in types that Spark has.
 pub fn plain_schema(schema: &Schema) -> Result<Schema> {
     SPARK.schema(schema)
 }
 
-/// The type in which Spark has the values of an Arrow type.
+/// The type in which the values of an Arrow type are passed to Spark.
 pub fn plain_type(arrow: &DataType) -> Result<DataType> {
     SPARK.plain(arrow)
 }
@@ -143,7 +143,7 @@ fn named(name: &str) -> Result<DataType> {
     })
 }
 
-/// `decimal(10,2)`, `time(6)`, and `char(n)` and `varchar(n)`, which become text.
+/// Parses types such as `decimal(10,2)` and `time(6)`; `char(n)` and `varchar(n)` become text.
 fn parameterised(name: &str) -> Option<DataType> {
     let (word, rest) = name.split_once('(')?;
     let inside = rest.strip_suffix(')')?;

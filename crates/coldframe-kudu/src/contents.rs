@@ -1,5 +1,5 @@
-//! What the directories of the servers hold beyond the requested table: other tables and tablets, rows that only logs
-//! hold.
+//! What the directories of the servers contain besides the requested table: other tables and tablets, and
+//! rows that exist only in logs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(crate) fn contents(
     Ok(contents)
 }
 
-/// Lists what a table has, and how much of it the options select.
+/// Lists the contents of a table, and whether the options select all of each.
 fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
     let others = tablets.iter().filter(|t| own.tablet.as_ref().is_some_and(|id| *id != t.id)).count();
     let left = Content::new("tablets", id, Some(others == 0));

@@ -14,7 +14,7 @@ use crate::options;
 use crate::store::roots;
 use crate::table::KuduTable;
 
-/// A Kudu server's file system, or those of several servers.
+/// The format of a Kudu server's file system, or of those of several servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KuduFormat;
 

@@ -1,4 +1,4 @@
-//! The layout of a data directory: its files in path order, with the table's blocks shown as CFiles.
+//! The layout of a data directory: its files in path order, and in them the table's blocks, shown as CFiles.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::open::LocatedTable;
 use crate::store::crypt::HEADER;
 use crate::tablet::{RowSet, Tablet};
 
-/// How deep below the folder files are listed. Links can form cycles.
+/// Files are listed down to this depth below the folder, because links can form cycles.
 const DEPTH: usize = 16;
 
 /// A block of the table: its number and its purpose.
@@ -19,9 +19,9 @@ pub(crate) struct Block<'a> {
     pub(crate) tablet: &'a Tablet,
     pub(crate) name: String,
     pub(crate) id: u64,
-    /// The table column that it holds, if any.
+    /// The table column that the block holds, if any.
     pub(crate) column: Option<&'a str>,
-    /// Whether a scan of the latest snapshot reads all of it.
+    /// Whether a scan of the latest snapshot reads all of the block.
     pub(crate) scanned: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn folder(table: &LocatedTable) -> Result<Node> {
     for block in blocks(table) {
         match tree(table, &block) {
             Ok((path, node)) => parts.entry(path).or_default().push(node),
-            // The tree cannot show a missing block; `verify` names it.
+            // The tree cannot show a missing block; `verify` reports it.
             Err(e) if Fault::is(&e) => {}
             Err(e) => return Err(e),
         }
@@ -102,7 +102,7 @@ fn file(entry: Entry, at: u64, parts: &mut BTreeMap<String, Vec<Node>>) -> Node 
     own.sort_by_key(|n| n.bytes.start);
     let mut reached = 0;
     for part in own {
-        // Two blocks that overlap are damage; the first is shown.
+        // Two blocks that overlap are damage; only the first is shown.
         if part.bytes.start >= reached && part.bytes.end <= entry.len {
             reached = part.bytes.end;
             node.push(moved(part, at));

@@ -1,4 +1,4 @@
-//! Whole tables from the data directory of a Kudu server, without a server.
+//! Whole tables, read from the data directory of a Kudu server without the server.
 //!
 //! ```text
 //! folder ──▶ roots (instance) ──▶ servers ──▶ tablet-meta: super blocks ──▶ best replica of each tablet
@@ -18,7 +18,7 @@
 //! | `scan` | the scan of a rowset; applying delta files to arrays |
 //! | `wal` | the rows that only the write-ahead log holds |
 //! | `table`, `format`, `options` | a table of tablets |
-//! | `inspect`, `verify`, `metadata` | the layout of a directory; checks beyond a scan; statistics of files |
+//! | `inspect`, `verify`, `metadata` | the layout of a directory; checks that a scan does not make; statistics of files |
 //!
 //! `docs/formats/kudu.md` describes the directory as Kudu writes it.
 

@@ -7,7 +7,7 @@ use crate::rowset::{Reading, open_block, row_count};
 use crate::tablet::{RowSet, Tablet};
 use crate::wal::Summary;
 
-/// What was recovered from the logs of a table's tablets.
+/// Metadata of the logs of a table's tablets: what was recovered from them.
 pub(crate) fn log_metadata(logs: &[Result<Summary>]) -> Vec<(String, Value)> {
     let read = || logs.iter().filter_map(|log| log.as_ref().ok());
     let sum = |of: &dyn Fn(&Summary) -> u64| Value::from(read().map(of).sum::<u64>());

@@ -24,21 +24,22 @@ const NO_SUPER_BLOCK: &str =
 pub(crate) struct LocatedTable {
     pub(crate) folder: Arc<dyn Folder>,
     pub(crate) servers: Vec<Arc<Server>>,
-    /// In partition order. At least one.
+    /// The tablets in the order of their partitions; at least one.
     pub(crate) tablets: Vec<Arc<Tablet>>,
     pub(crate) name: String,
     /// The log of each tablet.
     pub(crate) logs: Vec<Arc<TabletLog>>,
-    /// Whether every partition must have a tablet.
+    /// Whether every partition must have a tablet, if the user has said so.
     pub(crate) complete: Option<bool>,
     /// Whether logs are replayed.
     pub(crate) wal: bool,
-    /// The newest schema of any tablet.
+    /// The newest of the tablets' schemas.
     pub(crate) schema: TableSchema,
     pub(crate) reading: Reading,
     /// The names of all tables in the folder.
     pub(crate) tables: Vec<String>,
-    /// Tablets that may belong to this table. In the list of parts, they follow the rowsets.
+    /// Tablets that cannot be read and may belong to this table. In the list of the table's parts, they come
+    /// after the rowsets.
     pub(crate) unreadable: Vec<Unreadable>,
     /// Partitions without a tablet in this directory. Other servers may hold them.
     pub(crate) absent: Vec<Absent>,
@@ -58,8 +59,8 @@ pub(crate) fn tables(
     if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
         return Err(first.fault.to_error());
     }
-    // While a table is being renamed, its tablets have different names. The table's name is the name in the
-    // newest schema.
+    // While a table is being renamed, its tablets have different names. The name in the newest schema is
+    // taken as the table's name.
     let mut newest: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
     let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: None };
     let tablets = by_tablet(all, &reading);
@@ -183,8 +184,8 @@ impl LocatedTable {
     }
 }
 
-/// The partitions without a tablet. Adds missing tablets to `unreadable`, and also these partitions if the table must
-/// be complete.
+/// The partitions without a tablet. Adds missing tablets to `unreadable`. If the table must be complete, also
+/// adds these partitions.
 fn absent(
     chosen: &[Replicas],
     broken: &[Incomplete],
@@ -193,7 +194,7 @@ fn absent(
 ) -> Vec<Absent> {
     let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
     let (gone, partitions) = missing(&best, broken);
-    // An unreadable super block may belong to the missing tablet.
+    // A super block that cannot be read may be that of the missing tablet.
     let (hidden, tablets) = (unreadable.len(), gone.len());
     unreadable.extend(gone.into_iter().skip(hidden));
     let absent: Vec<Absent> = partitions.into_iter().skip(hidden.saturating_sub(tablets)).collect();

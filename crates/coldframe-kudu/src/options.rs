@@ -29,9 +29,10 @@ coldframe_core::options! {
 pub(crate) struct Options {
     pub(crate) table: Option<String>,
     pub(crate) tablet: Option<String>,
-    /// Only operations before this hybrid time count.
+    /// Only operations before this hybrid time are applied.
     pub(crate) snapshot: Option<u64>,
-    /// Whether partitions without a tablet in the directory are damage; `None`: they cause a warning.
+    /// Whether partitions without a tablet in the directory are damage. `None` means that they cause a
+    /// warning.
     pub(crate) complete: Option<bool>,
     /// Whether the write-ahead log is read.
     pub(crate) wal: bool,
@@ -45,7 +46,7 @@ impl Options {
     }
 }
 
-/// A hybrid time: microseconds since 1970, and 12 bits of a counter.
+/// Converts a time to a hybrid time: microseconds since 1970, followed by 12 bits of a counter.
 fn hybrid_time(of: &Time) -> Result<u64> {
     let bad = || unexpected("snapshot", "a hybrid time or a date and time", of);
     match of {
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_forms_of_a_snapshot() {
+    fn a_snapshot_may_be_given_in_several_forms() {
         let read = |v: Value| Options::new(&BTreeMap::from([("snapshot".to_owned(), v)])).map(|o| o.snapshot);
         let of = |v: Value| read(v).unwrap().unwrap();
         assert_eq!(of(Value::Int(7_353_335_805_851_582_465)), 7_353_335_805_851_582_465);

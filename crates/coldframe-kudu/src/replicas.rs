@@ -16,13 +16,13 @@ use crate::wal::{Tail, tail};
 pub(crate) struct Replicas(Vec<Tablet>);
 
 impl Replicas {
-    /// The best replica, by super blocks and Raft groups.
+    /// The best replica, judged by super blocks and Raft groups.
     pub(crate) fn best(&self) -> Option<&Tablet> {
         self.0.first()
     }
 
-    /// The best replica, and the log tails of the other voting replicas. Among replicas with equally good super
-    /// blocks and Raft groups, the replica whose log has the most committed operations wins.
+    /// The best replica, and the tails of the logs of the other voting replicas. Among replicas with equally
+    /// good super blocks and Raft groups, the one whose log has the most committed operations is the best.
     pub(crate) fn choose(
         mut self,
         folder: &dyn Folder,
@@ -47,7 +47,7 @@ impl Replicas {
         }
         let chosen = self.0.swap_remove(best);
         tails.swap_remove(best);
-        // A server that was copied twice has one vote.
+        // A server that was copied twice still has only one vote.
         let voting = self.0.iter().zip(tails).filter(|(t, _)| t.voters().is_some());
         let mut by_server: BTreeMap<&str, Tail> =
             voting.map(|(t, tail)| (t.server.uuid.as_str(), tail)).collect();
@@ -58,8 +58,8 @@ impl Replicas {
 }
 
 /// The complete replicas of each tablet, best first, ordered by table and partition. If super blocks and Raft groups do
-/// not decide, the replica with the newest operation in its delta files wins: every flushed row has its
-/// insertion there.
+/// not decide, the replica with the newest operation in its delta files is the best: delta files have the
+/// insertion of every flushed row.
 pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     let mut by_id: BTreeMap<String, Vec<Tablet>> = BTreeMap::new();
     for tablet in all.into_iter().filter(Tablet::ready) {
@@ -67,7 +67,7 @@ pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     }
     let mut tablets: Vec<Replicas> = Vec::with_capacity(by_id.len());
     for mut replicas in by_id.into_values() {
-        // The sort is stable: the first of equal replicas stays first.
+        // The sort is stable, so the order of equal replicas stays as it is.
         replicas.sort_by_key(|t| std::cmp::Reverse(t.rank()));
         let top = replicas.first().map(Tablet::rank);
         let equals = replicas.iter().take_while(|t| Some(t.rank()) == top).count();
@@ -93,7 +93,7 @@ pub(crate) struct Incomplete {
     why: &'static str,
 }
 
-/// The replicas whose data is incomplete.
+/// Those replicas whose data is incomplete.
 pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     let of = |t: &Tablet| {
         let (id, table_id, partition) = (t.id.clone(), t.table_id.clone(), t.partition.clone());

@@ -15,7 +15,7 @@ use crate::tablet::{RowSet, Tablet};
 pub(crate) struct Reading {
     pub(crate) verify: bool,
     pub(crate) limits: Limits,
-    /// Only operations before this hybrid time are read; `None` for no bound.
+    /// Only operations before this hybrid time are read; `None` means all.
     pub(crate) snapshot: Option<u64>,
 }
 
@@ -26,19 +26,19 @@ pub(crate) struct Opened {
     pub(crate) place: Arc<Location>,
 }
 
-/// How errors and damage records name the location of a CFile.
+/// Where a CFile is, as errors and damage records state it.
 #[derive(Debug)]
 pub(crate) struct Location {
-    /// `column 'x' (block 17)`
+    /// What the CFile is: `column 'x' (block 17)`.
     pub(crate) name: String,
-    /// The file.
+    /// The path of the file that holds the CFile.
     pub(crate) path: String,
-    /// The offset of the CFile in it.
+    /// The offset of the CFile in that file.
     pub(crate) offset: u64,
 }
 
 impl Location {
-    /// Turns an error of the CFile into one of the file that holds it, with the offset there.
+    /// Turns an error in the CFile into an error in the file that holds it, with the offset in that file.
     pub(crate) fn explain(&self, e: Error) -> Error {
         let (at, structure) = (e.offset(), e.structure());
         let mut moved = Error::new(e.into_kind());

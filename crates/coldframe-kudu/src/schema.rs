@@ -1,7 +1,8 @@
 //! A table's columns as its super blocks describe them, and as Arrow fields.
 //!
-//! A column is identified by its id. Names change, ids do not: a column that was dropped and added again has a new id.
-//! Blocks and deltas name columns by id; ids that are not in the schema are left over from dropped columns.
+//! A column is identified by its id. Its name may change, its id does not; a column that was dropped and
+//! added again has a new id. Blocks and deltas refer to columns by id. Ids that are not in the schema are
+//! those of dropped columns.
 
 use std::sync::Arc;
 
@@ -21,18 +22,18 @@ pub(crate) struct Column {
     pub(crate) id: i32,
     pub(crate) name: String,
     pub(crate) data_type: KuduType,
-    /// The type in Arrow.
+    /// The column's type in Arrow.
     pub(crate) arrow: DataType,
     pub(crate) nullable: bool,
-    /// Whether it belongs to the primary key. Key columns come first.
+    /// Whether the column belongs to the primary key. Key columns come first.
     pub(crate) key: bool,
-    /// The value for rows that are older than the column, as cell bytes.
+    /// The value for rows that are older than the column, as the bytes of a cell.
     pub(crate) read_default: Option<Vec<u8>>,
-    /// The value for new rows that give none.
+    /// The value of the column in new rows for which the client gives none, as the bytes of a cell.
     pub(crate) write_default: Option<Vec<u8>>,
     /// Whether a value cannot change once it is written.
     pub(crate) immutable: bool,
-    /// Whether the server generates its values.
+    /// Whether the server generates the column's values.
     pub(crate) auto_incrementing: bool,
     comment: Option<String>,
 }
@@ -142,13 +143,14 @@ fn decimal(message: &proto::ColumnSchema, max: u8) -> Result<DataType> {
     Ok(DataType::Decimal128(precision, scale))
 }
 
-/// Widens a cell to `width` bytes, little-endian, sign-extended: decimals of 4 and 8 bytes become 16.
+/// Widens a little-endian integer to `width` bytes with its sign: decimals of 4 and 8 bytes become 16 bytes
+/// long.
 pub(crate) fn widen(cell: &[u8], width: usize) -> impl Iterator<Item = u8> + '_ {
     let fill = if cell.last().is_some_and(|b| *b >= 0x80) { 0xff } else { 0 };
     cell.iter().copied().chain(std::iter::repeat(fill)).take(width)
 }
 
-/// The size of a value in Arrow, for types of fixed width.
+/// The size in bytes of a value in Arrow, for types of fixed width.
 pub(crate) fn arrow_width(to: &DataType) -> Option<usize> {
     to.primitive_width()
 }

@@ -1,4 +1,5 @@
-//! A table of a Kudu data directory: the best replica of each of its tablets, as one `TableFile`.
+//! A table of a Kudu data directory as a `TableFile`: its rows are those of the best replica of each of its
+//! tablets.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -27,13 +28,13 @@ use crate::{inspect, verify};
 pub struct KuduTable {
     located: LocatedTable,
     columns: Vec<Arc<Column>>,
-    /// Positions in `columns`.
+    /// The positions of columns in `columns`, by name.
     by_name: HashMap<String, usize>,
     schema: SchemaRef,
     parts: Vec<RowSetPart>,
 }
 
-/// A rowset: one part of the table, for splits.
+/// A rowset, which is one part of the table, for splits.
 #[derive(Debug)]
 struct RowSetPart {
     tablet: Arc<Tablet>,
@@ -79,14 +80,14 @@ impl KuduTable {
         }
         let rows = match row_count(&part.tablet, &part.rowset, &self.located.reading) {
             Ok(rows) => rows,
-            // The split only has to exist: reading it reports the fault.
+            // One row is stated so that a split exists; reading that split reports the fault.
             Err(e) if Fault::is(&e) => return Ok(1),
             Err(e) => return Err(e.within(format!("rowset {}", part.rowset.id))),
         };
         Ok(*part.rows.get_or_init(|| rows))
     }
 
-    /// The number of live rows in all rowsets, if super blocks state it.
+    /// The number of live rows in all rowsets, if the super blocks state it.
     fn flushed_rows(&self) -> Option<u64> {
         if self.located.reading.snapshot.is_some()
             || !self.located.unreadable.is_empty()
@@ -97,8 +98,8 @@ impl KuduTable {
         self.parts.iter().map(|p| p.rowset.live_rows).sum()
     }
 
-    /// A tablet's key under the table's column names; empty if it begins with a column whose id the table does not
-    /// have.
+    /// The columns of a tablet's primary key, with the table's names; empty if the first one has an id that
+    /// the table does not have.
     fn key(&self, tablet: &Tablet) -> Vec<Arc<Column>> {
         let key = tablet.schema.key().into_iter();
         let key =
@@ -122,7 +123,8 @@ impl KuduTable {
         Value::Map(pairs)
     }
 
-    /// Lists the splits of a rowset; `counted` if it has as many live rows as its super block states.
+    /// Lists the splits of a rowset; `counted`: whether its number of live rows is the one that its super
+    /// block states.
     fn rowset_splits(
         &self,
         number: usize,
@@ -145,7 +147,8 @@ impl KuduTable {
         Ok(())
     }
 
-    /// How many splits of `target` bytes a rowset makes. Without a size limit it is one, and no file is opened.
+    /// The number of splits of `target` bytes for a rowset. Without a limit of bytes it is one, and no file
+    /// is opened.
     fn pieces(part: &RowSetPart, target: u64) -> u64 {
         if target == u64::MAX {
             return 1;
@@ -244,7 +247,7 @@ impl TableFile for KuduTable {
         let mut parts = self.parts.iter().enumerate();
         for (i, (tablet, log)) in self.located.tablets.iter().zip(&self.located.logs).enumerate() {
             let log = log.summary()?;
-            // If the log changes no row, the rowsets' flushed row counts are exact.
+            // If the log changes no row, the row counts in the super blocks are exact.
             let flushed = counted && log.changes == 0 && log.live.is_some();
             for (number, part) in parts.by_ref().take(tablet.rowsets.len()) {
                 self.rowset_splits(number, part, target, flushed, &mut splits)?;
@@ -263,7 +266,7 @@ impl TableFile for KuduTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table without rowsets has no splits; an empty one asks for its schema.
+        // A table without rowsets has no splits. An empty split is used to get its schema.
         if split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
@@ -319,7 +322,7 @@ impl TableFile for KuduTable {
     }
 
     fn proof(&self) -> Proof {
-        // Files of Kudu's first versions have no checksums.
+        // Only some files have checksums, since those of Kudu's first versions have none.
         let checksums = Checksums::Some.if_compared(self.located.reading.verify);
         Proof { checksums, besides: &["the directory's metadata", "files that the newest rows do not need"] }
     }
@@ -342,7 +345,7 @@ fn part_number(i: usize) -> Result<u32> {
 }
 
 /// Lists the splits of the rows recovered from a log. If rows may be missing, there is at least one split, which
-/// reports it.
+/// reports the loss.
 fn memory_splits(part: u32, log: &Summary, target: u64, splits: &mut Vec<Split>) {
     let rows = log.rows.max(u64::from(log.lacks_rows));
     let pieces = log.bytes.div_ceil(target.max(1)).clamp(1, rows.max(1));

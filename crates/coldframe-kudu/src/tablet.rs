@@ -31,7 +31,7 @@ const TOMBSTONED: i32 = 3;
 /// `VOTER`
 const VOTER: i32 = 1;
 
-/// A server whose tablets are read.
+/// A server, as far as its tablets are concerned.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) dirs: ServerDirs,
@@ -54,9 +54,10 @@ pub(crate) struct Tablet {
     pub(crate) id: String,
     pub(crate) table_id: String,
     pub(crate) table: String,
-    /// Has no columns if the tablet is `unsupported`.
+    /// The columns; none if the tablet is `unsupported`.
     pub(crate) schema: TableSchema,
-    /// Why its table cannot be read: a column has an unknown type. The server's other tables can be read.
+    /// Why the tablet's table cannot be read, if a column has an unknown type. Other tables of the server can
+    /// be read.
     pub(crate) unsupported: Option<Error>,
     pub(crate) schema_version: u32,
     pub(crate) partition: proto::Partition,
@@ -66,15 +67,17 @@ pub(crate) struct Tablet {
     /// Whether the super block states the live rows of each rowset.
     pub(crate) counts_live_rows: bool,
     state: Option<i32>,
-    /// The index of the operation that set the Raft group's members, whether this server is a member, and the term.
+    /// The index of the operation that set the Raft group's members, whether this server is a member, and the
+    /// Raft term.
     membership: (i64, bool, i64),
-    /// The number of voting members of the Raft group, and whether this server is one; 0 if unknown.
+    /// The number of voting members of the Raft group, and whether this server is one of them. The number is
+    /// 0 if unknown.
     voters: (usize, bool),
-    /// The segments of its write-ahead log.
+    /// The segments of the tablet's write-ahead log.
     pub(crate) segments: Segments,
     /// The id of the newest flushed MemRowSet (new rows).
     pub(crate) last_durable_mrs: i64,
-    /// Transactions, and whether they have no rows in memory, because they were flushed or aborted.
+    /// Transactions, each with whether it has no rows in memory, because they were flushed or it was aborted.
     pub(crate) transactions: Vec<(i64, bool)>,
 }
 
@@ -82,11 +85,11 @@ pub(crate) struct Tablet {
 #[derive(Clone, Debug)]
 pub(crate) struct RowSet {
     pub(crate) id: u64,
-    /// Block ids by column id.
+    /// The ids of the column blocks, by column id.
     pub(crate) columns: BTreeMap<i32, u64>,
-    /// Oldest first.
+    /// The ids of the REDO delta blocks, oldest first.
     pub(crate) redo: Vec<u64>,
-    /// Newest first.
+    /// The ids of the UNDO delta blocks, newest first.
     pub(crate) undo: Vec<u64>,
     pub(crate) bloom: Option<u64>,
     pub(crate) adhoc_index: Option<u64>,
@@ -113,12 +116,13 @@ impl Server {
         Self { dirs, uuid, store, keys }
     }
 
-    /// The candidate keys of its files.
+    /// The candidate keys for the server's files.
     pub(crate) fn keys(&self) -> &ServerKeys {
         &self.keys
     }
 
-    /// All tablet replicas with a super block on the server. Unreadable ones go to `unreadable`.
+    /// All tablet replicas with a super block on the server. Those that cannot be read are added to
+    /// `unreadable`.
     pub(crate) fn tablets(
         self: &Arc<Self>,
         folder: &dyn Folder,
@@ -151,7 +155,8 @@ impl Server {
                 }
             }
         }
-        // A key that opens any super block is the server's key: super blocks that it does not open are damaged.
+        // If a key opens any super block, it is the server's key, and super blocks that it does not open are
+        // damaged.
         locked.filter(|_| tablets.is_empty()).map_or(Ok(tablets), Err)
     }
 
@@ -170,8 +175,8 @@ impl Server {
         let consensus = join(&join(&self.dirs.metadata, "consensus-meta"), &id);
         let (membership, voters) = match self.message::<Consensus>(folder, &consensus, checked, limits) {
             Ok(c) => (self.membership(&c), self.voters(&c)),
-            // Consensus metadata only helps to choose a replica and to know what the group agreed on, so reading on
-            // without it is safe.
+            // Consensus metadata only helps to choose a replica and to know which operations the group agreed
+            // on, so it is safe to continue without it.
             Err(_) => ((-1, false, -1), (0, false)),
         };
         let rowsets: Vec<RowSet> =
@@ -233,8 +238,8 @@ impl Server {
         (voters.len(), voters.iter().any(own))
     }
 
-    /// The segments of the log. If a server stopped during a replay, the old segments are in the folder `.recovery`,
-    /// and the new, incomplete segments are ignored.
+    /// The segments of the log. If a server stopped while it replayed a log, the old segments are in the
+    /// folder `.recovery`; the new segments are incomplete and ignored.
     fn segments(&self, folder: &dyn Folder, tablet: &str) -> Result<Segments> {
         let Some(root) = &self.dirs.wals else { return Ok(Segments::default()) };
         let logs = join(root, "wals");
@@ -273,7 +278,8 @@ impl RowSet {
     }
 }
 
-/// An error if two rowsets share a block: a shared block would be read twice and yield rows that were never written.
+/// An error if two rowsets share a block: a shared block would be read twice, which would give rows that were
+/// never written.
 fn check_blocks(rowsets: &[RowSet]) -> Result<()> {
     let mut seen = HashSet::new();
     for rowset in rowsets {
@@ -287,13 +293,14 @@ fn check_blocks(rowsets: &[RowSet]) -> Result<()> {
 }
 
 impl Tablet {
-    /// Whether its data is complete: not being copied, not deleted, not a tombstone.
+    /// Whether the replica's data is complete: it is not being copied, not deleted and not a tombstone.
     pub(crate) fn ready(&self) -> bool {
         self.state == Some(READY)
     }
 
-    /// Orders replicas by their super blocks and Raft groups: newer members first, then replicas whose server is a
-    /// member, then newer schemas. How often a replica has flushed does not matter.
+    /// Orders replicas by their super blocks and Raft groups: first those with newer members of the Raft
+    /// group, then those whose server is a member, then those with newer schemas. How often a replica has
+    /// flushed does not matter.
     pub(crate) fn rank(&self) -> (i64, bool, u32) {
         let (opid, member, _) = self.membership;
         (opid, member, self.schema_version)
@@ -310,7 +317,7 @@ impl Tablet {
         self.membership.2
     }
 
-    /// Why the replica is not read; `None` if its data is complete, or was deleted with the tablet.
+    /// Why the replica is not read; `None` if its data is complete, or if it was deleted with the tablet.
     pub(crate) fn incomplete(&self) -> Option<&'static str> {
         match self.state {
             Some(READY | DELETED) => None,
@@ -376,12 +383,12 @@ impl RowSet {
     }
 }
 
-/// A transaction, and whether it has no rows in memory.
+/// A transaction, and whether it has ended, so that it has no rows in memory.
 fn ended(entry: &proto::TransactionEntry) -> (i64, bool) {
     (entry.id, entry.state.is_some_and(|state| state.aborted || state.flushed))
 }
 
-/// Uuids are text stored as bytes.
+/// Converts a uuid, which is stored as the bytes of a text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -13,7 +13,7 @@ pub(crate) fn damage(table: &LocatedTable) -> Result<Vec<Damage>> {
         all.extend(server.store.containers()?.faults.iter().map(|fault| fault.damage.clone()));
     }
     for log in &table.logs {
-        // The scan has reported damage that cost rows.
+        // Damage that cost rows has been reported by the scan.
         all.extend(log.summary()?.harmless.iter().map(|what| what.damage.clone()));
     }
     for block in blocks(table) {
@@ -24,7 +24,7 @@ pub(crate) fn damage(table: &LocatedTable) -> Result<Vec<Damage>> {
                 structure: format!("{} in {path}: {}", block.name, d.structure),
                 reason: d.reason,
             })),
-            // The scan has reported the blocks that it reads.
+            // Damage to blocks that the scan reads has been reported by the scan.
             Err(e) if Fault::is(&e) && block.scanned => {}
             Err(e) if Fault::is(&e) => {
                 all.push(Damage::from_error(&e.within(block.name), 0..0, None));

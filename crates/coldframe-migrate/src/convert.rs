@@ -1,4 +1,4 @@
-//! The unit of a migration's work: converts the rows of one part of a source into files of the target.
+//! Converts the rows of one part of a source into files of the target.
 //!
 //! ```text
 //! part of a source ─decode─▶ batch ─arrange─▶ columns of the table ─conform─▶ target's types ─▶ file, file, ..
@@ -8,7 +8,8 @@
 //!                   source's statistics          as they were decoded
 //! ```
 //!
-//! Python reads the files back with an independent implementation: Parquet with Arrow's C++ library.
+//! This is the unit of a migration's work. Python reads the files back with an independent implementation:
+//! Parquet files with Arrow's C++ library.
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
@@ -23,7 +24,7 @@ use crate::{Fingerprint, Observed};
 /// How to convert the rows of a source, and what to record about them.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// The table's columns and their origins.
+    /// The table's columns, and which of the source's columns they come from.
     pub arrangement: Arrangement,
     /// Whether fingerprints are taken.
     pub verify: bool,
@@ -67,7 +68,7 @@ pub(crate) struct Decoding<'a> {
     rows: &'a mut dyn RecordBatchReader,
     shape: &'a Shape,
     pub(crate) observed: Observed,
-    /// The rows of the file being written.
+    /// The summary of the rows of the file that is being written.
     summary: RowSummary,
 }
 
@@ -84,7 +85,7 @@ impl<'a> Decoding<'a> {
         conform(&source, self.shape.schema()).map(Some)
     }
 
-    /// The next rows as columns of the table, in the types that were decoded; `None` after the last.
+    /// The next rows as columns of the table, in the types to which they were decoded; `None` after the last.
     pub(crate) fn next_source(&mut self) -> Result<Option<RecordBatch>> {
         for batch in &mut *self.rows {
             let batch = batch.map_err(stream_error)?;
@@ -124,18 +125,19 @@ pub struct WrittenFile {
     pub partition: Option<u32>,
 }
 
-/// The result of a part.
+/// The result of converting a part.
 #[derive(Debug)]
 pub struct Converted {
-    /// The files in creation order: the order of the rows, unless they are partitioned.
+    /// The files in the order in which they were created. That is the order of the rows, unless the rows are
+    /// partitioned.
     pub files: Vec<WrittenFile>,
     /// Statistics of the source's columns.
     pub observed: Observed,
 }
 
-/// Converts the rows of one part of a source. With `max_bytes`, a file ends once it reaches that size. Without rows,
-/// creates no file. Calls `tick` after each batch; `tick` may stop the run by returning an error. After an error no file
-/// is left.
+/// Converts the rows of one part of a source. With `max_bytes`, a file ends once it reaches that size. If
+/// there are no rows, creates no file. Calls `tick` after each batch; `tick` may stop the run by returning an
+/// error. After an error no file is left.
 pub fn convert(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,
@@ -175,8 +177,8 @@ pub fn convert(
     Ok(Converted { files, observed: decoding.observed })
 }
 
-/// Deletes files after an error. Ignores further errors, so that the caller returns the first one. No manifest names
-/// a file that stays, so it is never read.
+/// Deletes files after an error. Further errors are ignored, so that the caller returns the first one. A file
+/// that cannot be deleted is never read, since no manifest lists it.
 pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize>) {
     numbers.filter_map(|number| names.discard(number).err()).for_each(drop);
 }

@@ -1,5 +1,5 @@
-//! Fingerprints rows by sums: equal rows have equal sums in any order, in any batches, and in any type that widens to
-//! the target's.
+//! Fingerprints rows by sums: equal rows have equal sums in any order, in any batches, and in any type whose
+//! common type with the target's is the target's.
 //!
 //! ```text
 //! value    -> h, 64 bits: of the value in the *target's* type; null has its own hash
@@ -10,12 +10,12 @@
 //!
 //! Sums are modulo 2^64 in each half. The rows read are fingerprinted as decoded, before conversion to the target's types: 5 as an
 //! int32, as a decimal(9,2) or as a dictionary entry equals the 5.00 of a target of decimal(12,2). A value that the target's type
-//! cannot hold gets a hash that no written value has, so it always makes a difference.
+//! cannot represent gets a hash that no written value has, so the fingerprints differ.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `fingerprint` | the sums |
-//! | `absent` | the hashes of null and of values that do not fit |
+//! | `absent` | the hashes of null and of values that the target's type cannot represent |
 //! | `hash` | the hash of each value of an array |
 //! | `numbers` | the hashes of numbers and times, in their target's scale and unit |
 //! | `extremes` | smallest and largest |
@@ -42,7 +42,7 @@ use kernels::Sum;
 pub struct ColumnFingerprint {
     /// The number of nulls.
     pub nulls: u64,
-    /// The number of NaNs; `None` for types without, and where columns get no fingerprints.
+    /// The number of NaNs; `None` for types without NaN, and if columns get no fingerprints.
     pub nans: Option<u64>,
     /// The smallest and the largest value; `None` for nested types, and if all values are null.
     pub extremes: Ends,
@@ -73,11 +73,12 @@ pub struct Fingerprint {
 /// The initial value of a row's hash.
 const ROW: u64 = 0xe703_7ed1_a0b4_28db;
 
-/// Rows hashed per pass: few enough that their values are still in the processor's cache for the second loop.
+/// How many rows are hashed in one pass. They are few enough to be still in the processor's cache in the
+/// second loop.
 const PIECE_ROWS: usize = 4096;
 
 /// The rows per pass for a type. For dictionaries, runs and nested types that is all rows, since each pass would hash all
-/// entries or take the children apart.
+/// entries again, or divide the children.
 fn piece_rows(kind: &DataType, rows: usize) -> usize {
     let shares_entries = matches!(kind, DataType::Dictionary(_, _) | DataType::RunEndEncoded(_, _));
     if shares_entries || kind.is_nested() { rows.max(1) } else { PIECE_ROWS }
@@ -105,7 +106,7 @@ pub fn row_hashes(batch: &RecordBatch, target: &Schema) -> Result<Vec<u64>> {
 }
 
 impl Fingerprint {
-    /// The fingerprint of no rows. `target` are the columns as written.
+    /// The fingerprint of no rows. `target`: the columns as they are written.
     pub fn new(target: SchemaRef) -> Self {
         let column = |field: &FieldRef| ColumnFingerprint {
             nans: field.data_type().is_floating().then_some(0),
@@ -130,8 +131,8 @@ impl Fingerprint {
         Self { columns, has_columns: false, ..Self::new(target) }
     }
 
-    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type or a type that
-    /// widens to it.
+    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type
+    /// or in a type that can be widened to it.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         check_columns(batch, &self.target)?;
         let Self { target, rows, sum, columns, has_columns, row_hashes, hashes } = self;
@@ -198,8 +199,8 @@ impl Fingerprint {
         self.target.fields().iter().map(|f| f.name().as_str()).zip(&self.columns)
     }
 
-    /// Describes the differences to `written`; empty if both cover the same rows. Names no columns if either
-    /// fingerprint covers rows only.
+    /// Describes the differences to `written`; empty if both are of the same rows. If either is a fingerprint
+    /// of rows only, no columns are named.
     pub fn differences(&self, written: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         if self.rows != written.rows {

@@ -8,7 +8,7 @@ use coldframe::Result;
 use coldframe::store::{Stat, Upload};
 use sha2::{Digest, Sha256};
 
-/// The hash so far. It outlives the upload.
+/// The hash so far, which still exists after the upload is finished.
 #[derive(Clone, Default)]
 pub(crate) struct Hash(Arc<Mutex<Sha256>>);
 
@@ -77,7 +77,8 @@ mod tests {
 
     use crate::{ParquetOptions, TargetFile, TargetFormat};
 
-    /// In each format, for files of several row groups or stripes, the hash equals the hash of the stored file.
+    /// For each format, and for files of several row groups or stripes, the hash is equal to that of the
+    /// stored file.
     #[test]
     fn the_hash_covers_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();

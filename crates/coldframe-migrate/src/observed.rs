@@ -1,5 +1,5 @@
-//! Statistics of decoded columns, of the same kinds that files store, to compare the decoded values with the values
-//! before the writer encoded them.
+//! Statistics of decoded columns, of the same kinds that files store. With them, decoded values are compared
+//! with the values that the writer of the file had.
 //!
 //! | type | statistics |
 //! |---|---|
@@ -30,7 +30,7 @@ pub struct ObservedColumn {
     pub values: u64,
     /// The smallest and the largest number or date.
     pub ends: Ends,
-    /// Whether there is a NaN. NaN has no order, so then neither extreme is certain.
+    /// Whether there is a NaN. NaN has no order, so if there is one, neither extreme is certain.
     pub has_nan: bool,
     /// The sum of integers.
     pub sum: Option<i128>,
@@ -105,7 +105,7 @@ impl ObservedColumn {
     fn add_bytes<T: ByteArrayType>(&mut self, column: &ArrayRef) {
         let array = column.as_bytes::<T>();
         let bytes: usize = match array.nulls() {
-            // The value behind a null is arbitrary and is ignored.
+            // The values under nulls are arbitrary and are ignored.
             Some(nulls) if nulls.null_count() > 0 => {
                 nulls.valid_indices().map(|row| array.value_length(row).as_usize()).sum()
             }
@@ -133,7 +133,7 @@ impl ObservedColumn {
     }
 }
 
-/// The sum of an array's values never exceeds 128 bits.
+/// The sum of an array's values always fits in 128 bits.
 fn sum<T: arrow_array::ArrowNumericType>(column: &ArrayRef) -> i128
 where
     i128: From<T::Native>,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_add_up() {
+    fn the_statistics_of_batches_are_added_up() {
         let big = batch_of(Int64Array::from(vec![Some(i64::MAX), None, Some(i64::MAX)]));
         let small = batch_of(Int64Array::from(vec![Some(-7), Some(i64::MAX), None]).slice(0, 1));
         let column = seen(&[big, batch_of(Int64Array::from(vec![None])), small]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn values_behind_nulls_do_not_count() {
+    fn values_under_nulls_are_ignored() {
         let texts = StringArray::from(vec![Some("ab"), None, Some("cde"), Some("f")]);
         assert_eq!(seen(&[batch_of(texts.clone())]).bytes, Some(6));
         assert_eq!(seen(&[batch_of(texts.slice(1, 2))]).bytes, Some(3));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_is_noted() {
+    fn nan_is_recorded() {
         let column = seen(&[
             batch_of(Float64Array::from(vec![1.0, f64::NAN])),
             batch_of(Float64Array::from(vec![-0.0])),

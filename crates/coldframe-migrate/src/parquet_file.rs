@@ -1,5 +1,5 @@
-//! Writes Parquet files with the `parquet` crate, row group by row group, with a checksum on each page: without checksums, three in
-//! four cases of damage yield wrong values without an error.
+//! Writes Parquet files with the `parquet` crate, row group by row group, with a checksum on each page:
+//! without checksums, three of four cases of damage give wrong values without an error.
 //!
 //! ```text
 //! PAR1 ├─ row group 0 ─┼─ row group 1 ─┼ .. ├─ footer ─┤ len u32 │ PAR1
@@ -7,7 +7,7 @@
 //!         └ [dictionary page] data page data page ..    each: header with CRC-32, data
 //! ```
 //!
-//! Memory holds the encoded pages of one row group, and for each column the page being built.
+//! The encoded pages of one row group, and for each column the page being built, are in memory.
 
 mod pages;
 
@@ -32,8 +32,8 @@ use pages::RowGroupPages;
 /// Maximum rows of a row group.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// The largest dictionary of a column chunk; larger chunks are written without one. A quarter of the
-/// usual size saves a third of the writing time and a tenth of the file.
+/// The largest dictionary of a column chunk; larger chunks are written without one. With a quarter of the
+/// usual size, writing takes a third less time, and files are a tenth smaller.
 const DICTIONARY_BYTES: usize = 256 << 10;
 
 /// How Parquet files are written.
@@ -41,7 +41,7 @@ const DICTIONARY_BYTES: usize = 256 << 10;
 pub struct ParquetOptions {
     /// The codec of all pages.
     pub compression: Compression,
-    /// The approximate size of a row group in Arrow.
+    /// The approximate size of a row group in Arrow's memory.
     pub row_group_bytes: u64,
     /// Maximum rows of a row group (a batch may exceed it).
     pub row_group_rows: usize,
@@ -85,7 +85,7 @@ impl ParquetOptions {
             .set_compression(self.compression)
             .set_dictionary_page_size_limit(DICTIONARY_BYTES)
             .set_max_row_group_row_count(None)
-            // Exact statistics per chunk: Delta and Iceberg tables use them.
+            // Statistics for each column chunk are exact, since Delta and Iceberg tables use them.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_statistics_truncate_length(None)
             .set_offset_index_disabled(true)
@@ -129,7 +129,7 @@ pub(crate) struct ParquetFile {
 struct Group {
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
-    /// Its size in Arrow.
+    /// The size of the rows in Arrow's memory.
     bytes: u64,
 }
 
@@ -152,7 +152,7 @@ impl ParquetFile {
             .and_then(ArrowWriter::into_serialized_writer)
             .map_err(|e| unwritten(e).in_file(url.clone()))?;
         let schema = schema.clone();
-        // The Arrow writer has already created page stores for a row group that stays empty.
+        // The page stores that the Arrow writer has created for the next row group stay empty.
         pages.take();
         Ok(Self { file, factory, schema, options, pages, group: None, groups: 0, rows: 0, url })
     }
@@ -226,7 +226,7 @@ pub(crate) fn sliced_bytes(array: &dyn Array) -> u64 {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64
 }
 
-/// The error of a failed write: the store failed, or Parquet cannot hold the data.
+/// The error of a failed write: either the store failed, or Parquet cannot represent the data.
 fn unwritten(e: ParquetError) -> Error {
     match e {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {

@@ -1,4 +1,5 @@
-//! Writes files of one partition each: table formats require that all rows of a file have the same partition values.
+//! Writes files that each have rows of one partition only, since table formats require that all rows of a
+//! file have the same partition values.
 //!
 //! ```text
 //! decoded rows ─▶ buffer of 128 MiB ─▶ partition 0: its rows of all batches ─▶ file
@@ -6,8 +7,8 @@
 //!                   for each row                                    at most 4 stay open for the next buffer
 //! ```
 //!
-//! One file is written at a time. The files that got rows last stay open, so that rows in the order of their
-//! partitions make few files. Each file has a fingerprint of its own rows.
+//! One file is written at a time. The files that got rows most recently stay open, so that few files are
+//! written if the rows are in the order of their partitions. Each file has a fingerprint of its own rows.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +26,8 @@ pub trait Partitioner {
     /// The numbers of the table's columns that determine the partition.
     fn columns(&self) -> &[usize];
 
-    /// The partition of each row, given these columns in the table's types: a number that is the same for equal values in
-    /// all calls.
+    /// The partition of each row, as a number that is the same for equal values in all calls. `batch` has
+    /// these columns in the table's types.
     fn partitions(&mut self, batch: &RecordBatch) -> Result<UInt32Array>;
 
     /// The limits on memory.
@@ -38,9 +39,9 @@ pub trait Partitioner {
 /// Limits on memory.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionLimits {
-    /// Arrow bytes of buffered rows.
+    /// Maximum Arrow bytes of buffered rows.
     pub buffer_bytes: usize,
-    /// Files that stay open for the next buffer.
+    /// Maximum number of files that stay open for the next buffer.
     pub open_files: usize,
 }
 
@@ -71,7 +72,7 @@ struct OpenFile {
     file: TargetFile,
     number: usize,
     summary: RowSummary,
-    /// The last buffer with rows for this file.
+    /// The number of the last buffer that had rows for this file.
     buffer: usize,
 }
 
@@ -214,8 +215,8 @@ impl<'a> PartitionedWriter<'a> {
         Ok(OpenFile { file, number, summary: RowSummary::none(self.shape), buffer: self.buffers })
     }
 
-    /// Closes files until at most `max` are open. Closes the file first that got no rows for longest, then the
-    /// smallest.
+    /// Closes files until at most `max` are open. First closes the files that have not got rows for the
+    /// longest time; of equals, the smallest.
     fn close_to(&mut self, max: usize) -> Result<()> {
         while self.open.len() > max {
             let next = self.open.iter().min_by_key(|(_, open)| (open.buffer, open.summary.rows));

@@ -1,4 +1,5 @@
-//! Compares a file's own statistics of its columns with the decoded values. This checks the reader.
+//! Compares a file's own statistics of its columns with the decoded values. Differences are errors of the
+//! reader.
 //!
 //! ```text
 //! all types but unions                  number of non-null values
@@ -67,7 +68,7 @@ type Difference = (&'static str, String, String);
 fn compare_column(units: &[ColumnSummary], decoded: &ObservedColumn) -> Vec<Difference> {
     let mut differences = Vec::new();
     compare(&mut differences, "values", total(units.iter().map(|unit| unit.values)), Some(decoded.values));
-    // Units without values have neither a sum nor ends.
+    // Units without values have neither a sum nor extremes.
     let with_values: Vec<&ColumnSummary> = units.iter().filter(|unit| unit.values != Some(0)).collect();
     let all = || with_values.iter().copied();
     compare(&mut differences, "true", total(all().map(|unit| unit.trues)), decoded.trues);
@@ -103,7 +104,7 @@ fn compare<T: PartialEq + Display>(
     }
 }
 
-/// The smallest or largest end of all units; `None` if a unit lacks it.
+/// The smallest or the largest of the bounds of all units; `None` if a unit lacks it.
 fn outermost(ends: Vec<Option<&Bound>>, outer: Ordering) -> Option<Bound> {
     let mut ends = ends.into_iter();
     let mut outermost = ends.next()??.clone();
@@ -152,7 +153,7 @@ fn compare_extreme(
             (!old && i128::from(*stored) != *decoded, stored.to_string())
         }
         (Bound::Decimal(digits, scale), Extreme::Decimal(value, places)) => {
-            // Decimals only must not exceed the file's bounds.
+            // Decimals must lie within the file's bounds, but need not be equal to them.
             let places = u8::try_from(*places).ok()?;
             let beyond = order_decimals((*value, places), (*digits, *scale))? == outer;
             (beyond, Extreme::Decimal(*digits, i8::try_from(*scale).ok()?).to_string())

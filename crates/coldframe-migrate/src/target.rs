@@ -13,13 +13,13 @@ use crate::parquet_file::{ParquetFile, ParquetOptions};
 pub enum TargetFormat {
     /// Parquet.
     Parquet(ParquetOptions),
-    /// One of our formats, by name, with its options.
+    /// A format that coldframe writes, by name, with its options.
     Own(String, WriteOptions),
 }
 
 impl TargetFormat {
-    /// The options for `count` open files that share the memory of one: makes Parquet's row groups smaller by this
-    /// factor. Stripes of our formats keep their size.
+    /// The options for `count` open files that together take the memory of one. Parquet's row groups become
+    /// smaller by this factor; stripes of coldframe's formats keep their size.
     pub(crate) fn with_shared_memory(&self, count: usize) -> Self {
         match self {
             Self::Parquet(options) => {
@@ -47,7 +47,7 @@ enum Writer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finished {
-    /// Its rows and length.
+    /// The number of rows, and the length of the file.
     pub written: Written,
     /// The SHA-256 of all its bytes, in hexadecimal digits.
     pub sha256: String,
@@ -82,7 +82,7 @@ impl TargetFile {
         }
     }
 
-    /// The size of the file so far; it grows by row groups or stripes.
+    /// The size of the file so far; it grows by a row group or stripe at a time.
     pub fn bytes(&self) -> u64 {
         match &self.writer {
             Writer::Parquet(file) => file.bytes(),

@@ -1,4 +1,4 @@
-//! Column types that the user declares, where the file's types are missing or unwanted.
+//! Applies column types that the user declares, where the file's types are missing or unwanted.
 //!
 //! | file | declared | why |
 //! |---|---|---|
@@ -22,7 +22,7 @@ use crate::layout::proto;
 use crate::layout::types::Kind;
 use crate::options::Declares;
 
-/// Changes the types of a file to the declared ones.
+/// Replaces the types of a file by the declared ones.
 pub(crate) fn declare(
     footer: &mut proto::Footer,
     spec: &SchemaSpec,
@@ -102,7 +102,7 @@ fn take(own: &mut proto::Type, want: &proto::Type) -> bool {
 /// Declares one type and its nested types, or fails if they differ.
 fn declare_type(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
     let Some(want) = declared.get(of as usize) else { return Ok(()) };
-    // The type tree reports mistakes in a file's own types.
+    // Mistakes in a file's own types are reported by the type tree.
     let Some(own) = types.get_mut(at as usize) else { return Ok(()) };
     if take(own, want) {
         return Ok(());
@@ -123,7 +123,7 @@ fn declare_type(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of
         )));
     }
     let children: Vec<(u32, u32)> = own.subtypes.iter().copied().zip(want.subtypes.iter().copied()).collect();
-    // Children come after their parents, so no file can cause an endless loop.
+    // Children come after their parents, so that no file causes an endless loop.
     let below = |(child, _): &&(u32, u32)| *child > at;
     children.iter().filter(below).try_for_each(|(child, of)| declare_type(types, *child, declared, *of))
 }

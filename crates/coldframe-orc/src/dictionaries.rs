@@ -1,4 +1,4 @@
-//! The dictionaries of a column, stripe by stripe, as stored.
+//! Reads the dictionaries of a column as stored, one for each stripe.
 
 use std::ops::Range;
 use std::sync::Arc;

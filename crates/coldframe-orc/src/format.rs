@@ -1,4 +1,4 @@
-//! ORC for the format registry.
+//! Registers ORC as a format.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Format for OrcFormat {
         }
     }
 
-    /// The magic is at the start, or before the postscript's length.
+    /// The magic bytes are at the start of the file, or before the length of the postscript.
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {
         let at_end = tail.split_last().is_some_and(|(length, rest)| *length > 3 && rest.ends_with(MAGIC));
         (head.starts_with(MAGIC) && tail.len() > MAGIC.len()) || at_end

@@ -1,4 +1,4 @@
-//! The layout of a file as a tree: which structure each byte belongs to.
+//! Describes the layout of a file as a tree: the structure to which each byte belongs.
 
 use coldframe_core::{Node, Result};
 
@@ -10,7 +10,7 @@ use crate::open::Shape;
 /// `ColumnEncoding.kind`.
 const ENCODINGS: [&str; 4] = ["DIRECT", "DICTIONARY", "DIRECT_V2", "DICTIONARY_V2"];
 
-/// The layout.
+/// The layout of the file.
 pub(crate) fn tree(shape: &Shape) -> Result<Node> {
     let tail = &shape.tail;
     let (major, minor) = tail.version();

@@ -1,4 +1,4 @@
-//! From bytes to plain structs: positions, not the meaning of values.
+//! Parses bytes into plain structs: positions, but not the meaning of values.
 //!
 //! ```text
 //! file    | "ORC" | stripe ..                                    | metadata | footer | postscript | length u8 |
@@ -7,15 +7,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`proto`] | the messages of `orc_proto.proto`, all fields |
+//! | [`proto`] | the messages of `orc_proto.proto` with all their fields |
 //! | [`compression`] | chunks of a codec; [`compression::Compression::message`] for whole messages |
 //! | [`tail`] | postscript and footer of a file: [`tail::Tail`] |
 //! | [`types`] | the flat tree of types: [`types::TypeTree`], columns by number |
 //! | [`stripe`] | a stripe, its footer, the positions of its streams |
 //! | [`index`] | positions of row groups |
 //! | [`encryption`] | keys of streams |
-//! | [`values`] | values as statistics and bloom filters store them |
-//! | [`quirks`] | where a file's writer deviates from the specification |
+//! | [`values`] | the forms of values in statistics and bloom filters |
+//! | [`quirks`] | the deviations of a file's writer from the specification |
 
 pub(crate) mod compression;
 pub(crate) mod encryption;

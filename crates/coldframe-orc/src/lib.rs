@@ -1,4 +1,4 @@
-//! ORC: reader and writer, straight from and into Arrow.
+//! Reads ORC files to Arrow arrays and writes Arrow arrays to ORC files.
 //!
 //! ```text
 //! file    | "ORC" | stripe ..                                    | metadata | footer | postscript | length u8 |
@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `layout` | from bytes to plain structs |
+//! | `layout` | the parser of bytes into plain structs |
 //! | `schema` | the Arrow schema of a tree of types |
 //! | `options`, `declared` | the user's options for reading, and declared columns |
 //! | [`open`] | an open file as data |
@@ -17,7 +17,7 @@
 //! | `undeclared` | the scale of decimals whose type states none |
 //! | `table` | an open file as a table |
 //! | `metadata`, `statistics`, `inspect`, `verify` | metadata and statistics as plain data; the structure of each byte; contradictions |
-//! | `recover` | files without a tail |
+//! | `recover` | finds the stripes of files without a tail |
 //! | `write` | the writer |
 //! | `format` | the entry of the format registry |
 //!

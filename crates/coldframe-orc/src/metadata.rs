@@ -1,4 +1,4 @@
-//! The metadata of a file as plain data.
+//! Returns the metadata of a file as plain data.
 
 use coldframe_core::Value;
 

@@ -1,4 +1,4 @@
-//! An open file as data: its tail, types and stripes, and the messages that are read on demand.
+//! Reads the tail, types and stripes of a file when it is opened, and other messages on demand.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -24,7 +24,7 @@ const MAX_ROW_GROUPS: usize = 1 << 24;
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// Its bytes.
+    /// The bytes of the file.
     pub(crate) source: Arc<dyn ReadAt>,
     /// Its tail.
     pub(crate) tail: Tail,
@@ -34,16 +34,16 @@ pub(crate) struct Shape {
     pub(crate) schema: SchemaRef,
     /// Its stripes in order.
     pub(crate) stripes: Vec<Stripe>,
-    /// Its keys.
+    /// The keys of encrypted columns.
     pub(crate) encryption: Encryption,
-    /// Its writer's deviations.
+    /// The deviations of its writer from the specification.
     pub(crate) quirks: Quirks,
     /// The user's options.
     pub(crate) options: Options,
     /// Losses that belong to no stripe: of a file without its tail, or of a file whose footer and stripes
-    /// disagree about the row count. A plain read fails with them; a read with `skip` or `null` records them.
+    /// disagree about the row count. A read with `raise` fails; a read with `skip` or `null` records them.
     pub(crate) lost: Vec<Damage>,
-    /// How its stripes were found, if its tail does not list them.
+    /// How the stripes were found, if the tail does not list them.
     pub(crate) recovered: Option<Recovery>,
     /// The statistics of stripes, once [`Self::stated`] has read them.
     of_stripes: OnceLock<Metadata>,
@@ -57,7 +57,7 @@ pub(crate) struct Recovery {
 }
 
 impl Shape {
-    /// With the file's tail, or a reconstructed one if the file has lost its own.
+    /// Opens a file with its tail, or with a reconstructed one if its own is lost.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,
         tail: Tail,
@@ -70,7 +70,7 @@ impl Shape {
         let schema =
             schema::schema(&tree, &tail.footer, &options).at(tail.footer_bytes.start).within(within)?;
         let encryption = Encryption::new(&tail.footer, &tree.ends(), &|name| options.keys.get(name))?;
-        // Detects a wrong key before it turns values into noise.
+        // Detects a wrong key, with which the values would be random.
         encryption.file_statistics(&tail.footer, tail.compression, &options.limits, tail.file_len)?;
         let mut stripes: Vec<Stripe> = Vec::with_capacity(tail.footer.stripes.len());
         for info in &tail.footer.stripes {
@@ -96,7 +96,7 @@ impl Shape {
         })
     }
 
-    /// Rows of a row group; `None` without indexes.
+    /// Number of rows of a row group; `None` without indexes.
     pub(crate) fn stride(&self) -> Option<u64> {
         self.tail.footer.row_index_stride.map(u64::from).filter(|stride| *stride > 0)
     }
@@ -275,7 +275,7 @@ pub(crate) fn read_tail(source: &dyn ReadAt, limits: &Limits) -> Result<Tail> {
     Tail::new(end, &stored, len, limits)
 }
 
-/// The front of a file: the valid part of a file that is still being written, or that was appended to.
+/// The first part of a file: the valid bytes of a file that is still being written, or that was appended to.
 #[derive(Debug)]
 pub struct Front {
     /// The file.

@@ -1,4 +1,4 @@
-//! The user's options for opening a file.
+//! Defines the user's options for opening a file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub(crate) struct Keys {
 }
 
 impl std::fmt::Debug for Keys {
-    /// Without the keys.
+    /// The keys are not printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keys").finish_non_exhaustive()
     }
@@ -116,7 +116,7 @@ impl Keys {
     }
 }
 
-/// The options, read.
+/// The options of an open file.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Unit of timestamps.
@@ -144,7 +144,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// From ORC's own options (`given`) and those of all formats.
+    /// Collects ORC's own options (`given`) and those of all formats.
     pub fn new(given: &OpenOptions, options: &coldframe_core::OpenOptions) -> Self {
         Self {
             timestamp_unit: given.timestamp_unit.into(),

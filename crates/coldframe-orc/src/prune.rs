@@ -1,5 +1,5 @@
-//! What statistics and bloom filters guarantee, and which stripes and row groups a filter must read as a
-//! result.
+//! Finds out what statistics and bloom filters guarantee, and so which stripes and row groups a filter must
+//! read.
 //!
 //! | module | holds |
 //! |---|---|
@@ -25,7 +25,7 @@ use arrow_schema::TimeUnit;
 /// The file's type of the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// As the Arrow type states.
+    /// The form that the Arrow type states.
     Plain,
     /// A text padded with blanks to this many characters.
     Char(usize),

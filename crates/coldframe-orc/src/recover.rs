@@ -1,4 +1,4 @@
-//! Recovers the stripes of a file without its tail, by their footers.
+//! Finds the stripes of a file without its tail, by their footers.
 //!
 //! ```text
 //! | "ORC" | index, data | footer | index, data | footer | ..           each footer lists the streams in front of it
@@ -44,21 +44,21 @@ use crate::options::{Declares, Options};
 
 use self::footers::{begins_with_literal, may_inflate_to, plain_footer};
 
-/// Bytes searched at a time; a footer may extend [`REACH`] bytes beyond them.
+/// Number of bytes that are searched at a time; a footer may extend [`REACH`] bytes beyond them.
 const WINDOW: u64 = 16 << 20;
 /// See [`WINDOW`].
 const REACH: u64 = 1 << 20;
-/// Longest postscript.
+/// Maximum length of a postscript.
 const POSTSCRIPT: usize = 255;
-/// Block size if it is unknown: the length of a chunk has 23 bits.
+/// The block size if it is unknown: the length of a chunk has 23 bits.
 const LARGEST_BLOCK: u64 = 8 << 20;
-/// Maximum streams of a column in a stripe, and maximum bytes of a stream's entry.
+/// Maximum number of streams of a column in a stripe, and of bytes of a stream's entry.
 const STREAMS: usize = 16;
 /// See [`STREAMS`].
 const LONGEST_STREAM: usize = 24;
 /// Maximum number of neighbouring files that are opened.
 const CANDIDATES: usize = 16;
-/// Maximum chunks of a stripe's footer.
+/// Maximum number of chunks of a stripe's footer.
 const FOOTER_CHUNKS: usize = 16;
 
 /// The result of a recovery.
@@ -107,8 +107,8 @@ pub(crate) fn recover(
         (Some(_), None) => {
             return Err(Error::invalid("option `schema_from`: expected a file in a folder, found no folder"));
         }
-        // Codec and writer come from a file with the same columns. Without a schema it is unknown which files
-        // belong to this table.
+        // The codec and the writer come from a file with the same columns. Without a schema it is unknown
+        // which files belong to this table.
         (None, Some(folder)) => match types.as_deref() {
             Some(types) => whole_files(folder, limits)?
                 .into_iter()
@@ -145,7 +145,7 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
         statistics: Vec::new(),
         row_index_stride: None,
         writer: footer.writer,
-        // Keys of stripes are in the tail.
+        // The keys of stripes are in the tail, which is lost.
         encryption: None,
         calendar: footer.calendar,
         software_version: footer.software_version,
@@ -156,7 +156,7 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
 fn whole_files(folder: &dyn Folder, limits: &Limits) -> Result<Vec<(String, Tail)>> {
     let mut files = Vec::new();
     for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
-        // Skip files that are not ORC files, or not intact.
+        // Files that are not ORC files, or not intact, are skipped.
         let Ok(tail) = folder.open(&entry.path).and_then(|file| read_tail(file.as_ref(), limits)) else {
             continue;
         };
@@ -233,8 +233,8 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
             ..PostScript::default()
         };
         let places = match &best {
-            // Nothing marks the start of a Brotli chunk, so it is tried at every offset, and only if no other
-            // codec fits.
+            // No bytes mark the start of a Brotli chunk, so Brotli is tried at every offset, and only if no
+            // other codec fits.
             Some(_) if kind == BROTLI => break,
             // A footer without a codec may be the content of an uncompressed chunk, after its header.
             Some((at, best)) if best.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
@@ -355,20 +355,21 @@ struct RecoveredStripe {
     index_length: u64,
     footer: Range<u64>,
     rows: u64,
-    /// Rows of its row groups.
+    /// Number of rows of its row groups.
     stride: u64,
 }
 
 struct Search<'a> {
     source: &'a dyn ReadAt,
     compression: Compression,
-    /// The codec for footers, with a small block size: footers are short, so a false candidate costs little.
+    /// The codec for footers, with a small block size: footers are short, so that a wrong candidate costs
+    /// little.
     footers: Compression,
     columns: usize,
     /// Whether the root is a struct: its statistics count all rows.
     root_is_struct: bool,
     limits: &'a Limits,
-    /// The last bytes read, with their start: consecutive stripes are often in the same bytes.
+    /// The last bytes that were read, with their start: consecutive stripes are often in the same bytes.
     cached: (u64, Bytes),
 }
 
@@ -426,7 +427,7 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    /// A quick test of the first bytes: a footer's message begins with the length of its first stream's entry.
+    /// A quick test of the first bytes: a footer begins with the length of its first stream's entry.
     fn may_be_footer(&self, rest: &[u8]) -> bool {
         const ENTRY: u8 = 0x0a;
         if self.compression.algorithm == Algorithm::None {
@@ -481,7 +482,7 @@ impl<'a> Search<'a> {
             if message.first() != Some(&0x0a) {
                 return None;
             }
-            // A message cut between two fields decodes, but lacks encodings.
+            // If a message is truncated between two fields, it can be decoded, but it lacks encodings.
             if let Some(footer) = self.decoded(message)
                 && footer.columns.len() >= self.columns
             {

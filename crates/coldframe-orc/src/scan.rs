@@ -1,8 +1,8 @@
-//! A scan: fetches streams of a stripe, and decodes their bytes to arrays.
+//! Scans a file: fetches streams of a stripe, and decodes their bytes to arrays.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | stripes of a split, row groups of a stripe |
+//! | [`plan`] | plans the stripes of a split and the row groups of a stripe |
 //! | [`job`] | the input of decode: columns, runs of rows, parts of streams |
 //! | [`groups`] | what the index and metadata state of row groups |
 //! | [`ranges`] | the bytes of row groups in a stream |

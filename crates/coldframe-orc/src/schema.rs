@@ -1,4 +1,4 @@
-//! The Arrow schema of a type tree, as pyarrow gives it.
+//! Gives the Arrow schema of a type tree, as pyarrow does.
 //!
 //! | ORC | Arrow |
 //! |---|---|
@@ -28,16 +28,16 @@ use crate::layout::proto::Footer;
 use crate::layout::types::{Column, Kind, TypeTree};
 use crate::options::Options;
 
-/// Smallest scale of decimals without precision: the scale of Java's default type.
+/// The smallest scale of decimals without precision: the scale of Java's default type.
 pub(crate) const OLD_SCALE: u32 = 10;
 
 /// Arrow's name of an extension type, in a field's metadata.
 const EXTENSION: &str = "ARROW:extension:name";
-/// Extension types over lists and bytes of a fixed size.
+/// Extension types whose storage type ORC lacks: lists and bytes of a fixed size.
 const FOREIGN_EXTENSIONS: [&str; 3] =
     ["arrow.uuid", "arrow.fixed_shape_tensor", "arrow.variable_shape_tensor"];
 
-/// The column of a file that has none.
+/// The name of the column that stands in for none.
 pub(crate) const ROWS: &str = "__rows";
 
 /// The schema of all columns.
@@ -60,7 +60,7 @@ pub(crate) fn schema(tree: &TypeTree, footer: &Footer, options: &Options) -> Res
     Ok(Arc::new(Schema::new_with_metadata(fields, user_metadata(footer))))
 }
 
-/// The user metadata that is text.
+/// The items of user metadata that are text.
 fn user_metadata(footer: &Footer) -> HashMap<String, String> {
     let text = |item: &crate::layout::proto::UserMetadataItem| {
         Some((item.name().to_owned(), String::from_utf8(item.value.clone()?).ok()?))
@@ -102,7 +102,7 @@ fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Res
 /// The type of a decimal.
 pub(crate) fn decimal(column: &Column) -> Result<(u8, i8)> {
     let (precision, scale) = match column.precision {
-        // Values may have more digits after the point: see `undeclared`.
+        // The values may have more digits after the point: see `undeclared`.
         0 => (38, column.scale.max(OLD_SCALE)),
         precision => (precision, column.scale),
     };

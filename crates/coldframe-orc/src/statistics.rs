@@ -1,4 +1,4 @@
-//! All statistics of a file as plain data: of the file, its stripes, their row groups.
+//! Returns all statistics of a file as plain data: those of the file, its stripes and their row groups.
 //!
 //! If a key decrypts a column, its statistics replace those of the masked values. They are encrypted like
 //! streams: `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry
@@ -22,7 +22,7 @@ use crate::prune::bounds::instant;
 /// `Stream.Kind` of the encrypted statistics of a column in all stripes.
 const STRIPE_STATISTICS: u32 = 100;
 
-/// The statistics of the file, its stripes and row groups.
+/// All statistics of the file, its stripes and row groups.
 pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     let limits = &shape.options.limits;
     let mut of_file = shape.tail.footer.statistics.clone();
@@ -69,7 +69,7 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
     Ok(units.unwrap_or(Value::Null))
 }
 
-/// The same for top-level columns, typed.
+/// The statistics of the same stripes for top-level columns, with their types.
 pub(crate) fn column_summaries(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<ColumnSummary>>> {
     let columns = |stats: UnitStatistics| {
         columns::column_summaries(shape.tree.columns().iter().zip(believed(shape, stats)), shape.quirks)

@@ -1,4 +1,4 @@
-//! An open ORC file.
+//! Implements an open ORC file as a table.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -32,14 +32,14 @@ impl OrcFile {
     /// Reads the tail.
     pub fn open(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
         let mut tail = read_tail(source.as_ref(), &options.limits)?;
-        // A file of no bytes has no columns to declare.
+        // A file of 0 bytes has no columns that could be declared.
         if let Some(spec) = options.declared.as_ref().filter(|_| tail.file_len > 0) {
             declare(&mut tail.footer, spec, options.declares, &options.limits)?;
         }
         Self::new(Shape::new(source, tail, options, Vec::new())?)
     }
 
-    /// From a known tail.
+    /// Opens a file with a known tail.
     pub(crate) fn new(mut shape: Shape) -> Result<Self> {
         undeclared::set_scales(&mut shape)?;
         Ok(Self { shape: Arc::new(shape) })
@@ -62,7 +62,7 @@ impl OrcFile {
             let (start, len) = (stripe.bytes.start, stripe.bytes.end - stripe.bytes.start);
             let is_kept = keep(stripe)?;
             let is_full = bytes > 0 && bytes.saturating_add(len) > target;
-            // Stripes that begin at the same byte (only in damaged files) stay together.
+            // Stripes that begin at the same byte are in one split; this occurs only in damaged files.
             let ends = |split: &mut Split| start > split.range.start && (is_full || !is_kept);
             if let Some(mut split) = current.take_if(ends) {
                 split.range.end = start;
@@ -116,7 +116,7 @@ impl TableFile for OrcFile {
         Some(self.shape.stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows)))
     }
 
-    /// If stripes may be missing, only a read shows the number of rows.
+    /// If stripes may be missing, the number of rows is known only after a read.
     fn counts_by_reading(&self) -> bool {
         !self.shape.lost.is_empty()
     }
@@ -147,7 +147,7 @@ impl TableFile for OrcFile {
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = self.cut(target, |_| Ok(true))?;
-        // Splits tile the file.
+        // The splits cover the whole file.
         match splits.first_mut() {
             Some(first) => first.range.start = 0,
             None => splits.push(Split { part: 0, range: 0..self.shape.tail.file_len, rows: Some(0) }),
@@ -156,7 +156,7 @@ impl TableFile for OrcFile {
     }
 
     fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Matching>> {
-        // The losses belong to no stripe, and some split must report them.
+        // The losses belong to no stripe, so one of the splits must report them.
         if !self.shape.lost.is_empty() || self.shape.tail.metadata_bytes.is_empty() {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Decimals whose type states no precision and scale, as in files of Hive 0.11.
+//! Finds the scale of decimals whose type states no precision and scale, as in files of Hive 0.11.
 //!
 //! Each value has a scale. Java reads each value with that scale; an Arrow column has one scale for all
 //! values: the largest of them, and at least 10 as in Java's default type, so that no digit is lost. To find
@@ -14,7 +14,7 @@ use crate::scan::rle::int::{IntRle, Version};
 use crate::scan::stream::ByteStream;
 use crate::schema;
 
-/// Maximum digits of a decimal.
+/// Maximum number of digits of a decimal.
 const MAX_SCALE: i64 = 38;
 
 /// Sets the scale of decimals without one, unless the user declared it.

@@ -69,7 +69,7 @@ pub(crate) fn contradictions(shape: &Arc<Shape>) -> Result<Vec<Damage>> {
                 }
                 wrong_indexes(shape, stripe, &layout, &mut indexes)?;
             }
-            // The scan has reported it already.
+            // The scan has already reported this damage.
             Err(e) if e.is_damage() => {}
             Err(e) => return Err(e),
         }

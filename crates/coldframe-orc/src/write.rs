@@ -5,13 +5,14 @@
 //! stripe  | index streams | data streams | footer |
 //! ```
 //!
-//! * Streams are collected in memory; at `stripe_size` bytes a stripe ends. The size is checked every
+//! * Streams are collected in memory; a stripe ends at `stripe_size` bytes. The size is checked every
 //!   [`ROWS_BETWEEN_CHECKS`] rows, and memory is counted as Java counts it, so stripes are as large as
 //!   Java's.
-//! * Every `row_index_stride` rows a row group ends: positions of all streams, statistics, bloom filters.
+//! * A row group ends after `row_index_stride` rows; the positions of all streams, statistics and bloom
+//!   filters are stored.
 //! * Times are in UTC and days proleptic Gregorian, as the footer states.
-//! * `Footer.writer` is Java's number: readers decide by it which statistics to trust, and these are
-//!   computed as in Java. `softwareVersion` has the true name.
+//! * `Footer.writer` is Java's number: readers decide by it which statistics to trust, and this writer
+//!   computes them as Java does. `softwareVersion` has the true name.
 //!
 //! ORC specification v1, "File Tail", "Stripes"; Java's `WriterImpl` and `PhysicalFsWriter`.
 //!
@@ -23,7 +24,7 @@
 //! | [`leaf`], [`text`], [`decimal`], [`timestamp`] | the streams of each type |
 //! | [`stream`] | chunks and positions |
 //! | [`integers`], [`int_rle`], [`byte_rle`] | run lengths |
-//! | [`statistics`], [`bloom`] | what readers prune by |
+//! | [`statistics`], [`bloom`] | statistics and bloom filters, by which readers prune |
 
 mod bloom;
 mod byte_rle;
@@ -70,11 +71,11 @@ pub(crate) struct Writer<W> {
     schema: Schema,
     root: Column,
     context: Shared,
-    /// Rows in the current stripe.
+    /// Number of rows in the current stripe.
     rows: u64,
-    /// Rows in its last row group.
+    /// Number of rows in its last row group.
     group_rows: usize,
-    /// Rows since the last check of its size.
+    /// Number of rows since the last check of its size.
     rows_since_check: usize,
     footer: proto::Footer,
     metadata: proto::Metadata,
@@ -98,7 +99,7 @@ pub(crate) fn types_of(schema: &Schema) -> Result<Vec<proto::Type>> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the magic.
+    /// Writes the magic bytes.
     pub(crate) fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
         options.check()?;
         let root = ColumnType::of(schema, &options.lengths()?)?;
@@ -171,7 +172,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Rows up to the next check, or to the end of the row group or stripe.
+    /// Number of rows up to the next check, or to the end of the row group or stripe.
     fn rows_at_once(&self) -> usize {
         let in_stripe = usize::try_from(self.options.stripe_rows - self.rows).unwrap_or(usize::MAX);
         let in_group = match self.options.row_index_stride {
@@ -294,12 +295,12 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// Statistics in the form of the footer.
+/// The statistics as the footer stores them.
 fn encoded(statistics: &proto::ColumnStatistics) -> Bytes {
     proto::encode(statistics).into()
 }
 
-/// The block size with twenty blocks of each column in a stripe, as in Java.
+/// The block size for which a stripe has twenty blocks of each column, as in Java.
 fn estimated_block_size(stripe_size: usize, columns: usize) -> usize {
     let size = stripe_size / (20 * columns.max(1));
     size.clamp(4 << 10, 256 << 10).next_power_of_two()

@@ -1,10 +1,10 @@
 //! The allocator of the package, and how long it keeps freed memory.
 //!
-//! A scan allocates and frees some megabytes per row group, and a dropped table is often followed by another of the
-//! same size. The system's allocator returns such memory to the kernel, which zeroes it page by page for the next use:
-//! more work than decoding (`benches/README.md`). mimalloc keeps it, by default for a second; [`PURGE_DELAY_MS`] is
-//! longer, and made successive reads of 300 MB tables 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the
-//! environment overrides it.
+//! A scan allocates and frees several megabytes for each row group, and a dropped table is often followed by
+//! another of the same size. The system's allocator returns such memory to the kernel, which clears it page
+//! by page for the next use, which takes more time than decoding (`benches/README.md`). mimalloc keeps such
+//! memory, by default for a second. [`PURGE_DELAY_MS`] is longer, and has made consecutive reads of 300 MB
+//! tables 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the environment overrides this time.
 
 #![expect(unsafe_code, reason = "mimalloc's options are set by a C function")]
 

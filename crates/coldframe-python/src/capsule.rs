@@ -1,8 +1,8 @@
 //! Exchanges Arrow data with other libraries through the PyCapsule interface.
 //!
-//! Together with [`crate::allocator`] this is the only unsafe code of the package. A capsule of the right name holds a
-//! struct of the C data interface: that is the contract of the PyCapsule protocol, and the name is checked before the
-//! pointer is used.
+//! Together with [`crate::allocator`] this is the only unsafe code of the package. By the contract of the
+//! PyCapsule protocol, a capsule of the right name holds a struct of the C data interface. The name is
+//! checked before the pointer is used.
 #![expect(unsafe_code, reason = "the C data interface hands over raw pointers")]
 
 use std::ffi::CStr;
@@ -84,7 +84,8 @@ pub(crate) fn export_array<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<
     PyTuple::new(py, [schema, array])
 }
 
-/// A batch for a library of this process that knows its columns: the array struct without the schema struct.
+/// A batch for a library in this process that already knows the columns: only the array struct, without the
+/// schema struct.
 pub(crate) struct BareArray(Mutex<Box<FFI_ArrowArray>>);
 
 impl BareArray {
@@ -92,15 +93,15 @@ impl BareArray {
         Self(Mutex::new(Box::new(FFI_ArrowArray::new(&batch.to_data()))))
     }
 
-    /// The address of the struct, valid as long as this object lives. An importer leaves a released struct behind; a
-    /// struct that is not imported is released with this object.
+    /// The address of the struct, valid as long as this object lives. A library that imports the struct
+    /// leaves a released struct in its place. If it is not imported, it is released with this object.
     pub(crate) fn address(&self) -> usize {
         let mut array = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::ptr::from_mut::<FFI_ArrowArray>(array.as_mut()).expose_provenance()
     }
 }
 
-/// Exports a stream. Its reader runs without the GIL if the consumer released it.
+/// Exports a stream. The reader of the stream runs without the GIL if the consumer has released the GIL.
 pub(crate) fn export_stream(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -155,8 +156,8 @@ pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let schema = pointer::<FFI_ArrowSchema>(&schema, SCHEMA)?;
     let array = pointer::<FFI_ArrowArray>(&array, ARRAY)?;
     // SAFETY: capsules of these names hold valid structs while `pair` lives. `from_raw` moves the array out and leaves
-    // a released one behind, as the protocol requires of a consumer. Its buffers are trusted to be what the producer,
-    // code of this process, declares.
+    // a released one in its place, as the protocol requires of a consumer. The buffers are not checked: the
+    // producer is code of this process.
     let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array), &*schema) }.map_err(failed)?;
     Ok(make_array(data))
 }
@@ -176,7 +177,7 @@ pub(crate) fn import_stream(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchSt
     let capsule = capsule(object, "__arrow_c_stream__")?;
     let stream = pointer::<FFI_ArrowArrayStream>(&capsule, STREAM)?;
     // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`; `from_raw` moves it out and leaves a released
-    // one behind, as the protocol requires of a consumer.
+    // one in its place, as the protocol requires of a consumer.
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream) };
     reader.map_err(|e| to_python(Error::schema(e.to_string())))
 }

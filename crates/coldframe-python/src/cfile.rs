@@ -18,7 +18,7 @@ fn table(file: &RawFile) -> PyResult<&CFileTable> {
     })
 }
 
-/// The rows from an ordinal on, as (part, start, stop).
+/// The split that begins with an ordinal, as (part, start, stop).
 #[pyfunction]
 pub(crate) fn seek_ordinal(file: &RawFile, ordinal: u64) -> PyResult<(u32, u64, u64)> {
     let split = table(file)?.seek(ordinal).map_err(|e| file.raise(e))?;
@@ -33,7 +33,7 @@ pub(crate) fn lookup_value(py: Python<'_>, file: &RawFile, value: &Bound<'_, PyA
     py.detach(|| table.lookup(&value)).map(RawBatch).map_err(|e| file.raise(e))
 }
 
-/// False only if an encoded key is certainly not in a bloom file.
+/// Whether a bloom file may have an encoded key: false only if it certainly does not have it.
 #[pyfunction]
 pub(crate) fn might_contain_key(py: Python<'_>, file: &RawFile, key: Vec<u8>) -> PyResult<bool> {
     let table = table(file)?;

@@ -1,4 +1,4 @@
-//! The unit of work of a migration: converts rows to files, without the GIL.
+//! Converts rows to files for a migration, without the GIL.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,7 +66,7 @@ fn with_rows<T: Send>(
     done.map_err(to_python)
 }
 
-/// Lets Ctrl-C end the work between batches.
+/// Fails if the user has pressed Ctrl-C; called between batches.
 fn interruptible() -> Result<()> {
     tick(None, 0)
 }
@@ -106,7 +106,7 @@ impl Names for Numbered {
     }
 }
 
-/// A Python function that returns the partitions of rows.
+/// A Python function that returns the partition of each row.
 struct Divider {
     columns: Vec<usize>,
     partitions: Py<PyAny>,

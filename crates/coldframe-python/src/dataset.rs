@@ -32,7 +32,7 @@ use crate::strings::parse_strings;
 /// A listed file: path, name and value pairs of its folders, and the size, time and tag from the listing.
 type PyEntry = (OsString, Vec<(String, String)>, Option<Known>);
 
-/// The same as Python passes it.
+/// The same tuple as Python passes it.
 type EntryGiven = (PathBuf, Vec<(String, String)>, Option<Known>);
 
 fn entry_to_python(entry: &FileEntry) -> PyEntry {
@@ -73,7 +73,7 @@ fn columns_of(row: &RecordBatch) -> Vec<(String, ArrayRef)> {
     names.zip(row.columns().iter().cloned()).collect()
 }
 
-/// Makes the reading threads stop before the interpreter exits: they may be running Python code.
+/// Makes the reading threads stop before the interpreter exits, since they may be running Python code.
 fn stop_at_exit(py: Python<'_>) -> PyResult<()> {
     static REGISTERED: Once = Once::new();
     let mut done = Ok(());
@@ -92,7 +92,7 @@ pub(crate) fn stop_reading(py: Python<'_>) {
     py.detach(coldframe::stop_reading);
 }
 
-/// The files at paths and in folders, and those that match patterns. `whole`: each folder is one table.
+/// Lists the files at a path, in a folder, or that match a pattern. `whole`: each folder is one table.
 #[pyfunction]
 #[pyo3(signature = (paths, *, storage_options=None, whole=false))]
 pub(crate) fn find_files(
@@ -322,7 +322,7 @@ impl RawDataset {
         Ok(RawTableRows::new(rows, Some(self.0.clone())))
     }
 
-    /// Splits as the formats cut the files; opens all files.
+    /// The splits as the formats define them; opens all files.
     #[pyo3(signature = (split_bytes, *, predicate=None, files=None))]
     fn splits(
         &self,
@@ -335,7 +335,7 @@ impl RawDataset {
         self.without_gil(py, || request.splits()).map(splits_of)
     }
 
-    /// Splits planned from the listing; opens only files that are not from a listing.
+    /// The splits as planned from the listing; opens only files that are not from a listing.
     #[pyo3(signature = (split_bytes, *, predicate=None))]
     fn plan(
         &self,
@@ -347,7 +347,7 @@ impl RawDataset {
         self.without_gil(py, || request.plan()).map(splits_of)
     }
 
-    /// Adapts a batch of a file to the table's columns, whatever read the batch.
+    /// Adapts a batch of a file to the table's columns, whichever library has read the batch.
     fn adapt(
         &self,
         py: Python<'_>,

@@ -37,8 +37,8 @@ create_exception!(
 );
 create_exception!(_coldframe, NotFoundError, ColdframeError, "The file, table or column does not exist.");
 
-/// `SchemaError` is a `ColdframeError` and also a `ValueError`, like pyarrow's errors about values. The macro supports
-/// one base only.
+/// `SchemaError` is a `ColdframeError` and also a `ValueError`, like pyarrow's errors about values. PyO3's
+/// macro supports only one base class.
 fn schema_error(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || {

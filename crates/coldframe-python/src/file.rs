@@ -18,11 +18,11 @@ use crate::scan::{RawBatch, RawScan};
 use crate::strings::parse_strings;
 use crate::value;
 
-/// Part, start, end.
+/// A split: part, start, end.
 type SplitRange = (u32, u64, u64);
 /// Recorded data: an offset or a number, and bytes.
 pub(crate) type PyPiece<'py> = (u64, Bound<'py, PyBytes>);
-/// Structure, offset, length, rows if known, bytes to read.
+/// A planned unit: structure, offset, length, rows if known, bytes to read.
 type PlannedUnit = (String, u64, u64, Option<u64>, u64);
 
 /// Opens a file of any format.
@@ -57,19 +57,19 @@ impl RawFile {
         &self.0.path
     }
 
-    /// The identity of its content, for `known` of `open_file`.
+    /// The identity of the file's content, for `known` of `open_file`.
     #[getter]
     fn identity(&self) -> Option<crate::store::Known> {
         self.0.identity.clone().map(|known| (known.len, known.modified, known.etag))
     }
 
-    /// The most threads of a scan, if set when the file was opened.
+    /// The maximum number of threads of a scan, if set when the file was opened.
     #[getter]
     fn threads(&self) -> Option<usize> {
         self.0.threads
     }
 
-    /// Notices for the user: a kind and a text each.
+    /// Notices for the user: each a kind and a text.
     fn notices(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let notices = py.detach(|| self.0.table.notices()).map_err(|e| self.raise(e))?;
         Ok(notices.into_iter().map(kind_and_text).collect())
@@ -129,7 +129,8 @@ impl RawFile {
         Ok((split.part, split.range.start, split.range.end))
     }
 
-    /// Without `prune`, no statistics, index or bloom filter skips anything; the rows are the same.
+    /// If `prune` is false, nothing is skipped by statistics, indexes or bloom filters; the rows are the
+    /// same.
     #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise",
         threads=None, read_ahead=false, prune=true, strings=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]

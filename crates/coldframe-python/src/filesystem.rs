@@ -1,6 +1,6 @@
 //! A Python object as a store: `coldframe.filesystems` adapts fsspec's and pyarrow's file systems to its interface.
 //!
-//! Files are read by ranges instead of a position, so that threads do not interfere.
+//! Files are read by ranges, and not from a current position, so that threads do not interfere.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ use pyo3::types::PyBytes;
 
 use crate::error::from_python;
 
-/// Path, size, whether it is a folder, milliseconds since 1970, etag.
+/// An entry: path, size, whether it is a folder, milliseconds since 1970, etag.
 type EntryTuple = (String, u64, bool, Option<i64>, Option<String>);
 
-/// The object.
+/// The Python object.
 pub(crate) struct PyFiles(Py<PyAny>);
 
 impl fmt::Debug for PyFiles {
@@ -178,7 +178,8 @@ impl ReadAt for RangedFile {
             }
             all.push(Bytes::from_owner(bytes));
         }
-        // Python file systems read by name, so a replaced file can only be detected after the read.
+        // Python file systems open a file by its name for each read, so it can only be detected after the
+        // read that the file was replaced.
         match self.files.stat_entry(&self.key).map_err(named)? {
             Some(now) if self.known.may_be(&now.identity()) => Ok(all),
             _ => {
@@ -234,7 +235,7 @@ impl Upload for PyUpload {
 impl Drop for PyUpload {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // The error that caused the drop is reported instead.
+            // An error here is ignored; the error that caused the drop is reported.
             drop(Python::attach(|py| writer.call_method0(py, "abandon")));
         }
     }

@@ -41,7 +41,7 @@ impl RawFingerprint {
 
     /// Adds the rows of another fingerprint.
     fn join(&self, other: &Self) -> PyResult<()> {
-        // Locked one after the other: both may be the same object.
+        // The two locks are taken one after the other, since both may be the same object.
         let more = other.get().clone();
         self.get().join(&more).map_err(to_python)
     }
@@ -53,7 +53,7 @@ impl RawFingerprint {
 
     /// The differences to the fingerprint of the written rows.
     fn differences(&self, written: &Self) -> Vec<String> {
-        // Locked one after the other: both may be the same object.
+        // The two locks are taken one after the other, since both may be the same object.
         let other = written.get().clone();
         self.get().differences(&other)
     }
@@ -110,7 +110,7 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     let dict = PyDict::new(py);
     let (smallest, largest) = seen.ends.as_ref().map(|(low, high)| (low, high)).unzip();
     let number = |end: &Extreme| match end {
-        // JSON has no infinities.
+        // JSON has no infinities, so they become text.
         Extreme::Float(value) => Ok(value.into_pyobject(py)?.into_any()),
         other => json(py, other),
     };
@@ -124,7 +124,7 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-/// The statistics that a file stores of its columns, to compare with those of the decoded values.
+/// The statistics that a file stores of its columns, with which those of the decoded values are compared.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawWitness(pub(crate) FileStatistics);
 

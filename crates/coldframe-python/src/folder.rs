@@ -34,7 +34,7 @@ impl FolderRequest {
         Ok(Self { source, options, format: format.to_owned() })
     }
 
-    /// Runs `question` on the format, without the GIL.
+    /// Calls `question` with the format, without the GIL.
     fn ask<T: Send>(
         mut self,
         py: Python<'_>,
@@ -63,8 +63,8 @@ pub(crate) fn tables(
     request.ask(py, |format, source, options| format.tables(source, options))
 }
 
-/// Reads the data that all tables of a folder share, so that opening each does not read it again; by the value of the option
-/// `table`.
+/// Reads the data that all tables of a folder share, so that it is not read again for each table. The keys
+/// are the values of the option `table`.
 #[pyfunction]
 #[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]
 pub(crate) fn shared_of_tables<'py>(

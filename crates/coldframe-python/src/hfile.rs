@@ -16,7 +16,7 @@ use crate::error::to_python;
 use crate::file::RawFile;
 use crate::scan::RawBatch;
 
-/// The table as an HFile; otherwise an unsupported error that names the operation.
+/// The file as an HFile. If it is none, an unsupported error that names the operation.
 pub(crate) fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
     let table: Option<&HFile> = file.table.as_any().downcast_ref();
     table.ok_or_else(|| {
@@ -57,7 +57,7 @@ impl RawCells {
 
 #[pymethods]
 impl RawCells {
-    /// The addresses of the batches' structs; at least one.
+    /// The addresses of the batches' structs; there is at least one.
     fn addresses(&self) -> Vec<usize> {
         self.batches.iter().map(BareArray::address).collect()
     }
@@ -134,7 +134,7 @@ pub(crate) fn hfile_scan(
     Ok(RawRows { schema: scan.schema().clone(), scan: Mutex::new(Box::new(scan)), file: file.0.clone() })
 }
 
-/// One pass over the cells of a range of rows.
+/// Reads the cells of a range of rows once.
 #[pyclass(module = "coldframe._coldframe", frozen)]
 pub(crate) struct RawRows {
     scan: Mutex<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,

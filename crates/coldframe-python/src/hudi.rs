@@ -26,7 +26,7 @@ pub(crate) fn hudi_partitions(py: Python<'_>, store: &PyStore, path: PathBuf) ->
     names.map_err(to_python)
 }
 
-/// The files of the data table, of one partition or of all, by the metadata's partition `files`.
+/// The files of the data table, of one partition or of all, according to the metadata's partition `files`.
 #[pyfunction]
 #[pyo3(signature = (files, partition=None, *, all_versions=false))]
 pub(crate) fn hudi_files(
@@ -39,7 +39,7 @@ pub(crate) fn hudi_files(
     py.detach(|| table.data_files(partition, all_versions)).map(RawBatch).map_err(|e| files.raise(e))
 }
 
-/// The statistics of columns of the data table's files, by the metadata's partition `column_stats`.
+/// The statistics of columns of the data table's files, according to the metadata's partition `column_stats`.
 #[pyfunction]
 #[pyo3(signature = (stats, columns=None))]
 pub(crate) fn hudi_column_stats(
@@ -51,7 +51,8 @@ pub(crate) fn hudi_column_stats(
     py.detach(|| table.column_stats(columns.as_deref())).map(RawBatch).map_err(|e| stats.raise(e))
 }
 
-/// The files of the data table that may hold rows that pass, by the partitions `files` and `column_stats`.
+/// The files of the data table that may hold rows that pass, according to the partitions `files` and
+/// `column_stats`.
 #[pyfunction]
 pub(crate) fn hudi_prune(
     py: Python<'_>,
@@ -67,7 +68,7 @@ pub(crate) fn hudi_prune(
     pruned.map(RawBatch).map_err(|e| stats.raise(e))
 }
 
-/// The locations of the records with these keys, by the metadata's partition `record_index`.
+/// The locations of the records with these keys, according to the metadata's partition `record_index`.
 #[pyfunction]
 pub(crate) fn hudi_locate(py: Python<'_>, index: &RawFile, keys: Vec<String>) -> PyResult<RawBatch> {
     let table = table(index)?;

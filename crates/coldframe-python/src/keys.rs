@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::error::from_python as foreign;
 
-/// The given keys, and the source of others.
+/// The given keys, and the source of further keys.
 pub(crate) type GivenKeys = (BTreeMap<String, Vec<u8>>, Option<Arc<dyn KeySource>>);
 
 /// Converts the argument `keys`.

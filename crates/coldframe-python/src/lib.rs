@@ -122,7 +122,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_classes(module)
 }
 
-/// Formats, open files, tables of many files, writing.
+/// Adds formats, open files, tables of many files, and writing.
 fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect, module)?)?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
@@ -146,7 +146,7 @@ fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Stores and paths.
+/// Adds stores and paths.
 fn add_stores(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(store::shown_path, module)?)?;
@@ -157,7 +157,7 @@ fn add_stores(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Schemas and batches in other types.
+/// Adds conversions of schemas and batches to other types.
 fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shape::conform_batch, module)?)?;
     module.add_function(wrap_pyfunction!(shape::pruned, module)?)?;
@@ -173,7 +173,7 @@ fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Operations of some formats: look-ups by key, and Hudi's metadata.
+/// Adds operations of some formats: look-ups by key, and Hudi's metadata.
 fn add_lookups(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
@@ -190,7 +190,7 @@ fn add_lookups(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Operations of a migration.
+/// Adds operations of a migration.
 fn add_migration(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;

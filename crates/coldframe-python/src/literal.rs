@@ -7,12 +7,12 @@ use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, Py
 
 use crate::capsule::import_array;
 
-/// `date.toordinal()` of 1970-01-01.
+/// The `date.toordinal()` of 1970-01-01 in Python.
 const EPOCH: i64 = 719_163;
 const DAY_NANOS: i128 = 86_400_000_000_000;
 
-/// Converts a value of any class. A value that no column can be compared with is kept too: the error is only clear once
-/// the column's name is known.
+/// Converts a value of any class. A value that no column can be compared with is kept too, because the error
+/// can be clear only once the column's name is known.
 pub(crate) fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if value.is_none() {
         return Ok(Literal::Null);
@@ -43,7 +43,7 @@ pub(crate) fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let py = value.py();
     let class = value.get_type().name()?.to_string();
     if class == "NaTType" {
-        return Ok(Literal::Null); // pandas has one for all kinds of times
+        return Ok(Literal::Null); // pandas has one null for all kinds of times
     }
     if value.is_instance(&py.import("decimal")?.getattr("Decimal")?)? {
         let text = value.str()?.to_string();
@@ -57,7 +57,7 @@ pub(crate) fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if value.is_instance(&datetime.getattr("date")?)? {
         return Ok(Literal::Date(value.call_method0("toordinal")?.extract::<i64>()? - EPOCH));
     }
-    // NumPy's scalars. Only Arrow keeps the nanoseconds of its times.
+    // These are NumPy's scalars. Times are converted by Arrow, since only Arrow keeps their nanoseconds.
     if value.hasattr("item")? && !matches!(class.as_str(), "datetime64" | "timedelta64") {
         return literal(&value.call_method0("item")?);
     }

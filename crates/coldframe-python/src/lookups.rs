@@ -7,8 +7,8 @@ use crate::error::to_python;
 use crate::file::RawFile;
 use crate::hfile::{Key, hfile};
 
-/// False only if a key is certainly absent by a bloom filter: an encoded key of a Kudu bloom file; a row of an HFile, a
-/// column of a row, or a row with a deleted family.
+/// False only if a bloom filter shows that a key is absent. For a Kudu bloom file it is an encoded key; for
+/// an HFile it is a row, a column of a row, or a row with a deleted family.
 #[pyfunction]
 #[pyo3(signature = (file, row, qualifier=None, delete_family=false))]
 pub(crate) fn might_contain(

@@ -1,4 +1,4 @@
-//! How files are opened: built once for all files of a dataset.
+//! How files are opened: this is built once for all files of a dataset.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use crate::error;
 use crate::value::to_python;
 
-/// The options by name: their kinds, defaults, choices, aliases and help.
+/// The options by name, each with its kind, default, choices, aliases and help.
 pub(crate) fn declared<'py>(
     py: Python<'py>,
     specs: impl IntoIterator<Item = &'static OptionSpec>,
@@ -27,7 +27,8 @@ pub(crate) fn declared<'py>(
     Ok(all)
 }
 
-/// Parses the text of an option of a format, or of any format if it is not known yet. An option that no format has stays text.
+/// Parses the text of an option of a format, or of any format if it is not known yet. If no format has the
+/// option, the value stays text.
 #[pyfunction]
 #[pyo3(signature = (name, text, *, format=None, write=false))]
 pub(crate) fn parse_option<'py>(

@@ -224,7 +224,7 @@ impl PyPredicate {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// Whether no row passes if these columns of `schema` have these values, each an array of one.
+    /// Whether no row passes if these columns of `schema` have these values, each an array of length 1.
     fn excludes(
         &self,
         schema: &Bound<'_, PyAny>,
@@ -235,8 +235,8 @@ impl PyPredicate {
         Ok(left.is_no_row())
     }
 
-    /// Its nodes, for translation into another language: `("and", nodes)`, `("or", nodes)`, or a test of a column: its kind,
-    /// the column, the operand, whether the result is negated.
+    /// The nodes of the filter, for translation into another language: `("and", nodes)`, `("or", nodes)`, or
+    /// a test of a column: its kind, the column, the operand, whether the result is negated.
     fn tree<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         tree(py, &self.0)
     }
@@ -274,7 +274,7 @@ fn tree<'py>(py: Python<'py>, predicate: &Predicate) -> PyResult<Bound<'py, PyTu
             ("in", column, values(members)?, *negated).into_pyobject(py)
         }
         Predicate::Null { column, negated } => ("null", column, py.None(), *negated).into_pyobject(py),
-        // No other language has it.
+        // No other language has this test.
         Predicate::Trimmed(_) => ("and", Vec::<Bound<'py, PyTuple>>::new()).into_pyobject(py),
         Predicate::Like { column, pattern, negated } => {
             ("like", column, pattern.as_str(), *negated).into_pyobject(py)

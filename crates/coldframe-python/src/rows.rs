@@ -1,4 +1,4 @@
-//! One pass over the rows of a table's files.
+//! Reads the rows of a table's files once.
 
 use arrow_array::RecordBatchReader;
 use coldframe::dataset::storage::os_path;
@@ -9,7 +9,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 use crate::scan::{Pass, RawBatch};
 use crate::value;
 
-/// One pass over the rows.
+/// Reads the rows once.
 #[pyclass(module = "coldframe._coldframe", frozen)]
 pub(crate) struct RawTableRows {
     pass: Pass<Rows>,
@@ -47,7 +47,7 @@ impl RawTableRows {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // applied when the scan was made
+        drop(requested_schema); // it was applied when the scan was made
         self.pass.export_stream(py)
     }
 

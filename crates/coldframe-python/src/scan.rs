@@ -1,4 +1,4 @@
-//! One pass over rows, as an iterator of batches or as a C stream.
+//! Reads rows once, as an iterator of batches or as a C stream.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::capsule::{export_array, export_schema, export_stream};
 use crate::error::{ColdframeError, from_python as foreign, to_python};
 use crate::value;
 
-/// One pass over rows, until a C stream takes it or it is closed.
+/// Rows that are read once, until a C stream takes them over or the pass is closed.
 pub(crate) struct Pass<R> {
     rows: Mutex<Option<R>>,
     schema: SchemaRef,
@@ -28,7 +28,7 @@ impl<R: RecordBatchReader + Send + 'static> Pass<R> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next batch. Errors keep their type here; through a C stream only their message survives.
+    /// The next batch. Errors keep their type here; a C stream passes on only their message.
     pub(crate) fn next_batch(
         &self,
         py: Python<'_>,
@@ -39,7 +39,7 @@ impl<R: RecordBatchReader + Send + 'static> Pass<R> {
         batch.map(|batch| batch.map(RawBatch)).map_err(to_python)
     }
 
-    /// Takes the rows out.
+    /// Takes the rows out of the pass.
     pub(crate) fn take(&self) -> PyResult<R> {
         let rows = self.lock().take();
         rows.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))
@@ -59,7 +59,7 @@ impl<R: RecordBatchReader + Send + 'static> Pass<R> {
     }
 }
 
-/// One pass over the rows of a file.
+/// Reads the rows of a file once.
 #[pyclass(module = "coldframe._coldframe", frozen)]
 pub(crate) struct RawScan {
     pass: Pass<TableScan>,
@@ -72,7 +72,7 @@ impl RawScan {
         Self { pass: Pass::new(scan.schema(), scan), damage }
     }
 
-    /// Takes the scan out.
+    /// Takes the scan out of the pass.
     pub(crate) fn take(&self) -> PyResult<TableScan> {
         self.pass.take()
     }
@@ -98,7 +98,7 @@ impl RawScan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // applied when the scan was made
+        drop(requested_schema); // it was applied when the scan was made
         self.pass.export_stream(py)
     }
 
@@ -141,7 +141,7 @@ impl RawBatch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        drop(requested_schema); // only a request; the consumer casts
+        drop(requested_schema); // this is only a request; the consumer casts the batch
         let columns = self.0.columns().to_vec();
         let fields = self.0.schema().fields().clone();
         let batch = StructArray::try_new_with_length(fields, columns, None, self.0.num_rows())
@@ -150,8 +150,8 @@ impl RawBatch {
     }
 }
 
-/// A scan that Ctrl-C ends between batches. If the consumer of the stream still holds the GIL, it also lets other
-/// Python threads run, including those that the scan itself waits for.
+/// A scan that the user can end with Ctrl-C between batches. If the consumer of the stream holds the GIL, the
+/// scan also lets other Python threads run, including those that it waits for.
 pub(crate) struct Interruptible<R>(pub(crate) R);
 
 impl<R: RecordBatchReader + Send> Iterator for Interruptible<R> {

@@ -33,7 +33,7 @@ pub(crate) fn conform_batch<'py>(
         structs.map(|structs| BareArray::new(&structs)).map_err(|e| Error::schema(e.to_string()))
     });
     let made = made.map_err(to_python)?;
-    // Import with the target object as the schema, so that pyarrow does not rebuild it.
+    // The batch is imported with the target object as its schema, so that pyarrow does not make a new schema.
     let batches = py.import("pyarrow")?.getattr("RecordBatch")?;
     batches.call_method1(intern!(py, "_import_from_c"), (made.address(), target))
 }
@@ -63,7 +63,7 @@ pub(crate) fn with_fields<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let kind = array.getattr(intern!(py, "type"))?;
     let is_same = kind.call_method1(intern!(py, "equals"), (target,))?.is_truthy()?;
-    // An extension type defines its storage fields.
+    // The storage fields of an extension type are fixed, so none is added.
     if is_same || kind.hasattr(intern!(py, "extension_name"))? {
         return Ok(array.clone());
     }
@@ -80,7 +80,7 @@ pub(crate) fn with_fields<'py>(
     arrays.call_method1(intern!(py, "_import_from_c_capsule"), export_array(py, &made)?)
 }
 
-/// The array with only the struct fields that `target` has; the object itself if it has no others.
+/// The array with only the struct fields that `target` has; the object itself if it has no other fields.
 #[pyfunction]
 pub(crate) fn pruned<'py>(
     py: Python<'py>,

@@ -49,7 +49,8 @@ pub(crate) fn from_python(
     of_path(source, storage_options, known)
 }
 
-/// A path or URL. Python represents path bytes that are not UTF-8 by surrogates; here they become bytes again.
+/// A path or URL. In Python, bytes of a path that are not UTF-8 are represented by surrogates; here they
+/// become bytes again.
 fn of_path(
     path: &Bound<'_, PyAny>,
     storage_options: &BTreeMap<String, String>,
@@ -81,19 +82,20 @@ fn name_of(file: &Bound<'_, PyAny>) -> String {
 }
 
 /// A Python file with `seek` and `read`. Each request takes the GIL.
-/// A file has one position, which `seek` sets for the following `read`, and Python may switch threads in between. So requests
-/// to one object run one after the other, even if it was opened twice. Two cases cannot be detected: another object with the
-/// same position (a wrapper, a duplicated descriptor), and a caller who moves the position during a read.
+/// A file has only one position, which `seek` sets for the `read` that follows, and Python may switch threads
+/// between the two. So requests to one object run one after the other, even if it was opened twice. Two cases
+/// cannot be detected: another object with the same position (a wrapper, a duplicated descriptor), and a
+/// caller who moves the position during a read.
 struct PyFile {
     object: Py<PyAny>,
     len: u64,
     turn: Arc<Turn>,
 }
 
-/// Held from before `seek` until after `read`.
+/// The lock of an open object; held from before `seek` until after `read`.
 type Turn = Mutex<()>;
 
-/// The turn of each open object, by its address: no other object can have that address while it is open.
+/// The lock of each open object, by its address, which no other object can have while this one exists.
 static TURNS: Mutex<BTreeMap<usize, Weak<Turn>>> = Mutex::new(BTreeMap::new());
 
 fn turn_of(object: &Bound<'_, PyAny>) -> Arc<Turn> {
@@ -109,7 +111,8 @@ fn turn_of(object: &Bound<'_, PyAny>) -> Arc<Turn> {
     turn
 }
 
-/// Takes a turn. Waiting releases the GIL, which the current holder needs in order to finish.
+/// Locks an object. The GIL is released while waiting, because the thread that holds the lock needs the GIL
+/// to finish.
 fn take<'t>(turn: &'t Turn, py: Python<'_>) -> MutexGuard<'t, ()> {
     turn.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }

@@ -27,7 +27,7 @@ use crate::store::Known;
 use crate::strings::parse_strings;
 use crate::value;
 
-/// Storage options, whether checksums are verified, keys, options of the format.
+/// Arguments for opening: storage options, whether checksums are verified, keys, options of the format.
 type PyArguments<'py> = (BTreeMap<String, String>, bool, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// A part of a table.
@@ -83,13 +83,13 @@ impl RawSplit {
         self.0.file.opening.format.as_deref()
     }
 
-    /// Part, start, stop, and the number of rows if known.
+    /// The part, start and stop of the split, and the number of rows if known.
     #[getter]
     fn cut(&self) -> (u32, u64, u64, Option<u64>) {
         self.cut_of()
     }
 
-    /// Number and count, if this is a share of the file's splits.
+    /// The number of the share and the number of shares, if this is a share of the file's splits.
     #[getter]
     fn share(&self) -> Option<(u64, u64)> {
         match self.0.part {
@@ -171,14 +171,15 @@ impl RawSplit {
         one_row(constants)
     }
 
-    /// Opens the file; `alone`: only for the rows of this split.
+    /// Opens the file; `alone`: whether it is opened only for the rows of this split.
     #[pyo3(signature = (*, alone=false))]
     fn open(&self, py: Python<'_>, alone: bool) -> PyResult<RawFile> {
         let own = if alone { self.0.own.clone() } else { Vec::new() };
         py.detach(|| self.0.file.open(&own)).map(RawFile).map_err(to_python)
     }
 
-    /// The splits of a share: opens the file to cut them. Only this split itself if it is not a share.
+    /// If this split is a share of a file's splits, opens the file and returns the splits of that share;
+    /// otherwise returns only this split.
     fn expand(&self, py: Python<'_>) -> PyResult<Vec<Self>> {
         let all = py.detach(|| self.0.cut()).map_err(to_python)?;
         Ok(all.into_iter().map(Self).collect())
@@ -224,7 +225,7 @@ impl RawSplit {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Compares file, opening options, part and own data.
+    /// Compares the file, the options for opening it, the part, and the bytes recorded for the split.
     fn __eq__(&self, other: &Self) -> bool {
         let (this, other) = (&self.0, &other.0);
         let same_file = Arc::ptr_eq(&this.file, &other.file)
@@ -252,8 +253,8 @@ pub(crate) fn one_row(columns: Vec<(String, arrow_array::ArrayRef)>) -> PyResult
         .map_err(|e| to_python(coldframe::arrow_error(e)))
 }
 
-/// Parts of an open file of about `split_bytes`. `path` is the name of the file. If the file is an object of this process,
-/// `source` is the object to open again.
+/// Divides an open file into splits of about `split_bytes` bytes. `path` is the name of the file. If the file
+/// is an object of this process, `source` is the object to open again.
 #[pyfunction]
 #[pyo3(signature = (file, split_bytes, opening, path, *, source=None))]
 pub(crate) fn splits_of(
@@ -309,7 +310,8 @@ pub(crate) fn plan_from_bytes(
     Ok(plan.splits.into_iter().map(RawSplit).collect())
 }
 
-/// Groups consecutive parts of the given sizes into groups of about `target` bytes: start and stop of each group.
+/// Groups consecutive parts of the given sizes into groups of about `target` bytes: returns the start and
+/// stop of each group.
 #[pyfunction]
 #[pyo3(name = "pack")]
 pub(crate) fn pack_sizes(sizes: Vec<u64>, target: u64) -> Vec<(usize, usize)> {

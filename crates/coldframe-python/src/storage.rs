@@ -45,7 +45,7 @@ impl PyStorage {
         self.given.as_ref().map(|given| given.clone_ref(py))
     }
 
-    /// Whether a store of Rust serves a path or URL.
+    /// Whether a path or URL is opened by a store of Rust, and not by a Python file system.
     fn is_of_core(&self, location: &OsStr) -> bool {
         !self.has_filesystem
             && match Location::parse(location) {

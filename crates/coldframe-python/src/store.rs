@@ -31,8 +31,8 @@ pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static st
     OPTIONS.iter().map(|option| (option.name, kinds(option), option.aliases.to_vec(), option.help)).collect()
 }
 
-/// The options of a path's or URL's store, from `storage_options` and the environment, under their main names. They
-/// configure other libraries, and contain secrets.
+/// The options of a path's or URL's store, from `storage_options` and the environment, under their main
+/// names. Their purpose is to configure other libraries. They contain secrets.
 #[pyfunction]
 #[pyo3(signature = (url, storage_options=None))]
 pub(crate) fn resolved_options(
@@ -132,7 +132,7 @@ impl PyListing {
     }
 }
 
-/// A file written through Python; it appears when it is finished.
+/// A file written through Python; the file appears when it is finished.
 #[pyclass(module = "coldframe._coldframe", name = "StoreUpload", frozen)]
 pub(crate) struct PyUpload {
     store: Store,
@@ -149,7 +149,7 @@ impl PyUpload {
 #[pymethods]
 impl PyUpload {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
-        // pyarrow also passes its own buffers.
+        // pyarrow may pass one of its own buffers instead of bytes.
         let data: PyBackedBytes = match data.extract() {
             Ok(data) => data,
             Err(_) => py.get_type::<PyBytes>().call1((data,))?.extract()?,
@@ -194,7 +194,7 @@ impl PyUpload {
         finished.map(|stat| PyEntry::new(&self.store, stat)).map_err(to_python)
     }
 
-    /// Discards the file; has no effect once it is finished.
+    /// Discards the file. This has no effect once the file is finished.
     fn abandon(&self, py: Python<'_>) {
         py.detach(|| drop(self.slot().take()));
     }
@@ -231,7 +231,7 @@ impl PyStoreFile {
         (len, modified, etag)
     }
 
-    /// The bytes of a range; fewer if the file ends earlier.
+    /// The bytes of a range; fewer if the file ends before.
     fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
         let stop = stop.min(self.file.len());
         let bytes = py.detach(|| self.file.read(start.min(stop)..stop));
@@ -391,7 +391,7 @@ impl PyStore {
         self.0.path_of(path.as_os_str()).map_err(to_python)
     }
 
-    /// Queries a path without the GIL.
+    /// Calls `question` with the path, without the GIL.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,

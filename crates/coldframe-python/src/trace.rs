@@ -5,8 +5,9 @@
 //! 2026-11-27T10:32:10.601944Z coldframe-io fetch #7 end 28842 us url="s3://b/a.orc" offset=3 length=8192
 //! ```
 //!
-//! It is off by default: no callsite is enabled before [`set_trace`] or [`from_environment`] turns it on. It calls no
-//! Python, so that a thread without the GIL can write, too. The callsites remove secrets from their URLs.
+//! Tracing is off by default: no callsite is enabled before [`set_trace`] or [`from_environment`] turns it
+//! on. It does not call Python, so that threads without the GIL can write, too. The callsites remove secrets
+//! from the URLs.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -23,7 +24,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, set_global_default};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The environment variable that turns traces on if it is `1`.
+/// The environment variable that turns traces on if its value is `1`.
 const VARIABLE: &str = "COLDFRAME_TRACE";
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -39,7 +40,7 @@ pub(crate) fn set_trace(on: bool) -> bool {
     ON.swap(on, Ordering::Relaxed)
 }
 
-/// Turns traces on if the environment says so.
+/// Turns traces on if the environment variable is set.
 pub(crate) fn from_environment() {
     if std::env::var_os(VARIABLE).is_some_and(|value| value == "1") {
         set_trace(true);
@@ -76,7 +77,7 @@ impl Trace {
     }
 }
 
-/// Writes one line at once, so that lines of several threads do not mix.
+/// Writes a line with one call, so that lines of several threads do not mix.
 fn write_line(name: &str, rest: fmt::Arguments<'_>) {
     let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H:%M:%S%.6fZ");
     let thread = std::thread::current();
@@ -84,12 +85,12 @@ fn write_line(name: &str, rest: fmt::Arguments<'_>) {
         Some(thread) => format!("{time} {} {name}{rest}\n", thread.replace(' ', "-")),
         None => format!("{time} {:?} {name}{rest}\n", thread.id()),
     };
-    // Without a standard error there is nobody to tell.
+    // If there is no standard error, the line is lost.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 impl Subscriber for Trace {
-    /// Other libraries trace, too, and their lines may contain secrets.
+    /// Callsites of other libraries are not enabled, since their lines may contain secrets.
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         let is_ours = metadata.target().starts_with("coldframe");
         if is_ours { Interest::sometimes() } else { Interest::never() }
@@ -132,7 +133,7 @@ impl Subscriber for Trace {
 
     fn exit(&self, _span: &Id) {}
 
-    /// The core never clones a span: its only handle was dropped.
+    /// The core never clones a span, so this was its only handle.
     fn try_close(&self, id: Id) -> bool {
         let id = id.into_u64();
         if let Some(Open { name, began, fields }) = self.with_open(|open| open.remove(&id)) {

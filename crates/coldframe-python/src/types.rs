@@ -1,4 +1,4 @@
-//! Types of pyarrow as a consumer's types, and as Hive DDL.
+//! Converts types of pyarrow to those of a consumer, and to and from Hive DDL.
 
 use arrow_schema::{DataType, TimeUnit};
 use coldframe::ddl;
@@ -52,7 +52,8 @@ pub(crate) fn type_shape(arrow_type: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(coldframe::types::shape(&import_type(arrow_type)?))
 }
 
-/// The columns of a list in Hive DDL as a pyarrow.Schema; with `partitions`, only types whose values fit into directory names.
+/// Parses columns in Hive DDL to a pyarrow.Schema. With `partitions`, only types are allowed whose values can
+/// be names of directories.
 #[pyfunction]
 #[pyo3(signature = (text, *, partitions=false))]
 pub(crate) fn parse_columns<'py>(

@@ -1,4 +1,4 @@
-//! RCFile for the format registry.
+//! Registers RCFile as a format.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Format for RcFileFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        // A wrong option is reported before anything is read.
+        // Reports a wrong option before anything is read.
         options::OpenOptions::read(self.name(), &options.extra)?;
         Ok(Arc::new(RcFile::open(source, options)?))
     }

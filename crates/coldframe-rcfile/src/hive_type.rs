@@ -1,4 +1,4 @@
-//! Hive's type tree, as Arrow types and as text.
+//! Hive's types as a tree, and the conversions from and to Arrow types and text.
 //!
 //! An RCFile holds neither names nor types, so the user supplies a table's columns: as an Arrow schema
 //! ([`HiveType::from_arrow`]) or as the column list of the table's `CREATE TABLE` ([`ddl::parse_columns`]).
@@ -16,16 +16,16 @@ use coldframe_encoding::{Error, Result};
 
 use crate::serde::TimestampUnit;
 
-/// Maximum digits of a `decimal`.
+/// Maximum number of digits of a `decimal`.
 pub const MAX_DECIMAL_PRECISION: u8 = 38;
 
-/// Maximum code points of a `varchar`.
+/// Maximum number of code points of a `varchar`.
 pub const MAX_VARCHAR_LENGTH: u32 = 65535;
 
-/// Maximum code points of a `char`.
+/// Maximum number of code points of a `char`.
 pub const MAX_CHAR_LENGTH: u32 = 255;
 
-/// Maximum branches of a `uniontype`: its tag is a signed byte.
+/// Maximum number of branches of a `uniontype`: its tag is a signed byte.
 pub const MAX_UNION_BRANCHES: usize = 128;
 
 /// A Hive column type.
@@ -234,7 +234,7 @@ fn decimal_from_arrow(precision: u8, scale: i8) -> Result<HiveType> {
     decimal(precision, scale)
 }
 
-/// A decimal type within Hive's bounds.
+/// A decimal type within Hive's limits.
 pub(crate) fn decimal(precision: u8, scale: u8) -> Result<HiveType> {
     if (1..=MAX_DECIMAL_PRECISION).contains(&precision) && scale <= precision {
         return Ok(HiveType::Decimal { precision, scale });
@@ -267,7 +267,7 @@ fn struct_from_arrow(fields: &Fields) -> Result<HiveType> {
     structure(fields.collect::<Result<_>>()?)
 }
 
-/// A struct type with fields.
+/// A struct type; an error if it has no fields.
 pub(crate) fn structure(fields: Vec<(String, HiveType)>) -> Result<HiveType> {
     if fields.is_empty() {
         return Err(Error::schema("struct without fields: Hive has none"));

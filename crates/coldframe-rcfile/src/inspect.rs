@@ -1,4 +1,4 @@
-//! Which structure each byte of an RCFile belongs to.
+//! Finds the structure to which each byte of an RCFile belongs.
 
 use arrow_schema::Fields;
 use coldframe_core::{Node, Result, Value};
@@ -8,14 +8,14 @@ use crate::layout::row_group::RowGroup;
 use crate::open::RawFile;
 use crate::walk::WalkItem;
 
-/// Maximum row groups listed individually, since the description of a small group takes more memory than the group.
-/// The others are summarised.
+/// Maximum number of row groups that are listed individually, since the description of a small group takes
+/// more memory than the group. The other groups are one entry.
 const MAX_GROUPS: u64 = 1 << 16;
 
-/// Maximum nodes of a tree.
+/// Maximum number of nodes of a tree.
 const MAX_NODES: u64 = 1 << 18;
 
-/// Row groups and damage that are not listed individually.
+/// Sums of the row groups and the damage that are not listed individually.
 #[derive(Default)]
 struct Rest {
     bytes: Option<std::ops::Range<u64>>,

@@ -5,20 +5,20 @@
 //! row group | [sync marker] | record header | key buffer | column ... |
 //! ```
 //!
-//! Bottom up; a module uses only those above it in this table.
+//! A module uses only the modules above it in this table.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`hive_type`], `serde` | Hive's types; cells to values and back: ColumnarSerDe and LazyBinaryColumnarSerDe |
-//! | `layout` | the bytes as plain structs: header, record header, key with its run-length coded cell lengths |
+//! | `layout` | the parser of the bytes into plain structs: header, record header, key with its run-length coded cell lengths |
 //! | `options` | what the user must state because files do not |
-//! | `walk` | from row group to row group; sync markers; resynchronisation after damage |
-//! | `open` | an open file as data |
-//! | `scan` | the groups of a byte range; their columns as Arrow |
-//! | `inspect`, `verify` | which structure each byte belongs to; contradictions between redundant fields |
-//! | `propose` | a guess which SerDe wrote the file |
-//! | `table`, `write` | the file as a table; the writer |
-//! | `format` | the entry of the format registry |
+//! | `walk` | goes from row group to row group, finds sync markers, and continues after damage |
+//! | `open` | the header and options of an open file |
+//! | `scan` | reads the groups of a byte range and decodes their columns to Arrow |
+//! | `inspect`, `verify` | the structure to which each byte belongs; contradictions between fields that are stored twice |
+//! | `propose` | guesses which SerDe wrote the file |
+//! | `table`, `write` | an open file as a table; the writer |
+//! | `format` | registers RCFile as a format |
 //!
 //! `docs/formats/rcfile.md` describes the format as real writers write it.
 

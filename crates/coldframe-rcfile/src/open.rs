@@ -1,4 +1,4 @@
-//! An open RCFile as data: the header, and the user's options.
+//! An open RCFile: the header, and the user's options.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::layout::row_group::FileContext;
 use crate::options::Table;
 use crate::walk::GroupWalk;
 
-/// Bytes that are read first for the header.
+/// Number of bytes that are read first for the header.
 const HEADER_GUESS: u64 = 4096;
 
 /// An open RCFile.

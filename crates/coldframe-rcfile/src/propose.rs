@@ -2,7 +2,7 @@
 //!
 //! Both SerDes write text unchanged. They differ in nulls (`\N`, and an empty cell), in the empty string (no bytes, and
 //! the byte `bf`), and in all types other than text: `ColumnarSerDe` prints them, `LazyBinaryColumnarSerDe` writes
-//! their bytes. The guess is for people to review.
+//! their bytes. The user must check the guess.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::scan::plan::GroupPlan;
 /// Number of rows to examine.
 const ROWS: usize = 10_000;
 
-/// Evidence from the cells.
+/// Counts of the cells that are typical of each SerDe.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Votes {
     text: u64,
@@ -46,7 +46,8 @@ impl Votes {
     fn guess(&self) -> Option<&'static str> {
         match (self.text, self.binary) {
             (0, 0) => (self.numbers > 0).then_some("text"),
-            // Digits that outnumber binary cells ten to one may be text with another null format: no guess.
+            // If there are ten times as many cells of digits as binary cells, the file may be text with
+            // another null format: no guess.
             (0, binary) => (binary.saturating_mul(10) >= self.numbers).then_some("binary"),
             (text, binary) => match text.saturating_add(self.numbers).cmp(&binary) {
                 Ordering::Greater => Some("text"),
@@ -57,13 +58,13 @@ impl Votes {
     }
 }
 
-/// Whether a cell is a number or a date in digits.
+/// Whether a cell is a number or a date , in digits.
 fn is_number(cell: &[u8]) -> bool {
     cell.iter().all(|byte| byte.is_ascii_digit() || b"-+.:eE ".contains(byte))
         && cell.iter().any(u8::is_ascii_digit)
 }
 
-/// Options that open the file as a table: `serde` only if the cells decide it.
+/// Options that open the file as a table: `serde` is set only if the cells decide it.
 pub(crate) fn proposal(file: &RawFile) -> Result<Option<Value>> {
     let schema = raw_schema(file.header.columns);
     let columns = schema.fields().iter().enumerate().map(|(i, field)| ScanColumn {
@@ -112,25 +113,25 @@ mod tests {
     }
 
     #[test]
-    fn nulls_of_text() {
+    fn nulls_as_text_mean_the_text_serde() {
         assert_eq!(guess(&[b"12", b"\\N", b"a"]), Some("text"));
         assert_eq!(guess(&[b"caf\xe9", b"\\N", b"x"]), Some("text"));
     }
 
     #[test]
-    fn numbers_as_they_are_printed() {
+    fn numbers_as_digits_mean_the_text_serde() {
         assert_eq!(guess(&[b"12", b"2014-01-01", b"-3.5"]), Some("text"));
     }
 
     #[test]
-    fn numbers_as_bytes() {
+    fn numbers_as_bytes_mean_the_binary_serde() {
         assert_eq!(guess(&[b"\x8e\x01\x00", b"abc", b"\xff"]), Some("binary"));
         assert_eq!(guess(&[&1.5_f64.to_be_bytes(), b"abc"]), Some("binary"));
         assert_eq!(guess(&[b"\xbf", b"abc", b""]), Some("binary"));
     }
 
     #[test]
-    fn few_cells_against_many() {
+    fn one_binary_cell_does_not_outweigh_many_digits() {
         let mut cells: Vec<&[u8]> = vec![b"12"; 50];
         cells.push(b"\x00\x01");
         assert_eq!(guess(&cells), None);

@@ -1,4 +1,4 @@
-//! A scan: the row groups of a byte range, and their columns as Arrow.
+//! Scans the row groups of a byte range, and decodes their columns to Arrow.
 
 pub(crate) mod columns;
 mod decode;

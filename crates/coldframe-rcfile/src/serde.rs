@@ -1,4 +1,5 @@
-//! How Hive turns the bytes of a cell into a value and back: ColumnarSerDe (text), LazyBinaryColumnarSerDe (binary).
+//! Converts the bytes of a cell to a value and back, as Hive does: ColumnarSerDe (text),
+//! LazyBinaryColumnarSerDe (binary).
 
 mod bounds;
 mod expansion;
@@ -23,7 +24,7 @@ coldframe_core::choices! {
     }
 }
 
-/// Which Hive version's lenient parsing and calendar apply.
+/// The Hive version whose lenient parsing and calendar apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum HiveVersion {
@@ -49,7 +50,7 @@ pub(crate) struct SerdeOptions {
     pub timezone: Option<chrono_tz::Tz>,
     /// `timestamp_unit`
     pub timestamp_unit: TimestampUnit,
-    /// Bounds for nesting.
+    /// The limits on nesting.
     pub limits: coldframe_encoding::Limits,
     /// Counts the values that decoding changes.
     pub changes: coldframe_core::Changes,
@@ -63,7 +64,7 @@ pub(crate) struct SerdeOptions {
 pub(crate) struct Cells {
     /// The column's bytes, decompressed.
     pub data: Buffer,
-    /// One more than there are rows.
+    /// The offsets of the cells and of the end of the last one.
     pub offsets: OffsetBuffer<i32>,
     /// A column removed by `TRUNCATE TABLE .. COLUMNS`: every cell is null, whatever its length.
     pub nulled: bool,
@@ -73,7 +74,8 @@ pub(crate) struct Cells {
 
 /// Converts the cells of a column to an array. A file has one decoder for each column.
 ///
-/// `decode` returns an array of exactly `HiveType::to_arrow(..)`'s data type with one value per cell.
+/// `decode` returns an array of the data type that `HiveType::to_arrow(..)` gives, with one value for each
+/// cell.
 pub(crate) trait ColumnDecoder: Send + Sync {
     /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. It may be too high if the
     /// cells are those of several rows.

@@ -1,4 +1,4 @@
-//! An open RCFile.
+//! Implements an open RCFile as a table.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ impl RcFile {
     /// Reads the header.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         let file = Self(RawFile::open(source, options)?);
-        // Refuse types that are too deeply nested for the SerDe now, not at the first batch.
+        // Types that are nested too deeply for the SerDe are refused now, not at the first batch.
         for index in 0..file.0.table.schema.fields().len() {
             file.decoder(index, &file.0.table.options)?;
         }
@@ -55,7 +55,7 @@ impl RcFile {
         let mut by_name = None;
         let mut next = 0;
         let indexes = decode.fields().iter().map(|wanted| {
-            // The requested columns are mostly all columns in file order: the next one is tried first, and a map of
+            // Usually all columns are requested in file order: the next column is tried first, and a map of
             // names is built only if that fails.
             if fields.get(next).is_none_or(|field| field.name() != wanted.name()) {
                 let places: &BTreeMap<&str, Vec<usize>> = by_name.get_or_insert_with(|| {
@@ -111,7 +111,7 @@ impl TableFile for RcFile {
         &self.0.table.schema
     }
 
-    /// Only the keys of the row groups state the number of rows.
+    /// The number of rows is only in the keys of the row groups.
     fn row_count(&self) -> Option<u64> {
         None
     }

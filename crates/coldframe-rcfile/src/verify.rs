@@ -1,4 +1,4 @@
-//! Contradictions between fields that an RCFile stores twice.
+//! Finds contradictions between fields that an RCFile stores twice.
 
 use std::fmt::Arguments;
 
@@ -8,7 +8,7 @@ use crate::layout::key::count_cells;
 use crate::open::RawFile;
 use crate::walk::WalkItem;
 
-/// Fields stored twice with different values. No row is lost: readers use only one of the two.
+/// The fields that are stored twice with different values. No row is lost: readers use only one of the two.
 pub(crate) fn contradictions(file: &RawFile) -> Result<Vec<Damage>> {
     let (damage, mut number) = (DamageLog::default(), 0u64);
     file.walk().each(|item| {

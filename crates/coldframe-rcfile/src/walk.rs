@@ -1,7 +1,7 @@
-//! The walk from row group to row group.
+//! Goes through a file from row group to row group.
 //!
-//! Nothing lists a file's row groups: each is found after the previous one, or after a sync marker. A group's key
-//! says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and `RCFile.Reader.sync`.
+//! A file has no list of its row groups: each begins where the previous one ends, or after a sync marker. A
+//! group's key says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and `RCFile.Reader.sync`.
 
 mod boundary;
 mod candidate;
@@ -25,19 +25,19 @@ use crate::layout::row_group::{FileContext, RecordHeader, RowGroup, SYNC_ESCAPE,
 /// How much of the file a walk reads at a time. Groups are 4 MiB by default and keys a few KiB.
 const WINDOW: u64 = 64 << 10;
 
-/// What a walk over the whole file finds.
+/// A row group or damage, in a walk over the whole file.
 pub(crate) enum WalkItem {
     Group(Box<RowGroup>),
     Damaged(Range<u64>, Error),
 }
 
-/// Reads the keys of row groups, one after another or at a given offset.
+/// Reads the keys of row groups, in order or at a given offset.
 pub(crate) struct GroupWalk {
     context: FileContext,
     window: Window,
     decompressor: Decompressor,
     budget: Budget,
-    /// The last marker found.
+    /// The last marker that a search returned.
     marker: Option<KnownMarker>,
 }
 
@@ -49,7 +49,7 @@ impl GroupWalk {
         Self { context, window, decompressor: Decompressor::new(), budget, marker: None }
     }
 
-    /// Bounds for what the file claims.
+    /// The limits on the memory that the file's lengths may request.
     pub(crate) fn limits(&self) -> &Limits {
         &self.context.limits
     }
@@ -121,8 +121,8 @@ impl GroupWalk {
         Ok(RecordHeader { record_len: c.i32_be()?, key_len: c.i32_be()?, key_disk_len: c.i32_be()? })
     }
 
-    /// Reads an uncompressed key, which delimits itself: its stored length, if plausible, is only a hint of how much to
-    /// read.
+    /// Reads an uncompressed key, which shows where it ends: its stored length, if plausible, only decides
+    /// how much is read first.
     fn read_plain_key(&mut self, at: u64, header: &RecordHeader) -> Result<(KeyBuffer, Range<u64>)> {
         let left = self.file_len().saturating_sub(at);
         let max = self.context.limits.max_metadata_bytes.min(left);
@@ -135,7 +135,7 @@ impl GroupWalk {
             let bytes = self.window.read_up_to(at, want)?;
             match KeyBuffer::parse_prefix(&bytes, self.context.columns, at, left) {
                 Ok(key) => {
-                    // If the key fills what was read, the read was not wasted.
+                    // If the key takes a good part of the bytes that were read, the budget is not charged.
                     if key.len as u64 >= want / 8 {
                         self.budget.refund(spent);
                     }
@@ -201,7 +201,8 @@ impl GroupWalk {
         Ok(key)
     }
 
-    /// Walks the whole file; after damage, continues at the next readable group. Consecutive damage is one item.
+    /// Walks the whole file; after damage, continues at the next readable group. Damage without a readable
+    /// group in between is one item.
     pub(crate) fn each(mut self, mut each: impl FnMut(WalkItem) -> Result<()>) -> Result<()> {
         let mut at = self.context.header_end;
         let mut damaged: Option<(Range<u64>, Error)> = None;

@@ -6,10 +6,10 @@
 //!            | key | column | column .. |
 //! ```
 //!
-//! * A row group ends after the row that takes its cells over `row_group_bytes` bytes or its rows to
+//! * A row group ends after the row with which its cells exceed `row_group_bytes` bytes or its rows reach
 //!   `record_interval`.
 //! * A sync marker precedes a row group that begins 2000 bytes or more after the last marker (or the start of the
-//!   file), so not every row group.
+//!   file), so not every row group has one.
 //! * The record length is the sum of the *uncompressed* key and the columns on disk.
 //! * Key and columns are each compressed separately.
 //!
@@ -52,7 +52,7 @@ const MAX_GROUP_ROWS: usize = 1 << 24;
 pub(crate) struct Settings {
     /// The SerDe that writes the cells.
     pub(crate) serde: Serde,
-    /// The SerDe's settings. Arrays of any time unit are accepted.
+    /// The SerDe's settings. Arrays with any time unit are accepted.
     pub(crate) serde_options: SerdeOptions,
     /// Compression codec for keys and columns.
     pub(crate) codec: Option<HadoopCodec>,
@@ -66,9 +66,9 @@ pub(crate) struct Settings {
     pub(crate) record_interval: usize,
     /// Further metadata entries.
     pub(crate) metadata: BTreeMap<String, String>,
-    /// Seed of the sync marker; random if absent.
+    /// Seed of the sync marker; if absent, the marker is random.
     pub(crate) sync_seed: Option<u64>,
-    /// Hive types of the columns; by default the nearest to the Arrow types.
+    /// Hive types of the columns; by default those nearest to the Arrow types.
     pub(crate) types: Option<Vec<HiveType>>,
 }
 
@@ -92,7 +92,7 @@ impl Default for Settings {
 /// The escape of a sync marker, in the position of a record length.
 const SYNC_ESCAPE: [u8; 4] = [0xff; 4];
 
-/// Rows encoded before the size of the row group is checked.
+/// Number of rows that are encoded before the size of the row group is checked.
 const ROWS_AT_ONCE: usize = 1024;
 
 /// Writes one file.
@@ -104,11 +104,11 @@ pub(crate) struct Writer<W> {
     sync: [u8; SYNC_LEN],
     schema: SchemaRef,
     columns: Vec<Column>,
-    /// Rows in the current row group, and bytes of their cells.
+    /// The number of rows in the current row group, and the bytes of their cells.
     rows: usize,
     bytes: usize,
-    /// Rows at which a row group is full: as requested, but at most what readers accept, since empty cells fill no
-    /// buffer.
+    /// The number of rows at which a row group is full: as requested, but at most the number that readers
+    /// accept, since empty cells fill no buffer.
     max_rows: usize,
     options: Settings,
     compressor: Compressor,
@@ -280,14 +280,14 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// The unwritten cells of one column, and those just written.
+/// The cells of one column that are not yet written, and those of the last row group.
 struct Column {
     encoder: Box<dyn ColumnEncoder>,
     /// The type that arrays are cast to first, if the encoder does not accept theirs.
     cast: Option<DataType>,
     data: Vec<u8>,
     lengths: Vec<u32>,
-    /// How many rows are written already, and the bytes of their cells.
+    /// The number of rows already written, and the bytes of their cells.
     rows_written: usize,
     bytes_written: usize,
 }
@@ -339,7 +339,7 @@ impl Column {
         Ok((self.data.get(self.bytes_written..end).unwrap_or_default(), lengths))
     }
 
-    /// Drops the written cells.
+    /// Removes the written cells.
     fn compact(&mut self) {
         self.lengths.drain(..self.rows_written.min(self.lengths.len()));
         self.data.drain(..self.bytes_written.min(self.data.len()));

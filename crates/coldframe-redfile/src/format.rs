@@ -1,4 +1,4 @@
-//! Redfile for the format registry.
+//! Registers Redfile as a format.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::options;
 use crate::table::RedFile;
 use crate::write;
 
-/// Redfile.
+/// The format of Redfiles.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RedfileFormat;
 

@@ -1,4 +1,4 @@
-//! Which structure each byte of a Redfile belongs to, and what the file states about itself.
+//! Describes a Redfile: to which structure each byte belongs, and what the file states about itself.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::layout::thrift::Reader;
 use crate::open::groups::{Chunk, Group};
 use crate::open::{RawFile, footer};
 
-/// How much is read to parse a page header.
+/// How many bytes are read to parse a page header.
 const HEADER_GUESS: u64 = 1024;
-/// How much is read at once when pages are visited one after the other.
+/// How many bytes are read at a time when pages are visited one after the other.
 const WINDOW: u64 = 64 << 10;
 /// Maximum length of the metadata after a chunk.
 const METADATA_GUESS: u64 = 1 << 20;
@@ -125,7 +125,7 @@ pub(crate) fn tree(file: &RawFile) -> Result<Node> {
     let mut at = 4;
     let mut window = Window::new(part.source.clone(), WINDOW);
     for (group, end) in groups.into_iter().zip(ends) {
-        // Groups overlap only in damaged files; bytes listed twice are shown once.
+        // Row groups overlap only in damaged files. Bytes that are listed twice are shown once.
         let (start, end) = (start_of(&group).max(at).min(len), end.min(len));
         if start >= end {
             continue;
@@ -214,7 +214,8 @@ fn chunk_node(file: &RawFile, window: &mut Window, chunk: &Chunk, mut node: Node
         node.push(page);
         at = end;
     }
-    // After the pages: metadata of the chunk, earlier footers, the marker of the next row group.
+    // After the pages there may be the metadata of the chunk, earlier footers, and the marker of the next row
+    // group.
     if at < node.bytes.end {
         let bytes = window.read_up_to(at, (node.bytes.end - at).min(METADATA_GUESS))?;
         let mut reader = Reader::new(&bytes, at, &limits);

@@ -1,5 +1,5 @@
-//! The bytes: the footer's structures in Thrift's compact protocol, page headers, codings of levels and integers, and
-//! the layouts that share one magic.
+//! Parses the bytes of a file: the footer's structures in Thrift's compact protocol, page headers, codings of
+//! levels and integers, and the dialects, which share the same magic bytes.
 
 pub(crate) mod dialect;
 pub(crate) mod footer;

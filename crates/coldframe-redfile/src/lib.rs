@@ -1,25 +1,26 @@
-//! Redfile (`RED1`), the ancestor of Parquet: row groups of column chunks of pages, nested by Dremel's levels.
+//! Redfile (`RED1`), the ancestor of Parquet: its row groups consist of column chunks, and these of pages;
+//! nesting is expressed by Dremel's levels.
 //!
 //! ```text
 //! file      | RED1 | row group ... | FileMetaData (thrift) | length u32 LE | RED1 |
 //! row group | [RED1] | column chunk ... |          chunk | page header | page | ...
 //! ```
 //!
-//! Each layer uses those below it:
+//! Each layer uses only those below it:
 //!
 //! | module | holds |
 //! |---|---|
 //! | `table` | an open file as a table |
 //! | `scan` | the row groups of a split: from pages to rows to batches |
-//! | `open` | the footer, the footers of many files in one; the open file as data |
-//! | `recover` | row groups without a footer |
-//! | `pages` | levels and values of a page |
+//! | `open` | the footer, and files with the footers of many files; an open file |
+//! | `recover` | reconstructing row groups without a footer |
+//! | `pages` | the levels and values of a page |
 //! | `schema` | the tree of elements, its levels, its Arrow form |
-//! | `layout` | the bytes as plain structs; the dialects |
+//! | `layout` | parsing bytes into plain structs; the dialects |
 //! | [`write`](mod@write), `inspect` | the writer; which structure each byte belongs to |
 //! | `format`, `options` | the entry of the format registry; the user's options |
 //!
-//! `docs/formats/redfile.md` describes the format as real writers write it.
+//! `docs/formats/redfile.md` describes the format as its writers produced it.
 
 mod format;
 mod inspect;

@@ -1,4 +1,4 @@
-//! An open Redfile as data: one file, or the files listed by a metadata file or a summary.
+//! An open Redfile without Arrow: one file, or the files that a metadata file or a summary lists.
 
 pub(crate) mod footer;
 pub(crate) mod groups;
@@ -21,12 +21,12 @@ use crate::pages::detect::Detector;
 use crate::pages::visit::{WINDOW, each_page};
 use crate::schema::Schema;
 
-/// The metadata of a file: its footer's, or reconstructed.
+/// The metadata of a file: from its footer, or reconstructed.
 #[derive(Debug)]
 pub(crate) struct FooterContents {
     /// The file's metadata.
     pub(crate) metadata: FileMetaData,
-    /// Where the footer is; `None` if the metadata was reconstructed.
+    /// The range of the footer; `None` if the metadata was reconstructed.
     pub(crate) footer: Option<Range<u64>>,
     /// Bytes in which no row group was found, if the file does not end with a footer.
     pub(crate) lost: Option<Vec<Range<u64>>>,
@@ -39,17 +39,17 @@ pub(crate) struct RawFile {
     pub(crate) parts: Vec<DataFile>,
     /// The footer without its row groups.
     pub(crate) metadata: FileMetaData,
-    /// The tree.
+    /// The schema as a tree.
     pub(crate) schema: Schema,
     /// The row groups in order.
     pub(crate) groups: Vec<Arc<Group>>,
-    /// The layout of pages, and whether the bytes leave the byte order of numbers open (then little endian is used).
-    /// Given by the user, or detected from the pages when first needed.
+    /// The dialect, and whether the bytes do not show the byte order of numbers (little endian is then used).
+    /// It is given by the user, or detected from the pages when it is first needed.
     resolved: OnceLock<(Dialect, bool)>,
     /// Whether pages are stored uncompressed, even if the metadata names a codec.
     uncompressed: bool,
-    /// Bytes in which no row group was found, if the file does not end with a footer but was opened all the
-    /// same.
+    /// Bytes in which no row group was found, if the file does not end with a footer but could be opened
+    /// nevertheless.
     pub(crate) lost: Option<Vec<Range<u64>>>,
     /// The user's options.
     pub(crate) options: Options,
@@ -111,7 +111,7 @@ impl RawFile {
         let (parts, groups) = collect.groups(&schema)?;
         let chunks = || groups.iter().flat_map(|g| &g.chunks).filter_map(|c| c.metadata.as_ref().ok());
         let with_pages = || chunks().filter(|m| m.num_values > 0);
-        // Writers that did not compress yet left the size at 0 and stored pages uncompressed.
+        // Early writers, which did not compress, stored the size 0 and uncompressed pages.
         let uncompressed =
             with_pages().next().is_some() && with_pages().all(|m| m.total_compressed_size == 0);
         let mut file =
@@ -120,7 +120,7 @@ impl RawFile {
             file.resolved = OnceLock::from((dialect, false));
             file.uncompressed |= dialect.never_compresses();
         } else if file.children_listed() {
-            // Detect now, since an ambiguity causes a warning when the file is opened.
+            // The dialect is detected now, because an ambiguity causes a warning when the file is opened.
             file.dialect()?;
         }
         if file.options.types.text.is_none() {
@@ -135,7 +135,7 @@ impl RawFile {
         self.metadata.schema.iter().any(|e| matches!(e.children, Children::Indices(_)))
     }
 
-    /// The layout of pages. Reads pages if necessary.
+    /// The dialect. Reads pages if necessary.
     pub(crate) fn dialect(&self) -> Result<Dialect> {
         if let Some((dialect, _)) = self.resolved.get() {
             return Ok(*dialect);
@@ -144,14 +144,14 @@ impl RawFile {
         Ok(self.resolved.get_or_init(|| detected).0)
     }
 
-    /// Whether the bytes leave the byte order of numbers open. That is possible only if children are listed by index,
-    /// and then the pages are examined when the file is opened.
+    /// Whether the bytes do not show the byte order of numbers. That is possible only if children are listed
+    /// by index, and then the pages are examined when the file is opened.
     pub(crate) fn ambiguous(&self) -> bool {
         self.resolved.get().is_some_and(|(_, ambiguous)| *ambiguous)
     }
 
-    /// The leaves that are declared text but are not UTF-8. Examines one page of each and, if that is not UTF-8,
-    /// further pages, since the page may be damaged.
+    /// The leaves that are declared text but are not UTF-8. One page of each such leaf is examined. If that
+    /// is not UTF-8, further pages are examined, since the page may be damaged.
     fn not_text(&self) -> Result<BTreeSet<usize>> {
         let mut leaves = BTreeSet::new();
         let mut windows = self.windows();
@@ -201,7 +201,7 @@ impl RawFile {
         Ok((dialect, open && self.groups.iter().any(|g| g.rows > 0)))
     }
 
-    /// A read window over each file, for reading from many chunks one after the other.
+    /// A window for each file, with which many chunks are read one after the other.
     fn windows(&self) -> Vec<Window> {
         self.parts.iter().map(|p| Window::new(p.source.clone(), WINDOW)).collect()
     }

@@ -15,19 +15,19 @@ coldframe_core::choices! {
         /// Detected from the pages.
         #[default]
         Auto = "auto",
-        /// 5 and 6 February 2013.
+        /// Written on 5 and 6 February 2013.
         RedelmA = "redelm-a",
-        /// 8 February.
+        /// Written on 8 February 2013.
         RedelmB = "redelm-b",
-        /// 8 February.
+        /// Written on 8 February 2013.
         RedelmC = "redelm-c",
-        /// 8 February.
+        /// Written on 8 February 2013.
         RedelmD = "redelm-d",
-        /// 11 to 19 February.
+        /// Written from 11 to 19 February 2013.
         RedelmE = "redelm-e",
-        /// 19 and 20 February.
+        /// Written on 19 and 20 February 2013.
         RedelmF = "redelm-f",
-        /// The README's.
+        /// As the README describes it.
         Spec = "spec",
     }
 }
@@ -78,17 +78,17 @@ coldframe_core::options! {
 pub(crate) struct Options {
     /// The dialect; `None` to detect it.
     pub(crate) dialect: Option<Dialect>,
-    /// Types that the file leaves open.
+    /// Types that the file does not determine.
     pub(crate) types: TypeOptions,
     /// Whether to use an earlier footer if the last is lost.
     pub(crate) recover: bool,
-    /// The columns, if no footer gives them.
+    /// The columns, if there is no footer that has them.
     pub(crate) schema: Option<SchemaRef>,
-    /// Rows of each row group except the last, if no footer gives them.
+    /// Rows of each row group except the last, if there is no footer that states them.
     pub(crate) row_group_rows: Option<u64>,
     /// Whether checksums are compared.
     pub(crate) verify: bool,
-    /// Bounds.
+    /// The limits on memory.
     pub(crate) limits: Limits,
 }
 

@@ -1,4 +1,4 @@
-//! The contents of a page: its levels and its values, and how pages follow each other.
+//! The contents of a page: its levels and its values, and the sequence of pages.
 
 pub(crate) mod chunk;
 pub(crate) mod detect;

@@ -8,13 +8,13 @@
 //!
 //! A page's header states its length, so the pages of a file can be walked ([`walk`]). It does not state which column
 //! the page belongs to, nor where a row group ends, unless the writer put `RED1` before each row group (A to C) or
-//! metadata after each chunk (`spec`). The schema supplies that: in a row group all leaves have the same number of
-//! rows, in the order of the leaves, and each page parses as a page of its leaf: levels that end where they should,
-//! values that end with the page ([`arrange`]). If more than one arrangement is possible, no row is returned: the user
-//! must say how many rows a row group has.
+//! metadata after each chunk (`spec`). This follows from the schema: in a row group, the pages of all leaves
+//! follow in the order of the leaves, all leaves have the same number of rows, and each page can be parsed as
+//! a page of its leaf, with levels and values that end where they should ([`arrange`]). If more than one
+//! arrangement is possible, no row is returned: the user must state how many rows a row group has.
 //!
-//! The README of the format guarantees nothing here ("If the file metadata is corrupt, the file is lost"); this
-//! recovers what is possible.
+//! The README of the format promises nothing for this case ("If the file metadata is corrupt, the file is
+//! lost"); this recovers what is possible.
 
 mod arrange;
 mod footers;
@@ -94,7 +94,8 @@ fn candidates(given: Option<Dialect>, marked: bool) -> Vec<Dialect> {
     }
 }
 
-/// The codec that decompresses the first page with two different sizes to the size in its header.
+/// Finds the codec with which the first page that has two different sizes decompresses to the size in its
+/// header.
 fn codec(segments: &[Segment], source: &dyn ReadAt, limits: &Limits) -> Result<Codec> {
     let pages = segments.iter().flat_map(|s| &s.pages);
     let Some(page) = pages.into_iter().find(|p| p.header.compressed != p.header.uncompressed) else {
@@ -110,8 +111,8 @@ fn codec(segments: &[Segment], source: &dyn ReadAt, limits: &Limits) -> Result<C
             return Ok(codec);
         }
     }
-    // Pages of writers that named a codec but stored pages uncompressed never reach this code: their two
-    // sizes are equal.
+    // This cannot be a page of a writer that stated a codec but stored pages uncompressed, since the two
+    // sizes of such a page are equal.
     Err(Error::corrupt(format!("expected a page of {size} bytes in a codec of Redfile, found none"))
         .at(page.place.start))
 }
@@ -133,7 +134,7 @@ fn arrange_all(
     Ok(groups)
 }
 
-/// The gaps between the ranges, from the end of the magic to the end of the file.
+/// The gaps between the ranges, from the end of the magic bytes to the end of the file.
 fn gaps(known: impl Iterator<Item = Range<u64>>, len: u64) -> Vec<Range<u64>> {
     let mut known: Vec<Range<u64>> = known.collect();
     known.sort_unstable_by_key(|r| r.start);
@@ -194,9 +195,11 @@ fn row_group(schema: &Schema, codec: Codec, group: &Arranged) -> RowGroup {
     }
 }
 
-/// Lists children by index, as A to C did: that also decides the dialect.
+/// Makes the elements list their children by index, as the dialects A to C do; the reader also uses this to
+/// detect the dialect.
 fn list_children(elements: &mut [SchemaElement]) {
-    // Depth first: an element's first child follows it; each other child follows the descendants of the child before.
+    // The order is depth first: the first child of an element follows the element, and each other child
+    // follows the descendants of the child before it.
     let counts: Vec<i32> = elements
         .iter()
         .map(|e| match e.children {
@@ -233,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counted_children_become_indexes() {
+    fn numbers_of_children_become_indexes() {
         let element = |children| SchemaElement { children, ..SchemaElement::default() };
         let (leaf, group) = (Children::None, Children::Count);
         // root { a, b { c, d { e } }, f }

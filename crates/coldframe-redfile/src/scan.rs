@@ -1,4 +1,4 @@
-//! From row groups to batches.
+//! Reads row groups and returns batches.
 
 pub(crate) mod assemble;
 pub(crate) mod decode;
@@ -33,9 +33,10 @@ pub(crate) struct ScanContext {
 }
 
 impl ScanContext {
-    /// For the columns that a request decodes.
+    /// Creates the context for the columns that a request decodes.
     pub(crate) fn new(file: Arc<RawFile>, request: &PlanRequest) -> Result<Self> {
-        // Both are in file order: one pass over both suffices, whatever their number and even if they share names.
+        // Both lists are in the order of the file, so one pass over both is enough, whatever their number and
+        // even if columns have the same name.
         let columns = prune_all(&file.schema.fields, request.decode.fields())?;
         Ok(Self {
             file,
@@ -47,7 +48,7 @@ impl ScanContext {
         })
     }
 
-    /// The leaves to fetch, in the order of their bytes: their indexes, and the types they become.
+    /// The leaves to fetch, in the order of their bytes: their indexes, and the types that they become.
     pub(crate) fn wanted(&self) -> Vec<(usize, &DataType)> {
         let mut leaves = Vec::new();
         self.columns.iter().for_each(|c| c.typed_leaves(&mut leaves));

@@ -7,15 +7,14 @@
 //! | group | struct |
 //! | group (LIST) { repeated group list { X element } } | list<element: X>, nullable as the outer group is |
 //! | BOOLEAN, INT32, INT64, FLOAT, DOUBLE | bool, int32, int64, float, double |
-//! | INT96 | fixed-size binary of 12 bytes, or timestamp[ns] if asked for |
+//! | INT96 | fixed-size binary of 12 bytes, or timestamp[ns] if requested |
 //! | BYTE_ARRAY | binary; string if the converted type is UTF8 (and the first page is UTF-8) or if requested |
 //!
-//! LIST is an annotation that Parquet added later. It is written if an Arrow list is nullable or holds nulls, which
-//! a repeated field alone cannot express; no file of RED1's time has it.
+//! LIST is an annotation that Parquet added later. It is written if an Arrow list is nullable or has nulls,
+//! which a repeated field alone cannot express. No old file has it.
 //!
 //! A leaf's definition level counts the optional and repeated nodes on its path that are present; its repetition level
-//! says at which repeated node a value continues (Dremel, section 4.1). A node's own maxima are the levels at which it
-//! is present.
+//! is that of the repeated node at which a value continues (Dremel, section 4.1).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,26 +34,26 @@ pub(crate) const LIST: &str = "list";
 /// Types that the file does not determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeOptions {
-    /// Whether byte arrays are text: all or none; if absent, those that the file declares UTF8.
+    /// Whether all byte arrays are text, or none. If absent, those are text that the file declares as UTF8.
     pub(crate) text: Option<bool>,
-    /// INT96 is a timestamp: nanoseconds of the day, then the Julian day.
+    /// Whether INT96 is a timestamp: nanoseconds of the day, then the Julian day.
     pub int96_timestamp: bool,
 }
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
-    /// Its name.
+    /// The node's name.
     pub(crate) name: String,
-    /// How often it occurs in its parent.
+    /// How often the node occurs in its parent.
     pub(crate) repetition: Repetition,
     /// What the type represents.
     pub(crate) converted_type: Option<i32>,
-    /// The definition level from which on it is present.
+    /// The smallest definition level at which the node is present.
     pub(crate) definition: u8,
-    /// Its maximum repetition level.
+    /// The node's maximum repetition level.
     pub(crate) repetition_level: u8,
-    /// Its leaves, as indexes into [`Schema::leaves`].
+    /// The node's leaves, as indexes into [`Schema::leaves`].
     pub(crate) leaves: Range<usize>,
     /// A leaf or a group.
     pub(crate) kind: NodeKind,
@@ -69,7 +68,7 @@ pub(crate) enum NodeKind {
     Group(Vec<Node>),
 }
 
-/// A leaf, whose values a column chunk holds.
+/// A leaf, whose values are in column chunks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leaf {
     /// Names, starting at the root's child.
@@ -103,7 +102,7 @@ pub(crate) struct Schema {
 }
 
 impl Node {
-    /// The element node of a group marked LIST, if it has the structure of one.
+    /// The repeated group and the element of a group marked as LIST, if it has the structure of a list.
     pub(crate) fn list_element(&self) -> Option<(&Node, &Node)> {
         if self.converted_type != Some(CONVERTED_LIST) || self.repetition == Repetition::Repeated {
             return None;
@@ -127,7 +126,7 @@ impl Node {
         }
     }
 
-    /// As an Arrow field.
+    /// The node as an Arrow field.
     pub(crate) fn field(&self) -> Field {
         match self.repetition {
             Repetition::Required => Field::new(&self.name, self.item_type(), false),
@@ -139,7 +138,7 @@ impl Node {
         }
     }
 
-    /// The node with only the children that `field` has, and with views where that has them.
+    /// The node with only the children that `field` has, and with views where `field` has views.
     pub(crate) fn prune(&self, field: &Field) -> Result<Node> {
         if self.field().data_type() == field.data_type() {
             return Ok(self.clone());
@@ -207,8 +206,9 @@ impl Node {
     }
 }
 
-/// The nodes that `wanted` names, in the order of both, each with only the parts that its field has. Nodes
-/// with the same name are separate fields; if only one of them is requested, the type selects it.
+/// The nodes for the fields in `wanted`, each with only the parts that its field has. Both lists are in the
+/// order of the file. Nodes with the same name are separate fields; if only one of them is requested, it is
+/// selected by its type.
 pub(crate) fn prune_all<'a>(
     nodes: &[Node],
     wanted: impl IntoIterator<Item = &'a FieldRef>,
@@ -270,8 +270,8 @@ impl Schema {
         Self { name, fields, leaves, arrow: Arc::new(arrow_schema::Schema::new(arrow)) }
     }
 
-    /// The tree that holds Arrow columns. Reading it gives the types of [`Self::arrow`], which are those of `schema`
-    /// except for names of list items, integers below 32 bits, and large and view types.
+    /// The tree for Arrow columns. Its types in Arrow ([`Self::arrow`]) are those of `schema`, except for
+    /// names of list items, integers of fewer than 32 bits, and large and view types.
     pub(crate) fn from_arrow(name: &str, schema: &arrow_schema::Schema, limits: &Limits) -> Result<Self> {
         let mut leaves = Vec::new();
         let fields = schema.fields().iter().map(|f| {
@@ -346,7 +346,7 @@ fn put_elements(node: &Node, out: &mut Vec<SchemaElement>) {
     }
 }
 
-/// The context of a node, which gives its levels and its path.
+/// The context of a node, which determines its levels and its path.
 #[derive(Clone, Default)]
 struct NodeContext {
     path: Vec<String>,
@@ -383,7 +383,7 @@ impl NodeContext {
 struct Tree<'a> {
     elements: &'a [SchemaElement],
     used: Vec<bool>,
-    /// The next element, if only numbers of children are given.
+    /// The next element, if elements state only the number of their children.
     next: usize,
     options: TypeOptions,
     limits: &'a Limits,
@@ -483,7 +483,8 @@ fn leaf_type(physical: Type, text: bool, options: TypeOptions) -> DataType {
     }
 }
 
-/// The node of a field. `bare`: whether a list may be a repeated field alone; the element of a LIST group may not.
+/// The node for a field. `bare`: whether a list may be just a repeated field, which is not possible for the
+/// element of a LIST group.
 fn from_field(
     field: &FieldRef,
     name: &str,
@@ -568,7 +569,7 @@ fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     }
 }
 
-/// The type of the values of a dictionary or run-end encoded array: the encoding is not kept.
+/// The type of the values of a dictionary or run-end encoded array: since these encodings are not written.
 fn plain_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) if physical_type(values).is_some() => values,
@@ -579,7 +580,7 @@ fn plain_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The type that holds an Arrow type; integers of up to 16 bits become INT32.
+/// The type that is written for an Arrow type; integers of up to 16 bits become INT32.
 fn physical_type(data_type: &DataType) -> Option<Type> {
     Some(match data_type {
         DataType::Boolean => Type::Boolean,

@@ -27,7 +27,7 @@ pub struct RedFile {
 }
 
 impl RedFile {
-    /// Reads the metadata.
+    /// Opens a file: reads its metadata.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         let options = Options::new(options)?;
         let (bytes, siblings) = match source {
@@ -50,14 +50,14 @@ impl RedFile {
         &self.raw.groups
     }
 
-    /// The layout of pages: given by the user, or detected from the file.
+    /// The dialect, which is given by the user or detected from the file.
     pub fn dialect(&self) -> Result<Dialect> {
         self.raw.dialect()
     }
 }
 
-/// The footer at the end. If that is damaged and recovery is requested: the last intact footer before it, or row groups
-/// reconstructed from the pages.
+/// Finds the footer at the end. If it is damaged and recovery is requested, finds the last intact footer
+/// before it, or reconstructs row groups from the pages.
 fn find_footer(bytes: &Arc<dyn ReadAt>, options: &Options) -> Result<FooterContents> {
     let limits = &options.limits;
     let e = match footer::read(bytes.as_ref(), limits) {
@@ -87,7 +87,7 @@ impl TableFile for RedFile {
         &self.raw.schema.arrow
     }
 
-    /// The sum over the groups: the file's own number wraps at 2^31.
+    /// The sum over the groups: the number in the file overflows at 2^31.
     fn row_count(&self) -> Option<u64> {
         Some(self.raw.groups.iter().fold(0u64, |n, g| n.saturating_add(g.rows)))
     }
@@ -117,7 +117,8 @@ impl TableFile for RedFile {
             let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
             for (group, can_begin) in groups.iter().zip(can_begin_split(&groups)) {
                 let len = group.end.saturating_sub(group.start);
-                // No split begins at the file's end: a group there belongs to the last split, which is open at its end.
+                // No split begins at the end of the file: a group there belongs to the last split, which has
+                // no end.
                 let new = can_begin && (start + 1..end).contains(&group.start);
                 if bytes > 0 && new && bytes.saturating_add(len) > target {
                     splits.push(Split { part: number, range: start..group.start, rows: Some(rows) });
@@ -126,7 +127,8 @@ impl TableFile for RedFile {
                 bytes = bytes.saturating_add(len);
                 rows = rows.saturating_add(group.rows);
             }
-            // Open at the end: it contains a group that claims to begin past the end of the file.
+            // The last split has no end, so that it contains a group that is stated to begin after the end of
+            // the file.
             splits.push(Split { part: number, range: start..end, rows: Some(rows) });
         }
         Ok(splits)
@@ -167,7 +169,7 @@ impl TableFile for RedFile {
     }
 
     fn proof(&self) -> Proof {
-        // A page may have a checksum; most have none.
+        // Pages may have checksums, but most have none.
         Proof { checksums: Checksums::Some.if_compared(self.raw.options.verify), besides: &[] }
     }
 
@@ -181,7 +183,8 @@ impl TableFile for RedFile {
 }
 
 /// For each group, whether a split can begin with it: all earlier groups begin before it, and no later group does. Rows
-/// come in the order of the footer, which may differ from that in the file, but splits are byte ranges.
+/// are returned in the order of the footer, which may differ from that in the file, while splits are ranges
+/// of bytes.
 fn can_begin_split(groups: &[&Arc<Group>]) -> Vec<bool> {
     let starts = || groups.iter().map(|g| g.start);
     let min_after = starts().rev().scan(u64::MAX, |min, start| {

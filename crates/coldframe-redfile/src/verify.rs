@@ -1,4 +1,4 @@
-//! Faults that a scan of a file's rows does not encounter.
+//! Reports damage that a scan of a file's rows does not encounter.
 
 use coldframe_core::{Damage, Error};
 

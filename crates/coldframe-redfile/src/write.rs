@@ -1,4 +1,5 @@
-//! Writes Redfiles: like the reference's last commit (`redelm-f`), or as the format's README says (`spec`).
+//! Writes Redfiles: as the last commit of the reference writes them (`redelm-f`), or as the README of the
+//! format describes them (`spec`).
 //!
 //! ```text
 //! file       | "RED1" | row group .. | [sync] FileMetaData | its length u32 LE | "RED1" |
@@ -14,19 +15,20 @@
 //! | RowGroup's `total_byte_size` | 0 | bytes of the pages before compression |
 //! | no rows | one row group without pages | no row group |
 //!
-//! A `redelm-f` file has the bytes that the reference writes for the same rows, as far as its codec is deterministic:
-//! pages end where [`column`] says, and a row group ends after the row at which a check finds more than
-//! `row_group_bytes`; `size_check` says when it checks. One exception: if the last row ends a row group, the reference
-//! appends a row group without rows, which its own reader refuses.
+//! A `redelm-f` file has the same bytes as the reference writes for the same rows, as far as its codec is
+//! deterministic. [`column`] describes where pages end. A row group ends after the row at which a check finds
+//! more than `row_group_bytes`; `size_check` describes when checks are made. There is one exception: if the
+//! last row ends a row group, the reference appends a row group without rows, which its own reader does not
+//! accept.
 //!
 //! # Intermediate footers
 //!
 //! `footer_every` implements the README's "Potential extension": after every n row groups the writer adds a sync marker
 //! of 16 bytes and a footer of all row groups so far, in the form of the last footer. The file up to the end of any
 //! footer is then a complete file, and a reader of a truncated file searches for its last footer. The marker is random
-//! for each file. Each footer's metadata names it (32 hexadecimal digits under the key `coldframe.sync`), and a
-//! candidate is a footer if the marker that it names precedes it. Other readers read the last footer and never see the
-//! bytes between row groups.
+//! for each file. The metadata of each footer states the marker (32 hexadecimal digits under the key
+//! `coldframe.sync`), and bytes count as a footer if they are preceded by the marker that they state. Other
+//! readers read the last footer and ignore the bytes between row groups.
 //!
 //! Sources: the README and the Thrift definitions of 2013, the sources of the reference's commit b598378e0 and the
 //! bytes of files that it wrote. Only the current row group is held in memory.
@@ -69,10 +71,10 @@ pub struct Writer<W> {
     columns: Vec<Column>,
     pages: Pages,
     size_check: SizeCheck,
-    /// Rows in the current row group.
+    /// The number of rows in the current row group.
     rows: u64,
     footer: FileMetaData,
-    /// Where the last footer written ends.
+    /// The offset at which the last written footer ends.
     footer_end: u64,
     sync: Option<[u8; 16]>,
     options: WriteOptions,
@@ -89,7 +91,7 @@ impl<W> std::fmt::Debug for Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the magic.
+    /// Creates a writer, and writes the magic bytes.
     pub fn new(mut sink: W, schema: &arrow_schema::Schema, options: WriteOptions) -> Result<Self> {
         if options.footer_every == Some(0) {
             return Err(Error::invalid("option `footer_every`: expected 1 or more, found 0"));
@@ -203,7 +205,7 @@ impl<W: Write> Writer<W> {
         if let Some(rows) = self.size_check.rows_left(self.rows) {
             return usize::try_from(rows).unwrap_or(usize::MAX).min(max);
         }
-        // A check follows each row, except rows that certainly fit.
+        // A check is due after each row; it is left out for rows that certainly do not exceed the limit.
         let counted: u64 = self.columns.iter().map(|c| c.counted_bytes() as u64).sum();
         let room = self.options.row_group_bytes.saturating_sub(counted);
         let mut rows = 1;
@@ -287,7 +289,8 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// The length of a footer; an error if readers refuse it by default, so that a file has a limited number of row groups.
+/// The length of a footer; an error if readers do not accept that length by default, which limits the number
+/// of row groups of a file.
 fn footer_length(len: usize) -> Result<u32> {
     let max = Limits::default().max_metadata_bytes;
     let length = u32::try_from(len).ok().filter(|len| u64::from(*len) <= max);
@@ -298,7 +301,8 @@ fn footer_length(len: usize) -> Result<u32> {
     })
 }
 
-/// Refuses columns or struct fields with the same name: the format's readers identify them by name.
+/// Fails for columns or struct fields with the same name, because readers of the format identify them by
+/// name.
 fn check_names(parent: &str, nodes: &[schema::Node]) -> Result<()> {
     let mut names = HashSet::new();
     for node in nodes {
@@ -315,14 +319,14 @@ fn check_names(parent: &str, nodes: &[schema::Node]) -> Result<()> {
     Ok(())
 }
 
-/// How far a leaf has been written.
+/// How much of a leaf has been written.
 #[derive(Clone, Copy, Debug, Default)]
 struct LeafPosition {
     entry: usize,
     value: usize,
 }
 
-/// The entry after the next `rows` rows, which begin with entry `from`.
+/// The index of the entry after the next `rows` rows, which begin with entry `from`.
 fn entry_of_row(leaf: &Leaf<'_>, from: usize, rows: usize, all: bool) -> usize {
     match &leaf.repetition {
         _ if all => leaf.entries,
@@ -335,7 +339,7 @@ fn entry_of_row(leaf: &Leaf<'_>, from: usize, rows: usize, all: bool) -> usize {
     }
 }
 
-/// An upper bound of what the next `rows` rows add to the counted size.
+/// An upper bound for how much the next `rows` rows increase the counted size.
 fn max_added(leaves: &[Leaf<'_>], places: &[LeafPosition], rows: usize) -> u64 {
     let leaves = leaves.iter().zip(places).map(|(leaf, place)| {
         let entries = entry_of_row(leaf, place.entry, rows, false) - place.entry;
@@ -345,8 +349,8 @@ fn max_added(leaves: &[Leaf<'_>], places: &[LeafPosition], rows: usize) -> u64 {
     leaves.sum::<usize>() as u64
 }
 
-/// Rows that are striped together: their levels should stay in the processor's cache. Without levels, when values are
-/// only copied, pages are best filled at once.
+/// How many rows are converted to levels together: few enough that the levels stay in the processor's cache.
+/// If there are no levels, values are only copied, and it is best to fill whole pages.
 fn rows_at_once(batch: &RecordBatch, columns: &[Column]) -> usize {
     if columns.iter().all(Column::is_copied) {
         return batch.num_rows().max(1);

@@ -1,4 +1,4 @@
-//! Reads the head and tail of a remote file with one request each, and keeps them.
+//! Reads the head and the tail of a remote file with one request each, and keeps their bytes in memory.
 //!
 //! ```text
 //! 0      16 KiB                             len - 64 KiB        len
@@ -6,8 +6,8 @@
 //!   magic                                           footer, trailer
 //! ```
 //!
-//! Opening a file reads its ends in small pieces: the magic, the trailer, then the footer. If a request takes
-//! as long as the transfer of a hundred kilobytes, reading each end with one request is faster.
+//! Opening a file reads its ends in small pieces: the magic, the trailer, then the footer. Since a request
+//! takes as long as the transfer of a hundred kilobytes, reading each end with one request is faster.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,12 +24,13 @@ pub(crate) const TAIL: u64 = 64 << 10;
 pub(crate) struct Ends {
     file: Arc<dyn ReadAt>,
     url: Arc<str>,
-    /// Offset and bytes of the ends.
+    /// Bytes of the head and the tail that were read, with their offsets.
     kept: Mutex<Vec<(u64, Bytes)>>,
 }
 
 impl Ends {
-    /// `file`, which errors call `url`. `ends` are the known parts of its ends, by offset.
+    /// Wraps `file`. Errors call it `url`. `ends`: bytes of its head and tail that are already known, with
+    /// their offsets.
     pub(crate) fn new(file: Arc<dyn ReadAt>, url: &str, ends: Vec<(u64, Bytes)>) -> Self {
         Self { file, url: url.into(), kept: Mutex::new(ends) }
     }
@@ -47,7 +48,7 @@ impl Ends {
         [0..HEAD, len - TAIL..len].into_iter().find(|end| end.start <= range.start && range.end <= end.end)
     }
 
-    /// The ranges to request for `ranges`: a whole end instead of a range inside it.
+    /// The ranges to request for `ranges`: for a range inside the head or tail, all of the head or tail.
     fn missing(&self, ranges: &[Range<u64>], kept: &[(u64, Bytes)]) -> Vec<Range<u64>> {
         let mut missing: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
         for range in ranges.iter().filter(|r| r.start < r.end && find(kept, r).is_none()) {
@@ -59,7 +60,7 @@ impl Ends {
         missing
     }
 
-    /// Keeps whole ends.
+    /// Keeps those pieces that are a whole head or tail.
     fn keep(&self, read: &[(u64, Bytes)]) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         for (start, bytes) in read {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts the requests it gets.
+    /// Counts the requests that it gets.
     #[derive(Debug)]
     struct Counted(Bytes, Mutex<Vec<Range<u64>>>);
 
@@ -180,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_unchanged(
+        fn bytes_are_those_of_the_file(
             len in 0u32..200_000,
             asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8),
         ) {

@@ -1,7 +1,7 @@
-//! A local file, by positioned reads.
+//! Reads a local file with positioned reads.
 //!
-//! Not memory-mapped: if a mapped file is truncated while it is read, a signal kills the process, and the
-//! user of a Spark executor gets no message. `benches/README.md` has the cost of the copy.
+//! The file is not memory-mapped: if a mapped file is truncated while it is read, a signal kills the process,
+//! and the user of a Spark executor gets no message. `benches/README.md` has the cost of the copy.
 
 use std::fs::{File, Metadata};
 use std::ops::Range;
@@ -140,8 +140,8 @@ impl ReadAt for LocalFile {
     }
 }
 
-/// `len` bytes from `offset` on. The buffer is not zeroed first, which would take a tenth of the time of a
-/// plain scan.
+/// `len` bytes from `offset` on. The buffer is not filled with zeros first, because that would take a tenth
+/// of the time of a simple scan.
 #[cfg(unix)]
 fn read_at(file: &File, len: usize, offset: u64) -> std::io::Result<Vec<u8>> {
     let mut buffer = Vec::with_capacity(len);

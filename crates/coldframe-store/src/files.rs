@@ -10,14 +10,14 @@ use coldframe_core::{Error, ErrorKind, ReadAt, Result};
 /// A file or folder as its store reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// Its key in the store; [`crate::Store`] returns the path below its root instead. Parts are joined by
-    /// `/`; names are the store's own, without any escaping.
+    /// The key of the file in its store; in results of [`crate::Store`], the path below the store's root.
+    /// Parts are joined by `/`; names are the store's own, without any escaping.
     pub path: String,
     /// Length in bytes; 0 for a folder.
     pub len: u64,
-    /// Whether it is a folder.
+    /// Whether this is a folder.
     pub is_folder: bool,
-    /// When it was last written, in milliseconds since 1970, if the store says so.
+    /// When it was last written, in milliseconds since 1970, if the store states it.
     pub modified: Option<i64>,
     /// The store's identifier of this version of the content, if there is one.
     pub etag: Option<String>,
@@ -52,11 +52,11 @@ pub(crate) fn changed(how: &str) -> Error {
 /// What may exist at the path of a new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing: if several writers try, only one succeeds.
+    /// Nothing may exist. If several writers try, only one succeeds.
     New,
-    /// Anything; it is replaced.
+    /// Anything may exist; it is replaced.
     Over,
-    /// The content with this etag; it is replaced.
+    /// Only the content with this etag may exist; it is replaced.
     Matching(String),
 }
 
@@ -78,7 +78,7 @@ pub fn is_taken(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Io(e) if e.kind() == io::ErrorKind::AlreadyExists)
 }
 
-/// An error of the same kind as `std::io`'s.
+/// Converts an error to one of `std::io` with the same kind.
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 pub(crate) fn as_io(e: Error) -> io::Error {
     match e.kind() {
@@ -116,9 +116,9 @@ pub trait Upload: Write + Send + Debug {
 pub(crate) struct Resolved {
     /// The files of the store.
     pub(crate) files: Arc<dyn Files>,
-    /// The URL for errors.
+    /// The URL of the store, for errors.
     pub(crate) url: String,
-    /// Its key.
+    /// The key of the URL in the store.
     pub(crate) root: String,
 }
 
@@ -129,15 +129,15 @@ pub type Listing = Box<dyn Iterator<Item = Result<Stat>> + Send>;
 ///
 /// Errors need not contain the file's path: [`crate::Store`] adds it.
 pub trait Files: Send + Sync + Debug {
-    /// The direct entries of a folder or, if `deep`, all files below it, in any order. A missing folder is
-    /// empty, or an error.
+    /// The direct entries of a folder or, if `deep`, all files below it, in any order. If the folder is
+    /// missing, the listing is empty or an error.
     fn list(&self, folder: &str, deep: bool) -> Result<Listing>;
 
     /// The file or folder, if it exists. Object stores recognise folders by the objects below them.
     fn stat(&self, key: &str) -> Result<Option<Stat>>;
 
     /// Opens a file. `known` is its identity from a listing, which is then not requested again. If the store
-    /// can detect that the file was replaced since, a read is an error.
+    /// can detect that the file has been replaced, reading it is an error.
     ///
     /// `url` names the file in the errors of reads.
     fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>>;

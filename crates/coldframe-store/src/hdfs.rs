@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none
-//! with the NameNode. Files are published by renames, which the NameNode performs atomically and, without
-//! overwriting, exclusively.
+//! with the NameNode. Files are published by renaming them. The NameNode does this atomically and, if nothing
+//! may be overwritten, lets only one writer succeed.
 
 mod read;
 mod upload;
@@ -33,7 +33,7 @@ use crate::files::{Files, Listing, Mode, Resolved, Stat, Upload, already_exists}
 use crate::options::{Kind, Options};
 use crate::runtime::{handle, kept, wait, within};
 
-/// The mode of folders that are created with a file.
+/// The permissions of folders that are created for a file.
 const FOLDER_MODE: u32 = 0o755;
 
 /// How to reach a cluster; each process has its own client.
@@ -43,8 +43,8 @@ pub(crate) struct Cluster {
     options: Arc<Options>,
     /// How long the cluster may take to answer.
     timeout: Duration,
-    /// The addresses of its NameNodes' web servers, to read files that are being written; empty to refuse
-    /// such files.
+    /// The addresses of its NameNodes' web servers, which are needed to read files that are still being
+    /// written; if empty, such files are an error.
     webhdfs: Arc<str>,
     client: Arc<PerProcess<Client>>,
 }
@@ -74,7 +74,7 @@ pub(crate) fn options(given: &BTreeMap<String, String>) -> Result<Options> {
     Options::new(Kind::Hdfs, given, |_| false)
 }
 
-/// The connection of an earlier file, or a new one.
+/// The connection to the cluster that an earlier file used, or a new one.
 fn cluster(base: &str, options: Options, timeout: Duration, webhdfs: &str) -> Cluster {
     static ALL: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
     let same = |c: &Cluster| {
@@ -116,7 +116,7 @@ impl Cluster {
         given.or_else(|| variable("HADOOP_USER_NAME")).or_else(|| variable("USER"))
     }
 
-    /// Waits for an answer.
+    /// Waits for an answer of the cluster.
     fn ask<T>(&self, question: impl Future<Output = hdfs_native::Result<T>>) -> Result<T> {
         wait(within(self.timeout, question))??.map_err(error)
     }
@@ -259,7 +259,7 @@ impl Iterator for Entries {
     }
 }
 
-/// The error in the project's terms. Java stack traces are cut to their first line.
+/// Converts an error of the client. Of a Java stack trace only the first line is kept.
 fn error(e: HdfsError) -> Error {
     let text = e.to_string();
     let line = text.lines().next().unwrap_or_default().to_owned();

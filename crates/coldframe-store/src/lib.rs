@@ -1,5 +1,5 @@
-//! Stores behind one type: local files and folders, HDFS (feature `hdfs`), object stores and web servers
-//! (feature `object-store`).
+//! Access to all stores through one type: local files and folders, HDFS (feature `hdfs`), object stores and
+//! web servers (feature `object-store`).
 //!
 //! ```text
 //!   Store ── root + path ──▶ key ──▶ Files:  local   hdfs   s3 gs az http   a caller's own
@@ -80,7 +80,7 @@ pub fn has_hosts(location: &OsStr) -> bool {
 }
 
 /// Opens the file or folder of a path or, if its feature is enabled, of a URL. `known` is the file's identity
-/// from a listing: it is not requested again, and different content is an error.
+/// from a listing: it is then not requested again, and it is an error if the file has changed since.
 pub fn open(
     location: &OsStr,
     storage_options: &BTreeMap<String, String>,
@@ -93,7 +93,7 @@ pub fn open(
 }
 
 /// The options in effect for the store of a path or URL, under their main names: the given options, completed
-/// from the environment. They contain secrets, and serve to configure other clients of the same store.
+/// from the environment. They contain secrets. Their purpose is to configure other clients of the same store.
 pub fn resolved_options(
     location: &OsStr,
     options: &BTreeMap<String, String>,

@@ -72,7 +72,7 @@ impl Files for LocalFiles {
         }
         match mode {
             Mode::New => tempfile::TempPath::try_from_path(&from).and_then(|mut from| {
-                // If the rename fails, the file keeps its old name.
+                // If the rename fails, the file is not deleted but keeps its old name.
                 from.disable_cleanup(true);
                 from.persist_noclobber(&to).map_err(|e| e.error)
             }),
@@ -89,7 +89,7 @@ impl Files for LocalFiles {
         true
     }
 
-    /// POSIX replaces an empty folder by a folder, and nothing else.
+    /// In POSIX, renaming a folder replaces nothing but an empty folder.
     #[cfg(unix)]
     fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
         let (from, to) = (path_of(from), path_of(to));
@@ -125,15 +125,16 @@ struct FolderWalk {
 }
 
 impl FolderWalk {
-    /// Reads the entries of a folder. Follows links to files and to the starting folder, like `open`, but not
-    /// to folders below it, which may lead back.
+    /// Reads the entries of a folder. Like `open`, it follows links to files and a link that is the starting
+    /// folder. It does not follow links to folders below, since these may lead back.
     fn read(&mut self, folder: &str) -> Result<()> {
         let path = path_of(folder);
         for item in std::fs::read_dir(&path).map_err(|e| not_found_or_io(e, &path))? {
             let item = item.map_err(|e| not_found_or_io(e, &path))?;
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
-                // Deleted since it was listed, or a broken link: there is no such file to read.
+                // The file was deleted after it was listed, or this is a broken link. In both cases there is
+                // no file to read.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 // Listed as an empty file, so that it can be named.
                 Err(e) if is_loop(&e) => item.metadata().map_err(|e| not_found_or_io(e, &item.path()))?,
@@ -167,7 +168,7 @@ impl Iterator for FolderWalk {
             }
             let folder = self.folders.pop_front()?;
             match self.read(&folder) {
-                // Deleted since its name was read.
+                // The folder was deleted after its name was read.
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Some(Err(e)),
                 Ok(()) => {}

@@ -35,7 +35,7 @@ impl Location {
 }
 
 /// The scheme in lower case, and the text after `://`. A scheme has at least two letters: a single letter is
-/// a Windows drive.
+/// a drive of Windows.
 fn split_scheme(given: &[u8]) -> Option<(String, &[u8])> {
     let end = given.windows(3).position(|w| w == b"://")?;
     let (scheme, rest) = (given.get(..end)?, given.get(end + 3..)?);

@@ -1,9 +1,9 @@
 //! File names as text, even if they are not UTF-8.
 //!
-//! Listings return text, and files are opened by text. Unix names are bytes: each byte that is not part of a
-//! UTF-8 character is represented by a private character, from `U+10FE80` for 0x80 to `U+10FEFF` for 0xFF. If
-//! a name contains such a character, its bytes are represented in the same way, so each name has exactly one
-//! text.
+//! Listings return text, and files are opened by text. Unix names are bytes: here each byte that is not part
+//! of a UTF-8 character is represented by a private-use character, from `U+10FE80` for 0x80 to `U+10FEFF` for
+//! 0xFF. If a name contains such a character, its bytes are represented in the same way, so each name has
+//! exactly one text.
 
 use std::ffi::{OsStr, OsString};
 
@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 #[cfg(unix)]
 const STAND_IN: u32 = 0x0010_FE00;
 
-/// The text of a name.
+/// The text form of a name.
 #[cfg(unix)]
 pub fn to_text(name: &OsStr) -> String {
     use std::os::unix::ffi::OsStrExt;
@@ -34,7 +34,7 @@ pub fn to_text(name: &OsStr) -> String {
     text
 }
 
-/// The name, or path below a folder, of a text.
+/// The name, or path below a folder, that a text form represents.
 #[cfg(unix)]
 pub fn from_text(text: &str) -> OsString {
     use std::os::unix::ffi::OsStringExt;
@@ -54,14 +54,14 @@ fn byte_of(c: char) -> Option<u8> {
     u32::from(c).checked_sub(STAND_IN).and_then(|n| u8::try_from(n).ok()).filter(|b| *b >= 0x80)
 }
 
-/// The text of a name. On other systems names are text, except for broken surrogate pairs, which are
+/// The text form of a name. On other systems names are text, except for broken surrogate pairs, which are
 /// replaced.
 #[cfg(not(unix))]
 pub fn to_text(name: &OsStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The name, or path below a folder, of a text.
+/// The name, or path below a folder, that a text form represents.
 #[cfg(not(unix))]
 pub fn from_text(text: &str) -> OsString {
     text.into()
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(texts[2], "\u{10feff}");
         texts.sort();
         texts.dedup();
-        // The fifth and the sixth begin with the same character, represented by its bytes.
+        // The fifth and the sixth begin with the same character, in one of them represented by its bytes.
         assert_eq!(texts.len(), 6);
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct ObjectFiles {
 }
 
 impl ObjectFiles {
-    /// The objects behind a connection.
+    /// The objects that a connection gives access to.
     pub(crate) fn new(connection: Arc<Connection>) -> Self {
         Self { connection }
     }
@@ -56,7 +56,8 @@ impl ObjectFiles {
     }
 }
 
-/// A key as a path of the client. Nothing is decoded or encoded. The client does not support all names.
+/// Converts a key to a path of the client, without decoding or encoding anything. The client does not support
+/// all names.
 fn path_of(key: &str) -> Result<Path> {
     let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
     path.ok_or_else(|| {
@@ -107,7 +108,7 @@ impl Files for ObjectFiles {
         if !key.is_empty() {
             match wait(store.head(&path))? {
                 Ok(meta) => return Ok(Some(stat_of(&meta))),
-                // The answer to HEAD has no reason, but that to a listing has.
+                // A HEAD request that fails gives no reason, but a listing does.
                 Err(e) if has_no_reason(&e) && !self.connection.is_web() => {
                     let listed = wait(async { store.list(Some(&path)).try_next().await })?;
                     return Err(error(listed.err().unwrap_or(e)));
@@ -174,8 +175,8 @@ struct Deep {
     prefix: Path,
     objects: BoxStream<'static, Vec<object_store::Result<ObjectMeta>>>,
     ready: VecDeque<object_store::Result<ObjectMeta>>,
-    /// An empty object: a file or a folder marker. The client has removed the trailing slash of a marker's
-    /// name; the next object may decide.
+    /// An empty object that may be a file or a folder marker. The client has removed the trailing slash of a
+    /// marker's name, so the next object has to show which it is.
     doubtful: Option<ObjectMeta>,
     failed: bool,
 }
@@ -244,7 +245,7 @@ impl Iterator for Deep {
     }
 }
 
-/// The error as ours: its kind determines who must act. The client's messages repeat URLs and XML.
+/// Converts an error of the client. Its messages are shortened, because they contain URLs and XML.
 pub(crate) fn error(e: object_store::Error) -> Error {
     use object_store::Error as E;
     let io = |kind, text: String| Error::from(io::Error::new(kind, text));
@@ -261,7 +262,7 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         E::Generic { .. } if is_refusal(&why) => {
             io(io::ErrorKind::PermissionDenied, format!("the store refuses this: {why}"))
         }
-        // The client takes this for a request of a folder.
+        // The client treats this as a request for a folder.
         E::NotFound { .. } if has_status(&why, &["405"]) => {
             io(io::ErrorKind::Unsupported, format!("the server does not allow this: {why}"))
         }
@@ -334,12 +335,12 @@ fn has_no_reason(e: &object_store::Error) -> bool {
         && !why.contains("code: 5")
 }
 
-/// A reason as the end of a message; empty for a response without a body.
+/// The reason in the form that ends a message; empty for a response without a body.
 fn behind(why: &str) -> String {
     if why.starts_with("Server returned") { String::new() } else { format!(": {why}") }
 }
 
-/// The store's message from the XML of its response, or the innermost error.
+/// The message in the XML of the store's response, or else the innermost error.
 fn reason_of(e: &object_store::Error) -> String {
     let mut innermost: &dyn std::error::Error = e;
     while let Some(source) = innermost.source() {
@@ -362,7 +363,8 @@ fn shortened(text: &str) -> String {
     coldframe_core::shown_in(line).chars().take(300).collect()
 }
 
-/// The error of a put: a failed condition means that the file exists, or that its content is another.
+/// Converts the error of a put. If its condition failed, the file already exists, or has other content than
+/// expected.
 pub(crate) fn put_error(e: object_store::Error, mode: &Mode) -> Error {
     match (e, mode) {
         (object_store::Error::Precondition { .. }, Mode::Matching(etag)) => other_content(etag),

@@ -35,7 +35,7 @@ pub struct StoreOption {
     pub of: &'static [Kind],
     /// The names in other libraries. `!` before a name means that its value is inverted.
     pub aliases: &'static [&'static str],
-    /// A description of its value and effect.
+    /// A description of the option's value and effect.
     pub help: &'static str,
 }
 
@@ -43,8 +43,8 @@ const CLOUDS: &[Kind] = &[S3, Google, Azure];
 const ALL_HTTP: &[Kind] = &[S3, Google, Azure, Http];
 const ALL: &[Kind] = &[S3, Google, Azure, Http, Hdfs];
 
-/// All options. Names are compared in any case, `-` equals `_`, and the prefixes `aws_`, `google_` and
-/// `azure_` are ignored for stores of that kind.
+/// All options. Names are compared ignoring upper and lower case, `-` is equal to `_`, and the prefixes
+/// `aws_`, `google_` and `azure_` are ignored for stores of that kind.
 pub const OPTIONS: &[StoreOption] = &[
     StoreOption {
         name: "access_key_id",
@@ -222,8 +222,8 @@ pub const OPTIONS: &[StoreOption] = &[
     },
 ];
 
-/// Variables with the same meaning, in order of precedence, as in the SDKs of AWS: the endpoint of S3 before
-/// that of all services, and AWS_REGION before the older AWS_DEFAULT_REGION.
+/// Environment variables with the same meaning, in order of precedence, as in the SDKs of AWS: the endpoint
+/// of S3 before that of all services, and AWS_REGION before the older AWS_DEFAULT_REGION.
 #[cfg(feature = "object-store")]
 const PREFERRED: &[&str] =
     &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION"];
@@ -233,8 +233,9 @@ const PREFERRED: &[&str] =
 pub(crate) struct Options(BTreeMap<String, String>);
 
 impl Options {
-    /// Parses the given options. `others` accepts further names that the store's client knows. Hadoop's
-    /// settings without a counterpart are ignored, since users pass whole configurations.
+    /// Parses the given options. `others`: whether the store's client knows a name that is not among
+    /// [`OPTIONS`]. Hadoop's settings without a counterpart are ignored, since users pass whole
+    /// configurations.
     pub(crate) fn new(
         kind: Kind,
         given: &BTreeMap<String, String>,
@@ -304,7 +305,7 @@ impl Options {
         self.0.remove(name)
     }
 
-    /// Whether any of these has a value.
+    /// Whether any of these options has a value.
     #[cfg(feature = "object-store")]
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.0.contains_key(*name))
@@ -319,7 +320,7 @@ impl Options {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Takes a time: a number of seconds, or a number with `ms`, `s` or `m`.
+    /// Takes the value of an option that is a time: a number of seconds, or a number with `ms`, `s` or `m`.
     pub(crate) fn take_time(&mut self, name: &str, default: Duration) -> Result<Duration> {
         let Some(text) = self.take(name) else { return Ok(default) };
         time(&text).ok_or_else(|| {
@@ -448,7 +449,7 @@ mod tests {
             Options::new(S3, &given(&[("secret_acess_key", "hush")]), |_| false).err().unwrap().to_string();
         assert!(error.contains("secret_acess_key") && error.contains("secret_access_key"), "{error}");
         assert!(!error.contains("hush"));
-        // Hadoop's other settings are not an error.
+        // Other settings of Hadoop are not an error.
         assert!(Options::new(S3, &given(&[("fs.s3a.fast.upload", "true")]), |_| false).is_ok());
         let hdfs =
             Options::new(Hdfs, &given(&[("dfs.client.failover.random.order", "true")]), |_| false).unwrap();

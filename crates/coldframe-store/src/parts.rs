@@ -1,5 +1,5 @@
-//! Reads long ranges in parallel parts: one connection seldom gets the whole bandwidth, and the blocks of a
-//! file are on several machines.
+//! Reads long ranges in parallel parts: a single connection seldom uses all of the bandwidth, and the blocks
+//! of a file are on several machines.
 
 use std::future::Future;
 use std::ops::Range;
@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use coldframe_core::{Error, Result};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-/// Reads all `ranges` with `read`, in requests of at most `part` bytes, `at_once` of them in flight.
+/// Reads all `ranges` with `read`, in requests of at most `part` bytes, of which `at_once` are in flight at a
+/// time.
 pub(crate) async fn gather<F: Future<Output = Result<Bytes>> + Send>(
     ranges: Vec<Range<u64>>,
     part: u64,
@@ -57,7 +58,7 @@ mod tests {
     use crate::runtime::wait;
 
     #[test]
-    fn ranges_come_back_whole_and_in_order() {
+    fn ranges_are_returned_whole_and_in_order() {
         let bytes: Bytes = (0..100u8).collect();
         let longest = std::sync::Mutex::new(0);
         let read = |range: Range<u64>| {

@@ -12,7 +12,7 @@ use tokio::runtime::{Handle, Runtime};
 /// Maximum number of connections of a kind that are kept for reuse.
 const KEPT: usize = 16;
 
-/// The connection of an earlier file, or a new connection.
+/// The connection among `all` for which `same` is true, or a new connection.
 pub(crate) fn kept<T: Clone>(all: &Mutex<Vec<T>>, same: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = all.iter().find(|connection| same(connection)) {

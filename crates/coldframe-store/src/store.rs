@@ -21,11 +21,11 @@ use crate::local::LocalFiles;
 use crate::location::Location;
 use crate::name;
 
-/// The files below a path or URL, the root. Paths are relative to the root; `""` is the root.
+/// The files below a path or URL, which is called the root. Paths are relative to the root; `""` is the root.
 #[derive(Clone, Debug)]
 pub struct Store {
     files: Arc<dyn Files>,
-    /// As the user gave it, without a trailing slash.
+    /// The path or URL as the user gave it, without a trailing slash.
     url: Arc<str>,
     root: String,
     is_local: bool,
@@ -61,7 +61,7 @@ impl Store {
         &self.url
     }
 
-    /// The path or URL of a path below the root.
+    /// The path or URL of the file at `path` below the root.
     pub fn url_of(&self, path: &str) -> String {
         match path {
             "" => self.url.to_string(),
@@ -140,8 +140,8 @@ impl Store {
 
     /// Starts a file, which appears as a whole when it is finished. Folders below the root are created.
     pub fn create(&self, path: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
-        // If the local folder above the root is missing, the path is probably wrong. Other stores create
-        // folders with files.
+        // If the local folder above the root is missing, the path is probably wrong. In other stores, folders
+        // come into being with their files.
         if let (true, true, Some((folder, _))) =
             (self.is_local && !self.is_part, path.is_empty(), self.above())
             && folder.stat("")?.is_none()
@@ -214,7 +214,7 @@ impl Store {
         }
     }
 
-    /// The file at the root; `None` if that is a folder.
+    /// The file at the root; `None` if the root is a folder.
     fn open_if_file(&self, known: Option<&Identity>) -> Result<Option<Arc<dyn ReadAt>>> {
         if !self.root.is_empty() {
             // Most roots are files: opening them without a `stat` saves a request.
@@ -327,13 +327,13 @@ impl Folder for StoreFolder {
     }
 }
 
-/// The path without trailing slashes, unless it is only slashes.
+/// The path without trailing slashes, unless it has nothing but slashes.
 fn ended(path: &str) -> &str {
     let short = path.trim_end_matches('/');
     if short.is_empty() || short.ends_with(':') { path } else { short }
 }
 
-/// `key` below `root`.
+/// The part of `key` that is below `root`.
 fn relative<'k>(key: &'k str, root: &str) -> Option<&'k str> {
     if root.is_empty() {
         return Some(key);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_of_a_local_store() {
+    fn the_operations_of_a_local_store_work() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let put = store.put("t/k=a%2Fb/x", b"xyz", &Mode::New).unwrap();
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_writer_creates_a_file() {
+    fn only_one_writer_creates_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let won: Vec<bool> = std::thread::scope(|scope| {
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_of_roots() {
+    fn a_root_has_a_parent() {
         let of = |url: &str, root: &str| Store::of(Arc::new(LocalFiles), url, root).above();
         let (above, name) = of("s3://b/w/t/", "w/t").unwrap();
         assert_eq!((above.url(), above.root.as_str(), name.as_str()), ("s3://b/w", "w", "t"));

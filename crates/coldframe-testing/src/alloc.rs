@@ -1,4 +1,4 @@
-//! A counting allocator, for tests that compare memory with a file's size.
+//! A counting allocator, for tests that compare the memory used with the size of a file.
 //!
 //! A test binary installs it for itself:
 //!
@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Live bytes of the measured section; negative if it frees earlier allocations.
+/// Live bytes of the measured section; negative if the section frees earlier allocations.
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
@@ -88,7 +88,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // A moved block exists twice for a moment; only the caller's block is counted.
+        // While a block is moved it exists twice, but only one of the two is counted.
         if !granted(size) {
             return std::ptr::null_mut();
         }
@@ -104,7 +104,7 @@ pub(crate) fn is_installed() -> bool {
     INSTALLED.load(Ordering::Relaxed)
 }
 
-/// The lock that serialises measurements.
+/// The lock that allows only one measurement at a time.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -126,7 +126,7 @@ pub struct Memory {
 
 impl<'a> Meter<'a> {
     /// Starts counting. A request fails if it would raise the live bytes by more than `most`. That ends the
-    /// process as if memory were exhausted, but spares the machine.
+    /// process as if memory were exhausted, without exhausting the memory of the machine.
     pub(crate) fn start(turn: &'a MutexGuard<'static, ()>, most: usize) -> Self {
         LIVE.store(0, Ordering::Relaxed);
         PEAK.store(0, Ordering::Relaxed);

@@ -14,9 +14,9 @@ pub struct Counted {
     read: AtomicU64,
 }
 
-/// A reader is assumed never to end if it reads more than this many times the file,
+/// A reader that reads more than this many times the file, plus `BESIDE`, is assumed never to end.
 const TIMES: u64 = 256;
-/// plus this many bytes.
+/// The number of bytes that a reader may read in addition.
 const BESIDE: u64 = 1 << 30;
 
 impl Counted {

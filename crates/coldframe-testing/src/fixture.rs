@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 /// One entry of a manifest.
 #[derive(Clone, Debug)]
 pub struct Fixture {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The entry.
+    /// The manifest's entry.
     pub entry: Json,
 }
 
@@ -28,7 +28,7 @@ impl Fixture {
         fs::read(&self.path).unwrap_or_else(|e| panic!("{}: {e}", self.path.display())).into()
     }
 
-    /// The options to open it with: the entry's `open`.
+    /// The options with which the file is opened: those under `open` in the entry.
     pub fn options(&self) -> OpenOptions {
         let mut options = OpenOptions::default();
         for (name, value) in self.entry.get("open").and_then(Json::as_object).into_iter().flatten() {

@@ -42,7 +42,7 @@ impl MemoryFolder {
         Self { files }
     }
 
-    /// As an open directory.
+    /// The folder as a source that can be opened.
     pub fn source(&self) -> Source {
         Source::Folder { path: "memory".into(), folder: Arc::new(self.clone()) }
     }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_a_single_level() {
+    fn a_listing_has_a_single_level() {
         let folder =
             MemoryFolder::default().with("a/b", &b"xy"[..]).with("a/c/d", &b"z"[..]).with("e", &b""[..]);
         let names = |path: &str| -> Vec<(String, bool)> {

@@ -4,9 +4,9 @@
 //! | page: no access | page .. page: the values, at the end or at the start | page: no access |
 //! ```
 //!
-//! For tests of decoders that copy through pointers: each end of their input and output is placed at the
-//! edge. An access one byte out of bounds is a segmentation fault in the test that caused it, not silent
-//! corruption.
+//! This is for tests of decoders that copy through pointers. Each end of their input and output is placed
+//! next to an inaccessible page, so that an access one byte out of bounds is a segmentation fault in the test
+//! that causes it, and does not go unnoticed.
 
 #![expect(unsafe_code, reason = "memory is mapped by the system's own calls")]
 
@@ -111,12 +111,12 @@ mod tests {
         assert_eq!(Guarded::at_start(&[1u8]).as_ptr().addr() % 4096, 0);
     }
 
-    /// The page works: the system kills a child process that reads out of bounds.
+    /// Shows that the page has an effect: the system ends a child process that reads out of bounds.
     #[test]
-    fn a_byte_too_far_ends_the_process() {
+    fn a_read_out_of_bounds_ends_the_process() {
         if std::env::var_os("COLDFRAME_TOO_FAR").is_some() {
             let end = Guarded::at_end(&[1u8; 100]);
-            // SAFETY: none. The test shows, in a separate process, that this access is fatal.
+            // SAFETY: this is not safe. The test shows, in a separate process, that this access is fatal.
             let byte = unsafe { end.as_ptr().add(100).read_volatile() };
             assert_eq!(byte, 0, "read without being stopped");
             return;

@@ -1,7 +1,7 @@
 //! The laws of every format, whatever its bytes: the laws of damage and of work.
 //!
 //! A format's `tests/it/laws.rs` lists its files and defines its smallest unit. This module generates the
-//! damage, by rule.
+//! damage according to rules.
 //!
 //! ```text
 //! healthy file ──inspect──▶ boundaries ──rules──▶ damaged files ──┬─▶ skip ──┐
@@ -9,16 +9,18 @@
 //!                                                                 └─▶ splits ┘
 //! ```
 //!
-//! 1. `skip` loses no more rows than the smallest unit of the format, and returns no row that did not exist.
+//! 1. `skip` loses no more rows than the smallest unit of the format, and returns no row that the file did
+//!    not have.
 //! 2. `null` keeps at least the rows that `skip` keeps.
 //! 3. Every loss has a record, every record has a loss, and the recorded number of lost rows equals the
 //!    missing rows.
 //! 4. All splits together return the rows of the whole scan, each once, also for damaged files.
 //! 5. The work of opening, `inspect`, `verify`, splits and scans is proportional to the file
-//!    ([`assert_linear`]); they use at most four times the file plus 64 MiB of memory ([`assert_bounded`]).
+//!    ([`assert_linear`]); their memory is at most four times the size of the file plus 64 MiB
+//!    ([`assert_bounded`]).
 //! 6. `inspect` assigns each byte to one leaf, and no node is empty.
-//! 7. Nothing panics. A tolerant read ends without an error; if a strict read fails, a tolerant read has a
-//!    record.
+//! 7. Nothing panics. A read under `skip` or `null` ends without an error. If a read under `raise` fails, the
+//!    other reads have a record.
 //! 8. A scan with string views returns the same values and loses the same rows.
 //!
 //! ```no_run
@@ -29,8 +31,8 @@
 //! subject.unit(move |damaged| units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept)).obey();
 //! ```
 //!
-//! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and
-//! `COLDFRAME_LAWS=name` only files with that string in their name.
+//! `COLDFRAME_EXHAUSTIVE` makes the tests try every possible damage, instead of several hundred for each
+//! file, and `COLDFRAME_LAWS=name` only files with that string in their name.
 
 mod allowed_loss;
 mod damage;
@@ -87,7 +89,7 @@ impl Subject {
     ) -> Self {
         let bytes = bytes.into();
         let len = bytes.len() as u64;
-        // The smallest possible splits, and a few large ones.
+        // The smallest possible splits, and two larger sizes.
         let targets = vec![1, len / 5 + 1, len / 2 + 1];
         Self {
             name: name.into(),
@@ -99,41 +101,42 @@ impl Subject {
         }
     }
 
-    /// Sets the smallest unit of the format: the most that one damaged place may cost.
+    /// Sets the smallest unit of the format: the maximum that may be lost through one damaged place.
     #[must_use]
     pub fn unit(self, unit: impl Fn(&Damaged) -> AllowedLoss + 'static) -> Self {
         Self { unit: Box::new(unit), ..self }
     }
 
-    /// No checksum covers the values, so within the unit they may change undetected.
+    /// States that no checksum covers the values, so that within the unit they may change without being
+    /// detected.
     #[must_use]
     pub fn unsummed(mut self) -> Self {
         self.rules.summed = false;
         self
     }
 
-    /// The number of rows of a lost unit is always known, so each record has it.
+    /// States that the number of rows of a lost unit is always known, so that each record must have it.
     #[must_use]
     pub fn counted(mut self) -> Self {
         self.rules.counted = true;
         self
     }
 
-    /// The bytes are one file of a directory that `open` opens as a table, so the table's layout differs from
-    /// the file's.
+    /// States that the bytes are one file of a directory that `open` opens as a table, so that the layout of
+    /// the table is not that of the file.
     #[must_use]
     pub fn part_of_table(mut self) -> Self {
         self.rules.folder = true;
         self
     }
 
-    /// Tries about `most` damaged files instead of 300.
+    /// Sets the approximate number of damaged files to try, which is otherwise 300.
     #[must_use]
     pub fn damages(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// The layout of the healthy file; a single leaf for a file of a directory.
+    /// The layout of the healthy file; for a file of a directory, a single leaf.
     pub fn tree(&self) -> Node {
         if self.rules.folder {
             return Node::new("file", 0..self.bytes.len() as u64);
@@ -188,9 +191,9 @@ impl Subject {
     }
 }
 
-/// Checks a table of arbitrary bytes against the laws that need no healthy file: 2, 4, 6, 7, 8, and that each
-/// error has a record. `len` is the length of a single file; `targets` are split sizes. Panics with the
-/// violations.
+/// Checks a table of arbitrary bytes against the laws that can be checked without the healthy file: 2, 4, 6,
+/// 7 and 8, and that each error has a record. `len` is the length of a single file; `targets` are split
+/// sizes. Panics with the violations.
 pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64]) {
     let rules = Rules { summed: false, counted: false, folder: len.is_none(), targets: targets.to_vec() };
     let mut complaints = Complaints::default();
@@ -207,7 +210,7 @@ pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64])
 }
 
 /// Aborts the process with the current step's name if a step takes longer than two minutes, so that a hang
-/// shows its file. No law depends on the clock.
+/// shows its file. No law depends on time.
 pub(crate) struct Watch(Arc<Mutex<(Instant, String)>>);
 
 const WAIT: Duration = Duration::from_secs(120);

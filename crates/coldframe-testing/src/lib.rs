@@ -13,7 +13,7 @@
 //! | [`written`](mod@written) | files of the formats' own writers |
 //! | [`layout`] | checks that a tree of nodes assigns each byte to one leaf |
 //!
-//! A missing fixture or an invalid Arrow batch panics: this crate runs in tests only.
+//! A missing fixture or an invalid Arrow batch causes a panic, since this crate is used only in tests.
 
 #![expect(
     clippy::unwrap_used,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 pub struct Dice(u64);
 
 impl Dice {
-    /// A sequence.
+    /// The sequence of random numbers for a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -45,7 +45,7 @@ pub fn flipped(bytes: &[u8], at: usize, mask: u8) -> Bytes {
     mutant.into()
 }
 
-/// `bytes` with a few random changes: bits, bytes, large lengths, cuts, holes, repeats.
+/// `bytes` with a few random changes: bits, bytes, large lengths, truncation, removed bytes, repeated bytes.
 pub fn shaken(bytes: &[u8], dice: &mut Dice) -> Bytes {
     let mut mutant = bytes.to_vec();
     for _ in 0..=dice.below(4) {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dice_repeat_and_spread_covers() {
+    fn random_numbers_are_reproducible_and_spread_covers_the_range() {
         assert_eq!(Dice::new(7).roll(), Dice::new(7).roll());
         assert_eq!(spread(5, 10).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 4]);
         assert_eq!(spread(10, 3).collect::<Vec<_>>(), [0, 4, 8, 9]);

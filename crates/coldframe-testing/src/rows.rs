@@ -81,7 +81,7 @@ pub fn assert_valid(batch: &RecordBatch) {
     }
 }
 
-/// Each row as one text. Null differs from every text.
+/// Each row as one text. Null is printed differently from every text.
 pub fn as_text(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("\u{0}");
     let arrays: Vec<ArrayRef> =
@@ -93,7 +93,7 @@ pub fn as_text(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// Removes the names of zones: printing them needs an optional library.
+/// Removes the names of zones: since printing them needs an optional library.
 fn without_zones(data: ArrayData) -> ArrayData {
     let data_type = zoneless(data.data_type());
     let children = data.child_data().iter().cloned().map(without_zones).collect();
@@ -118,7 +118,7 @@ fn zoneless(data_type: &DataType) -> DataType {
     }
 }
 
-/// How many rows of `got` occur in `truth` in the same order. Greedy: other rows are skipped.
+/// How many rows of `got` occur in `truth` in the same order. Rows of `truth` that do not match are skipped.
 pub fn in_order(got: &[String], truth: &[String]) -> usize {
     let (mut at, mut count) = (0, 0);
     for row in got {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_in_order() {
+    fn rows_are_compared_in_order() {
         let text = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
         let truth = text(&["a", "b", "b", "c"]);
         assert_eq!(in_order(&text(&["a", "x", "b", "c"]), &truth), 3);

@@ -1,4 +1,4 @@
-//! Copies the rows of a file into an ORC file that appears whole or not at all.
+//! Copies the rows of a file into an ORC file that appears only once it is complete.
 //!
 //! ```text
 //! cargo run --example convert -- old.orc new.orc

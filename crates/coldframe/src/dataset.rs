@@ -9,12 +9,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`table`] | the files, their common schema, each file's form in the table |
+//! | [`table`] | the files, their common schema, how each file maps to the table |
 //! | [`discovery`], [`file_entry`], `glob`, `folder` | listing the files |
-//! | [`foreign`] | files of other kinds among them |
+//! | [`foreign`] | files of other kinds among the listed files |
 //! | [`partition`] | the values of `key=value` folders |
 //! | [`columns`] | matching a file's columns with the table's: by name, by position, by field id |
-//! | [`fragment`] | one file as a part of the table: constants, pruning by them, casts |
+//! | [`fragment`] | one file as a part of the table: constant columns, pruning by them, casts |
 //! | [`scan`] | the request and its results |
 //! | [`plan`], [`wire`] | splits, and their byte form |
 //! | [`rows`] | one pass over the rows |

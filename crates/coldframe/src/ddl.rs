@@ -13,7 +13,8 @@ pub fn parse_columns(text: &str, unit: TimestampUnit) -> Result<Schema> {
     Ok(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The same for partition columns; only types whose values fit into a directory name are allowed.
+/// Like [`parse_columns`], for partition columns. Only types whose values can be the name of a directory are
+/// allowed.
 pub fn parse_partitions(text: &str, unit: TimestampUnit) -> Result<Schema> {
     for (name, of) in ddl::parse_columns(text, &Limits::default())? {
         let is_plain = !matches!(
@@ -37,7 +38,7 @@ pub fn parse_partitions(text: &str, unit: TimestampUnit) -> Result<Schema> {
     parse_columns(text, unit)
 }
 
-/// Prints the columns as a list; each Hive type can hold all values of its Arrow type.
+/// Prints the columns as a list; each Arrow type becomes a Hive type that can represent all of its values.
 pub fn print_columns(schema: &Schema) -> Result<String> {
     let types = schema.fields().iter().map(|field| hive_type(field.data_type()));
     let types = types.collect::<Result<Vec<_>>>()?;
@@ -71,7 +72,7 @@ fn hive_type(of: &DataType) -> Result<HiveType> {
             branches.iter().map(|(_, branch)| hive_type(branch.data_type())).collect::<Result<_>>()?,
         ),
         DataType::Dictionary(_, values) => hive_type(values)?,
-        // Unsigned integers widen to signed types or decimals, as for Spark.
+        // Unsigned integers become wider signed types or decimals, as for Spark.
         primitive => {
             let plain = Consumer::spark(TimeUnit::Nanosecond).plain(primitive).map_err(|_| lacks(of))?;
             HiveType::from_arrow(&plain).map_err(|_| lacks(of))?
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn printed_columns_parse_back() {
+    fn printed_columns_can_be_parsed_again() {
         let text = "`a``b` decimal(20,0), `m` map<string,array<decimal(5,2)>>, \
                     `s` struct<`x`:smallint,`y`:timestamp with local time zone>, `u` uniontype<int,string>";
         let schema = parse_columns(text, TimestampUnit::Microsecond).unwrap();

@@ -1,4 +1,4 @@
-//! One reader and writer over all formats.
+//! Reads and writes all formats through one interface.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -72,7 +72,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A file that does not store its column types, and an option that does not exist:
+//! A file that does not store its column types, and the error for an option that does not exist:
 //!
 //! ```
 //! # use coldframe::{OpenOptions, open_source, Source};

@@ -1,5 +1,5 @@
-//! The options of Spark's `load()` and `save()`: text by case-insensitive names. Both Spark data sources, Python's and the
-//! JVM's, parse them here.
+//! The options of Spark's `load()` and `save()`: their values are text, and their names ignore upper and
+//! lower case. Both Spark data sources, Python's and the JVM's, parse them here.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -24,11 +24,11 @@ use serde_json::Value as Json;
 
 use crate::{Side, formats, parse_option};
 
-/// Rows of a batch.
+/// Default for the maximum rows of a batch.
 const BATCH_ROWS: u64 = 16 * 1024;
-/// Approximate bytes of a file that a task reads.
+/// Default for the approximate bytes of a file that a task reads.
 const SPLIT_BYTES: u64 = 128 << 20;
-/// The prefix of an Arrow schema in Base64.
+/// The prefix of a schema given as an Arrow schema in Base64.
 const ARROW: &str = "arrow:";
 
 /// Options of a `load()` that do not belong to a format.
@@ -50,7 +50,7 @@ const OF_LOAD: &[&str] = &[
 ];
 /// Options of a `save()` that do not belong to a format.
 const OF_SAVE: &[&str] = &["path", "as", "mode"];
-/// The prefix of a table's options among its properties in Spark's catalog.
+/// The prefix of those properties of a table in Spark's catalog that are options.
 const OPTION: &str = "option.";
 /// Properties of a table in Spark's catalog that are not options.
 const OF_CATALOG: &[&str] = &[
@@ -63,10 +63,11 @@ const OF_CATALOG: &[&str] = &[
     "collation",
     "table_type",
 ];
-/// Mappings that all formats have: as JSON, or key by key as `storage_options.region`. A format declares its own mappings.
+/// Options of all formats that are mappings. They are given as JSON, or key by key as
+/// `storage_options.region`. Further mappings are declared by each format.
 const NESTED: &[&str] = &["storage_options", "keys"];
 
-/// Texts by lowercase name.
+/// The texts of options, by the option's name in lower case.
 type Given<'a> = BTreeMap<String, &'a str>;
 
 /// The request of a `load()`.
@@ -75,7 +76,7 @@ type Given<'a> = BTreeMap<String, &'a str>;
 pub struct LoadOptions {
     /// Files, folders, patterns, URLs.
     pub paths: Vec<String>,
-    /// The format's name; `None` to detect it from the bytes.
+    /// The format's name; `None` means that it is detected from the bytes.
     pub format: Option<String>,
     /// The columns; `None` for all.
     pub columns: Option<Vec<String>>,
@@ -89,8 +90,8 @@ pub struct LoadOptions {
     pub split_bytes: u64,
     /// Maximum rows of a batch.
     pub batch_rows: usize,
-    /// Whether the columns are those of all files, for which planning opens every file. Otherwise they are those of the first
-    /// file.
+    /// Whether the columns are those of all files, in which case planning opens every file. Otherwise they
+    /// are those of the first file.
     pub unify: bool,
     /// Maximum files per batch of a stream.
     pub max_files_per_trigger: Option<u64>,
@@ -145,7 +146,8 @@ fn on_error(mode: &str) -> Result<OnError> {
     }
 }
 
-/// Selects the options; for a table of Spark's catalog, `given` also contains its properties.
+/// Selects the options from `given`, which for a table of Spark's catalog also contains the table's
+/// properties.
 fn of_table(given: &BTreeMap<String, String>) -> Given<'_> {
     let mut texts: Given<'_> =
         given.iter().map(|(name, text)| (name.to_lowercase(), text.as_str())).collect();
@@ -165,7 +167,7 @@ fn of_table(given: &BTreeMap<String, String>) -> Given<'_> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SaveOptions {
-    /// The folder.
+    /// The folder to write to.
     pub path: String,
     /// The format's name.
     pub format: String,
@@ -197,7 +199,7 @@ impl SaveOptions {
     }
 }
 
-/// The format's own options. Mappings are JSON, or come key by key as `serde_properties.field.delim`.
+/// The format's own options. A mapping is given as JSON, or key by key as `serde_properties.field.delim`.
 fn format_options(
     given: &Given<'_>,
     ours: &[&str],
@@ -211,7 +213,8 @@ fn format_options(
         if ours.contains(&name.as_str()) || NESTED.contains(&whole) || name == "schema" {
             continue;
         }
-        // In name order, a whole mapping (`a`) comes before its single keys (`a.b`), which therefore override it.
+        // Options are in the order of their names, so a whole mapping (`a`) comes before its single keys
+        // (`a.b`), which override it.
         match key.filter(|_| maps.contains(whole)) {
             Some(key) => put(&mut extra, whole, key, text),
             None => drop(extra.insert(name.clone(), parse_option(format, side, name, text)?)),
@@ -244,7 +247,8 @@ fn open_options(given: &Given<'_>, format: Option<&str>) -> Result<OpenOptions> 
         schema: given.get("schema").map(|text| schema(text)).transpose()?,
         skip_checksums: !verify,
         keys: keys.collect::<Result<_>>()?,
-        // Spark's timestamps are microseconds, and nanoseconds cannot represent the years 1 and 9999 that many tables contain.
+        // Spark's timestamps are microseconds, and nanoseconds cannot represent years such as 1 and 9999,
+        // which many tables contain.
         microseconds: true,
         extra: format_options(given, OF_LOAD, format, Side::Open)?,
         ..OpenOptions::default()
@@ -316,7 +320,7 @@ fn shown(name: &str, text: &str) -> String {
     }
 }
 
-/// A JSON string's text; other JSON as written.
+/// The text of a JSON string; any other JSON value as written.
 fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

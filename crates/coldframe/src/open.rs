@@ -19,17 +19,18 @@ use tracing::field::Empty;
 
 use crate::{format_named, formats};
 
-/// How much of a file's start and end is used to detect the format.
+/// How many bytes at the start and at the end of a file are used to detect its format.
 const PROBE: u64 = 4096;
 
 /// An open file of any format.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// The path or URL it was opened with, for errors.
+    /// The path or URL that the file was opened with, for errors.
     pub path: Arc<str>,
     /// The table.
     pub table: Arc<dyn TableFile>,
-    /// What opening read: offset and bytes, for [`open_source`] in another process.
+    /// The bytes that were read to open the file, with their offsets, so that [`open_source`] in another
+    /// process need not read them again.
     pub recorded: Arc<Vec<Piece>>,
     /// The file's identity, for opening the same version again; a folder has none.
     pub identity: Option<Identity>,
@@ -42,7 +43,7 @@ pub struct File {
 }
 
 impl File {
-    /// The columns of its rows: the table's columns, with the string layout of its scans.
+    /// The schema of the file's rows: the table's columns, with the string layout of its scans.
     pub fn schema(&self) -> SchemaRef {
         match self.strings {
             Some(strings) => views::laid_out(self.table.schema(), strings),
@@ -59,7 +60,7 @@ impl File {
     pub fn scan_logged(&self, scan: &Scan, split: &Split, damage: DamageLog) -> Result<ScanReader> {
         let strings = scan.strings.or(self.strings);
         let scan = Scan { threads: self.max_threads(scan), strings, ..scan.clone() };
-        // The plan that follows in the same thread is of this file.
+        // Marks, in the trace, that the next plan in this thread is for this file.
         tracing::debug!(
             name: "plan",
             path = shown(&self.path),
@@ -120,7 +121,8 @@ fn detect_folder(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Format>>> {
     Ok(None)
 }
 
-/// A folder with a cache of its listings: every format examines it, and a folder of a store may have a hundred thousand files.
+/// A folder with a cache of its listings: every format looks at the listing, and a folder in a store may have
+/// a hundred thousand files.
 #[derive(Debug)]
 struct Listed {
     folder: Arc<dyn Folder>,
@@ -166,7 +168,7 @@ impl Ends {
         })
     }
 
-    /// The format of the file; an empty file is recognised by its name.
+    /// The format of the file according to its bytes; an empty file is recognised by its name.
     fn detect(&self, path: &str) -> Option<Arc<dyn Format>> {
         formats().into_iter().find(|f| match self.head.is_empty() {
             true => may_be_empty(&f.capabilities(), path),
@@ -174,13 +176,13 @@ impl Ends {
         })
     }
 
-    /// The other kind of file that the bytes show, if any.
+    /// The name of the file's kind, if its bytes show that it is of a kind that this build does not read.
     fn other_kind(&self) -> Option<&'static str> {
         let known = OTHERS.iter().find(|(magic, _)| self.head.starts_with(magic));
         known.map(|(_, name)| *name).or((is_text(&self.head) && is_text(&self.tail)).then_some("text"))
     }
 
-    /// The bytes as a recording, so that opening the file does not read them again.
+    /// The bytes in the form of a recording, so that opening the file does not read them again.
     fn into_recorded(self) -> [(u64, Bytes); 2] {
         [(0, self.head), (self.tail_start, self.tail)]
     }
@@ -197,8 +199,8 @@ pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions
     open_source(source_of_path(path, &BTreeMap::new(), None)?, format, options, Vec::new())
 }
 
-/// Opens `source`. `recorded`: [`File::recorded`] of an earlier opening of the same file, so that nothing is read again; for
-/// a folder, the pieces for [`Format::open_recorded`].
+/// Opens `source`. `recorded`: the [`File::recorded`] of an earlier opening of the same file, which is then
+/// not read again; for a folder, the pieces for [`Format::open_recorded`].
 pub fn open_source(
     source: Source,
     format: Option<&str>,
@@ -257,7 +259,8 @@ fn open_detected(
     Ok(File { path, table, recorded: Arc::new(recorded), identity, threads, memory_limit, strings })
 }
 
-/// The format for a name and a source: for a folder, the name of a file format selects the format of tables made of such files.
+/// The format that `name` means for a source: if the source is a folder, the name of a file format means the
+/// format of tables that consist of such files.
 fn format_of(name: &str, source: &Source) -> Result<Arc<dyn Format>> {
     let tables = match source {
         Source::Folder { .. } => formats().into_iter().find(|f| f.capabilities().tables_of == Some(name)),
@@ -279,7 +282,7 @@ fn record(source: Source, recorded: Vec<Piece>) -> (Source, Option<Arc<Recording
     }
 }
 
-/// Magics of other kinds of files, which this build does not read.
+/// Magic bytes of other kinds of files, which this build does not read.
 const OTHERS: &[(&[u8], &str)] = &[
     (b"PAR1", "Parquet"),
     (b"Obj\x01", "Avro"),
@@ -297,11 +300,11 @@ pub(crate) enum Kind {
     Ours,
     /// Another known kind, with its name.
     Other(&'static str),
-    /// It may be a damaged file of a format of this build.
+    /// Unknown: it may be a damaged file of a format of this build.
     Unknown,
 }
 
-/// The kind of a source by its first and last bytes. A folder is one table, or unknown.
+/// The kind of a source by its first and last bytes. A folder is either one table of a format, or unknown.
 pub(crate) fn kind_of(source: &Source) -> Result<Kind> {
     let Source::File { path, bytes, .. } = source else {
         return Ok(if detect(source)?.is_some() { Kind::Ours } else { Kind::Unknown });
@@ -313,7 +316,7 @@ pub(crate) fn kind_of(source: &Source) -> Result<Kind> {
     Ok(ends.other_kind().map_or(Kind::Unknown, Kind::Other))
 }
 
-/// Whether bytes from the start or end of a file are text; the first or last character may be cut.
+/// Whether bytes from the start or end of a file are text; a character at either end may be incomplete.
 fn is_text(bytes: &[u8]) -> bool {
     let is_printed = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
     let cut = bytes.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
@@ -322,7 +325,8 @@ fn is_text(bytes: &[u8]) -> bool {
     !bytes.is_empty() && is_utf8 && bytes.iter().all(is_printed)
 }
 
-/// The error for a source of unknown format: its magic is damaged, or it is another kind of file.
+/// The error for a source of unknown format: either its magic bytes are damaged, or it is another kind of
+/// file.
 fn not_ours(source: &Source) -> Error {
     let names: Vec<&'static str> = formats().iter().map(|f| f.name()).collect();
     let names = names.join(", ");

@@ -13,12 +13,12 @@ pub(crate) struct Opened {
     pub(crate) file: File,
     pub(crate) scan: Scan,
     pub(crate) splits: Vec<Split>,
-    /// Converts the file's rows to rows of its table, if the file belongs to a table.
+    /// Converts the file's rows to rows of the table that the file belongs to, if any.
     pub(crate) adaptation: Option<Adaptation>,
 }
 
 impl Opened {
-    /// Starts reading a split, of which at most `limit` rows are needed. Losses are pushed to `damage`.
+    /// Starts reading a split, which has to return at most `limit` rows. Losses are pushed to `damage`.
     pub(crate) fn reader(
         self: &Arc<Self>,
         split: &Split,
@@ -60,7 +60,8 @@ impl Reader {
         self.rows.work()
     }
 
-    /// Requests the bytes of the first units without waiting for them, if the source benefits from reading ahead.
+    /// Requests the bytes of the first units without waiting for them, if the source is slow enough to be
+    /// read ahead.
     pub(crate) fn prime(&mut self) {
         self.rows.prime();
     }

@@ -1,4 +1,4 @@
-//! Options given as text before the format is known: on a command line, in Spark.
+//! Options given as text, on a command line or in Spark, before the format is known.
 
 use coldframe_core::{CommonOptions, OptionSpec, Options as _, Result, Value};
 
@@ -8,9 +8,9 @@ use crate::formats;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Side {
-    /// Opening.
+    /// Opening files.
     Open,
-    /// Writing.
+    /// Writing files.
     Write,
 }
 
@@ -23,9 +23,10 @@ impl Side {
     }
 }
 
-/// Parses the text of an option as the named format declares it, or else as any other format does. A folder may turn out to
-/// be a table of another format than named, and a file's format may be detected later, so opening the file checks whether the
-/// value fits. An option that no format declares stays text.
+/// Parses the text of an option as the named format declares the option or, if it does not, as any other
+/// format does. Whether the value fits is checked when the file is opened: a folder may turn out to be a
+/// table of another format, and a file's format may be detected only then. An option that no format declares
+/// stays text.
 pub fn parse_option(format: Option<&str>, side: Side, name: &str, text: &str) -> Result<Value> {
     let (own, others): (Vec<_>, Vec<_>) = formats().into_iter().partition(|f| Some(f.name()) == format);
     let common = CommonOptions::specs().iter().filter(|_| side == Side::Open);
@@ -41,9 +42,10 @@ pub fn parse_option(format: Option<&str>, side: Side, name: &str, text: &str) ->
 mod tests {
     use super::*;
 
-    /// The text of an option is read before its format is known: formats that share a name must read it the same way.
+    /// The text of an option is read before its format is known: formats with an option of the same name must
+    /// parse its text in the same way.
     #[test]
-    fn formats_parse_shared_options_alike() {
+    fn formats_parse_options_of_the_same_name_alike() {
         for side in [Side::Open, Side::Write] {
             let all: Vec<_> =
                 formats().iter().map(|format| (format.name(), side.specs(format.as_ref()))).collect();

@@ -1,14 +1,16 @@
-//! The threads of this process that read: one pool for all streams.
+//! One pool of threads per process, which decode for all streams.
 //!
 //! ```text
 //! stream of a table   ──▶ job, job, ..  ──┐        ┌──▶ thread
 //! stream of one file  ──▶ job, job, ..  ──┴─ pool ─┴──▶ thread     takes the first job of the stream whose turn it is
 //! ```
 //!
-//! A job never waits for another one: if there is no room for its rows, it is put back and resumed later (see
-//! [`crate::stream`]). So a stream that nobody reads from holds no thread, and a bounded number of threads serves all.
+//! A job never waits for another one: if there is no room for its rows, it is set aside and resumed later
+//! (see [`crate::stream`]). So a stream that nobody reads from holds no thread, and a bounded number of
+//! threads serves all streams.
 //!
-//! Threads start when there is work, and end after some time without work. A forked process has a pool of its own.
+//! Threads start when there is work, and end after some time without work. After a fork, the child process
+//! has a pool of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,22 +23,22 @@ use coldframe_core::{Result, threads};
 /// How long a thread waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// A piece of work; it runs until it ends or would have to wait.
+/// A piece of work. It runs until it is done or would have to wait.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// A source of jobs.
 pub(crate) trait Work: Send + Sync {
-    /// The next job, if there is one now and another may run.
+    /// The next job, if there is one and the source may use another thread.
     fn claim(self: Arc<Self>) -> Option<Job>;
 
-    /// Stops: the results are no longer needed.
+    /// Stops the work: its results are no longer needed.
     fn stop(&self);
 
-    /// Maximum number of threads that it may use.
+    /// Maximum number of threads that this source may use.
     fn threads(&self) -> usize;
 }
 
-/// The threads.
+/// The threads, and the sources of their jobs.
 pub(crate) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
@@ -104,7 +106,7 @@ impl Pool {
         } else if state.threads < state.max_threads() {
             let pool = self.clone();
             let name = "coldframe-read".to_owned();
-            // If the system has no more threads, the threads that wait for rows decode them.
+            // If the system cannot start another thread, the thread that waits for rows decodes them itself.
             if thread::Builder::new().name(name).spawn(move || pool.run()).is_ok() {
                 state.threads += 1;
             }
@@ -119,7 +121,8 @@ impl Pool {
                 waited = false;
                 state.busy += 1;
                 drop(state);
-                // A stream reports the panics of its jobs; any other would end the thread unnoticed.
+                // A stream reports the panics of its jobs. Any other panic would end the thread without
+                // notice.
                 drop(catch_unwind(AssertUnwindSafe(job)));
                 state = self.lock();
                 state.busy -= 1;
@@ -135,7 +138,7 @@ impl Pool {
             state = back;
             state.idle -= 1;
             state.woken = state.woken.saturating_sub(1);
-            // Look once more: a job may have arrived at the same time.
+            // After a time-out, looks for work once more: a job may have arrived at the same time.
             waited = timeout.timed_out();
         }
     }
@@ -151,7 +154,8 @@ impl Pool {
     }
 }
 
-/// Stops reading in all threads of this process. For programs that exit while a reading thread may be calling their code.
+/// Stops reading in all threads of this process. It is for programs that exit while a reading thread may be
+/// calling their code.
 pub fn stop_reading() {
     if let Ok(pool) = pool() {
         pool.stop(Duration::from_secs(60));

@@ -6,12 +6,12 @@
 //! file 1 ── split 0 ── queued               ┴──▶ consumer
 //! ```
 //!
-//! Threads take jobs in the order of their slots, whichever file they belong to. The amount decoded ahead is bounded in
-//! bytes: a reader whose batch has no room is put aside, and continues when there is room. The slot in front waits only
-//! for its own rows to be taken; if no thread is working on it, the consumer decodes it itself. So there is always
-//! progress.
+//! Threads take jobs in the order of their slots, whichever file they belong to. The bytes decoded ahead are
+//! limited: a reader is set aside if there is no room for its batch, and continues when there is. The slot in
+//! front waits only for its own rows to be taken; if no thread is working on it, the consumer decodes it
+//! itself. So reading never comes to a halt.
 //!
-//! Errors come out in order: all rows before them have been returned by then.
+//! Errors are returned in order: before an error, all rows that precede it are returned.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,27 +23,27 @@ use coldframe_core::{Damage, DamageLog, Error, Result};
 use crate::opened::{Opened, Reader};
 use crate::pool::{Job, Pool, Work, pool};
 
-/// Opens a file when its turn comes; `None` if no row of it is needed.
+/// Opens a file when its turn comes; `None` if none of its rows is needed.
 pub(crate) type Open = Box<dyn Fn() -> Result<Option<Opened>> + Send + Sync>;
 
-/// An open file as an entry of a stream.
+/// Presents an open file as one that is yet to be opened.
 pub(crate) fn already_open(opened: Opened) -> Open {
     let opened = Mutex::new(Some(opened));
     Box::new(move || Ok(opened.lock().unwrap_or_else(PoisonError::into_inner).take()))
 }
 
-/// A file, and a split of it.
+/// The number of a file, and the number of a split in it.
 type Place = (usize, usize);
 
-/// Maximum number of slots, in addition to the limit in bytes: if the consumer stops early, everything read ahead was read in
-/// vain. With many threads the maximum is higher ([`State::top_up`]).
+/// Maximum number of slots, in addition to the limit in bytes, because everything read ahead is wasted if the
+/// consumer stops early. With many threads the maximum is higher ([`State::top_up`]).
 const MAX_SLOTS: usize = 128;
 
 /// The work for a slot.
 enum Task {
     Open,
     Read(Arc<Opened>),
-    /// Continue a split.
+    /// Continues a split.
     Resume(Box<Begun>),
 }
 
@@ -53,7 +53,7 @@ struct Begun {
     damage: DamageLog,
 }
 
-/// A reader whose next batch has no room.
+/// A reader that was set aside because there is no room for its next batch.
 struct Parked {
     begun: Box<Begun>,
     batch: RecordBatch,
@@ -64,7 +64,7 @@ struct Parked {
 #[derive(Default)]
 struct Slot {
     batches: VecDeque<(RecordBatch, u64)>,
-    /// The damage, or the error, once the slot has ended.
+    /// Set once the slot has ended: its damage, or its error.
     end: Option<Result<Vec<Damage>>>,
 }
 
@@ -81,7 +81,8 @@ impl Room {
         Self { of_front: 0, of_others: BTreeMap::new(), sum_of_others: 0, max }
     }
 
-    /// Reserves room for `bytes` of a slot, if there is some. A single batch may exceed the total.
+    /// Reserves room for `bytes` of a slot, if there is enough room. A single batch may be larger than the
+    /// limit.
     fn enter(&mut self, is_front: bool, place: Place, bytes: u64) -> bool {
         let already = if is_front { self.of_front } else { self.sum_of_others };
         if already > 0 && already.saturating_add(bytes) > self.max {
@@ -96,12 +97,12 @@ impl Room {
         true
     }
 
-    /// `bytes` of the slot in front were taken.
+    /// `bytes` of the slot in front were taken by the consumer.
     fn leave(&mut self, bytes: u64) {
         self.of_front = self.of_front.saturating_sub(bytes);
     }
 
-    /// Another slot is in front.
+    /// Another slot is in front now.
     fn front(&mut self, place: Place) {
         self.of_front = self.of_others.remove(&place).unwrap_or_default();
         self.sum_of_others = self.sum_of_others.saturating_sub(self.of_front);
@@ -109,11 +110,11 @@ impl Room {
 }
 
 struct State {
-    /// The first file not started.
+    /// The first file that is not started yet.
     next_file: usize,
-    /// The splits of open files that are not started.
+    /// For each open file with splits that are not started: the file, and its next split.
     rest: BTreeMap<usize, (Arc<Opened>, usize)>,
-    /// How many splits an open file has.
+    /// The number of splits of each open file.
     counts: BTreeMap<usize, usize>,
     ready: BTreeMap<Place, Task>,
     parked: BTreeMap<Place, Parked>,
@@ -135,8 +136,8 @@ struct Shared {
 }
 
 impl State {
-    /// Adds what may be started to the ready queue: enough to keep every thread busy, and always the slot in front.
-    /// Returns how many were added.
+    /// Adds slots that may be started to the ready queue: enough to keep every thread busy, and always the
+    /// slot in front. Returns how many it added.
     fn top_up(&mut self, files: usize, threads: usize) -> usize {
         let before = self.ready.len();
         let max = MAX_SLOTS.max(4 * threads);
@@ -180,7 +181,7 @@ impl State {
         }
     }
 
-    /// Resumes the parked readers whose batches have room now. Returns how many.
+    /// Resumes the parked readers whose batches have room now. Returns their number.
     fn unpark(&mut self) -> usize {
         let mut woken = 0;
         while let Some((place, parked)) = self.parked.first_key_value() {
@@ -199,7 +200,7 @@ impl State {
         woken
     }
 
-    /// The slot in front has ended. Returns whether there is another.
+    /// The slot in front has ended. Returns whether there is another slot.
     fn advance(&mut self, files: usize) -> bool {
         self.slots.remove(&self.front);
         let (file, split) = self.front;
@@ -238,11 +239,12 @@ impl Shared {
                 None
             }
         };
-        // The consumer starts slots too, but only as it takes rows. With small files the threads would have to wait for it.
+        // The consumer starts slots too, but only when it takes rows. With small files, the threads would
+        // have to wait for the consumer.
         let more = if state.stopped { 0 } else { state.top_up(self.files.len(), self.threads) };
         drop(state);
         self.changed.notify_one();
-        // A pool thread takes one of these jobs itself.
+        // A thread of the pool takes one of these jobs itself.
         wake(if direct { more } else { more.saturating_sub(1) });
         batch
     }
@@ -278,7 +280,7 @@ impl Shared {
         }
     }
 
-    /// The reader of a slot; `None` if it has no rows.
+    /// The reader of a slot; `None` if the slot has no rows.
     fn begin(&self, place: Place, task: Task) -> Result<Option<Box<Begun>>> {
         let opened = match task {
             Task::Resume(begun) => return Ok(Some(begun)),
@@ -326,8 +328,8 @@ impl Shared {
         }
     }
 
-    /// Decodes the front slot if no thread does; otherwise waits for the thread that does. A decoded batch is returned as the
-    /// `Err`.
+    /// Decodes the front slot if no thread does; otherwise waits for the thread that does. If this thread
+    /// decoded a batch, it is returned as the `Err`.
     fn work_or_wait<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -349,7 +351,7 @@ impl Shared {
     }
 }
 
-/// Starts a split and requests its first bytes.
+/// Starts reading a split and requests its first bytes.
 fn begun(opened: &Arc<Opened>, place: Place) -> Result<Box<Begun>> {
     let damage = DamageLog::default();
     let split = opened
@@ -389,7 +391,7 @@ impl Work for Shared {
         let parked = std::mem::take(&mut state.parked);
         let slots = std::mem::take(&mut state.slots);
         drop(state);
-        // Freed outside the lock: it may be large, and dropping may run the caller's code.
+        // These are dropped outside the lock: they may be large, and dropping them may run the caller's code.
         drop((ready, parked, slots));
         self.changed.notify_all();
     }
@@ -399,7 +401,7 @@ impl Work for Shared {
     }
 }
 
-/// The rows of files, one after the other.
+/// The rows of several files, one file after the other.
 pub(crate) struct Stream {
     shared: Arc<Shared>,
     work: Arc<dyn Work>,
@@ -408,7 +410,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Reads files with up to `threads` threads; at most `max_waiting` decoded bytes wait for their turn.
+    /// Reads files with up to `threads` threads; at most `max_waiting` decoded bytes wait for the consumer.
     pub(crate) fn start(files: Vec<Open>, threads: usize, max_waiting: u64) -> Result<Self> {
         let state = State {
             next_file: 0,
@@ -499,7 +501,7 @@ impl Drop for Stream {
     }
 }
 
-/// The size of the rows alone: batches of one unit may share the same memory.
+/// The size of the batch's rows alone, since batches of one unit may share the same memory.
 fn bytes_of(batch: &RecordBatch) -> u64 {
     let of = |column: &ArrayRef| {
         column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
@@ -515,7 +517,7 @@ mod tests {
 
     use super::*;
 
-    /// Small files are read ahead up to the bound, even if nobody takes rows.
+    /// Small files are read ahead up to the limit, even if nobody takes rows.
     #[test]
     fn threads_read_ahead_up_to_the_limit() {
         let opened = Arc::new(AtomicUsize::new(0));
@@ -540,7 +542,7 @@ mod tests {
 
     /// The waiting bytes are limited. The front slot waits only for its own rows, and a single batch may exceed the limit.
     #[test]
-    fn rows_wait_for_room() {
+    fn rows_wait_until_there_is_room() {
         let mut room = Room::new(100);
         assert!(room.enter(false, (0, 1), 90));
         assert!(room.enter(true, (0, 0), 70));

@@ -1,4 +1,4 @@
-//! One pass over several splits of a table, as one reader.
+//! Reads several splits of a table with one reader.
 
 use std::collections::VecDeque;
 
@@ -11,15 +11,15 @@ use crate::dataset::rows::{SPLIT_BYTES, bounded_waiting, waiting_bytes};
 use crate::opened::Opened;
 use crate::stream::{Stream, already_open};
 
-/// The rows of some splits, one after another; a limit counts over all of them.
+/// The rows of some splits, one after another; a limit counts the rows of all of them.
 pub struct TableScan {
     file: File,
     scan: Scan,
     rest: VecDeque<Split>,
     current: ScanReader,
-    /// How to decode in parallel, until the first batch is requested.
+    /// How to decode in parallel; taken when the first batch is requested.
     ahead: Option<Ahead>,
-    /// If set, it decodes the rows, and `current` only supplies the schema.
+    /// If set, the stream decodes the rows, and `current` only supplies the schema.
     stream: Option<Stream>,
     damage: DamageLog,
 }
@@ -27,9 +27,9 @@ pub struct TableScan {
 /// How splits are decoded in parallel.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
-    /// The minimum file bytes that a thread decodes.
+    /// The minimum bytes of a split.
     pub split_bytes: u64,
-    /// Decoded bytes that may be buffered in total.
+    /// Maximum decoded bytes that wait for the consumer.
     pub waiting_bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl TableScan {
     pub fn try_new(file: File, scan: Scan, splits: Vec<Split>) -> Result<Self> {
         let damage = DamageLog::default();
         let mut rest = VecDeque::from(splits);
-        // A table without splits has no rows, but a schema.
+        // A table without splits has no rows, but it has a schema.
         let first = rest.pop_front().unwrap_or(Split { part: 0, range: 0..0, rows: Some(0) });
         let current = file.scan_logged(&scan, &first, damage.clone())?;
         Ok(Self { file, scan, rest, current, ahead: None, stream: None, damage })
@@ -61,7 +61,7 @@ impl TableScan {
         Ok(Self { ahead: Some(ahead), ..Self::try_new(file, scan, Vec::new())? })
     }
 
-    /// Cuts the table into splits, and starts the threads if there is work for two.
+    /// Divides the table into splits, and starts the threads if there is work for at least two.
     fn start(&mut self, ahead: Ahead) -> Result<()> {
         let splits = self.file.table.splits(ahead.split_bytes)?;
         let threads = self.file.max_threads(&self.scan).min(coldframe_core::threads::MAX).min(splits.len());
@@ -76,7 +76,7 @@ impl TableScan {
         Ok(())
     }
 
-    /// What was lost so far.
+    /// The damage found so far.
     pub fn damage(&self) -> &DamageLog {
         &self.damage
     }

@@ -17,11 +17,11 @@ use crate::format_named;
 /// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// The store's identifier of its content, if there is one.
+    /// The store's identifier of the file's content, if there is one.
     pub etag: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Dest {
     }
 }
 
-/// A file being written. If it is dropped before it is finished, nothing of it appears.
+/// A file being written. If it is dropped before it is finished, no file appears.
 pub struct FileWriter {
     writer: Box<dyn BatchWriter>,
     intake: Intake,
@@ -68,12 +68,12 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Starts a file of a format with the columns of a schema.
+    /// Starts a file of the format `format`, with the columns of `schema`.
     pub fn create(schema: &SchemaRef, dest: &Dest, format: &str, options: &WriteOptions) -> Result<Self> {
         Self::begin(schema, || dest.create(), dest.url(), format, options)
     }
 
-    /// Like [`FileWriter::create`], on the caller's own upload; errors name the file `url`.
+    /// Like [`FileWriter::create`], but writes to the caller's own upload; errors call the file `url`.
     pub fn begin(
         schema: &SchemaRef,
         upload: impl FnOnce() -> Result<Box<dyn Upload>>,
@@ -101,12 +101,13 @@ impl FileWriter {
         Ok(())
     }
 
-    /// The bytes written so far; formats write a stripe, a row group or a block at a time.
+    /// The bytes written so far; they grow by a stripe, a row group or a block at a time, depending on the
+    /// format.
     pub fn bytes(&self) -> u64 {
         self.upload.written()
     }
 
-    /// Makes the file appear.
+    /// Completes the file, which appears under its name only now.
     pub fn finish(self) -> Result<Written> {
         let Self { writer, upload, rows, url, .. } = self;
         let bytes = writer.finish().map_err(|e| unfit(e).in_file(url.clone()))?;
@@ -116,7 +117,7 @@ impl FileWriter {
 }
 
 /// Writes all batches of `data` to `dest`, where the file appears at the end. `tick` is called after each batch with
-/// the rows so far, and may stop the run with an error.
+/// the number of rows so far, and may stop the run by an error.
 pub fn write_file(
     data: &mut dyn RecordBatchReader,
     dest: &Dest,
@@ -136,7 +137,7 @@ pub fn write_file(
 #[derive(Clone)]
 struct Shared {
     upload: Arc<Mutex<Option<Box<dyn Upload>>>>,
-    /// The bytes written.
+    /// The number of bytes written.
     written: Arc<AtomicU64>,
 }
 

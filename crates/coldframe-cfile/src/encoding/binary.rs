@@ -1,11 +1,12 @@
-//! PLAIN of bytes: the values, then their offsets.
+//! PLAIN encoding of bytes: the values, followed by their offsets.
 //!
 //! ```text
 //! block   | first ordinal u32 LE | count u32 LE | position of the offsets u32 LE | value ... | offsets |
 //! offsets | group varint of four offsets from the block's start ... |           the last group is padded with zeros
 //! ```
 //!
-//! The first value begins at 12, the last ends where the offsets begin: values are contiguous, as in Arrow.
+//! The first value begins at byte 12, and the last ends where the offsets begin. Values are contiguous, as in
+//! Arrow.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -15,7 +16,8 @@ use crate::encoding::BlockHead;
 /// The header's length.
 pub(crate) const HEADER_LEN: usize = 12;
 
-/// Parses the header of `block`, and all offsets into `offsets`: one per value, and the end of the last.
+/// Parses the header of `block`, and all offsets into `offsets`: one for each value, and the end of the last
+/// value.
 pub(crate) fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead> {
     offsets.clear();
     let mut cursor = Cursor::new(block, 0);
@@ -34,7 +36,7 @@ pub(crate) fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead>
     groups(stored, end.into(), offsets)?;
     offsets.truncate(n);
     offsets.push(end);
-    // No early exit, so that the loop has no branch.
+    // The loop does not end early, so that it has no branch.
     let (mut last, mut ordered) = (12, true);
     for offset in offsets.iter() {
         ordered &= *offset >= last;
@@ -64,8 +66,9 @@ const fn low(n: u16) -> u8 {
     low
 }
 
-/// Fills `out`, whose length is a multiple of 4, with groups of integers; `at` is their offset, for errors. Equals
-/// [`Cursor::group_varint`], but checks no group's length while enough bytes remain for the largest possible group.
+/// Fills `out`, whose length is a multiple of 4, with groups of integers; `at`: their offset, for errors. The
+/// result is that of [`Cursor::group_varint`], but lengths are not checked as long as enough bytes remain for
+/// the largest possible group.
 fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
     let mut rest = stored;
     let (groups, _) = out.as_chunks_mut::<4>();
@@ -76,7 +79,7 @@ fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
     {
         let [first, second, third, end] = STARTS.get(usize::from(*selector)).copied().unwrap_or_default();
         let value = |from: u8, to: u8| {
-            // Each value begins within the first 12 of the sixteen bytes.
+            // A value begins at most 12 bytes after the first value of its group.
             let bytes = window.get(from.into()..).and_then(|w| w.first_chunk()).copied().unwrap_or_default();
             u32::from_le_bytes(bytes) & (u32::MAX >> (32 - 8 * u32::from(to - from)))
         };
@@ -98,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_equal_those_of_the_cursor(
+        fn groups_equal_those_that_the_cursor_reads(
             values in proptest::collection::vec((any::<[u32; 4]>(), any::<[u8; 4]>()), 0..40),
             behind in 0usize..20,
             cut in 0usize..30,

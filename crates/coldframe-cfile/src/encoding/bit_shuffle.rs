@@ -6,8 +6,9 @@
 //! chunk | length u32 BE | LZ4 block of the planes of max(128, 8192 / element size, a multiple of 8) values |
 //! ```
 //!
-//! The count is padded with zeros to a multiple of 8. Unsigned 32-bit values (above all the code words of a dictionary) take 1, 2 or
-//! 4 bytes, as the largest value of the block requires; all other types have their own size.
+//! The count is padded with zeros to a multiple of 8. Unsigned 32-bit values (mostly the code words of a
+//! dictionary) take 1, 2 or 4 bytes, as the largest value of the block requires; values of all other types
+//! have the size of their type.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -117,7 +118,7 @@ impl BitShuffle {
             let n = out.len().min(values - skipped);
             let (now, later) = out.split_at_mut(n);
             let whole = if n == values && S::SIZE == T::SIZE {
-                // The whole chunk is requested, in the stored width.
+                // The whole chunk is requested, in the width in which it is stored.
                 same(now).is_some_and(|now| S::untranspose(planes, now))
             } else {
                 part.resize(values, S::default());
@@ -153,7 +154,7 @@ impl BitShuffle {
         Ok(planes.get(..size).unwrap_or_default())
     }
 
-    /// Moves to the next chunk if this one is used up and is not the last.
+    /// Moves to the next chunk if all values of this one have been read and it is not the last.
     fn leave_chunk(&mut self, bytes: &[u8]) -> Result<()> {
         while self.next >= self.chunk_first + self.chunk_values()
             && self.chunk_first + self.chunk_values() < self.padded

@@ -1,4 +1,4 @@
-//! DICT: code words of a dictionary that all blocks of a file share.
+//! DICT: values as code words (indexes) of a dictionary that all blocks of a file share.
 //!
 //! ```text
 //! data block       | mode u32 LE | BIT_SHUFFLE of code words (mode 1), or PLAIN of bytes (mode 2) |
@@ -16,9 +16,9 @@ use coldframe_core::{Error, Result};
 use crate::encoding::binary;
 use crate::layout::types::KuduType;
 
-/// Code words follow.
+/// The mode of a block with code words.
 pub(crate) const CODE_WORDS: u32 = 1;
-/// Values follow.
+/// The mode of a block with values.
 pub(crate) const VALUES: u32 = 2;
 /// A short value is copied as this many bytes; the next value overwrites the excess.
 const STEP: usize = 16;
@@ -26,11 +26,11 @@ const STEP: usize = 16;
 /// The values of code words.
 #[derive(Debug)]
 pub struct Dictionary {
-    /// The values, contiguous, followed by [`STEP`] bytes.
+    /// The values, contiguous and followed by [`STEP`] more bytes.
     data: Bytes,
     /// The offset and length of each value. Position 0 is null and empty; code word `c` is at `c + 1`.
     entries: Vec<(u32, u32)>,
-    /// The values for Arrow dictionary arrays.
+    /// The values as an array, for Arrow dictionary arrays.
     values: ArrayRef,
     longest: u32,
 }
@@ -58,12 +58,12 @@ impl Dictionary {
         self.entries.len() - 1
     }
 
-    /// The length of its longest value.
+    /// The length of the dictionary's longest value.
     pub fn longest(&self) -> u64 {
         self.longest.into()
     }
 
-    /// Whether it has no values.
+    /// Whether the dictionary has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -82,14 +82,14 @@ impl Dictionary {
         offsets: &mut Vec<i32>,
         data: &mut Vec<u8>,
     ) -> Result<()> {
-        // Checked first, so that the loop below has a fixed length and no early exit.
+        // All positions are checked first, so that the loop below does not end early.
         self.check(places)?;
         let start = data.len();
         let first = offsets.len();
         let mut end = start;
         offsets.extend(places.iter().map(|place| {
             end += self.entries.get(*place as usize).map_or(0, |(_, len)| *len as usize);
-            // More than 2^31 bytes are an error below.
+            // An end beyond 2^31 bytes is an error below.
             i32::try_from(end & 0x7fff_ffff).unwrap_or(i32::MAX)
         }));
         if end > i32::MAX as usize {

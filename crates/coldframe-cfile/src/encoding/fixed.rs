@@ -25,13 +25,13 @@ fn head(block: &[u8]) -> Result<BlockHead> {
 /// A position in a block of fixed-size values.
 #[derive(Clone, Debug)]
 pub(crate) enum Fixed {
-    /// The offset of the next value.
+    /// Of PLAIN: the offset of the next value.
     Plain(usize),
-    /// Runs.
+    /// Of RLE: the position in the runs.
     Rle(Rle),
-    /// Chunks.
+    /// Of BIT_SHUFFLE: the position in the chunks.
     BitShuffle(BitShuffle),
-    /// All values, decoded, and the index of the next one.
+    /// Of GROUP_VARINT: all values, decoded, and the index of the next one.
     Values(Vec<u32>, usize),
 }
 
@@ -109,9 +109,9 @@ impl Fixed {
 /// A position in a block of bits.
 #[derive(Clone, Debug)]
 pub(crate) enum Bits {
-    /// The index of the next bit.
+    /// Of PLAIN: the index of the next bit.
     Plain(usize),
-    /// Runs.
+    /// Of RLE: the position in the runs.
     Rle(Rle),
 }
 

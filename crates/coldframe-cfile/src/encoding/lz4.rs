@@ -1,4 +1,4 @@
-//! A decoder for the LZ4 blocks in BIT_SHUFFLE: small, of known size, full of short repeats.
+//! A decoder for the LZ4 blocks in BIT_SHUFFLE: these are small, of known size, and full of short repeats.
 //!
 //! ```text
 //! sequence | token u8 | literal length.. | literals | distance u16 LE | match length.. |        the last has only literals
@@ -87,7 +87,8 @@ fn copy_literals(src: &[u8], from: usize, dst: &mut [u8], to: usize, len: usize)
     Some(())
 }
 
-/// Appends `len` bytes from `distance` bytes before `to`. The source may overlap the output.
+/// Appends at `to` a copy of the `len` bytes that begin `distance` bytes before `to`. The source may overlap
+/// the output.
 #[inline(always)]
 fn repeat(dst: &mut [u8], to: usize, distance: usize, len: usize) -> Option<()> {
     let start = to - distance;
@@ -130,8 +131,8 @@ mod tests {
     use coldframe_testing::guarded::Guarded;
     use proptest::prelude::*;
 
-    /// The result of both decoders. They must agree, and must not touch anything outside their buffers, whose ends and
-    /// starts are next to inaccessible pages.
+    /// Decodes with both decoders, which must agree. They must not touch anything outside their buffers,
+    /// whose starts and ends are next to inaccessible pages.
     fn decoded(src: &[u8], size: usize) -> Option<Vec<u8>> {
         let made = [Guarded::at_end, Guarded::at_start].map(|guarded| {
             let src = guarded(src);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn every_distance_and_length() {
+    fn every_distance_and_length_is_decoded() {
         for distance in 1u16..=40 {
             for length in [4u8, 5, 15, 16, 17, 18, 19, 31, 33, 64, 200] {
                 let head: Vec<u8> = (0..u8::try_from(distance).unwrap()).collect();
@@ -191,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_decoders_agree_on_garbage(
+        fn both_decoders_agree_on_invalid_input(
             src in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..4, Just(0xf0), Just(0xff)], 0..90),
             size in 0usize..400,
         ) {

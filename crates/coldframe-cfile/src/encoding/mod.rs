@@ -1,4 +1,4 @@
-//! The encodings of a data block, one file per encoding.
+//! The encodings of a data block, with one file for each encoding.
 //!
 //! ```text
 //! block      | [rows varint | bitmap length varint | bitmap, run-length coded, 1 = not null] | encoded values |
@@ -37,7 +37,8 @@ pub(crate) struct BlockHead {
 }
 
 impl BlockHead {
-    /// Fails unless the block begins at the ordinal in the index and has as many values as its rows need.
+    /// Fails unless the block begins at the ordinal that the index states, and has as many values as its rows
+    /// need.
     pub(crate) fn check(self, ordinal: u64, count: usize) -> Result<()> {
         if u64::from(self.ordinal) != ordinal {
             return Err(Error::corrupt(format!(
@@ -54,13 +55,13 @@ impl BlockHead {
 
 /// A fixed-size value.
 pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
-    /// Its size in bytes.
+    /// The size of a value in bytes.
     const SIZE: usize;
 
     /// Reads `out.len()` values from the front of `src`, little-endian; `false` if `src` is too short.
     fn read(src: &[u8], out: &mut [Self]) -> bool;
 
-    /// The first value of `src`.
+    /// The first value of `src`; `None` if `src` is too short.
     fn first(src: &[u8]) -> Option<Self> {
         let mut value = [Self::default()];
         Self::read(src, &mut value).then(|| value.first().copied()).flatten()
@@ -75,13 +76,13 @@ pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static 
     /// Converts an unsigned 32-bit value that fits.
     fn from_u32(value: u32) -> Self;
 
-    /// Appends its bytes, little-endian.
+    /// Appends the value's bytes, little-endian.
     fn put(self, out: &mut Vec<u8>);
 
     /// Turns values into an Arrow buffer.
     fn buffer(values: Vec<Self>) -> Buffer;
 
-    /// The value, sign-extended from its highest bit.
+    /// The value as a signed number: its highest bit is the sign.
     fn sign_extend(self) -> i128;
 
     /// Whether a value is not between `-limit` and `limit`, both excluded.

@@ -4,9 +4,8 @@
 //! run      | n << 1 varint | value, ceil(width / 8) bytes LE |                n times the value
 //! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       the last group may be incomplete
 //! ```
-//! The width is the type's: 8, 16, 32 or 64 bits; one bit for booleans and for the bitmap of a nullable
-//! block. Only the
-//! block's header stores the number of values.
+//! The width depends on the type: 8, 16, 32 or 64 bits, or one bit for booleans and for the bitmap of a
+//! nullable block. Only the block's header stores the number of values.
 
 use arrow_buffer::BooleanBufferBuilder;
 use coldframe_core::{Error, Result};
@@ -17,9 +16,9 @@ use crate::encoding::Word;
 /// The rest of the current run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
-    /// The value, as the position of its bytes in the block.
+    /// The same value, whose bytes are at position `at` of the block.
     Repeat { at: usize, left: usize },
-    /// The position of the next literal: a byte for whole values, a bit for single bits.
+    /// Literals; `at` is the position of the next: a byte for whole values, a bit for single bits.
     Literal { at: usize, left: usize },
 }
 
@@ -51,7 +50,8 @@ impl Rle {
             let rest = cursor.remaining();
             let (len, run) = match head & 1 {
                 0 => (size, Run::Repeat { at, left: n }),
-                // Whole-byte values end with the last value: their last group is not padded in the file.
+                // In the file, the last group is not padded for values of whole bytes, so the block ends with
+                // the last value.
                 _ if bits => {
                     let len = n.min(rest);
                     (len, Run::Literal { at: at.saturating_mul(8), left: len.saturating_mul(8) })

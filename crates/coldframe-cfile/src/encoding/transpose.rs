@@ -7,10 +7,11 @@
 //! ```
 //!
 //! The code processes sixty-four values at a time: the eight planes of a byte are eight 64-bit words. Three rounds of exchanges between
-//! words transpose them, so that byte `g` of word `e` becomes the byte of value `8g + e`; the bytes are then stored at their
-//! positions. The arrays have constant size, so the compiler can use the vector instructions of the target. For the most common
-//! values, of four and eight bytes, `sse2` is faster; on processors with AVX-512 and GFNI, `avx512` is fastest for all sizes.
-//! The tests compare each variant with the layout above, bit by bit.
+//! words transpose them, so that byte `g` of word `e` becomes that byte of value `8g + e`; the bytes are then
+//! stored at their positions. The arrays have constant size, so the compiler can use the vector instructions
+//! of the target. For the most common values, of four and eight bytes, `sse2` is faster; on processors with
+//! AVX-512 and GFNI, `avx512` is fastest for all sizes. The tests compare each variant with the layout above,
+//! bit by bit.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -19,36 +20,37 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 
-/// Values of one byte; `false` if there are too few planes or the length of `out` is not a multiple of 8.
+/// Reverses the transposition for values of one byte. `false` if there are too few planes or the length of
+/// `out` is not a multiple of 8.
 pub(crate) fn untranspose_u8(planes: &[u8], out: &mut [u8]) -> bool {
     untranspose::<1, u8>(planes, out, |planes, stride, out| portable(planes, stride, out, u8::from_le_bytes))
 }
 
-/// Values of two bytes.
+/// Reverses the transposition for values of two bytes.
 pub(crate) fn untranspose_u16(planes: &[u8], out: &mut [u16]) -> bool {
     untranspose::<2, u16>(planes, out, |planes, stride, out| {
         portable(planes, stride, out, u16::from_le_bytes)
     })
 }
 
-/// Values of four bytes.
+/// Reverses the transposition for values of four bytes.
 pub(crate) fn untranspose_u32(planes: &[u8], out: &mut [u32]) -> bool {
     untranspose::<4, u32>(planes, out, narrow_u32)
 }
 
-/// Values of eight bytes.
+/// Reverses the transposition for values of eight bytes.
 pub(crate) fn untranspose_u64(planes: &[u8], out: &mut [u64]) -> bool {
     untranspose::<8, u64>(planes, out, narrow_u64)
 }
 
-/// Values of sixteen bytes.
+/// Reverses the transposition for values of sixteen bytes.
 pub(crate) fn untranspose_i128(planes: &[u8], out: &mut [i128]) -> bool {
     untranspose::<16, i128>(planes, out, |planes, stride, out| {
         portable(planes, stride, out, i128::from_le_bytes)
     })
 }
 
-/// Uses AVX-512 for whole tiles of 512 values if available; the rest is left to `narrow`.
+/// Uses AVX-512 for whole tiles of 512 values if the processor has it, and calls `narrow` for the rest.
 #[inline(always)]
 fn untranspose<const W: usize, T: ArrowNativeType>(
     planes: &[u8],
@@ -100,7 +102,7 @@ fn narrow_u64(planes: &[u8], stride: usize, out: &mut [u64]) {
     });
 }
 
-/// The portable transposition.
+/// Reverses the transposition in portable code.
 fn portable<const W: usize, T: Copy>(
     planes: &[u8],
     stride: usize,
@@ -139,7 +141,8 @@ fn turn(lanes: &mut [u64; 8]) {
     exchange::<4>(lanes, 0x0f0f_0f0f_0f0f_0f0f);
 }
 
-/// Handles lengths that are not a multiple of 64; `whole` handles whole tiles. There must be enough planes.
+/// Divides values into tiles of 64 and calls `whole` for all full tiles; handles the rest itself. There must
+/// be enough planes.
 #[inline(always)]
 fn tiled<const W: usize, T: Copy>(
     planes: &[u8],
@@ -164,7 +167,7 @@ fn tiled<const W: usize, T: Copy>(
     }
 }
 
-/// The portable transposition of tiles of 64 values.
+/// Reverses the transposition for tiles of 64 values, in portable code.
 fn portable_tiles<const W: usize, T: Copy>(
     planes: &[u8],
     stride: usize,
@@ -182,7 +185,7 @@ fn portable_tiles<const W: usize, T: Copy>(
     }
 }
 
-/// `N` bytes, starting at `at`, of each of the planes of byte `k`.
+/// From each of the eight planes of byte `k`, the `N` bytes that begin at `at`.
 #[inline(always)]
 fn load<const N: usize>(planes: &[u8], stride: usize, k: usize, at: usize) -> [u64; 8] {
     std::array::from_fn(|j| {
@@ -265,7 +268,8 @@ mod tests {
         planes
     }
 
-    /// Checks that the processor's fastest variant, the variant of any x86-64 (`narrow`) and the portable variant agree.
+    /// Checks that the processor's fastest variant, the variant for any x86-64 (`narrow`) and the portable
+    /// variant agree.
     fn agrees<const W: usize, T: Word + PartialEq>(
         values: &[T],
         value: impl Fn([u8; W]) -> T,

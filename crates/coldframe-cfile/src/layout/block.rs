@@ -20,9 +20,9 @@ use super::types::{Compression, Version};
 /// The location of a block in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockPointer {
-    /// Its offset.
+    /// The block's offset.
     pub offset: u64,
-    /// Its length, including the checksum.
+    /// The block's length, including the checksum.
     pub size: u32,
 }
 
@@ -41,7 +41,7 @@ impl BlockPointer {
         pointer.check(end)
     }
 
-    /// Returns itself if it ends at `end` or before.
+    /// Returns the pointer if the block ends at `end` or before; otherwise an error.
     pub fn check(self, end: u64) -> Result<Self> {
         if self.offset.checked_add(self.size.into()).is_some_and(|e| e <= end) {
             return Ok(self);
@@ -52,7 +52,7 @@ impl BlockPointer {
         )))
     }
 
-    /// The range of its bytes.
+    /// The range of the block's bytes.
     pub fn range(self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.size.into())
     }
@@ -61,9 +61,9 @@ impl BlockPointer {
 /// A data block and its ordinals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataBlock {
-    /// Its location.
+    /// The block's location.
     pub pointer: BlockPointer,
-    /// Its ordinals.
+    /// The ordinals of the block's rows.
     pub rows: Range<u64>,
 }
 
@@ -86,18 +86,18 @@ impl DataBlock {
     }
 }
 
-/// The storage of all blocks of a file.
+/// How all blocks of a file are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockFormat {
     /// The version of the layout.
     pub version: Version,
-    /// The codec.
+    /// The codec of the blocks.
     pub compression: Compression,
     /// Whether each block has a checksum.
     pub checksums: bool,
     /// Whether checksums are verified.
     pub verify: bool,
-    /// Limits.
+    /// The limits on memory.
     pub limits: Limits,
 }
 
@@ -117,8 +117,8 @@ impl BlockFormat {
         Ok(payload)
     }
 
-    /// The block's contents: a slice of `stored` if they are stored uncompressed, else decompressed into `scratch`,
-    /// which is cleared and reused.
+    /// The block's contents: a slice of `stored` if they are stored uncompressed, otherwise decompressed into
+    /// `scratch`, which is cleared and reused.
     pub fn open(
         &self,
         stored: &Bytes,
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_of_a_compressed_block() {
+    fn compressed_blocks_of_both_versions_are_read() {
         let raw = [7u8; 300];
         let mut packed = Vec::new();
         let mut compressor = Compressor::new();

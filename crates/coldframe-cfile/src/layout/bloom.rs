@@ -1,4 +1,4 @@
-//! Bloom files: filters of the keys of a rowset.
+//! Bloom files: bloom filters for the keys of a rowset.
 //!
 //! ```text
 //! file  | a CFile of BINARY without values: the value index leads from a block's first key to the block |
@@ -18,7 +18,7 @@ use super::proto::BloomBlockHeader;
 /// A block of a bloom file.
 #[derive(Clone, Copy, Debug)]
 pub struct BloomBlock<'a> {
-    /// How many bits a key sets.
+    /// The number of bits that a key sets.
     pub hashes: u32,
     bits: &'a [u8],
 }
@@ -49,12 +49,12 @@ impl<'a> BloomBlock<'a> {
         self.bits.len() as u64 * 8
     }
 
-    /// Whether there are no bits; never true for a parsed block.
+    /// Whether there are no bits, which is never so for a parsed block.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }
 
-    /// `false` only if `key` was certainly not added.
+    /// Whether the block may have the key: `false` only if `key` was certainly not added.
     pub fn might_contain(&self, key: &[u8]) -> bool {
         let hash = city64(key).to_le_bytes();
         let half = |from: usize| {

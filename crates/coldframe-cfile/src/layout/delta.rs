@@ -1,4 +1,5 @@
-//! Delta files: changes to the rows of a rowset after (REDO) or before (UNDO) its base data was written.
+//! Delta files: changes to the rows of a rowset after (REDO) or before (UNDO) the state that the rowset's
+//! base data has.
 //!
 //! ```text
 //! entry of a block | row varint | hybrid time varint | kind u8 | (column id LEB128 | length + 1 LEB128, 0 = null | cell)* |
@@ -6,10 +7,10 @@
 //! varint           0..=240 one byte | 241..=248 two | 249 and 2 bytes | 250..=255 and 3..=8 bytes, highest first
 //! ```
 //!
-//! The varint is SQLite 4's, whose bytes sort like the numbers (`delta_key.h`, `memcmpable_varint.cc`,
-//! `row_changelist.h`). A delta
-//! file is a CFile of such entries, sorted by row, then by time: ascending in REDO files, descending in UNDO files. An UNDO entry
-//! leads from the current row back to the row before the entry's time; a DELETE means that there was no row.
+//! The varint is that of SQLite 4, whose bytes sort in the order of the numbers (`delta_key.h`,
+//! `memcmpable_varint.cc`, `row_changelist.h`). A delta file is a CFile of such entries, sorted by row, then
+//! by time: ascending in REDO files, descending in UNDO files. An UNDO entry leads from the current row back
+//! to the row before the entry's time; a DELETE means that there was no row.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -18,7 +19,7 @@ use coldframe_encoding::varint::put_uleb128;
 use super::footer::Footer;
 use crate::encoding::binary;
 
-/// The key of a delta file's statistics in its footer.
+/// The key of the pair in a footer that has a delta file's statistics.
 pub const STATISTICS: &str = "deltafilestats";
 
 /// Whether this is the footer of a delta file.
@@ -29,7 +30,7 @@ pub fn is_delta(footer: &Footer) -> bool {
 /// A column's id, and its value or null.
 pub type Cell<'a> = (i32, Option<&'a [u8]>);
 
-/// The kind of a change.
+/// The kind of a change to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeType {
     /// Sets cells of a row.
@@ -45,7 +46,7 @@ pub enum ChangeType {
 pub struct Delta<'a> {
     /// The row's ordinal.
     pub row: u64,
-    /// Its time, as a hybrid time.
+    /// The time of the change, as a hybrid time.
     pub time: u64,
     /// The kind of change.
     pub kind: ChangeType,
@@ -54,14 +55,14 @@ pub struct Delta<'a> {
     at: u64,
 }
 
-/// Appends a cell in the form of entries. A column's id is never negative.
+/// Appends a cell in the form that entries have. A column's id is never negative.
 pub fn put_cell(column: i32, value: Option<&[u8]>, out: &mut Vec<u8>) {
     put_uleb128(out, u64::from(column.unsigned_abs()));
     put_uleb128(out, value.map_or(0, |v| (v.len() as u64).saturating_add(1)));
     out.extend_from_slice(value.unwrap_or_default());
 }
 
-/// The sortable varint at the front of `bytes`, and the bytes after it.
+/// Reads the sortable varint at the front of `bytes`; returns it, and the bytes after it.
 #[inline(always)]
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (first, rest) = bytes.split_first()?;
@@ -140,7 +141,7 @@ impl<'a> Delta<'a> {
         }
     }
 
-    /// A cell whose id or length takes more than a byte, or a truncated cell.
+    /// Reads a cell whose id or length takes more than a byte. Fails for a truncated cell.
     #[inline(never)]
     fn long_cell(&mut self) -> Result<Cell<'a>> {
         let mut cells = Cursor::new(self.cells, self.at);
@@ -174,7 +175,7 @@ fn no_such_kind(kind: u8, cells: &[u8], at: u64) -> Error {
     .at(at)
 }
 
-/// The entries of a block of PLAIN bytes. Their positions are written to `offsets`.
+/// The entries of a block of PLAIN bytes. Writes the positions of the entries to `offsets`.
 pub fn entries<'a, 'o>(
     block: &'a [u8],
     at: u64,
@@ -182,7 +183,7 @@ pub fn entries<'a, 'o>(
 ) -> Result<impl ExactSizeIterator<Item = &'a [u8]> + use<'a, 'o>> {
     binary::offsets(block, offsets).map_err(|e| e.at(at))?;
     let ends = offsets.iter().skip(1);
-    // The offsets were checked to ascend and to be inside the block.
+    // The offsets were checked to be in ascending order and inside the block.
     let entry = |(start, end): (&u32, &u32)| block.get(widen(*start)..widen(*end)).unwrap_or_default();
     Ok(offsets.iter().zip(ends).map(entry))
 }
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_of_two_columns() {
+    fn an_update_of_two_columns_is_parsed() {
         let entry = [5, 241, 2, 1, 9, 3, b'a', b'b', 12, 0];
         let mut delta = Delta::parse(&entry, 0).unwrap();
         assert_eq!((delta.row, delta.time, delta.kind), (5, 242, ChangeType::Update));
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_with_long_numbers_and_lengths() {
+    fn cells_with_long_numbers_and_lengths_are_parsed() {
         let mut entry = vec![0, 0, 3, 0x85, 1, 0x83, 1];
         entry.extend([b'x'; 130]);
         entry.extend([7, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 0]);

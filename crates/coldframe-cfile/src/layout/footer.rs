@@ -5,8 +5,9 @@
 //! footer | [CRC-32C u32 LE of all that follows] | CFileFooterPB | magic (8) | length u32 LE |
 //! ```
 //!
-//! The magic is `kuducfl2`, or `kuducfil` up to Kudu 1.2. Files have checksums if bit 0 of the footer's `incompatible_features` is
-//! set, so the footer is read first. ("CFile" in Kudu's design documents, "File format".)
+//! The magic bytes are `kuducfl2`, or up to Kudu 1.2 `kuducfil`. Files have checksums if bit 0 of the
+//! footer's `incompatible_features` is set, so the footer is read first. ("CFile" in Kudu's design documents,
+//! "File format".)
 
 use std::ops::Range;
 
@@ -19,18 +20,18 @@ use super::block::BlockPointer;
 use super::proto::{self, CFileFooter, CFileHeader, MetadataPair};
 use super::types::{Compression, Encoding, KuduType, Version};
 
-/// The length of magic and length field.
+/// The length of the magic bytes and the length field together.
 pub const FRAME_LEN: u64 = 12;
 /// The length of a checksum.
 pub const CHECKSUM_LEN: u64 = 4;
-/// Bytes at the end of a file to read first.
+/// How many bytes at the end of a file are read first.
 const TAIL_GUESS: u64 = 1024;
 /// The bit of `incompatible_features` for checksums.
 pub const CHECKSUM_FEATURE: u32 = 1;
 /// The bit of `incompatible_features` for array values.
 const ARRAY_FEATURE: u32 = 2;
 
-/// The contents of footer and header.
+/// The contents of the footer and the header.
 #[derive(Clone, Debug)]
 pub struct Footer {
     /// The version of the layout.
@@ -51,7 +52,7 @@ pub struct Footer {
     pub metadata: Vec<MetadataPair>,
     /// Whether there may be nulls.
     pub nullable: bool,
-    /// The dictionary.
+    /// The location of the dictionary block.
     pub dictionary: Option<BlockPointer>,
     /// Features that a reader must know.
     pub incompatible_features: u32,
@@ -76,7 +77,7 @@ impl Footer {
         self.metadata.iter().find(|p| p.key == key.as_bytes()).map(|p| p.value.as_slice())
     }
 
-    /// Reads header and footer of `source`; verifies their checksums if `verify` is set.
+    /// Reads the header and the footer of `source`; verifies their checksums if `verify` is set.
     pub fn read(source: &dyn ReadAt, verify: bool, limits: &Limits) -> Result<Self> {
         let mut footer = read_footer(source, verify, limits).within(|| "footer")?;
         read_header(source, verify, limits, &mut footer).within(|| "header")?;
@@ -125,7 +126,7 @@ fn malformed(e: &prost::DecodeError) -> Error {
     Error::corrupt(format!("expected a protobuf message, found something else ({e})"))
 }
 
-/// Parses magic and length.
+/// Parses the magic bytes and the length.
 fn frame(bytes: &[u8], at: u64) -> Result<(Version, u32)> {
     let mut cursor = Cursor::new(bytes, at);
     let magic = cursor.take(8)?;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A key of the positional index is the ordinal of the block's first value (four bytes, big-endian). A key of the value index is a
-//! separator: greater than all values before its block, at most the block's first value, and as short as possible. An entry of an
-//! inner block has the first key of the block below.
+//! separator: greater than all values before its block, at most the block's first value, and as short as
+//! possible. The key of an entry in an inner block is the first key of the block below.
 
 use bytes::Bytes;
 use coldframe_core::{Error, ErrorContext, Result};
@@ -22,13 +22,13 @@ use super::proto::IndexBlockTrailer;
 pub(crate) struct IndexBlock {
     /// The location of this block.
     pub(crate) pointer: BlockPointer,
-    /// Whether its entries point to data blocks.
+    /// Whether the entries point to data blocks.
     pub(crate) leaf: bool,
     bytes: Bytes,
     entries: usize,
     /// The start of the offsets, which is the end of the entries.
     offsets: usize,
-    /// Every block that it points to must end here or before.
+    /// The offset at which every block that the entries point to must end, or before it.
     end: u64,
 }
 
@@ -36,7 +36,8 @@ pub(crate) struct IndexBlock {
 pub(crate) type IndexEntry<'a> = (&'a [u8], BlockPointer);
 
 impl IndexBlock {
-    /// Parses stored bytes, in a file of `file_len` bytes. Every block that it points to must end at `end` or before.
+    /// Parses stored bytes, in a file of `file_len` bytes. Every block that the entries point to must end at
+    /// `end` or before.
     pub(crate) fn parse(
         stored: &Bytes,
         format: &BlockFormat,
@@ -70,7 +71,7 @@ impl IndexBlock {
         self.entries
     }
 
-    /// Whether it has no entries.
+    /// Whether the block has no entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries == 0
     }
@@ -94,7 +95,7 @@ impl IndexBlock {
         entry().within(|| format!("entry {i}")).map_err(|e| e.at(self.pointer.offset))
     }
 
-    /// The last entry whose key is at most `key`; `None` if all keys are greater.
+    /// The index of the last entry whose key is at most `key`; `None` if all keys are greater.
     pub(crate) fn floor(&self, key: &[u8]) -> Result<Option<usize>> {
         let (mut low, mut high) = (0, self.entries);
         while low < high {

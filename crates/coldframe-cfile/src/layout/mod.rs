@@ -1,4 +1,5 @@
-//! Bytes to plain structs: header and footer, blocks, index blocks, bloom blocks, entries of delta files.
+//! Parses bytes into plain structs: header and footer, blocks, index blocks, bloom blocks, entries of delta
+//! files.
 
 pub mod block;
 pub mod bloom;

@@ -26,13 +26,13 @@ pub struct MetadataPair {
 /// The message after the first magic.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CFileHeader {
-    /// Only in files before 1.3.
+    /// The major version; only in files of Kudu before 1.3.
     #[prost(int32, optional, tag = "1")]
     pub major_version: Option<i32>,
-    /// Only in files before 1.3.
+    /// The minor version; only in files of Kudu before 1.3.
     #[prost(int32, optional, tag = "2")]
     pub minor_version: Option<i32>,
-    /// Pairs.
+    /// Key-value pairs.
     #[prost(message, repeated, tag = "3")]
     pub metadata: Vec<MetadataPair>,
 }
@@ -44,10 +44,10 @@ impl Shaped for CFileHeader {
 /// The location of a block.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct BlockPointer {
-    /// From the start of the file.
+    /// The offset of the block, from the start of the file.
     #[prost(int64, optional, tag = "1")]
     pub offset: Option<i64>,
-    /// Including its checksum.
+    /// The length of the block, including its checksum.
     #[prost(int32, optional, tag = "2")]
     pub size: Option<i32>,
 }
@@ -55,7 +55,7 @@ pub struct BlockPointer {
 /// An index.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct BTreeInfo {
-    /// Its root.
+    /// The location of the root block.
     #[prost(message, optional, tag = "1")]
     pub root_block: Option<BlockPointer>,
 }
@@ -63,10 +63,10 @@ pub struct BTreeInfo {
 /// The message before the last magic.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CFileFooter {
-    /// A number of `DataType`.
+    /// The type of the values: a number of `DataType`.
     #[prost(int32, optional, tag = "1")]
     pub data_type: Option<i32>,
-    /// A number of `EncodingType`.
+    /// The encoding of the values: a number of `EncodingType`.
     #[prost(int32, optional, tag = "2")]
     pub encoding: Option<i32>,
     /// The number of values, including nulls.
@@ -78,16 +78,16 @@ pub struct CFileFooter {
     /// The value index.
     #[prost(message, optional, tag = "5")]
     pub validx_info: Option<BTreeInfo>,
-    /// A number of `CompressionType`.
+    /// The codec of the blocks: a number of `CompressionType`.
     #[prost(int32, optional, tag = "6")]
     pub compression: Option<i32>,
-    /// Pairs.
+    /// Key-value pairs.
     #[prost(message, repeated, tag = "7")]
     pub metadata: Vec<MetadataPair>,
-    /// Whether blocks begin with a bitmap of non-null values.
+    /// Whether blocks begin with a bitmap of the rows that are not null.
     #[prost(bool, optional, tag = "8")]
     pub is_type_nullable: Option<bool>,
-    /// The dictionary.
+    /// The location of the dictionary block.
     #[prost(message, optional, tag = "9")]
     pub dict_block_ptr: Option<BlockPointer>,
     /// Features that a reader must know, one bit each.
@@ -119,7 +119,7 @@ pub struct IndexBlockTrailer {
 /// The message at the start of a block of a bloom file.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct BloomBlockHeader {
-    /// How many bits a key sets.
+    /// The number of bits that a key sets.
     #[prost(int32, optional, tag = "1")]
     pub num_hash_functions: Option<i32>,
 }
@@ -136,7 +136,7 @@ pub struct DeltaStats {
     /// The largest hybrid time.
     #[prost(fixed64, optional, tag = "4")]
     pub max_timestamp: Option<u64>,
-    /// Statistics by changed column.
+    /// The number of changes for each changed column.
     #[prost(message, repeated, tag = "5")]
     pub columns: Vec<ColumnUpdates>,
     /// The number of reinsertions of deleted rows.
@@ -144,10 +144,10 @@ pub struct DeltaStats {
     pub reinsert_count: Option<i64>,
 }
 
-/// How often a column was changed.
+/// How often one column was changed.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct ColumnUpdates {
-    /// Its id.
+    /// The id of the column.
     #[prost(int32, optional, tag = "1")]
     pub col_id: Option<i32>,
     /// The number of changes.

@@ -6,9 +6,9 @@ use std::fmt;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Algorithm;
 
-/// The magic up to Kudu 1.2.
+/// The magic bytes up to Kudu 1.2.
 pub const MAGIC_V1: &[u8; 8] = b"kuducfil";
-/// The magic since Kudu 1.3.
+/// The magic bytes since Kudu 1.3.
 pub const MAGIC_V2: &[u8; 8] = b"kuducfl2";
 
 macro_rules! numbered {
@@ -58,7 +58,7 @@ macro_rules! numbered {
     };
 }
 
-/// `NESTED` in Kudu's sources, which use it for arrays only. No release up to 1.18.1 supports it.
+/// `NESTED` in Kudu's sources, which use it only for arrays. No release up to 1.18.1 supports it.
 const NESTED: i32 = 21;
 
 fn unknown(what: &str, number: i32) -> Error {
@@ -120,7 +120,7 @@ numbered! {
     Encoding, "encoding":
     /// Contiguous values.
     Plain = 1 "PLAIN_ENCODING";
-    /// The bytes after the prefix that a value shares with the previous value.
+    /// For each value, only the bytes after the prefix that it shares with the previous value.
     Prefix = 2 "PREFIX_ENCODING";
     /// Integers as differences from the block's smallest, in groups of four.
     GroupVarint = 3 "GROUP_VARINT";
@@ -157,7 +157,7 @@ impl Compression {
     }
 }
 
-/// The form of a value in memory.
+/// The form that a value has in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Physical {
     /// One bit.
@@ -188,9 +188,9 @@ impl KuduType {
 /// The version of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// `kuducfil`
+    /// Up to Kudu 1.2, with the magic bytes `kuducfil`.
     V1,
-    /// `kuducfl2`
+    /// Since Kudu 1.3, with the magic bytes `kuducfl2`.
     V2,
 }
 
@@ -204,7 +204,7 @@ impl Version {
         }
     }
 
-    /// Its number.
+    /// The number of the version.
     pub fn number(self) -> u32 {
         match self {
             Self::V1 => 1,

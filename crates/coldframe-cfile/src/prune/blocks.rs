@@ -14,7 +14,7 @@ const POSITIONAL: &str = "positional index";
 const VALUE_INDEX: &str = "value index";
 
 impl CFile {
-    /// A walk over an index.
+    /// Starts a walk over an index.
     pub fn walk(&self, root: BlockPointer) -> Result<IndexWalk<'_>> {
         IndexWalk::new(self.source().as_ref(), *self.format(), root, self.blocks_end())
     }
@@ -72,8 +72,8 @@ impl CFile {
         Ok(blocks)
     }
 
-    /// The blocks of `rows` that can be located; the others are added to `lost`. Losses do not depend on the requested rows:
-    /// the whole index is walked, once per open file.
+    /// The blocks of `rows` that the index lists; rows for which no block can be found are added to `lost`.
+    /// Losses do not depend on the requested rows: the whole index is walked, once per open file.
     pub fn blocks_lossy(&self, rows: Range<u64>, lost: &mut Vec<Loss>) -> Result<Vec<DataBlock>> {
         let located = self.located(|| self.locate_all())?;
         let clipped = |all: &Range<u64>| all.start.max(rows.start)..all.end.min(rows.end);
@@ -103,8 +103,9 @@ impl CFile {
         }
     }
 
-    /// Each index step begins where the previous step ends. If the ordinal of a step is unknown, or does not ascend, the end
-    /// of the previous step is unknown too: both are lost.
+    /// Each step of the index begins at the ordinal at which the previous step ends. If the ordinal of a step
+    /// is unknown or not greater than the previous one, it is also unknown where the previous step ends, and
+    /// both are lost.
     fn locate(&self, all: u64, located: &mut Located) -> Result<()> {
         let mut walk = self.walk(self.positional_root()?)?.lossy();
         let mut spans = Spans { located, all, open: None };
@@ -139,7 +140,8 @@ impl CFile {
         Ok(blocks)
     }
 
-    /// The same for an index that may be damaged; unreadable parts are added to `lost`, with an unknown number of rows.
+    /// The same for an index that may be damaged; parts that cannot be read are added to `lost`, with an
+    /// unknown number of rows.
     pub(crate) fn blocks_by_value_lossy(&self, lost: &mut Vec<Loss>) -> Result<Vec<BlockPointer>> {
         let mut blocks = Vec::new();
         let done = self.each_by_value(true, |step| match step {
@@ -169,8 +171,8 @@ impl CFile {
         Ok(())
     }
 
-    /// The ordinals of the blocks that may hold values with keys from `lower` (included) to `upper` (excluded), from
-    /// the value index; all ordinals if the file has none.
+    /// The ordinals of the blocks that may hold values with keys from `lower` (included) to `upper`
+    /// (excluded), according to the value index; all ordinals if the file has no value index.
     pub fn rows_between(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Result<Range<u64>> {
         let all = 0..self.footer().num_values;
         let Some(root) = self.footer().value.filter(|_| self.footer().positional.is_some()) else {
@@ -210,7 +212,7 @@ fn ordinal(key: &[u8]) -> Result<u64> {
     Ok(u32::from_be_bytes(bytes).into())
 }
 
-/// The kind of a range of ordinals.
+/// What is known about a range of ordinals.
 enum Span {
     Block(BlockPointer),
     Lost(Range<u64>, String),
@@ -242,7 +244,7 @@ impl Spans<'_> {
                     };
                 }
             }
-            // Before the first block with a known ordinal.
+            // This is before the first block whose ordinal is known.
             (None, None) => {
                 let lost = match span {
                     Span::Lost(bytes, reason) => Span::Lost(bytes, reason),

@@ -1,4 +1,5 @@
-//! Finds the ordinal of an encoded key in a file sorted by key: a table's only key column, or an index of composite keys.
+//! Finds the ordinal of an encoded key in a file sorted by key: the only key column of a table, or an index
+//! of composite keys.
 //!
 //! ```text
 //! key ──▶ value index: the last separator at most the key ──▶ data block, decoded once ──▶ binary search ──▶ ordinal
@@ -26,7 +27,7 @@ const VALUE_INDEX: &str = "value index";
 #[derive(Debug)]
 pub struct KeyFinder {
     file: Arc<CFile>,
-    /// The smallest possible key of each block, and the block.
+    /// For each block, the smallest key that it may have, and its location.
     index: Vec<(Vec<u8>, BlockPointer)>,
     /// The blocks of a column, from its positional index; `None` for an index of composite keys.
     located: Option<Vec<DataBlock>>,
@@ -39,7 +40,7 @@ pub struct KeyFinder {
 #[derive(Debug, Default)]
 struct Keys {
     first: u64,
-    /// The start of each key, and the end of the last.
+    /// The start of each key, and the end of the last key.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }
@@ -83,7 +84,7 @@ impl KeyFinder {
     /// The ordinal of a key; `None` if the file does not have it.
     pub fn find(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let behind = self.index.partition_point(|(least, _)| least.as_slice() <= key);
-        // The first separator may be greater than the empty key, since no value precedes it.
+        // The first separator may be greater than the empty key, since no value comes before that separator.
         let Some(at) = behind.checked_sub(1) else { return Ok(None) };
         if self.current != Some(at) {
             self.current = None;
@@ -156,7 +157,7 @@ impl KeyFinder {
         Ok(keys)
     }
 
-    /// The keys of a block of a composite-key index, which stores its first ordinal.
+    /// Reads the keys of a block in an index of composite keys. Such a block stores its first ordinal.
     fn composite(&self, pointer: BlockPointer) -> Result<Keys> {
         let format = self.file.format();
         format.limits.block("block of an index of keys", pointer.size.into())?;

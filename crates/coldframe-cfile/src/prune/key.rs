@@ -1,4 +1,5 @@
-//! Values as the bytes by which Kudu sorts them (the keys of value indexes), and the range of keys that a filter selects.
+//! Encodes values as the bytes by which Kudu sorts them, which are the keys of value indexes, and derives the
+//! range of keys that a filter selects.
 //!
 //! ```text
 //! integer, date, timestamp, decimal | big-endian, sign bit flipped |
@@ -20,22 +21,23 @@ use crate::layout::types::{KuduType, Physical};
 /// A column of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyColumn<'a> {
-    /// Its name in filters.
+    /// The column's name in filters.
     pub name: &'a str,
-    /// Its type in Kudu.
+    /// The column's type in Kudu.
     pub data_type: KuduType,
-    /// Its type in filters.
+    /// The column's type in filters.
     pub arrow: &'a DataType,
 }
 
-/// The key of `value[i]`, an array of a type in which values of `data_type` are returned; `None` if it is not a valid key.
+/// The key of `value[i]`. The array has a type in which values of `data_type` are returned. `None` if the
+/// value is no valid key.
 pub fn encode(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     put(data_type, cell(data_type, value, i)?, true, &mut key);
     Some(key)
 }
 
-/// The key for the cells of its columns, each in the form of a row: integers are little-endian.
+/// The key for these cells of its columns. Cells are in the form that rows have: integers are little-endian.
 pub fn encode_cells<'a>(cells: impl IntoIterator<Item = (KuduType, &'a [u8])>) -> Vec<u8> {
     let (mut key, mut cells) = (Vec::new(), cells.into_iter().peekable());
     while let Some((data_type, cell)) = cells.next() {
@@ -44,7 +46,7 @@ pub fn encode_cells<'a>(cells: impl IntoIterator<Item = (KuduType, &'a [u8])>) -
     key
 }
 
-/// `value[i]` in the form of a cell: integers are little-endian.
+/// `value[i]` in the form that cells have: integers are little-endian.
 fn cell(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     if i >= value.len() || value.is_null(i) {
         return None;
@@ -68,7 +70,7 @@ fn cell(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     Some(data.buffers().first()?.as_slice().get(from..from.checked_add(width)?)?.to_vec())
 }
 
-/// Appends the encoded form of a cell.
+/// Appends the form that a cell has in a key.
 fn put(data_type: KuduType, mut cell: Vec<u8>, last: bool, out: &mut Vec<u8>) {
     match data_type.physical() {
         Physical::Binary if last => out.append(&mut cell),
@@ -95,16 +97,17 @@ fn put(data_type: KuduType, mut cell: Vec<u8>, last: bool, out: &mut Vec<u8>) {
 /// Bounds of the keys that can pass a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyBounds {
-    /// Inclusive.
+    /// The smallest key, inclusive.
     pub lower: Option<Vec<u8>>,
-    /// Exclusive.
+    /// The end of the keys, exclusive.
     pub upper: Option<Vec<u8>>,
     /// The whole key, if the filter determines it.
     pub exact: Option<Vec<u8>>,
 }
 
 impl KeyBounds {
-    /// The bounds that `predicate` sets for the key `columns`. Terms that are not understood widen the range.
+    /// The bounds that `predicate` sets for the key `columns`. Conditions of other forms do not narrow the
+    /// range.
     pub fn new(predicate: &Predicate, columns: &[KeyColumn<'_>]) -> Self {
         let mut prefix = Vec::new();
         for (i, column) in columns.iter().enumerate() {
@@ -143,10 +146,10 @@ impl KeyBounds {
     }
 }
 
-/// The bounds that a conjunction sets for one column, encoded.
+/// The bounds that a conjunction sets for one column, in encoded form.
 struct Limits<'a> {
     column: KeyColumn<'a>,
-    /// Whether it is the last column of the key.
+    /// Whether this is the last column of the key.
     last: bool,
     equal: Option<Vec<u8>>,
     lower: Option<Vec<u8>>,
@@ -166,7 +169,7 @@ impl<'a> Limits<'a> {
                 let Some(key) = self.key(value, 0) else { return };
                 match op {
                     Op::Eq => self.equal = Some(key),
-                    // The bound itself stays included: the exact filter runs later.
+                    // The bound itself is included even for `>`, since the exact filter is applied later.
                     Op::Ge | Op::Gt => self.at_least(key),
                     Op::Le => self.no_more_than(key),
                     Op::Lt => self.below = least(self.below.take(), key),
@@ -174,7 +177,7 @@ impl<'a> Limits<'a> {
                 }
             }
             Predicate::In { column, values, negated: false } if column == self.column.name => {
-                // A null in the list matches only null rows, which no key column has.
+                // A null in the set could match only null rows, which key columns do not have.
                 let valid = (0..values.len()).filter(|i| values.is_valid(*i));
                 let keys: Option<Vec<_>> = valid.map(|i| self.key(values, i)).collect();
                 let mut keys = keys.unwrap_or_default();
@@ -235,7 +238,8 @@ fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     None
 }
 
-/// Casts `value` to the type in which values of a file are returned; fails if it does not fit.
+/// Casts `value` to the type `to`, in which the values of a file are returned; fails if the value does not
+/// fit.
 pub fn literal(value: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if value.data_type() == to {
         return Ok(value.clone());

@@ -1,4 +1,4 @@
-//! Finds the blocks to read: by ordinal, by key, by bloom filter.
+//! Finds the blocks to read, by ordinal, by key, and with bloom filters.
 
 pub mod blocks;
 pub mod bloom;

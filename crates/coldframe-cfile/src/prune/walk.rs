@@ -1,7 +1,7 @@
 //! Walks the B-trees of a file.
 //! The pointers of an index block are untrusted. A valid tree contains each block once, and the blocks of a level are in the
-//! file in key order. So a pointer backwards, or two pointers to the same block, are damage, and a walk never loads more
-//! bytes of a level than the file has.
+//! file in key order. So a pointer backwards, or a second pointer to a block, is damage. Therefore a walk
+//! never loads more bytes of a level than the file has.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use coldframe_encoding::limits::Walk;
 use crate::layout::block::{BlockFormat, BlockPointer};
 use crate::layout::index::IndexBlock;
 
-/// The smallest index block with an entry: the entry, its offset, the trailer and its length.
+/// The length of the smallest index block that has an entry: the entry, its offset, the trailer and the
+/// trailer's length.
 const SMALLEST: u64 = 8;
 /// After this many invalid entries, the walk leaves the block.
 const MAX_BAD: u32 = 64;
@@ -43,7 +44,7 @@ pub enum Step {
         key: Option<Vec<u8>>,
         /// The range of the index block.
         bytes: Range<u64>,
-        /// The reason.
+        /// Why the part cannot be read.
         error: String,
     },
 }
@@ -56,14 +57,14 @@ struct Level {
     bad: u32,
 }
 
-/// Walks the entries of an index in order. Memory holds one index block per level of the tree.
+/// Walks the entries of an index in order. One index block for each level of the tree is in memory.
 #[derive(Debug)]
 pub struct IndexWalk<'a> {
     source: &'a dyn ReadAt,
     format: BlockFormat,
     end: u64,
     levels: Vec<Level>,
-    /// For each level below the root, the blocks visited so far.
+    /// For each level below the root, the index blocks visited so far.
     visited: Vec<Walk>,
     /// The data blocks, which must follow each other in the file.
     data: Walk,
@@ -73,7 +74,7 @@ pub struct IndexWalk<'a> {
 }
 
 impl<'a> IndexWalk<'a> {
-    /// Starts at the root; `end` is the start of the footer.
+    /// Starts at the root. `end`: the start of the footer.
     pub(crate) fn new(
         source: &'a dyn ReadAt,
         format: BlockFormat,
@@ -87,14 +88,14 @@ impl<'a> IndexWalk<'a> {
         Ok(Self { source, format, end, levels, visited, data, lossy: false, shows_index: false, pending })
     }
 
-    /// Reports unreadable parts as steps instead of errors.
+    /// Makes the walk report parts that cannot be read as steps instead of errors.
     #[must_use]
     pub fn lossy(mut self) -> Self {
         self.lossy = true;
         self
     }
 
-    /// Reports index blocks as steps, too.
+    /// Makes the walk report index blocks as steps, too.
     #[must_use]
     pub(crate) fn with_index_blocks(mut self) -> Self {
         self.shows_index = true;
@@ -102,7 +103,8 @@ impl<'a> IndexWalk<'a> {
         self
     }
 
-    /// Moves to the last entry whose key is at most `key`, or to the first entry. Call it before the first step.
+    /// Moves to the last entry whose key is at most `key`, or to the first entry. It must be called before
+    /// the first step.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         while let Some(level) = self.levels.last_mut() {
             level.next = level.block.floor(key)?.unwrap_or(0);
@@ -160,7 +162,7 @@ impl<'a> IndexWalk<'a> {
             match self.enter(pointer) {
                 Ok(()) => {}
                 Err(e) if self.lossy && e.is_damage() => {
-                    // The blocks below this index block are unknown.
+                    // It is then unknown which blocks this index block lists.
                     let (key, bytes) = (Some(key), pointer.range());
                     return Ok(Some(Step::Lost { key, bytes, error: e.to_string() }));
                 }

@@ -1,4 +1,5 @@
-//! A CFile as a column: planning the fetches for a range of ordinals, and decoding the fetched bytes to arrays.
+//! Reads a CFile as a column: plans what to fetch for a range of ordinals, and decodes the fetched bytes to
+//! arrays.
 //!
 //! ```text
 //!  CFile ── ColumnScan::new(rows, type) ──▶ ColumnScan ── part(rows) ──▶ ColumnPart ── fetch() ──▶ byte ranges
@@ -44,7 +45,8 @@ impl ColumnScan {
         Self::with_dictionary(file, blocks, to, dictionary)
     }
 
-    /// A scan of the given blocks with a dictionary that was read before; `None` also if the dictionary is unreadable.
+    /// A scan of the given blocks with a dictionary that was read before; it is `None` also if the dictionary
+    /// cannot be read.
     pub fn with_dictionary(
         file: &CFile,
         blocks: Vec<DataBlock>,
@@ -65,12 +67,12 @@ impl ColumnScan {
         Ok(Self { context, blocks })
     }
 
-    /// The context that its parts share.
+    /// The context that the scan's parts share.
     pub fn context(&self) -> &Arc<ColumnContext> {
         &self.context
     }
 
-    /// Its blocks.
+    /// The blocks of the scan.
     pub fn blocks(&self) -> &[DataBlock] {
         &self.blocks
     }
@@ -84,7 +86,7 @@ impl ColumnScan {
     }
 }
 
-/// Some ordinals of a column, to fetch and decode.
+/// Some ordinals of a column, which are fetched and decoded together.
 #[derive(Clone, Debug)]
 pub struct ColumnPart {
     context: Arc<ColumnContext>,
@@ -98,12 +100,12 @@ impl ColumnPart {
         &self.context
     }
 
-    /// The blocks that hold its rows.
+    /// The blocks that hold the part's rows.
     pub fn blocks(&self) -> &[DataBlock] {
         &self.blocks
     }
 
-    /// Its ordinals.
+    /// The part's ordinals.
     pub fn rows(&self) -> Range<u64> {
         self.rows.clone()
     }

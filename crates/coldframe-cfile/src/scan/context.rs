@@ -14,13 +14,13 @@ use crate::layout::types::{Encoding, KuduType};
 pub struct ColumnContext {
     /// The source of the bytes.
     pub source: Arc<dyn ReadAt>,
-    /// The storage of blocks.
+    /// How blocks are stored.
     pub format: BlockFormat,
     /// The values' type.
     pub data_type: KuduType,
     /// The values' encoding.
     pub encoding: Encoding,
-    /// Whether blocks begin with a bitmap.
+    /// Whether blocks begin with a null bitmap.
     pub nullable: bool,
     /// The Arrow type in which values are returned.
     pub to: DataType,

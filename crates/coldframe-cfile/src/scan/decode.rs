@@ -1,6 +1,6 @@
 //! Turns the fetched blocks of a unit into batches.
-//! If damage is skipped, each block is decoded once first. Losses divide the unit's ordinals into stretches that are either
-//! readable or lost, so every returned row was decoded and keeps its ordinal.
+//! If damage is skipped, each block is decoded once first. Losses divide the unit's ordinals into stretches
+//! that either can be read or are lost. So every returned row has been decoded and has its own ordinal.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -38,14 +38,14 @@ pub(crate) struct ScanContext {
     pub(crate) on_error: OnError,
     /// The log of damage.
     pub(crate) damage: DamageLog,
-    /// Ordinals that the index does not cover, with the reasons.
+    /// Ordinals for which the index lists no block, with the reasons.
     lost: Vec<Loss>,
-    /// Which entries of the dictionary pass the filter, if it uses only the value column.
+    /// Which entries of the dictionary pass the filter, if the filter is only on the value column.
     keep: Option<Vec<bool>>,
 }
 
 impl ScanContext {
-    /// For a scan of `request`.
+    /// Creates the context for a scan of `request`.
     pub(crate) fn new(request: &PlanRequest) -> Self {
         Self {
             schema: request.decode.clone(),
@@ -57,7 +57,7 @@ impl ScanContext {
         }
     }
 
-    /// Adds the ordinals that the index does not cover.
+    /// Adds the ordinals for which the index lists no block.
     #[must_use]
     pub(crate) fn with_lost(mut self, lost: Vec<Loss>) -> Self {
         self.lost = lost;
@@ -71,7 +71,7 @@ impl ScanContext {
         self
     }
 
-    /// Replaces a loss without bytes by the known reason why the index does not cover its rows.
+    /// If a loss has no bytes, replaces it by the loss of the index that explains it.
     fn explain(&self, lost: Loss) -> Loss {
         let known =
             self.lost.iter().find(|l| l.rows.start <= lost.rows.start && lost.rows.start < l.rows.end);
@@ -82,7 +82,7 @@ impl ScanContext {
     }
 }
 
-/// Ordinals of a column to decode.
+/// Decodes some ordinals of a column.
 pub(crate) struct DecodeColumn {
     /// The scan.
     pub(crate) scan: Arc<ScanContext>,
@@ -104,7 +104,7 @@ impl DecodeUnit for DecodeColumn {
 }
 
 impl DecodeColumn {
-    /// Records losses, and decides what happens to the rows.
+    /// Records losses, and returns the fates of the rows.
     fn survey(&self, bytes: &[Bytes]) -> VecDeque<Stretch> {
         let nullable = self.scan.schema.field_with_name(VALUE).is_ok_and(|f| f.is_nullable());
         let mut salvage = Salvage::new(self.scan.on_error, [nullable], self.scan.damage.clone());
@@ -169,8 +169,8 @@ impl Batches {
         RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error).map(Some)
     }
 
-    /// Reads the next `rows` values from `start` on, or as many as fit a batch. Returns the values that can pass the filter,
-    /// and which rows these are.
+    /// Reads the next `rows` values from `start` on, or as many as fit in a batch. Returns the values that
+    /// can pass the filter, and which rows these are.
     fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
@@ -201,11 +201,11 @@ impl Iterator for Batches {
     }
 }
 
-/// A block of a file without ordinals, to decode.
+/// Decodes a block of a file that has no ordinals.
 pub(crate) struct DecodeBlocks {
     /// The scan.
     pub(crate) scan: Arc<ScanContext>,
-    /// The storage of blocks.
+    /// How blocks are stored.
     pub(crate) format: BlockFormat,
     /// The values' encoding.
     pub(crate) encoding: Encoding,

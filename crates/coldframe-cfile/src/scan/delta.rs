@@ -4,7 +4,8 @@
 //! row_index uint64 | timestamp uint64, a hybrid time | kind string | cells list<struct<column int32, value binary>> |
 //! ```
 //!
-//! `layout::delta` parses the entries. Their values stay bytes here, since the columns' types are in the tablet's superblock.
+//! `layout::delta` parses the entries. The values of cells stay bytes here, since the columns' types are in
+//! the tablet's superblock.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Decodes blocks to Arrow: a column, a table of its values, and the entries and keys of the other files.
+//! Decodes blocks to Arrow: a column, a table of its values, and the entries of delta files and the keys of
+//! indexes.
 
 pub mod column;
 pub(crate) mod context;

@@ -1,4 +1,4 @@
-//! The units of a scan: runs of data blocks by their ordinals, or some blocks of a file without ordinals.
+//! The units of a scan: runs of data blocks with their ordinals, or blocks of a file without ordinals.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,12 +16,12 @@ use crate::layout::block::DataBlock;
 use crate::open::{CFile, ORDINAL, Purpose, VALUE};
 use coldframe_core::salvage::Loss;
 
-/// A unit adds further blocks up to this many stored bytes,
+/// Maximum stored bytes of a unit that has more than one block.
 const UNIT_BYTES: u64 = 2 << 20;
-/// and this many rows.
+/// Maximum rows of a unit that has more than one block.
 const UNIT_ROWS: u64 = 1 << 20;
 
-/// Runs of data blocks.
+/// Plans runs of data blocks.
 pub(crate) struct ColumnPlan {
     scan: Arc<ScanContext>,
     column: ColumnScan,
@@ -31,7 +31,7 @@ pub(crate) struct ColumnPlan {
 }
 
 impl ColumnPlan {
-    /// Plans `rows` over their `blocks`; `lost` has the rows that the index does not cover.
+    /// Plans `rows`, which are in `blocks`. `lost`: the rows for which the index lists no block.
     pub(crate) fn new(
         scan: ScanContext,
         file: &CFile,
@@ -74,7 +74,7 @@ impl ColumnPlan {
         };
         let dictionary = match file.dictionary() {
             _ if !values || blocks.is_empty() => None,
-            // Without the dictionary, blocks of code words are lost; blocks of values are not.
+            // If the dictionary is lost, blocks of code words are lost too, but blocks of values are not.
             Err(e) if !raise && e.is_damage() => None,
             other => other?,
         };
@@ -105,7 +105,7 @@ fn keep(predicate: &Predicate, dictionary: &Dictionary) -> Result<Option<Vec<boo
     Ok(Some(passes.iter().map(|p| p == Some(true)).collect()))
 }
 
-/// Bounds for the ordinals of a block.
+/// The bounds of the ordinals of a block.
 fn bounds(rows: &Range<u64>) -> ColumnBounds {
     let bound =
         |n: u64| -> Option<ArrayRef> { Some(Arc::new(Int64Array::from(vec![i64::try_from(n).ok()?]))) };
@@ -113,7 +113,7 @@ fn bounds(rows: &Range<u64>) -> ColumnBounds {
     ColumnBounds { min, max, has_null: Some(false), has_value: Some(true) }
 }
 
-/// Extends units over rows without a block: each row is then either read or known to be lost.
+/// Extends units over rows for which there is no block, so that each row is either read or recorded as lost.
 fn cover(units: &mut VecDeque<Range<u64>>, rows: &Range<u64>) {
     let starts: Vec<u64> = units.iter().skip(1).map(|u| u.start).chain([rows.end]).collect();
     for (unit, end) in units.iter_mut().zip(starts) {
@@ -143,7 +143,7 @@ impl Plan for ColumnPlan {
     }
 }
 
-/// The blocks of a file without ordinals.
+/// Plans the blocks of a file without ordinals.
 pub(crate) struct BlockPlan {
     scan: Arc<ScanContext>,
     file: Arc<CFile>,

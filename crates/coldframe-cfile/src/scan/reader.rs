@@ -5,7 +5,8 @@
 //! data block, else     | values |
 //! ```
 //!
-//! The non-null values of a part of a block are decoded to the front of the output and then spread to their rows.
+//! The non-null values of a part of a block are decoded to the start of the output, and then moved to their
+//! rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,8 +54,8 @@ struct Memory {
 enum Values {
     Fixed(Fixed, usize),
     Bits(Bits),
-    /// The index of the next value in the buffer's offsets. The values are in the block, from a byte on, or (if it is
-    /// `None`) in the buffer's data.
+    /// The index of the next value in the buffer's offsets, and the position in the block at which the values
+    /// begin; `None` if the values are in the buffer's data.
     Binary(usize, Option<usize>),
     Codes(BitShuffle),
 }
@@ -68,18 +69,18 @@ struct OpenBlock {
     /// Which rows are not null.
     validity: Option<BooleanBuffer>,
     values: Values,
-    /// The next row, counted from the block's first.
+    /// The next row, counted from the first row of the block.
     row: usize,
 }
 
 /// Rows of the current block.
 struct Segment {
     rows: usize,
-    /// The number of requested rows from the first row of the segment on.
+    /// The number of rows still requested, including those of the segment.
     left: usize,
     /// The number of non-null rows in the segment.
     dense: usize,
-    /// The validity of the segment's rows, from the first bit on; `None` without nulls.
+    /// Which rows of the segment are not null, from the first bit on; `None` if it has no nulls.
     validity: Option<Buffer>,
 }
 
@@ -127,7 +128,7 @@ impl ColumnReader {
         self.rows.clone()
     }
 
-    /// Skips `n` rows. Blocks without a row to read are not opened.
+    /// Skips `n` rows. Blocks of which no row is read are not opened.
     pub fn skip(&mut self, n: usize) {
         self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
     }
@@ -349,7 +350,7 @@ impl ColumnReader {
         match &open.contents {
             Some(bytes) => f(&mut open.values, bytes, &mut self.memory),
             None => {
-                // Moved out for the call, since the decoders borrow the other buffers.
+                // The contents are moved out for the call, since the decoders borrow the other buffers.
                 let contents = std::mem::take(&mut self.memory.contents);
                 let done = f(&mut open.values, &contents, &mut self.memory);
                 self.memory.contents = contents;
@@ -360,7 +361,8 @@ impl ColumnReader {
         .map_err(|e| e.at(open.block.pointer.offset))
     }
 
-    /// The next rows of one block, at most `max_rows`; opens the block if necessary. Their validity is appended to `nulls`.
+    /// The next rows of one block, at most `max_rows`; opens the block if necessary. Appends to `nulls` which
+    /// of them are null.
     fn next_segment(&mut self, max_rows: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
         let at = self.rows.start;
         if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {
@@ -422,7 +424,7 @@ impl ColumnReader {
         let decompressed = std::mem::take(&mut memory.contents);
         let bytes: &[u8] = contents.as_deref().unwrap_or(&decompressed);
         let opened = open_values(&context, &block, bytes, memory);
-        // Views refer to the block's bytes, so the block owns them.
+        // Views refer to the block's bytes, so these are not in a reused buffer.
         let is_kept = matches!(context.to, DataType::Utf8View | DataType::BinaryView);
         let contents = match contents {
             None if is_kept => Some(Bytes::from(decompressed)),
@@ -523,7 +525,7 @@ fn places(block: &mut BitShuffle, bytes: &[u8], memory: &mut Memory, segment: &S
     places.resize(segment.rows, 0);
     let dense = places.get_mut(..segment.dense).unwrap_or_default();
     let decoded = block.decode(bytes, dense, &mut memory.shuffle);
-    // A code word of 2^32 - 1 stays an invalid position, instead of becoming null.
+    // A code word of 2^32 - 1 becomes an invalid position, not 0, which means null.
     dense.iter_mut().for_each(|p| *p = p.checked_add(1).unwrap_or(u32::MAX));
     let spread = segment.spread(&mut places);
     memory.places = places;
@@ -552,13 +554,14 @@ fn append(
     }
     reserve(data, bytes.len(), segment.rows, segment.left);
     data.extend_from_slice(bytes);
-    // The total was checked to fit 31 bits.
+    // The total was checked to fit in 31 bits.
     let shift = i32::try_from(start).unwrap_or(0);
     let place = |end: &u32| shift.wrapping_add((end - first).cast_signed());
     match &segment.validity {
         None => offsets.extend(ends.iter().skip(1).map(place)),
         Some(bits) => {
-            // A null row ends where the previous value does. No branch, as nulls are hard to predict.
+            // A null row ends where the previous value does. The loop has no branch, because nulls are hard
+            // to predict.
             let mut passed = 0;
             offsets.extend((0..segment.rows).map(|row| {
                 let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);

@@ -17,9 +17,9 @@ use crate::layout::types::{Encoding, Physical};
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) bytes: Vec<u8>,
-    /// The ordinal of its first row.
+    /// The ordinal of the block's first row.
     pub(super) ordinal: u32,
-    /// The last key before it and its own first key, if keys are indexed.
+    /// If keys are indexed: the last key before the block, and the block's first key.
     pub(super) keys: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 enum Values {
     Bits(Vec<bool>),
-    /// Little-endian.
+    /// Values of a fixed size, little-endian, and that size.
     Fixed(Vec<u8>, usize),
     /// The bytes of all values, and the end of each.
     Bytes(Vec<u8>, Vec<usize>),
@@ -52,7 +52,7 @@ struct Codes {
     of: HashMap<Vec<u8>, u32>,
     values: Vec<Vec<u8>>,
     bytes: usize,
-    /// Whether no more values are accepted.
+    /// Whether the dictionary accepts no more values.
     closed: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct ColumnBuffer {
     codes: Codes,
     /// The code words of the block's values.
     code_words: Vec<u32>,
-    /// Keys: the last before the block, the block's first and last.
+    /// The last key before the block; below, the block's first and last key.
     before: Vec<u8>,
     first: Option<Vec<u8>>,
     last: Vec<u8>,
@@ -147,8 +147,8 @@ impl ColumnBuffer {
         Ok(n.max(1).min(left).min(max_rows - self.rows))
     }
 
-    /// Adds rows and returns the blocks that became full. `keys`: the rows' keys, if keys are indexed. Each key is recorded
-    /// with its row, since a block may end between two rows.
+    /// Adds rows and returns the blocks that became full. `keys`: the rows' keys, if keys are indexed. The
+    /// key of each row is recorded together with the row, since a block may end between any two rows.
     pub(super) fn append(
         &mut self,
         values: &ArrayRef,

@@ -7,18 +7,18 @@ use coldframe_encoding::varint::{put_group_varint, put_uleb128};
 use crate::encoding::Word;
 use crate::encoding::bit_shuffle::{HEADER_LEN, chunk_len};
 
-/// Values between two restarts of PREFIX.
+/// The number of values between two restarts of PREFIX.
 const RESTART_INTERVAL: usize = 16;
-/// Shorter runs are written as literals.
+/// The smallest number of equal values that is written as a run; fewer are written as literals.
 const MIN_RUN: usize = 8;
-/// Maximum groups of literals in one run, as in Kudu.
+/// Maximum number of groups of literals in one run, as in Kudu.
 const MAX_GROUPS: usize = 63;
 
 fn head(out: &mut Vec<u8>, fields: &[u32]) {
     out.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
 }
 
-/// A length, as the 32 bits of a block.
+/// A length as 32 bits, as blocks store it.
 fn len32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -33,7 +33,7 @@ pub(super) fn plain_bits(values: &[bool], ordinal: u32, out: &mut Vec<u8>) {
     out.extend(values.chunks(8).map(pack));
 }
 
-/// Packs up to eight bits, the first one lowest.
+/// Packs up to eight bits, the first bit lowest.
 fn pack(bits: &[bool]) -> u8 {
     bits.iter().rev().fold(0, |b, bit| b << 1 | u8::from(*bit))
 }
@@ -129,7 +129,7 @@ pub(super) fn bit_shuffle_narrow(
     }
 }
 
-/// Encodes groups of four; the last is padded with zeros.
+/// Encodes values in groups of four; the last group is padded with zeros.
 fn groups(values: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     let mut values = values.peekable();
     while values.peek().is_some() {

@@ -1,4 +1,5 @@
-//! Converts Arrow arrays to the file's type: lossless casts, unpacked dictionaries, pieces of bounded length.
+//! Converts Arrow arrays to the file's type: casts without loss, unpacks dictionaries, and divides long
+//! arrays into pieces.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, new_null_array};
@@ -8,10 +9,11 @@ use coldframe_core::{Error, Result};
 
 use crate::layout::types::KuduType;
 
-/// Values are unpacked in pieces of this many bytes, since all values together may exceed one array.
+/// Values are unpacked in pieces of this many bytes, since all values together may be too long for one array.
 const PIECE: usize = 64 << 20;
 
-/// The error for values that do not fit. The input is not a file, so this is not corruption.
+/// The error for values that do not fit. The values come from the caller and not from a file, so this is no
+/// damage.
 fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
@@ -44,7 +46,7 @@ pub(super) fn each_piece(
     pieces(values.len(), length, &mut |from, n| append(&normal(&values.slice(from, n), data_type)?))
 }
 
-/// Splits `rows` where their lengths reach [`PIECE`].
+/// Divides `rows` into pieces whose lengths reach [`PIECE`].
 fn pieces(
     rows: usize,
     length: impl Fn(usize) -> usize,
@@ -98,7 +100,7 @@ fn normal(values: &ArrayRef, data_type: KuduType) -> Result<ArrayRef> {
     arrow_cast::cast_with_options(values, &to, &exact).map_err(unfit)
 }
 
-/// Converts times of another unit; an error if a time has a finer fraction or is out of range.
+/// Converts times to microseconds. It is an error if a time has finer digits or is out of range.
 fn micros(values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
     let exact = arrow_cast::CastOptions { safe: false, ..Default::default() };
     let micros = DataType::Timestamp(TimeUnit::Microsecond, None);

@@ -26,7 +26,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The CFiles of the fixture whose blocks are files.
+/// The CFiles of those test directories in which each block is a file.
 fn blocks() -> Vec<(PathBuf, CFileTable)> {
     let mut files = Vec::new();
     walk(&fixture::data().join("kudu/files/file_blocks"), &mut files);
@@ -43,7 +43,7 @@ fn blocks() -> Vec<(PathBuf, CFileTable)> {
 }
 
 #[test]
-fn every_block_reads_and_tiles() {
+fn every_block_is_read_and_its_layout_covers_it() {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, table) in blocks() {
         *kinds.entry(table.kind().name()).or_default() += 1;
@@ -81,14 +81,14 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
         assert!(blooms.iter().any(|b| contains_all(&b)), "no filter has the keys of a rowset");
         pairs += blooms.iter().filter(contains_all).count();
     }
-    // Filters also exclude: a rowset's keys are not in all filters of other rowsets.
+    // Filters also exclude keys: the keys of a rowset do not pass the filters of all other rowsets.
     assert!(pairs < keys.len() * blooms.len(), "{pairs}");
     let column = all.iter().map(|(_, t)| t).find(|t| t.kind() == Purpose::Column).unwrap();
     assert!(column.might_contain(b"x").is_err());
 }
 
 #[test]
-fn the_value_index_locates_keys() {
+fn the_value_index_finds_keys() {
     let mut looked_up = 0;
     for (path, table) in blocks() {
         if table.kind() != Purpose::Column || table.file().footer().value.is_none() {

@@ -1,5 +1,5 @@
-//! Accidental damage: cuts and flips at every byte, mutants, and altered footers. Reads return an error or correct rows; they
-//! never panic and never invent a value.
+//! Accidental damage: truncation and a flipped bit at every byte, random mutants, and altered footers. Reads
+//! return an error or correct rows; they never panic and never invent a value.
 
 #![expect(
     clippy::unwrap_used,
@@ -60,7 +60,8 @@ fn assert_rows_match(name: &str, batch: &RecordBatch, truth: &ArrayRef) {
     assert_eq!(batch.column(1).to_data(), wanted.to_data(), "{name}");
 }
 
-/// Opens and reads in every way. If `truth` is given (with checksums), every returned row must match it.
+/// Opens and reads the file in every way. If `truth` is given (with checksums), every returned row must match
+/// it.
 fn survives(name: &str, bytes: &[u8], truth: Option<&ArrayRef>) {
     let Ok(file) = open_with(bytes, ORDINAL) else { return };
     let raised = rows::read(&file, OnError::Raise);
@@ -210,7 +211,7 @@ fn altered_counts_and_pointers_allocate_nothing() {
 }
 
 #[test]
-fn a_file_of_kudu_1_2_reads() {
+fn a_file_of_kudu_1_2_is_read() {
     let values = column(KuduType::Int64, 400, 0, 1);
     let options = Options { block_size: 512, checksums: false, ..Options::default() };
     let mut bytes = write(&values, false, &options);
@@ -236,7 +237,7 @@ fn a_lost_index_block_loses_the_same_rows_in_splits() {
     let bytes = write(&values, false, &options);
     let blocks = index_blocks(&open_with(&bytes, &[]).unwrap());
     assert!(blocks.len() > 3, "{blocks:?}");
-    // The first and a middle leaf, and the root.
+    // Damages the first leaf, the second leaf, and the root.
     for (i, all) in [(0, false), (1, false), (blocks.len() - 1, true)] {
         let hurt = flipped(&bytes, usize::try_from(blocks[i].start).unwrap() + 9, 4);
         let file = open_with(&hurt, ORDINAL).unwrap();

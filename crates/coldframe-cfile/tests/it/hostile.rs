@@ -1,4 +1,5 @@
-//! Malicious files: small files that try to cost much. Work and memory stay proportional to the bytes.
+//! Malicious files: small files that try to make reading expensive. Work and memory must stay in proportion
+//! to the bytes of the file.
 
 use bytes::Bytes;
 use coldframe_cfile::CFileFormat;
@@ -11,7 +12,7 @@ use coldframe_testing::rows;
 use prost::Message;
 use std::sync::Arc;
 
-/// A key, an offset and a size.
+/// The key, offset and size in an index entry.
 type IndexEntry = (Vec<u8>, u64, u64);
 
 fn index_block(entries: &[IndexEntry], leaf: bool) -> Vec<u8> {
@@ -31,7 +32,7 @@ fn index_block(entries: &[IndexEntry], leaf: bool) -> Vec<u8> {
     out
 }
 
-/// A file with these bytes after the header, and an index whose root is among them.
+/// A file with these bytes after the header. `root`: the offset and size of the root of an index among them.
 fn file(body: &[u8], root: (u64, u64), compression: i32, value_index: bool) -> Bytes {
     let mut out = b"kuducfl2\0\0\0\0".to_vec();
     out.extend_from_slice(body);
@@ -98,7 +99,8 @@ fn fan(inner: usize, entries: usize) -> Bytes {
     file(&[leaf, root].concat(), at, 1, false)
 }
 
-/// A leaf with `entries` that all point to one block of `size` bytes, which claims to have as many values from ordinal 0 on.
+/// A leaf with `entries` entries that all point to one block of `size` bytes, which claims to have as many
+/// values from ordinal 0 on.
 fn sharing(entries: usize, size: usize) -> Bytes {
     let values = u32::try_from((size - 8) / 4).unwrap();
     let mut block = [values, 0].map(u32::to_le_bytes).concat();
@@ -112,7 +114,7 @@ fn sharing(entries: usize, size: usize) -> Bytes {
     file(&[block, leaf].concat(), at, 1, false)
 }
 
-/// A leaf with `entries` that point to as many tiny invalid blocks.
+/// A leaf with `entries` entries that point to as many tiny invalid blocks.
 fn crumbs(entries: usize) -> Bytes {
     let size = 8;
     let places: Vec<IndexEntry> =
@@ -123,7 +125,8 @@ fn crumbs(entries: usize) -> Bytes {
     file(&[body, leaf].concat(), at, 1, false)
 }
 
-/// An index block whose entry and trailer are separated by zeros, which compress well: few bytes claim many entries.
+/// An index block whose entry and trailer are separated by zeros, which compress well: few bytes state many
+/// entries.
 fn packed(entries: usize) -> Bytes {
     let mut block = vec![0u8; 8 + 4 * entries];
     let num_entries = Some(i32::try_from(entries).unwrap());
@@ -157,7 +160,8 @@ fn a_block_with_two_pointers_is_followed_once() {
     assert_linear("chains", &files, &opener(open));
 }
 
-/// A footer of pairs without key and value: two bytes each in the file, a struct of fifty in memory.
+/// A footer of pairs with neither key nor value: each takes two bytes in the file, but a struct of fifty
+/// bytes in memory.
 fn many_empty_pairs() {
     let bytes = with_pairs(10 << 20);
     let e = open(Source::file("memory", Arc::new(bytes.clone()))).unwrap_err();
@@ -194,7 +198,7 @@ fn counts_that_compress_well() {
     }
 }
 
-/// The steps run in sequence, as live memory is counted for the whole process.
+/// The steps run in sequence, because memory in use is counted for the whole process.
 #[test]
 fn work_and_memory_are_proportional_to_the_bytes() {
     a_block_with_two_pointers_is_followed_once();

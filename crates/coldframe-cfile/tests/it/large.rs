@@ -1,4 +1,5 @@
-//! Values that together exceed one array are written and read; input that no file can hold is an error with a reason.
+//! Values that together are too long for one array are written and read. Input that no file can hold is an
+//! error that gives the reason.
 
 use crate::support;
 
@@ -37,7 +38,7 @@ fn drained(table: &dyn TableFile, on_error: OnError) -> (usize, usize) {
 
 #[test]
 fn a_dictionary_of_long_values_is_read_in_batches_that_fit() {
-    // Together the values exceed the offsets of one array.
+    // Together the values are too long for the offsets of one array.
     let rows = 54_000;
     let texts: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
     let keys = Int32Array::from_iter_values((0..rows).map(|i| i % 6));
@@ -55,7 +56,7 @@ fn a_dictionary_of_long_values_is_read_in_batches_that_fit() {
 }
 
 #[test]
-fn every_layout_of_text_round_trips() {
+fn every_layout_of_text_is_written_and_read() {
     let text = ["a", "", "long enough to be no inline view", "ä"];
     let plain: ArrayRef = Arc::new(StringArray::from(text.to_vec()));
     let keys = Int32Array::from(vec![Some(3), Some(0), None, Some(2), Some(1)]);
@@ -72,7 +73,7 @@ fn every_layout_of_text_round_trips() {
         let back: Vec<Option<&str>> = outcome.batch.column(0).as_string::<i32>().iter().collect();
         assert_eq!(back, expected, "{}", values.data_type());
     }
-    // A dictionary of times without a zone is equivalent to the times.
+    // A dictionary of times without a zone is written like the times themselves.
     let keys = Int32Array::from(vec![1, 0]);
     let times = Arc::new(TimestampMicrosecondArray::from(vec![5, 7]));
     let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, times).unwrap());
@@ -102,7 +103,7 @@ fn values_that_do_not_fit_are_schema_errors_of_their_column() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e:?}");
         assert!(e.to_string().contains("column `value`"), "{e}");
     }
-    // No reader accepts a negative scale, and a CFile stores none.
+    // No reader accepts a negative scale, and a CFile does not store a scale.
     let e = try_write(&decimal(5, -2, 12), false, &Options::default()).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
 }

@@ -36,7 +36,8 @@ fn subject(name: &str, data_type: KuduType, encoding: Encoding, nulls: usize, ch
     let bytes = write(&column(data_type, 900, nulls, 3), nulls > 0, &options);
     let units = units(&open(&bytes).unwrap());
     let allowed_loss = move |damaged: &Damaged| {
-        // Blocks are located by offset only, and the index is a block as well. So moved bytes may lose the file.
+        // Blocks are located by offset only, and the index is a block as well. So if bytes are moved, the
+        // whole file may be lost.
         if damaged.moves() {
             AllowedLoss::file()
         } else {

@@ -15,6 +15,6 @@ mod pushdown;
 mod roundtrip;
 mod support;
 
-/// Counts the allocations of tests: each law has a memory budget.
+/// Counts what tests allocate, because each law limits the memory that may be used.
 #[global_allocator]
 static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

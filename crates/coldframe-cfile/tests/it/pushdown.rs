@@ -1,4 +1,4 @@
-//! The bytes that filters, splits and seeks read; the same rows with pruning and without.
+//! Counts the bytes that filters, splits and seeks read, and checks that pruning does not change the rows.
 
 use crate::support;
 
@@ -59,7 +59,7 @@ fn key_ranges_and_ordinals_read_few_blocks() {
         assert_eq!(filtered(&table, filter(), OnError::Raise), expected, "{op:?} {value}");
         let read = bytes_read(&source);
         assert!(read < bytes.len() as u64 / 8, "{op:?} {value}: {read} of {}", bytes.len());
-        // `skip` does not prune; the rows are the same.
+        // A read under `skip` does not prune; it must return the same rows.
         assert_eq!(filtered(&table, filter(), OnError::Skip), expected, "{op:?} {value}");
         source.take();
         let by_ordinal = Predicate::compare("ordinal", op, literal(value / 2));
@@ -71,14 +71,14 @@ fn key_ranges_and_ordinals_read_few_blocks() {
     let split = table.seek(49_000).unwrap();
     rows::scan(&table, &Scan::default(), Some(&split)).unwrap();
     assert!(bytes_read(&source) < bytes.len() as u64 / 8);
-    // Ordinals alone need no data block.
+    // If only ordinals are requested, no data block is read.
     let scan = Scan { columns: Some(vec!["ordinal".to_owned()]), ..Scan::default() };
     assert_eq!(rows::scan(&table, &scan, None).unwrap().batch.num_rows(), 50_000);
     assert!(bytes_read(&source) < bytes.len() as u64 / 8);
 }
 
 #[test]
-fn short_separators_locate_keys_of_text() {
+fn short_separators_find_keys_of_text() {
     let texts: Vec<String> = (0..3000).map(|i| format!("word {:06}", i * 7)).collect();
     let values: ArrayRef = Arc::new(StringArray::from(texts.clone()));
     let options = Options {
@@ -123,13 +123,14 @@ fn filters_on_a_dictionary_return_the_same_rows() {
             Predicate::Null { column: "value".into(), negated: true },
         ] {
             let pruned = filtered(&table, predicate.clone(), OnError::Raise);
-            // `skip` reads all values.
+            // A read under `skip` reads all values.
             assert_eq!(pruned, filtered(&table, predicate.clone(), OnError::Skip), "{predicate:?}");
         }
     }
 }
 
-/// In a sorted column, a key selects its row and a range of keys its rows, for any block size.
+/// In a sorted column, a filter on a key selects its row, and one on a range of keys selects their rows, for
+/// any block size.
 #[test]
 fn filters_on_keys_are_exact_in_each_encoding() {
     let text: Vec<String> = (0..4000).map(|i| format!("{:05} {}", i * 3, "x".repeat(i % 17))).collect();

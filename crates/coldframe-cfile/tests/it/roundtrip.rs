@@ -1,4 +1,4 @@
-//! Round trips: every type, encoding and codec, with and without nulls, over several blocks.
+//! Writes and reads every type, encoding and codec, with and without nulls, over several blocks.
 
 #![expect(clippy::cast_possible_wrap, reason = "a failing test shows the place")]
 
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use support::{column, encodings, open, open_with, types, write};
 
 #[test]
-fn every_type_encoding_and_codec_round_trips() {
+fn every_type_encoding_and_codec_is_written_and_read() {
     let codecs = [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zlib];
     for (i, data_type) in types().into_iter().enumerate() {
         for encoding in encodings(data_type) {
@@ -48,7 +48,7 @@ fn every_type_encoding_and_codec_round_trips() {
 }
 
 #[test]
-fn splits_and_batches_cut_anywhere() {
+fn splits_and_batches_may_end_anywhere() {
     for (data_type, encoding) in [
         (KuduType::Int32, Encoding::BitShuffle),
         (KuduType::Int64, Encoding::Rle),
@@ -107,7 +107,7 @@ fn an_empty_file_has_a_schema() {
 }
 
 #[test]
-fn seeks_and_look_ups() {
+fn seeks_and_look_ups_return_the_requested_rows() {
     let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..40_000).map(|i| i * 3 - 50_000)));
     // The blocks are so small that both indexes have several levels.
     let options = Options { value_index: true, block_size: 512, ..Options::default() };
@@ -145,7 +145,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_values_round_trip(
+    fn any_values_are_the_same_after_writing_and_reading(
         which in 0usize..64,
         rows in 0usize..700,
         nulls in 0usize..5,
@@ -163,7 +163,7 @@ proptest! {
         let read = rows::read(&file, OnError::Raise).unwrap();
         prop_assert!(read.error.is_none(), "{:?}", read.error);
         prop_assert_eq!(read.batch.column(0).to_data(), values.to_data());
-        // `skip` skips nothing.
+        // A read under `skip` drops no row.
         let kept = rows::read(&file, OnError::Skip).unwrap();
         prop_assert!(kept.damage.is_empty());
         prop_assert_eq!(kept.batch.num_rows(), rows);

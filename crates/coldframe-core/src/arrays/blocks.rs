@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of
-//! further blocks are copied. If the columns need only a small part of the blocks, it is copied when they are
-//! finished.
+//! further blocks are copied. If the columns need only a small part of the blocks, they copy that part when
+//! they are finished.
 
 use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
@@ -18,16 +18,16 @@ use coldframe_encoding::{Error, Result, values};
 use super::views::{SHORT, view, word};
 use crate::arrow_error;
 
-/// Bytes of blocks that a batch keeps in memory.
+/// Maximum bytes of blocks that a batch keeps in memory.
 pub const MAX_KEPT: usize = 16 << 20;
 /// How many of the most recent blocks `enter` searches for the block that it gets.
 const RECENT: usize = 16;
-/// Copy values that fill less than 1/`FEW` of the blocks they pin.
+/// If the values fill less than 1/`FEW` of the blocks that they keep in memory, they are copied.
 const FEW: usize = 4;
 /// The largest offset in a view.
 const MAX_BYTES: usize = 0x7fff_ffff;
 
-/// The highest bits of the bytes of a short value.
+/// The highest bit of each byte of a short value: set if the byte is not ASCII.
 const HIGH: u128 = 0x8080_8080_8080_8080_8080_8080;
 
 /// The blocks that the views of a batch lie in.
@@ -42,7 +42,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Notes that the next values are from `block`.
+    /// Records that the next values are from `block`.
     #[inline]
     pub fn enter(&mut self, block: &Bytes) {
         if !self.kept.get(self.current).is_some_and(|current| is_same(current, block)) {
@@ -61,13 +61,13 @@ impl Blocks {
         }
     }
 
-    /// Notes that the next values are not in a block.
+    /// Records that the next values are in no block.
     pub fn leave(&mut self) {
         self.current = usize::MAX;
     }
 
-    /// Sets the bytes of [long](BlockViews::long) values in all columns to be finished. If they are few, the
-    /// columns copy them, so that they do not keep whole blocks in memory.
+    /// Given the total bytes of [long](BlockViews::long) values in all columns about to be finished, decides
+    /// whether the columns copy them: if they are few, a copy avoids keeping whole blocks in memory.
     pub fn weigh(&mut self, long: usize) {
         self.copied = long < self.bytes / FEW;
     }
@@ -99,7 +99,7 @@ pub struct BlockViews {
 }
 
 impl BlockViews {
-    /// Appends a value. A value outside the current block is copied.
+    /// Appends a value. A value that is not in the current block is copied.
     #[inline(always)]
     pub fn push(&mut self, value: &[u8], blocks: &Blocks) {
         let block = blocks.kept.get(blocks.current).map_or(&[][..], |block| block);
@@ -146,12 +146,13 @@ impl BlockViews {
         self.views.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
 
-    /// Moves the values to those of `rows` rows whose bit is set; the other rows get empty values.
+    /// Moves the values to those of the `rows` rows whose bit in `validity` is set; the other rows get empty
+    /// values.
     pub fn spread(&mut self, validity: &[u8], rows: usize) -> Result<()> {
         self.views.resize(rows, 0);
         values::spread(&mut self.views, validity).map(drop)
@@ -162,7 +163,7 @@ impl BlockViews {
         self.views.truncate(rows);
     }
 
-    /// Bytes of the values that are too long for their views.
+    /// Total bytes of the values that are too long to be stored in their views.
     pub fn long(&self) -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "the length is in the lowest bits")]
         let lengths = self.views.iter().map(|view| *view as u32);
@@ -190,7 +191,7 @@ impl BlockViews {
         Ok(unsafe { binary.to_string_view_unchecked() })
     }
 
-    /// Takes the values. `blocks` are the blocks that `push` got, not cleared since.
+    /// Takes the values as binary. `blocks` must be the ones that `push` got, and not cleared since.
     pub fn binary(&mut self, blocks: &Blocks, nulls: Option<NullBuffer>) -> Result<BinaryViewArray> {
         let has_long = self.long() > 0;
         let (views, own) = (std::mem::take(&mut self.views), std::mem::take(&mut self.own));

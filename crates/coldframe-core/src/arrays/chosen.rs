@@ -64,7 +64,7 @@ fn gather(from: &[i32], bytes: &[u8], places: &[usize]) -> Result<(Vec<i32>, Vec
     ends.push(end);
     for at in places {
         let [from, to] = value(from, *at)?;
-        // A subset of the values, whose offsets fitted.
+        // These values are a subset of values whose offsets fitted in 32 bits.
         end += to - from;
         longest = longest.max(to - from);
         ends.push(end);
@@ -81,7 +81,7 @@ fn gather(from: &[i32], bytes: &[u8], places: &[usize]) -> Result<(Vec<i32>, Vec
     Ok((ends, bytes))
 }
 
-/// The bytes of the values, none of which is longer than `N`; with an `N` of 0 they may have any length.
+/// The bytes of the values. No value may be longer than `N`, unless `N` is 0: then they may have any length.
 /// Copies `N` bytes per value and cuts off the excess.
 fn copied<const N: usize>(from: &[i32], bytes: &[u8], places: &[usize], total: usize) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(total + N);

@@ -22,13 +22,13 @@ const SHORT: usize = 16;
 pub struct TextDictionary {
     /// Start and length of each entry.
     entries: Vec<(u32, u32)>,
-    /// The entries in fixed-size form, if all are short; else empty.
+    /// The entries in fixed-size form, if all entries are short; otherwise empty.
     short: Vec<ShortEntry>,
     /// The entries, concatenated.
     values: Arc<StringArray>,
     /// The entries as views, made on first use.
     views: OnceLock<Vec<u128>>,
-    /// Whether each entry is one byte long, as flags are.
+    /// Whether every entry is one byte long, as in columns of flags.
     are_bytes: bool,
     ascii: bool,
 }
@@ -36,12 +36,12 @@ pub struct TextDictionary {
 /// An entry of at most [`SHORT`] bytes.
 #[derive(Debug)]
 struct ShortEntry {
-    /// Padded with zeros.
+    /// The entry, padded with zeros.
     bytes: [u8; SHORT],
     length: u32,
 }
 
-/// Whole entries, concatenated: UTF-8.
+/// Copies of whole entries, concatenated: valid UTF-8.
 #[derive(Debug)]
 pub struct Gathered {
     bytes: Vec<u8>,
@@ -49,7 +49,7 @@ pub struct Gathered {
 }
 
 impl TextDictionary {
-    /// From entries, none of which is null.
+    /// A dictionary of these entries, none of which may be null.
     pub fn new(values: StringArray) -> Self {
         let bytes = values.value_data();
         let ascii = bytes.is_ascii();
@@ -74,7 +74,7 @@ impl TextDictionary {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the dictionary has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -121,13 +121,13 @@ impl TextDictionary {
     }
 
     /// The entries at the indexes `places`, concatenated; `places` become their lengths. An index beyond the
-    /// entries, or a result longer than a batch should be, is an error that leaves `places` unchanged.
+    /// entries, or a result longer than a batch may be, is an error that leaves `places` unchanged.
     pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
         self.gather_of(places, places.len())
     }
 
-    /// [`Self::gather`] for the values of `rows` rows. The values of a single row may be longer in total,
-    /// since a caller cannot read fewer rows.
+    /// [`Self::gather`] for the values of `rows` rows. The values of a single row may exceed the limit of a
+    /// batch, since a caller cannot read fewer rows.
     pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
         self.check_indexes(places)?;
         let length = |place: &u32| self.entries.get(*place as usize).map_or(0, |(_, length)| *length);
@@ -178,15 +178,16 @@ impl TextDictionary {
 }
 
 impl Gathered {
-    /// Bytes of all values together.
+    /// Total bytes of all values.
     pub fn total(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The values. `lengths` are those of the entries, with additional zeros for nulls.
+    /// The values as an array. `lengths` are the lengths of the gathered entries, plus a zero for each null.
     pub fn text(self, lengths: &[u32], nulls: Option<NullBuffer>) -> Result<StringArray> {
         let offsets = offsets_of_lengths(lengths, self.bytes.len())?;
-        // Lengths of whole entries cut at characters; a caller might pass other lengths.
+        // If these are the lengths of whole entries, values end at characters; but a caller might pass other
+        // lengths.
         if !self.ascii && cuts_characters(&offsets, &self.bytes) {
             return Err(Error::invalid(
                 "expected the lengths of entries, found a length that cuts a character",

@@ -6,7 +6,8 @@
 //!           4        4               4        4            little endian: a number of 128 bits
 //! ```
 //!
-//! Both forms are computed from the 16 bytes at the start of the value, and one is selected without a branch.
+//! Both forms of a view are computed from the 16 bytes at the start of the value, and one is selected without
+//! a branch.
 
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ const BITS: [u128; SHORT as usize + 1] = {
     all
 };
 
-/// Views into one buffer, and whether any value is long.
+/// Views into one buffer, and whether any value is too long for its view.
 struct Views {
     views: Vec<u128>,
     has_long: bool,
@@ -69,7 +70,7 @@ fn last_word(rest: &[u8]) -> u128 {
 }
 
 impl Views {
-    /// From values of these lengths, which must add up to the bytes.
+    /// Views of values with these lengths, which must add up to the length of `bytes`.
     fn of_lengths(lengths: &[u32], bytes: &[u8]) -> Result<Self> {
         let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
         if total != bytes.len() as u64 || i32::try_from(total).is_err() {
@@ -118,7 +119,7 @@ fn check_nulls(nulls: Option<&NullBuffer>, rows: usize) -> Result<()> {
     }
 }
 
-/// Binary values with these lengths, which must add up to the bytes.
+/// Binary values with these lengths, which must add up to the length of `bytes`.
 pub fn binary(lengths: &[u32], bytes: Buffer, nulls: Option<NullBuffer>) -> Result<BinaryViewArray> {
     Views::of_lengths(lengths, &bytes)?.array(bytes, nulls)
 }

@@ -1,4 +1,5 @@
-//! Options for opening and for creating files: common options are fields, a format's own options go by name.
+//! Options for opening and for creating files: common options are fields, a format's own options are values
+//! by name.
 
 #![allow(rustdoc::invalid_html_tags, reason = "help texts name types of Hive, such as array<string>")]
 
@@ -30,7 +31,7 @@ pub trait KeySource: Debug + Send + Sync {
 /// Options for opening a file of any format.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
-    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those it
+    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those that it
     /// stores.
     pub schema: Option<SchemaSpec>,
     /// Whether to skip the comparison of stored checksums.
@@ -41,13 +42,13 @@ pub struct OpenOptions {
     pub key_source: Option<Arc<dyn KeySource>>,
     /// Bounds on what a file may make the reader allocate.
     pub limits: Limits,
-    /// Most threads that a scan may use; `None` uses the caller's default.
+    /// Maximum number of threads that a scan may use; `None` uses the caller's default.
     pub threads: Option<usize>,
     /// The layout of strings and binary values, unless a scan sets its own ([`crate::Scan::strings`]); `None`
     /// keeps the format's layout.
     pub strings: Option<Strings>,
-    /// Whether timestamps are in microseconds unless an option sets their unit
-    /// ([`super::Capabilities::unit_option`]): for consumers without a finer unit.
+    /// Whether timestamps have microseconds, unless an option sets their unit
+    /// ([`super::Capabilities::unit_option`]). This is for consumers that support no finer unit.
     pub microseconds: bool,
     /// The format's own options by name; an unknown one is an error.
     pub extra: BTreeMap<String, Value>,
@@ -108,7 +109,7 @@ impl OpenOptions {
         }
     }
 
-    /// Moves the options of [`CommonOptions`] from `extra` to their fields.
+    /// Moves the options of [`CommonOptions`] from `extra` to the fields of this struct.
     pub fn take_common(&mut self) -> Result<()> {
         let limits = self.limits;
         let current = CommonOptions {
@@ -201,7 +202,7 @@ impl OpenOptions {
         self
     }
 
-    /// Sets the most threads that a scan may use.
+    /// Sets the maximum number of threads that a scan may use.
     #[must_use]
     pub fn threads(mut self, most: usize) -> Self {
         self.threads = Some(most);

@@ -1,4 +1,4 @@
-//! Few large requests instead of many small ones.
+//! Replaces many small requests by few large ones.
 
 use std::ops::Range;
 
@@ -9,19 +9,19 @@ use tracing::{Span, debug_span};
 
 use super::{Pending, ReadAt, memory::slice};
 
-/// A request longer than this is not extended further. An allocator gets larger blocks from the kernel each
-/// time, which clears them; it keeps smaller blocks for reuse.
+/// A request longer than this is not extended further. For larger blocks an allocator asks the kernel each
+/// time, which clears them; smaller blocks it keeps for reuse.
 pub const LONG: u64 = 8 << 20;
 
-/// Gaps up to this are always worth reading: less than the cost of any request.
+/// Gaps up to this many bytes are always read, because that costs less than any request.
 const SMALL_GAP: u64 = 4096;
 
-/// To save requests, at most 1/`EXTRA_SHARE` of the requested bytes is read in addition.
+/// The unrequested bytes that are read to save requests are at most 1/`EXTRA_SHARE` of the requested bytes.
 const EXTRA_SHARE: u64 = 4;
 
 /// Merges `ranges` across gaps of up to `gap` bytes, but does not extend a range beyond [`LONG`] that way.
-/// The gaps above [`SMALL_GAP`] together are at most a fixed share of the requested bytes, smallest gaps
-/// first. The result is sorted and without overlap.
+/// The gaps above [`SMALL_GAP`] that it fills, the smallest first, have at most a fixed share of the
+/// requested bytes in total. The result is sorted and without overlap.
 fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));
@@ -65,7 +65,7 @@ fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
     worthwhile
 }
 
-/// Answers `ranges` from `source` with as few requests as `coalesce` allows.
+/// Reads `ranges` from `source` with as few requests as `coalesce` allows.
 pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
     let merged = coalesce(ranges, source.worthwhile_gap());
     let span = fetch_span(&merged, false);
@@ -132,17 +132,17 @@ mod tests {
         let mib = |range: Range<u64>| range.start << 20..range.end << 20;
         let near = [mib(0..6), mib(6..12), mib(12..13)];
         assert_eq!(coalesce(&near, 1 << 20), [mib(0..6), mib(6..13)]);
-        // Overlapping ranges are always one request, and a single long range stays whole.
+        // Overlapping ranges always become one request, and a single long range is not divided.
         assert_eq!(coalesce(&[mib(0..6), mib(5..12), mib(20..40)], 0), [mib(0..12), mib(20..40)]);
     }
 
     #[test]
     fn unneeded_bytes_are_bounded() {
         let kib = |range: Range<u64>| range.start << 10..range.end << 10;
-        // Two gaps of 10 KiB are a quarter of 80 KiB, and the third would be more.
+        // The two gaps of 10 KiB are a quarter of the requested 80 KiB; with the third gap it would be more.
         let near = [kib(0..40), kib(50..70), kib(80..100), kib(200..201)];
         assert_eq!(coalesce(&near, 1 << 20), [kib(0..100), kib(200..201)]);
-        // One small column of many: nothing between its streams is read.
+        // The streams of one small column among many: nothing between them is read.
         assert_eq!(coalesce(&[kib(0..1), kib(100..110), kib(300..310)], 1 << 20).len(), 3);
     }
 

@@ -11,7 +11,7 @@ use coldframe_encoding::Result;
 
 use super::{Pending, ReadAt, memory::slice};
 
-/// Maximum bytes worth carrying with a split.
+/// Maximum total of the recorded bytes that are sent with a split.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Forwards requests and keeps the answers until [`Recording::stop`]. If they exceed the maximum, it drops
@@ -35,7 +35,7 @@ impl Recording {
         Self { inner, kept: Mutex::new(Some(Kept::default())) }
     }
 
-    /// Ends the recording and returns the offset and bytes of each answer; empty if they exceeded the
+    /// Ends the recording and returns the offset and bytes of each answer; empty if the answers exceeded the
     /// maximum.
     pub fn stop(&self) -> Vec<(u64, Bytes)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -63,7 +63,7 @@ impl ReadAt for Recording {
     }
 
     fn begin(&self, ranges: &[Range<u64>]) -> Option<Pending> {
-        // Reading ahead does not happen before the file is open, so there is nothing to record.
+        // A file is not read ahead before it is open, so there is nothing to record.
         self.inner.begin(ranges)
     }
 
@@ -80,7 +80,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// `inner`, with `kept` as returned by [`Recording::stop`] for the same file.
+    /// Wraps `inner`. `kept` is what [`Recording::stop`] returned for the same file.
     pub fn new(inner: Arc<dyn ReadAt>, kept: Vec<(u64, Bytes)>) -> Self {
         Self { inner, kept }
     }
@@ -130,7 +130,7 @@ mod tests {
         let kept = recording.stop();
         recording.read(7..9).unwrap();
         assert_eq!(kept, [(2, Bytes::from_static(b"2345"))]);
-        // A source with different bytes shows which answers came from the recording.
+        // A source with different bytes shows which answers come from the recording.
         let other = Recorded::new(Arc::new(Bytes::from_static(b"xxxxxxxxxx")), kept);
         assert_eq!(other.read(3..5).unwrap().as_ref(), b"34");
         assert_eq!(other.read(5..7).unwrap().as_ref(), b"xx");

@@ -1,4 +1,4 @@
-//! Small sequential reads over a source, buffered in windows of a chosen size.
+//! Buffers small sequential reads of a source in windows of a chosen size.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Window {
         inside.then(|| slice(&self.bytes, &(range.start - self.start..range.end - self.start)).ok())?
     }
 
-    /// At most `most` bytes from `start` on; fewer only at the end of the file.
+    /// At most `most` bytes from `start` on; fewer only if the file ends before.
     pub fn read_up_to(&mut self, start: u64, most: u64) -> Result<Bytes> {
         let start = start.min(self.source.len());
         let end = start.saturating_add(most).min(self.source.len());
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_serves_what_it_holds() {
+    fn a_window_answers_reads_of_bytes_that_it_holds() {
         let bytes = Bytes::from((0..100u8).collect::<Vec<_>>());
         let mut w = Window::new(Arc::new(bytes), 10);
         assert_eq!(w.read(5..8).unwrap().as_ref(), [5, 6, 7]);

@@ -10,10 +10,10 @@ pub trait Field: Sized {
     /// The kind of an option of this type, unless its declaration sets another.
     const KIND: Kind;
 
-    /// From a value in normal form. The error does not contain the option's name.
+    /// Converts a value in normal form. The error does not contain the option's name.
     fn from_value(value: Value) -> Result<Self>;
 
-    /// The value; `Null` if there is none.
+    /// The option's value; `Null` if it has none.
     fn to_value(&self) -> Value;
 }
 
@@ -108,7 +108,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Names.
+/// A list of names.
 impl Field for Vec<String> {
     const KIND: Kind = Kind::Names;
 
@@ -127,7 +127,7 @@ impl Field for Vec<String> {
     }
 }
 
-/// A value in a map of options.
+/// A type of the values in an option that is a map.
 trait Mapped: Sized {
     const BYTES: bool;
     const NULLS: bool;
@@ -161,7 +161,7 @@ impl Mapped for Option<String> {
     }
 }
 
-/// Bytes, or text as its UTF-8.
+/// Bytes, or text, of which the UTF-8 is used.
 impl Mapped for Vec<u8> {
     const BYTES: bool = true;
     const NULLS: bool = false;
@@ -211,7 +211,7 @@ impl<T: Mapped> Field for Vec<(String, T)> {
     }
 }
 
-/// A moment as the user gave it.
+/// A point in time as the user gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Time {
     /// A number in the format's unit.
@@ -295,7 +295,7 @@ crate::choices! {
         /// Nanoseconds: exact, for the years 1677 to 2262.
         #[default]
         Nanosecond = "ns",
-        /// Microseconds: all years, without finer digits.
+        /// Microseconds: for all years, but finer digits are lost.
         Microsecond = "us",
     }
 }

@@ -7,7 +7,7 @@ use crate::Value;
 pub struct Choice {
     /// The documented text.
     pub name: &'static str,
-    /// Other texts for the same choice.
+    /// Other texts that select the same choice.
     pub aliases: &'static [&'static str],
 }
 
@@ -21,20 +21,20 @@ impl Choice {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// True or false.
+    /// `true` or `false`.
     Flag,
     /// An integer within bounds.
     Int {
-        /// The smallest.
+        /// The smallest allowed value.
         least: i64,
-        /// The largest.
+        /// The largest allowed value.
         most: u64,
     },
     /// A number of bytes within bounds, also as text such as `64m`.
     Size {
-        /// The smallest.
+        /// The smallest allowed value.
         least: u64,
-        /// The largest.
+        /// The largest allowed value.
         most: u64,
     },
     /// A number between two bounds, exclusive.
@@ -52,18 +52,18 @@ pub enum Kind {
     Choice(&'static [Choice]),
     /// One of the choices, or another text that the help describes.
     OpenChoice(&'static [Choice]),
-    /// Names: a list, or text with commas between them.
+    /// Names: a list, or a text in which commas separate them.
     Names,
     /// Values by name.
     Map {
-        /// Whether they may be bytes.
+        /// Whether the values may be bytes.
         bytes: bool,
-        /// Whether they may be null.
+        /// Whether the values may be null.
         nulls: bool,
     },
-    /// A moment: text such as `2020-01-31T12:00:00`, or a number in the format's unit.
+    /// A point in time: text such as `2020-01-31T12:00:00`, or a number in the format's unit.
     Time,
-    /// Two moments: from the first, inclusive, to the second, exclusive.
+    /// A range of time that includes its start and excludes its end.
     TimeRange,
     /// Columns and their types, in the DDL of the format's engine.
     Schema,
@@ -85,7 +85,7 @@ impl Kind {
         Self::Size { least, most: u64::MAX }
     }
 
-    /// The name in `formats()` in Python.
+    /// The name of the kind in `formats()` in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -104,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// The choices that it lists.
+    /// The choices that the kind lists.
     pub fn choices(self) -> &'static [Choice] {
         match self {
             Self::Choice(choices) | Self::OpenChoice(choices) => choices,
@@ -120,7 +120,7 @@ impl Kind {
         (as_it_is(self) && as_it_is(other)) || self.name() == other.name()
     }
 
-    /// The value in normal form; otherwise what was expected.
+    /// The value in normal form. The error is a text that says what was expected.
     pub(super) fn normal(self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Self::Flag, Value::Bool(_))

@@ -58,7 +58,7 @@ fn refused(name: &str, value: Value) -> String {
 }
 
 #[test]
-fn declarations_are_data() {
+fn declarations_are_available_as_data() {
     let specs = All::specs();
     let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
     assert_eq!(

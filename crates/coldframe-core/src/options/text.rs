@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::Kind;
 use crate::Value;
 
-/// The value of a text for an option of this kind; otherwise what was expected.
+/// Parses a text as a value for an option of this kind. The error is a text that says what was expected.
 pub(super) fn parse(kind: Kind, text: &str) -> Result<Value, String> {
     let trimmed = text.trim();
     Ok(match kind {

@@ -1,4 +1,4 @@
-//! Converts the literals of a filter to the types of the columns they are compared with.
+//! Converts the literals of a filter to the types of the columns that they are compared with.
 
 use arrow_array::Array;
 use arrow_schema::{DataType, Field, Schema};
@@ -18,7 +18,8 @@ impl Predicate {
         self.bound(schema, true)
     }
 
-    /// `trims`: whether trailing blanks of literals do not count either, if those of a column do not.
+    /// `trims`: whether to remove the trailing blanks of literals that are compared with a column of type
+    /// `char`.
     fn bound(self, schema: &Schema, trims: bool) -> Result<Self> {
         Ok(match self {
             Self::Compare { column, op, value, negated } => {
@@ -51,7 +52,7 @@ impl Predicate {
                     .collect();
                 let mut within = membership(&column, &literals, to, &column)?;
                 if values.null_count() > 0 {
-                    // Comparing a value with null is null.
+                    // The result of a comparison with null is null.
                     let null = arrow_array::new_null_array(to, 1);
                     within = Self::Or(vec![within, Self::compare(column, Op::Eq, null)]);
                 }
@@ -66,7 +67,7 @@ impl Predicate {
                 comparable(field, &column)?;
                 Self::Like { column, pattern, negated }.of_column(field, trims)
             }
-            // Its literals are as they shall be compared.
+            // The literals of this test were trimmed, if necessary, when it was made.
             Self::Trimmed(test) => test.bound(schema, false)?.trimmed(false),
             Self::And(all) => {
                 Self::And(all.into_iter().map(|p| p.bound(schema, trims)).collect::<Result<_>>()?)
@@ -88,7 +89,7 @@ fn field_of<'a>(schema: &'a Schema, path: &str) -> Result<&'a Field> {
     Ok(last)
 }
 
-/// The type of a column that has an order.
+/// The type of a column, which must have an order.
 fn comparable<'a>(field: &'a Field, path: &str) -> Result<&'a DataType> {
     let kind = field.data_type();
     if kind.is_nested() {

@@ -1,4 +1,4 @@
-//! Whether a unit may have rows that pass a filter, from the unit's bounds.
+//! Decides from the bounds of a unit whether it may have rows that pass a filter.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use arrow_schema::{DataType, SortOptions, TimeUnit};
 
 use super::{Members, Op, Predicate, trimmed};
 
-/// The bounds of a column in a unit (stripe, row group, block). `None` is unknown.
+/// The bounds of a column in a unit (stripe, row group, block). `None` means that the bound is unknown.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnBounds {
     /// An array of one value, of the column's type: no value is smaller.
     pub min: Option<ArrayRef>,
     /// An array of one value, of the column's type: no value is larger.
     pub max: Option<ArrayRef>,
-    /// Whether it contains nulls.
+    /// Whether the column contains nulls.
     pub has_null: Option<bool>,
-    /// Whether it contains values other than null.
+    /// Whether the column contains values other than null.
     pub has_value: Option<bool>,
 }
 
-/// The types that a bound may have, beginning with its own: metadata without the table's types store dates
-/// and timestamps as integers, in days and microseconds since 1970.
+/// The types as which a bound may be read, the bound's own type first. Metadata without the table's types
+/// store dates and timestamps as integers: days and microseconds since 1970.
 pub(super) fn readings(bound: DataType) -> Vec<DataType> {
     match bound {
         DataType::Int32 => vec![bound, DataType::Date32],
@@ -38,7 +38,7 @@ pub(super) fn readings(bound: DataType) -> Vec<DataType> {
 }
 
 impl ColumnBounds {
-    /// The bounds cast to another type, without those that it cannot represent.
+    /// The bounds cast to another type, without the bounds that this type cannot represent.
     pub(super) fn read_as(&self, data_type: &DataType) -> Self {
         let read = |bound: &Option<ArrayRef>| arrow_cast::cast(bound.as_ref()?, data_type).ok();
         Self { min: read(&self.min), max: read(&self.max), ..self.clone() }
@@ -48,14 +48,14 @@ impl ColumnBounds {
 /// The part of a conjunction that a sorted file can use for seeking: `lower <= key < upper`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
-    /// Inclusive.
+    /// The smallest key, inclusive.
     pub lower: Option<Vec<u8>>,
-    /// Exclusive.
+    /// The end of the keys, exclusive.
     pub upper: Option<Vec<u8>>,
 }
 
 impl Predicate {
-    /// `false` only if no row of a unit with these bounds can pass. Never fails: without bounds, every unit
+    /// `false` only if no row of a unit with these bounds can pass. Never fails: a unit without bounds
     /// may match.
     pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         match self {
@@ -67,13 +67,14 @@ impl Predicate {
             }
             Self::Compare { column, op, value, negated } => {
                 let Some(b) = bounds(column) else { return true };
-                // A negated comparison remains only for floating point numbers, where it holds for NaN, which
-                // bounds do not cover.
+                // A negated comparison remains only for floating point numbers, where it is true for NaN,
+                // which bounds do not cover.
                 b.has_value != Some(false) && (*negated || compare_may_match(&b, *op, value, 0))
             }
             Self::In { column, values, negated } => {
                 let Some(b) = bounds(column) else { return true };
-                // Null rows never pass, and with a null in the set no value is known to be outside it.
+                // Null rows never pass. If the set contains null, `not in` is never true, since no value is
+                // known to be outside the set.
                 let could = if *negated { values.null_count() == 0 } else { may_hold_member(&b, values) };
                 b.has_value != Some(false) && could
             }
@@ -82,8 +83,8 @@ impl Predicate {
         }
     }
 
-    /// The range of byte keys that a sorted file must visit. Conditions that are not on the key do not narrow
-    /// it.
+    /// The range of byte keys that a sorted file must visit. Conditions on other columns do not narrow the
+    /// range.
     pub fn key_range(&self, key: &str) -> KeyRange {
         match self {
             Self::And(all) => {
@@ -140,8 +141,8 @@ fn may_hold_member(bounds: &ColumnBounds, values: &Members) -> bool {
 
 type OrderOf<'a> = Box<dyn Fn(usize) -> Option<Ordering> + 'a>;
 
-/// Whether a bound is greater or less than the value at an index; `None` if they cannot be compared. Zeros
-/// are equal whatever their sign, and NaN is not comparable.
+/// Whether a bound is greater or less than the value at an index; `None` if they cannot be compared. The
+/// zeros 0.0 and -0.0 are equal, and NaN cannot be compared.
 fn bound_of<'a>(bound: Option<&ArrayRef>, values: &'a ArrayRef) -> Option<OrderOf<'a>> {
     let b = bound.filter(|b| b.data_type() == values.data_type() && b.len() == 1 && b.is_valid(0))?;
     match values.data_type() {

@@ -4,7 +4,8 @@
 //! a column of milliseconds, 2^40 on an int32. Casting it would change which rows match. Discrete types
 //! (integers, decimals, dates, timestamps) are therefore compared in *ticks*: the literal as an exact number
 //! of the column's unit, rounded down, with the operator changed so that the same rows match. If no row or
-//! every row matches, the literal becomes the type's smallest value, so that null rows stay null.
+//! every row matches, the comparison becomes `< smallest` or `>= smallest`, with the type's smallest value,
+//! so that its result is still null for null rows.
 
 use std::sync::Arc;
 
@@ -88,7 +89,8 @@ fn is_bytes(t: &DataType) -> bool {
     )
 }
 
-/// Converts a double to the column's type if no digits are lost. 0.1 is not a float32, so it stays a double.
+/// Converts a double to the column's type if this does not change its value. 0.1 is not a float32, so it
+/// stays a double.
 fn float(v: f64, data_type: &DataType) -> ArrayRef {
     let double: ArrayRef = Arc::new(Float64Array::from(vec![v]));
     let narrow = cast(&double, data_type)
@@ -105,7 +107,7 @@ fn bytes(v: &[u8], data_type: &DataType) -> ArrayRef {
                 Err(_) => plain,
             }
         }
-        DataType::FixedSizeBinary(_) => plain, // of another length: compared as variable-length bytes
+        DataType::FixedSizeBinary(_) => plain, // another length: compared as binary of variable length
         other => cast(&plain, other).unwrap_or(plain),
     }
 }
@@ -127,7 +129,7 @@ fn cast(value: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
         .filter(|c| c.null_count() == value.null_count())
 }
 
-/// The comparison for a discrete type; `None` if no array has the literal.
+/// The comparison for a discrete type; `None` if no array of the type can hold the literal.
 fn countable(op: Op, ticks: Ticks, data_type: &DataType) -> Option<Comparison> {
     let (low, high) = range(data_type)?;
     let never = |all_rows: bool| {
@@ -214,7 +216,8 @@ fn number_ticks(literal: &Literal, data_type: &DataType) -> Option<Ticks> {
     };
     match literal {
         Literal::Number(v) => Some(v.ticks(scale)),
-        // A double means the decimal that it prints as; an integer column is compared with its exact value.
+        // For a decimal column, a double means the decimal number that is printed for it; an integer column
+        // is compared with the double's exact value.
         Literal::Float(v) if data_type.is_decimal() && v.is_finite() => {
             Number::parse(&format!("{v:e}")).map(|n| n.ticks(scale))
         }
@@ -223,7 +226,7 @@ fn number_ticks(literal: &Literal, data_type: &DataType) -> Option<Ticks> {
     }
 }
 
-/// An array of one value that is `ticks` of the type.
+/// An array of this type with one value, whose number of ticks is `ticks`.
 fn array_of(ticks: i256, data_type: &DataType) -> Option<ArrayRef> {
     macro_rules! of {
         ($array:ident) => {

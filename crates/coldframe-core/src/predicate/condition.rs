@@ -1,8 +1,8 @@
-//! A filter before it is bound to a schema: names in any case, literals of any type.
+//! A filter before it is bound to a schema: its names may be in any case, its literals of any type.
 //!
 //! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from
-//! parts. Bound to a schema it becomes a [`Predicate`], with the names of the schema and literals of its
-//! types.
+//! parts. Once bound to a schema, it becomes a [`Predicate`], with the names of the schema and literals of
+//! its types.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -54,9 +54,9 @@ pub enum Condition {
     },
     /// The negation; unknown stays unknown.
     Not(Box<Condition>),
-    /// All hold.
+    /// True if all parts are true.
     And(Vec<Condition>),
-    /// At least one holds.
+    /// True if at least one part is true.
     Or(Vec<Condition>),
 }
 
@@ -80,9 +80,9 @@ impl Condition {
         self.lower(schema, false)?.bind(schema)
     }
 
-    /// Pushes negations to the leaves. After that, false and unknown need not be distinguished: a row passes
-    /// if the whole is true, and `and`/`or` depend only on which parts are true. So an unknown constant
-    /// becomes false.
+    /// Pushes negations to the leaves. After that, false and unknown need not be distinguished, because a row
+    /// passes only if the whole filter is true, and whether an `and` or `or` is true depends only on which of
+    /// its parts are true. So an unknown constant becomes false.
     fn lower(&self, schema: &Schema, negated: bool) -> Result<Predicate> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.lower(schema, negated)).collect::<Result<Vec<_>>>();
@@ -107,7 +107,8 @@ impl Condition {
                 let (path, data_type) = resolve(schema, column)?;
                 let is_char = projection::steps(schema, &path)?.last().is_some_and(|field| is_char(field));
                 let test = like(path, pattern, data_type, column)?;
-                // A plain pattern is a comparison. The blanks of others count.
+                // A pattern without placeholders is a comparison, which ignores trailing blanks. In other
+                // patterns blanks count.
                 signed(if is_char && !pattern.is_plain() { test.trimmed(false) } else { test })
             }
             Self::Not(part) => part.lower(schema, !negated)?,
@@ -118,8 +119,8 @@ impl Condition {
         })
     }
 
-    /// The rest of the filter if some columns of `schema` are constant: `known` returns a column's constant
-    /// value as an array of length 1.
+    /// Simplifies the filter if some columns of `schema` are constant: `known` returns the value of such a
+    /// column as an array of length 1.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.given(schema, known)).collect::<Result<Vec<_>>>();
@@ -145,7 +146,7 @@ impl Condition {
         })
     }
 
-    /// A leaf's result for one value of a column.
+    /// The result of a condition on one column, if that column has this value.
     fn test(&self, column: &Field, value: ArrayRef) -> Result<Option<bool>> {
         let column = column.clone().with_data_type(value.data_type().clone()).with_nullable(true);
         let schema = Schema::new(vec![column]);
@@ -168,12 +169,13 @@ impl Condition {
     }
 
     /// `false` only if no row of a file with these bounds passes. No schema is needed: a column has the type
-    /// of its bounds. A column without bounds, or whose type does not fit the filter, excludes nothing.
+    /// of its bounds. A column that has no bounds, or whose type does not fit the filter, rules out nothing.
     pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         self.may_be(true, bounds)
     }
 
-    /// Whether the result may be `sought` for some row. Negations are pushed to the leaves, as in `lower`.
+    /// Whether the result may be `sought` (true or false) for some row. Negations are pushed to the leaves,
+    /// as in `lower`.
     fn may_be(&self, sought: bool, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         let parts = |parts: &[Condition], all: bool| match all {
             true => parts.iter().all(|part| part.may_be(sought, bounds)),
@@ -196,7 +198,7 @@ impl Condition {
     fn leaf_may_be(&self, sought: bool, column: &str, bounds: &ColumnBounds) -> bool {
         let bound_type = bounds.min.as_ref().or(bounds.max.as_ref()).map(|bound| bound.data_type().clone());
         let Some(bound_type) = bound_type else {
-            // Only counts of nulls are known; their type does not matter.
+            // If only the counts of nulls are known, the type of the bounds does not matter.
             let negated = !(matches!(self, Self::IsNull { .. }) && sought);
             let leaf = Predicate::Null { column: column.to_owned(), negated };
             return leaf.may_match(&|_| Some(bounds.clone()));
@@ -219,8 +221,8 @@ impl std::ops::Not for Condition {
     }
 }
 
-/// Membership in a set. Values that fit the column's type form the set; a value that needs a wider type
-/// becomes a comparison of its own.
+/// The predicate for membership in a set. Values that fit the column's type form the set; a value that needs
+/// a wider type becomes a comparison of its own.
 pub(super) fn membership(
     path: &str,
     values: &[Literal],
@@ -233,7 +235,7 @@ pub(super) fn membership(
             return Err(Error::invalid(format!("null among the values of `{column}`: use 'is null'")));
         }
         let comparison = coerce::compare(Op::Eq, value, data_type, column)?;
-        // If the operator changed, no row is equal.
+        // If binding changed the operator, no row can be equal to the value.
         if comparison.op == Op::Eq && comparison.value.data_type() == data_type {
             same.push(comparison.value);
         } else if comparison.op == Op::Eq {
@@ -253,8 +255,8 @@ pub(super) fn membership(
     Ok(Predicate::Or(wider))
 }
 
-/// A pattern, combined with the range of texts that contains its matches, so that statistics and keys can be
-/// compared.
+/// A test for a pattern, combined with comparisons that limit the column to the range of texts that can
+/// match, so that statistics and keys can be used.
 fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> Result<Predicate> {
     if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         return Err(Error::schema(format!("'like' needs a string column, `{column}` is {data_type}")));
@@ -279,7 +281,8 @@ fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> 
     Ok(Predicate::And(parts))
 }
 
-/// `and`/`or` over parts, some of them constant: `decides` is the value of a part that decides the whole.
+/// Simplifies an `and` or `or` whose parts may be constants. `decides` is the constant that decides the
+/// whole: false for `and`, true for `or`.
 fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
     let (known, mut open): (Vec<_>, Vec<_>) =
         parts.into_iter().partition(|p| matches!(p, Condition::Constant(_)));
@@ -320,7 +323,7 @@ pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataTy
     )))
 }
 
-/// The only column with this name; otherwise the only column whose name differs just in case.
+/// The only column with this name; otherwise the only column whose name differs only in upper and lower case.
 fn top<'a>(schema: &'a Schema, name: &str) -> Result<Option<(&'a str, &'a DataType)>> {
     let fields = || schema.fields().iter();
     let mut matches: Vec<_> = fields().filter(|f| f.name() == name).collect();

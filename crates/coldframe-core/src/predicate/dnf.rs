@@ -1,4 +1,5 @@
-//! Filters in the form of pyarrow.parquet: lists of lists of `(column, op, value)`, `or` over `and`.
+//! Filters in the form of `pyarrow.parquet`: a list of lists of `(column, op, value)`. The conditions of an
+//! inner list are joined by `and`, the inner lists by `or`.
 //!
 //! Sets have pyarrow's meaning, in which null is an ordinary value: null rows pass `in [.., null]` and `not
 //! in [..]`.
@@ -20,7 +21,7 @@ pub enum Operand {
     Many(Vec<Literal>),
 }
 
-/// Whether an operator compares with a set of values.
+/// Whether the operator `op` compares with a set of values.
 #[must_use]
 pub fn takes_many(op: &str) -> bool {
     matches!(normal(op).as_str(), "in" | "not in")
@@ -30,7 +31,7 @@ fn normal(op: &str) -> String {
     op.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// The condition of a `(column, op, value)`.
+/// The condition that `(column, op, value)` means.
 pub fn condition(column: &str, op: &str, operand: Operand) -> Result<Condition> {
     let column = column.to_owned();
     let op_name = normal(op);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions() {
+    fn tuples_become_conditions() {
         let five = || Literal::Number(5.into());
         assert_eq!(text("==", Operand::Single(five())), "`x` = 5");
         assert_eq!(text("<>", Operand::Single(five())), "`x` != 5");

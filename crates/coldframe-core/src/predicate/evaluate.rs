@@ -32,7 +32,8 @@ impl Predicate {
         }
     }
 
-    /// The result of a test of one column. A function of its own, so that the recursion above needs little stack.
+    /// The result of a test of one column. It is a separate function, so that the recursion above needs
+    /// little stack.
     #[inline(never)]
     fn evaluate_test(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         match self {
@@ -56,7 +57,7 @@ impl Predicate {
         }
     }
 
-    /// The result of a comparison for each of its column's values.
+    /// The result of a comparison for each value of its column.
     fn of_values(&self, column: &ArrayRef) -> Result<BooleanArray> {
         match self {
             Self::Compare { op, value, negated, .. } => {
@@ -121,7 +122,7 @@ fn is_dictionary(array: &ArrayRef) -> bool {
     matches!(array.data_type(), DataType::Dictionary(..))
 }
 
-/// Tests the entries of a dictionary, and gathers the results for the rows.
+/// Tests each entry of a dictionary once, and looks up the result for each row.
 fn by_entries(
     dictionary: &dyn AnyDictionaryArray,
     test: impl FnOnce(&ArrayRef) -> Result<BooleanArray>,
@@ -149,8 +150,8 @@ fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)
     Ok((cast(column)?, cast(value)?))
 }
 
-/// IEEE comparison: false for NaN except with `<>`, and -0 equals 0. Arrow's kernels use a total order of
-/// floats.
+/// Compares floating point numbers as IEEE 754 does: false for NaN except with `<>`, and -0 equals 0. Arrow's
+/// kernels use a total order instead.
 fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     column: &ArrayRef,
     op: Op,
@@ -160,7 +161,7 @@ fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     BooleanArray::new(compared(column.values(), op, value), column.nulls().cloned())
 }
 
-/// Integers, and types stored as integers: dates, times, decimals.
+/// Compares integers, and types stored as integers: dates, times, decimals.
 fn numbers(column: &ArrayRef, op: Op, value: &ArrayRef) -> Result<BooleanArray> {
     macro_rules! as_type {
         ($type:ty) => {{
@@ -193,7 +194,7 @@ fn compared<N: PartialOrd + Copy>(values: &[N], op: Op, value: N) -> BooleanBuff
     }
 }
 
-/// The results of `test` as bits, computed in words of 64.
+/// The results of `test` as bits, computed 64 values at a time.
 fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
     let mut masks = Vec::with_capacity(values.len().div_ceil(64));
@@ -234,7 +235,7 @@ fn is_in(column: &ArrayRef, values: &Members, negated: bool) -> Result<BooleanAr
 /// Sets of at most this many values are compared value by value; larger sets use a hash table.
 const FEW: usize = 8;
 
-/// Which rows have a value of the set; arbitrary for null rows.
+/// Which rows have a value that is in the set; arbitrary for null rows.
 fn members(column: &ArrayRef, values: &Members) -> Result<BooleanBuffer> {
     if column.data_type() != values.data_type() {
         let (column, values) = same_type(column, values)?;
@@ -287,8 +288,8 @@ mod tests {
     use arrow_array::types::{Int8Type, Int64Type, UInt32Type};
     use arrow_array::{ArrowNativeTypeOp, PrimitiveArray};
 
-    /// Negative, positive, extreme and equal numbers, with nulls, in arrays of more and of fewer than 64
-    /// values.
+    /// Compares negative, positive, extreme and equal numbers, with nulls, in arrays of more and of fewer
+    /// than 64 values.
     fn check<T: ArrowPrimitiveType>(data_type: &DataType) {
         let some = [T::Native::MIN_TOTAL_ORDER, T::Native::ZERO, T::Native::ONE, T::Native::MAX_TOTAL_ORDER];
         for rows in [0, 1, 63, 64, 65, 200] {

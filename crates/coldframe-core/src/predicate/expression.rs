@@ -10,13 +10,13 @@
 //! end: is_in
 //! end: invert                                                  a value: literal: its column
 //! ```
-//! Arrow C++, `Serialize(const compute::Expression&)`. A key may occur often, so the metadata are read from the
-//! file's footer, and not as a map.
+//! The form is that of Arrow C++'s `Serialize(const compute::Expression&)`. A key may occur several times, so
+//! the metadata are read from the file's footer, and not as a map.
 //!
 //! Supported are comparisons of a column with a value, sets, null tests, `and`, `or`, `not`, and boolean columns.
-//! If an expression contains anything else, it is unsupported as a whole and pyarrow evaluates it: no row is decided
-//! by a part of a filter. A comparison of types that pyarrow compares less exactly than this crate is unsupported,
-//! too.
+//! If an expression contains anything else, it is unsupported as a whole and pyarrow evaluates it: a filter
+//! is never evaluated in part by this crate and in part by pyarrow. A comparison is also unsupported if
+//! pyarrow compares its types less exactly than this crate.
 
 mod build;
 mod comparable;
@@ -37,7 +37,7 @@ use build::Builder;
 
 const MAGIC: &[u8] = b"ARROW1";
 
-/// What a pyarrow expression contains.
+/// The calls and values of a pyarrow expression.
 #[derive(Debug)]
 pub struct Expression {
     items: Vec<(String, String)>,
@@ -54,7 +54,7 @@ impl Expression {
         Ok(Self { items, values: values.map_err(arrow_error)? })
     }
 
-    /// The filter; `None` if it contains something unsupported.
+    /// The filter; `None` if the expression contains something unsupported.
     pub fn predicate(&self, schema: &Schema) -> Result<Option<Predicate>> {
         let mut builder = Builder::new(schema, &self.values);
         for (key, value) in &self.items {
@@ -63,10 +63,10 @@ impl Expression {
         builder.finish()
     }
 
-    /// The names of the columns that it refers to.
+    /// The names of the columns that the expression refers to.
     pub fn columns(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
-        // Of a path, only the first name is a column's.
+        // In a path, only the first name is that of a column.
         let mut items = self.items.iter().filter(|(key, _)| key.ends_with("field_ref"));
         while let Some((key, value)) = items.next() {
             if key == "field_ref" {
@@ -79,7 +79,7 @@ impl Expression {
         names
     }
 
-    /// How deeply its calls are nested.
+    /// How deeply the calls of the expression are nested.
     pub fn depth(&self) -> usize {
         let (mut depth, mut deepest) = (0usize, 0);
         for (key, _) in &self.items {
@@ -101,7 +101,7 @@ fn items(bytes: &[u8]) -> Result<Vec<(String, String)>> {
     let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
     let footer = before.len().checked_sub(length).and_then(|start| before.get(start..));
     let footer = footer.ok_or_else(|| malformed("expected a footer, found less bytes than its length"))?;
-    // Each table takes some bytes, so that a valid footer has fewer tables than bytes.
+    // Each table of a footer takes several bytes, so a valid footer has fewer tables than bytes.
     let options = VerifierOptions { max_tables: footer.len(), ..VerifierOptions::default() };
     let footer = root_as_footer_with_opts(&options, footer).map_err(|e| malformed(&e.to_string()))?;
     let metadata = footer.schema().and_then(|schema| schema.custom_metadata());

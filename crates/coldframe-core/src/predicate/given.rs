@@ -9,10 +9,10 @@ use super::Predicate;
 use crate::{arrow_error, projection};
 
 impl Predicate {
-    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known`
-    /// returns it as an array of one.
+    /// Simplifies the filter if some columns of `schema` have the same known value in all rows: `known`
+    /// returns that value as an array of length 1.
     ///
-    /// A row passes only if the whole is true, so an unknown part is treated as false.
+    /// A row passes only if the whole filter is true, so an unknown part is treated as false.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         match self {
             Self::And(all) => {
@@ -43,7 +43,7 @@ impl Predicate {
         Ok(left)
     }
 
-    /// A function of its own, so that the recursion above needs little stack.
+    /// It is a separate function, so that the recursion above needs little stack.
     #[inline(never)]
     fn test_given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let mut columns = Vec::new();
@@ -85,7 +85,7 @@ impl Predicate {
         }
     }
 
-    /// A leaf's result for one value of a column.
+    /// The result of a test of one column, if the column has this value.
     fn holds(&self, column: &Field, value: &ArrayRef) -> Result<bool> {
         let column = column.clone().with_data_type(value.data_type().clone()).with_nullable(true);
         let schema = Schema::new(vec![column]);
@@ -96,7 +96,7 @@ impl Predicate {
     }
 }
 
-/// The only part, or all parts combined.
+/// The only part as it is, or several parts combined by `together`.
 fn alone_or(mut parts: Vec<Predicate>, together: impl Fn(Vec<Predicate>) -> Predicate) -> Predicate {
     match (parts.len(), parts.pop()) {
         (1, Some(part)) => part,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn known_parts_are_removed() {
+    fn known_parts_of_a_filter_are_removed() {
         for (text, p, all, none) in [
             ("p = 1", Some(1), true, false),
             ("p = 1", Some(2), false, true),
@@ -153,7 +153,7 @@ mod tests {
             let left = given(text, p);
             assert_eq!((left.is_all_rows(), left.is_no_row()), (all, none), "{text} {p:?}: {left:?}");
         }
-        // The rest no longer reads the known columns.
+        // The simplified filter no longer needs the known columns.
         let left = given("(p = 1 or x > 3) and s = 'eu' and x < 9", Some(2));
         let mut columns = Vec::new();
         left.columns(&mut columns);

@@ -1,5 +1,5 @@
-//! Dates and timestamps as text: `yyyy-mm-dd`, optionally `hh[:mm[:ss[.fraction]]]` and a zone `Z` or
-//! `±hh[[:]mm]`.
+//! Parses dates and timestamps from text: `yyyy-mm-dd`, optionally followed by `hh[:mm[:ss[.fraction]]]` and
+//! a zone `Z` or `±hh[[:]mm]`.
 
 /// Nanoseconds of a day.
 pub(super) const DAY: i128 = 86_400_000_000_000;
@@ -10,7 +10,7 @@ pub(super) fn date(text: &str) -> Option<i64> {
     at.date().filter(|_| at.0.is_empty())
 }
 
-/// Nanoseconds since 1970, in UTC, and whether a zone was named.
+/// Nanoseconds since 1970 in UTC, and whether the text has a zone.
 pub(super) fn instant(text: &str) -> Option<(i128, bool)> {
     let mut at = Text(text.trim());
     let day = i128::from(at.date()?) * DAY;
@@ -34,7 +34,7 @@ pub(super) fn instant(text: &str) -> Option<(i128, bool)> {
     at.0.is_empty().then_some((day + seconds * 1_000_000_000 + i128::from(fraction), zone.is_some()))
 }
 
-/// The unread rest.
+/// The text that is not read yet.
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
@@ -60,14 +60,14 @@ impl Text<'_> {
         (month >= 1 && day >= 1 && day <= days_of(year, month)).then(|| days_since_1970(year, month, day))
     }
 
-    /// Up to nine digits, as nanoseconds.
+    /// Reads up to nine digits of a second's fraction, as nanoseconds.
     fn fraction(&mut self) -> Option<i64> {
         let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
         let value = self.number(digits, i64::MAX).filter(|_| (1..=9).contains(&digits))?;
         Some(value * 10i64.pow(9 - u32::try_from(digits).ok()?))
     }
 
-    /// Seconds east of Greenwich, if a zone follows; `None` if other text follows.
+    /// Seconds east of Greenwich, if a zone follows; the outer `None` if other text follows.
     fn zone(&mut self) -> Option<Option<i64>> {
         if self.0.is_empty() {
             return Some(None);
@@ -95,7 +95,8 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// The proleptic Gregorian calendar, with years beginning in March so that the leap day is a year's last.
+/// The proleptic Gregorian calendar, with years that begin in March, so that the leap day is the last day of
+/// a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

@@ -1,4 +1,4 @@
-//! SQL's patterns: `%` is any text, `_` any character, `\` escapes the next one.
+//! SQL's patterns: `%` matches any text, `_` any character, and `\` makes the next character literal.
 
 /// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ impl Pattern {
         matches!(self.parts.as_slice(), [Part::AnyText] | [Part::Plain(_), Part::AnyText])
     }
 
-    /// Whether the whole text matches. If a part fails, only the last `%` is extended: extending an earlier
-    /// `%` could only leave less text.
+    /// Whether the whole text matches the pattern. If a part does not match, only the last `%` before it is
+    /// tried with more text: more text for an earlier `%` would only leave less text for the rest.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let (mut at, mut part) = (0, 0);
@@ -98,7 +98,8 @@ impl Pattern {
         }
     }
 
-    /// Where the part after a `%` that failed at `from` can begin instead.
+    /// The next place after `from` at which the part that follows a `%` can begin, after it failed to match
+    /// at `from`.
     fn next_start(&self, behind: usize, text: &str, from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
         let from = from + rest.chars().next()?.len_utf8();
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn texts_match_patterns() {
         let like = |pattern: &str, text: &str| Pattern::new(pattern).matches(text);
         for (pattern, text) in [
             ("a%", "abc"),
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_of_patterns() {
+    fn patterns_have_prefixes() {
         let parts = |pattern: &str| {
             let p = Pattern::new(pattern);
             (p.prefix().to_owned(), p.is_plain(), p.is_prefix())
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_as_ranges() {
+    fn prefixes_become_ranges() {
         assert_eq!(behind_prefix("ab").as_deref(), Some("ac"));
         assert_eq!(behind_prefix("a\u{10ffff}").as_deref(), Some("b"));
         assert_eq!(behind_prefix("\u{d7ff}").as_deref(), Some("\u{e000}"));

@@ -24,23 +24,23 @@ pub enum Literal {
     Number(Number),
     /// A double.
     Float(f64),
-    /// Text, which is also a date or a timestamp if the column has such a type.
+    /// Text. For a column of dates or timestamps, it is parsed as one.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
     /// Days since 1970.
     Date(i64),
-    /// Nanoseconds since 1970; `zoned` if the value names its zone: it cannot be compared with a column
+    /// A timestamp. If it has a zone, it cannot be compared with a column
     /// without a zone.
     Instant {
-        /// In UTC if zoned, otherwise in the column's clock.
+        /// Nanoseconds since 1970, in UTC if `zoned`, otherwise on the wall clock of the column.
         nanos: i128,
-        /// Whether it named a zone.
+        /// Whether the value has a zone.
         zoned: bool,
     },
-    /// A value of another type, which needs a cast to the column's type: an array of one.
+    /// A value of another type, as an array of length 1; it must be cast to the column's type.
     Array(ArrayRef),
-    /// A value that no column can be compared with, as the caller's text.
+    /// A value that cannot be compared with any column, in the caller's words.
     Other(String),
 }
 
@@ -134,7 +134,7 @@ impl fmt::Display for Literal {
     }
 }
 
-/// Nanoseconds of a unit.
+/// The number of nanoseconds in a unit.
 pub(super) fn nanoseconds(unit: TimeUnit) -> i128 {
     match unit {
         TimeUnit::Second => 1_000_000_000,

@@ -14,7 +14,7 @@ use arrow_schema::{DataType, SortOptions};
 
 type Half = <Float16Type as ArrowPrimitiveType>::Native;
 
-/// The values of a set, ascending, nulls last. Cloning shares them and the table.
+/// The values of a set in ascending order, nulls last. Clones share the values and the hash table.
 #[derive(Clone, Debug)]
 pub struct Members(Arc<Inner>);
 
@@ -36,13 +36,13 @@ impl Members {
         Self(Arc::new(Inner { values, sorted, table: OnceLock::new() }))
     }
 
-    /// Whether they are sorted.
+    /// Whether the values are sorted.
     pub(super) fn is_sorted(&self) -> bool {
         self.0.sorted
     }
 
-    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be
-    /// compared. NaN equals itself, and 0.0 differs from -0.0.
+    /// Which values of `column` are in the set, whatever the result for nulls; `None` for types whose bytes
+    /// cannot be compared. NaN equals itself, and 0.0 differs from -0.0.
     pub(super) fn find_in(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
         let table = self.0.table.get_or_init(|| table(&self.0.values)).as_ref()?;
         let mut hits = Vec::with_capacity(column.len());
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn types_without_bytes_have_no_table() {
+    fn types_that_cannot_be_compared_by_bytes_have_no_table() {
         let nulls: ArrayRef = Arc::new(NullArray::new(2));
         assert!(Members::new(&nulls).find_in(&nulls).is_none());
     }

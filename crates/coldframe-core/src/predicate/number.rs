@@ -2,22 +2,22 @@
 
 use arrow_buffer::i256;
 
-/// More digits than any Arrow type has (a 256 bit decimal has 76).
+/// The maximum number of digits: more than any Arrow type has (a decimal of 256 bits has 76).
 const MAX_DIGITS: i64 = 77;
 
 /// A decimal number: `digits * 10^exponent`, negative or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     negative: bool,
-    /// Without leading zeros; empty for zero.
+    /// The digits, without leading zeros; empty for zero.
     digits: String,
     exponent: i64,
 }
 
-/// The position of a number among the values of a discrete type.
+/// Where a number lies relative to the values of a discrete type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ticks {
-    /// The largest integer that is not greater than the number, and whether it is equal.
+    /// The largest integer that is not greater than the number, and whether the two are equal.
     At(i256, bool),
     /// Greater than all values.
     Above,
@@ -28,7 +28,7 @@ pub(super) enum Ticks {
 }
 
 impl Number {
-    /// `[+-]digits[.digits][e[+-]digits]`, with a digit before the exponent.
+    /// Parses `[+-]digits[.digits][e[+-]digits]`, with at least one digit before the exponent.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, rest) = match text.as_bytes().first()? {
@@ -65,7 +65,7 @@ impl Number {
         self.digits.is_empty()
     }
 
-    /// In units of `10^-scale`, rounded down.
+    /// The number in units of `10^-scale`, rounded down.
     pub(super) fn ticks(&self, scale: i8) -> Ticks {
         let length = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
         let point = length.saturating_add(self.exponent).saturating_add(i64::from(scale));
@@ -109,7 +109,7 @@ impl From<i64> for Number {
     }
 }
 
-/// A double as an integer, rounded down: a double is an integer plus a binary fraction, both exact.
+/// A double as an integer, rounded down. This is exact, since a double is an integer plus a binary fraction.
 pub(super) fn float_ticks(v: f64) -> Ticks {
     if v.is_nan() {
         return Ticks::Unordered;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_a_number() {
+    fn text_that_is_no_number_is_refused() {
         for text in ["", "-", ".", "1e", "1.2.3", "e5", "1_0", "inf", "nan", "0x1", "1e99999999999"] {
             assert_eq!(Number::parse(text), None, "{text}");
         }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_exact() {
+    fn doubles_are_converted_exactly() {
         assert_eq!(float_ticks(-0.5), Ticks::At(i256::MINUS_ONE, false));
         assert_eq!(float_ticks(2f64.powi(70)), Ticks::At(i256::from_i128(1 << 70), true));
         assert_eq!(float_ticks(1e300), Ticks::Above);

@@ -40,7 +40,7 @@ pub fn condition(text: &str) -> Result<Condition> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// The last token is the end.
+    /// The tokens; the last one is the end token.
     tokens: Vec<Token<'a>>,
     at: usize,
 }
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
             Some(test) if negated => Ok(!test),
             Some(test) => Ok(test),
             None if negated => Err(self.error("in, between or like")),
-            // A boolean column by itself.
+            // A boolean column without a comparison.
             None => Ok(Condition::Compare { column, op: Op::Eq, value: Literal::Bool(true) }),
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// `(value, ..)`. If the set contains null, the result for other values is unknown.
+    /// Parses `(value, ..)`. If the set contains null, the result for values outside the set is unknown.
     fn set(&mut self, column: String) -> Result<Condition> {
         self.expect_sign("(")?;
         let mut values = vec![self.value()?];
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         let given = values.len();
         values.retain(|v| !matches!(v, Literal::Null));
         let with_null = values.len() < given;
-        // A set distinguishes zeros by their signs, as pyarrow's does; SQL does not.
+        // Sets distinguish 0.0 from -0.0, as pyarrow's do, but SQL does not, so a zero becomes a comparison.
         if values.iter().any(|v| matches!(v, Literal::Number(n) if n.is_zero())) {
             values.extend([Literal::Float(0.0), Literal::Float(-0.0)]);
         }
@@ -258,7 +258,8 @@ impl<'a> Parser<'a> {
                 ("false", _) => (1, Literal::Bool(false)),
                 ("null", _) => (1, Literal::Null),
                 ("date", TokenKind::Text) => (2, self.date(&following.unquoted())?),
-                // Kept as text: whether it may have a zone depends on the column.
+                // The value is kept as text, because only the column's type decides whether it may have a
+                // zone.
                 ("timestamp", TokenKind::Text) => (2, Literal::Text(following.unquoted())),
                 _ => return Ok(None),
             },

@@ -1,4 +1,4 @@
-//! Which rows pass, without distinguishing false from unknown.
+//! Decides which rows pass a filter, without distinguishing false from unknown.
 //!
 //! In a conjunction, conditions on numbers are evaluated first. If few rows pass them, the other conditions
 //! are evaluated for these rows only:
@@ -37,7 +37,7 @@ impl Predicate {
         }
     }
 
-    /// Whether it compares values other than numbers.
+    /// Whether the predicate compares values other than numbers.
     fn is_costly(&self) -> bool {
         match self {
             Self::Null { .. } => false,
@@ -48,7 +48,7 @@ impl Predicate {
     }
 }
 
-/// Not by recursion: there may be thousands of parts.
+/// This is not recursive, because there may be thousands of parts.
 fn all_of(parts: &[&Predicate], batch: &RecordBatch) -> Result<BooleanBuffer> {
     let mut left = batch.clone();
     let mut passes = BooleanBuffer::new_set(left.num_rows());
@@ -77,7 +77,7 @@ fn of_columns(parts: &[&Predicate], batch: &RecordBatch) -> Result<RecordBatch> 
     batch.project(&places).map_err(arrow_error)
 }
 
-/// The rows of `passes` that `of_them` selects: `of_them` has a bit for each row of `passes`.
+/// The rows of `passes` that `of_them` selects. `of_them` has one bit for each bit that is set in `passes`.
 fn spread(passes: &BooleanBuffer, of_them: &BooleanBuffer) -> BooleanBuffer {
     let mut all = BooleanBufferBuilder::new(passes.len());
     all.append_n(passes.len(), false);

@@ -1,4 +1,4 @@
-//! Filters: normal form, pruning and exact evaluation against SQL's rules for nulls, NaN and types.
+//! Filters: normal form, pruning and exact evaluation, checked against SQL's rules for nulls, NaN and types.
 
 mod language;
 mod logic;
@@ -84,7 +84,7 @@ fn an_impossible_comparison_is_a_schema_error() {
 }
 
 #[test]
-fn bounds_prune_only_what_cannot_match() {
+fn pruning_keeps_units_that_may_match() {
     let bounds = |_: &str| {
         Some(ColumnBounds {
             min: Some(int(10)),
@@ -100,13 +100,13 @@ fn bounds_prune_only_what_cannot_match() {
         [false, true, false, true]
     );
     assert!(!Predicate::Null { column: "i".into(), negated: false }.may_match(&bounds));
-    assert!(Predicate::compare("i", Op::Eq, float(9.0)).may_match(&bounds)); // another type: no pruning
+    assert!(Predicate::compare("i", Op::Eq, float(9.0)).may_match(&bounds)); // a bound of another type
     assert!(Predicate::compare("i", Op::Eq, int(9)).may_match(&|_| None));
 }
 
-/// Sets with and without null, over units with and without nulls and values: no null row passes.
+/// Sets with and without null, in units with and without nulls and values. A null row never passes.
 #[test]
-fn sets_and_units_of_nulls() {
+fn units_of_nulls_are_pruned_by_sets() {
     let unit = |has_null, has_value| {
         move |_: &str| {
             Some(ColumnBounds {
@@ -143,7 +143,7 @@ fn sorted_files_get_a_key_range() {
     assert_eq!(Predicate::Or(vec![p]).key_range("key"), KeyRange::default());
 }
 
-/// `and` within `or` within `and` .., so that no level joins another.
+/// `and` within `or` within `and` .., so that no level is merged with another.
 fn tower(levels: usize) -> Predicate {
     (0..levels).fold(Predicate::compare("i", Op::Ge, int(2)), |inner, level| {
         let test = Predicate::compare("i", Op::Eq, float(if level % 2 == 0 { 2.5 } else { 4.0 }));
@@ -169,12 +169,12 @@ fn the_deepest_filter_fits_a_small_stack() {
         let renamed = (!bound.clone()).rename(&|name| name + "2");
         assert!(format!("{renamed:?}").contains("i2"));
     };
-    // Java's threads have a stack of 1 MiB, Rust's of 2.
+    // Java's threads have a stack of 1 MiB, those of Rust 2 MiB.
     std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
 }
 
 #[test]
-fn thousands_of_conditions_need_no_stack() {
+fn thousands_of_conditions_fit_a_small_stack() {
     let work = || {
         let batch = batch();
         let all = (5..20_000).map(|i| Predicate::compare("i", Op::Ne, int(i)));

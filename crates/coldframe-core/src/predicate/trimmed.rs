@@ -1,7 +1,7 @@
-//! Texts of Hive's type `char`, whose padding does not count: `'ab'` and `'ab  '` are equal.
+//! Texts of Hive's type `char`, whose trailing blanks do not count: `'ab'` and `'ab  '` are equal.
 //!
-//! A file has `char` values padded to their length, padded by another count, or without padding, and readers return them as
-//! they are stored. So both sides of a comparison lose their trailing blanks.
+//! Files store `char` values with blanks up to the declared length, with another number of blanks, or with
+//! none, and readers return the values as stored. So both sides of a comparison lose their trailing blanks.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use crate::types::is_char;
 const BLANK: char = ' ';
 
 impl Predicate {
-    /// The test of a column; see [`Self::trimmed`] if that is a `char`.
+    /// The test of a column. If the column is a `char`, trailing blanks are ignored; see [`Self::trimmed`].
     pub(super) fn of_column(self, field: &Field, literals: bool) -> Self {
         if is_char(field) && is_text(field.data_type()) { self.trimmed(literals) } else { self }
     }
 
-    /// Tests of texts without their trailing blanks; `literals`: whether those of literals do not count either.
+    /// The predicate with tests that ignore the trailing blanks of texts. `literals`: whether trailing blanks
+    /// of the literals are removed too.
     pub(super) fn trimmed(self, literals: bool) -> Self {
         let value = |value: ArrayRef| if literals { trim(&value) } else { value };
         match self {
@@ -46,7 +47,7 @@ fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// The texts without their trailing blanks; other arrays unchanged.
+/// The texts without their trailing blanks. Arrays of other types are returned unchanged.
 pub(super) fn trim(texts: &ArrayRef) -> ArrayRef {
     fn each<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> impl Iterator<Item = Option<&'a str>> {
         texts.map(|text| text.map(|text| text.trim_end_matches(BLANK)))
@@ -63,10 +64,11 @@ pub(super) fn trim(texts: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// The bounds of texts without their trailing blanks.
+/// Bounds for texts without their trailing blanks, from the bounds of the texts as stored.
 ///
-/// A text is not less than what remains of it, so the maximum stays. What remains may be less than the minimum, if that
-/// goes on with blanks and then ends, or has a character before the blank: it is not less than what is before these blanks.
+/// Trimming never makes a text greater, so the maximum stays. A trimmed text may be less than the minimum, if
+/// the minimum has blanks at its end or before a character less than a blank; but it is not less than the
+/// part of the minimum before these blanks.
 pub(super) fn bounds_of(bounds: ColumnBounds) -> ColumnBounds {
     let min = bounds.min.as_ref().and_then(|min| {
         let text = min.as_string_opt::<i32>().filter(|min| min.len() == 1 && min.is_valid(0))?.value(0);
@@ -134,7 +136,7 @@ mod tests {
             ] {
                 let condition = crate::predicate::parse::condition(text).unwrap();
                 if column_is_dictionary(&batch) && text.contains("like") {
-                    continue; // no pattern for a dictionary
+                    continue; // `like` is not tested for dictionaries
                 }
                 let bound: Predicate = condition.bind(&schema).unwrap();
                 let passing = bound.bind(&schema).unwrap().passing(&batch).unwrap();

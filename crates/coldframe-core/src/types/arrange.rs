@@ -5,9 +5,9 @@
 //!                                                  ID     name   (nulls)    'eu', repeated
 //! ```
 //!
-//! Columns are matched by name, in any case if there is no exact match. They keep the types that they were
-//! decoded to: fingerprints are computed from these, before [`conform`](super::conform()) converts them to
-//! the table's types.
+//! Columns are matched by name, ignoring upper and lower case if there is no exact match. They keep their
+//! decoded types: fingerprints are computed from these types, before [`conform`](super::conform()) converts
+//! them to the table's types.
 
 #[cfg(test)]
 mod tests;
@@ -30,17 +30,17 @@ use arrow_select::take::take;
 pub struct Arrangement {
     /// The table's columns.
     pub target: SchemaRef,
-    /// New names for the file's columns by position, if the file has only placeholder names. They apply only
-    /// if there are as many names as columns.
+    /// New names for the file's columns by position, if the file has only placeholder names. They are used
+    /// only if there are as many names as columns.
     pub names: Option<Vec<String>>,
-    /// Columns with the same value in each row, as arrays of one value, which may be null. They replace the
-    /// file's columns of that name.
+    /// Columns with the same value in each row, as arrays of one value, which may be null. A constant
+    /// replaces the file's column of the same name.
     pub constants: BTreeMap<String, ArrayRef>,
 }
 
 impl Arrangement {
-    /// The batch's columns in the table's order and under its names, in their own types. Missing columns are
-    /// nulls of the table's type.
+    /// The batch's columns in the table's order and under its names, in the batch's types. A missing column
+    /// becomes nulls of the table's type.
     pub fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let named = self.named_columns(batch);
@@ -93,15 +93,16 @@ fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
 
-/// `array` with the struct fields of `target`, in its order and under its names; missing fields are nulls.
+/// `array` with the struct fields of `target`, in the order and under the names of `target`; missing fields
+/// become nulls.
 ///
-/// Fields are matched by name, in any case; fields that the target lacks are dropped. Types are kept; an
-/// array of another kind than the target is returned unchanged.
+/// Fields are matched by name, ignoring upper and lower case; fields that the target lacks are dropped. Types
+/// are kept; an array of another kind than the target is returned unchanged.
 pub fn with_fields(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     with_defaults(array, target, &|_| None)
 }
 
-/// The default of a field that a struct lacks: an array of one; `None` is null.
+/// The default of a field that a struct lacks: an array of length 1; `None` means null.
 pub type DefaultOf<'a> = &'a dyn Fn(&Field) -> Option<ArrayRef>;
 
 /// Like [`with_fields`], with default values for missing fields.

@@ -1,4 +1,4 @@
-//! Converts Arrow data from files to exactly the Arrow types of a target. Only digits below a microsecond may
+//! Converts Arrow data from files to exactly the Arrow types of a target. Digits below a microsecond may
 //! be lost.
 //!
 //! ```text
@@ -19,8 +19,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | this | batches and columns; the rule for each pair of types |
-//! | `cast` | values: exact conversions only |
+//! | this | batches and columns; which conversion applies to which pair of types |
+//! | `cast` | conversions of values that must be exact |
 //! | `nested` | lists, maps, structs and unions |
 //! | `times` | timestamps |
 
@@ -96,20 +96,20 @@ impl fmt::Display for Column<'_> {
     }
 }
 
-/// An Arrow error as a schema error.
+/// Converts an Arrow error to a schema error.
 fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
 
-/// `array` as a field's type, without nulls if the field is not nullable.
+/// Converts `array` to a field's type; an error for a null if the field is not nullable.
 fn declared(array: &ArrayRef, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
     let made = retyped(array, field.data_type(), column)?;
     check_values(&made, field, None, column)?;
     Ok(made)
 }
 
-/// An error for a null in a field that is not nullable, unless the enclosing value, in `around`, is null as
-/// well.
+/// An error for a null in a field that is not nullable, unless the enclosing value is null as well, according
+/// to `around`.
 fn check_values(
     array: &ArrayRef,
     field: &Field,
@@ -127,11 +127,11 @@ fn check_values(
     }
 }
 
-/// `array` as another type.
+/// Converts `array` to another type.
 fn retyped(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
     let own = array.data_type();
     match (own, target) {
-        // Values nested in the same types may still have nulls that their fields do not allow.
+        // Nested values of the same type may still have nulls in fields that are not nullable.
         (_, DataType::List(_) | DataType::Map(_, _) | DataType::Struct(_)) => {}
         _ if own == target => return Ok(array.clone()),
         _ => {}

@@ -10,8 +10,9 @@
 //! literal   = "'" ... "'" or '"' ... '"', with "\" or a doubled quote for the quote itself
 //! ```
 //!
-//! Keywords are in any case, with the aliases of Hive's `HiveParser.g`. Names keep their case. This is only
-//! the grammar: a format checks types, precisions, lengths and keys, and reports errors with [`error_at`].
+//! Keywords are in any case, with the aliases of Hive's `HiveParser.g`. Names keep their case. This module
+//! knows only the grammar. Each format itself checks types, precisions, lengths and keys, and reports errors
+//! with [`error_at`].
 
 use std::fmt;
 
@@ -22,7 +23,7 @@ use coldframe_encoding::{Error, Limits, Result};
 pub struct Type {
     /// The kind of type.
     pub kind: Kind,
-    /// The byte offset of its arguments, or of the type if there are none.
+    /// The byte offset of the type's arguments, or of the type itself if it has no arguments.
     pub at: usize,
 }
 
@@ -38,9 +39,9 @@ pub enum Kind {
     Float,
     Double,
     Decimal {
-        /// All digits.
+        /// The total number of digits.
         precision: u32,
-        /// Digits after the point.
+        /// The number of digits after the point.
         scale: u32,
     },
     String,
@@ -86,7 +87,8 @@ pub fn parse_type(text: &str, limits: &Limits) -> Result<Type> {
     Ok(data_type)
 }
 
-/// An error at a place in the text: `at` is a byte offset, the message counts characters from 1.
+/// An error at a position in the text. `at` is a byte offset; the message gives the position in characters,
+/// counted from 1.
 pub fn error_at(text: &str, at: usize, reason: impl fmt::Display) -> Error {
     let position = text.get(..at).unwrap_or(text).chars().count() + 1;
     Error::schema(format!("Hive schema, character {position}: {reason}"))
@@ -121,7 +123,7 @@ fn is_name_char(c: char) -> bool {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Byte position of the next character.
+    /// The byte offset of the next character.
     at: usize,
     limits: &'a Limits,
 }
@@ -164,7 +166,7 @@ impl<'a> Parser<'a> {
         self.run(is_word_char)
     }
 
-    /// The next run of characters that satisfy `is_part`; may be empty.
+    /// Consumes the next characters that satisfy `is_part`, of which there may be none.
     fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
         self.skip_space();
         let rest = self.rest();
@@ -199,7 +201,7 @@ impl<'a> Parser<'a> {
         if name.is_empty() { Err(self.expected(what)) } else { Ok(name.to_owned()) }
     }
 
-    /// The text between two quotes; a doubled quote is one quote.
+    /// The text between two quotes; two quotes in a row mean one.
     fn quoted(&mut self, quote: char, backslash: bool) -> Result<String> {
         let opening = self.at;
         let mut out = String::new();
@@ -282,7 +284,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A type with arguments in brackets.
+    /// Parses a type that has arguments in brackets.
     fn within(
         &mut self,
         open: char,

@@ -1,11 +1,12 @@
-//! Hive's type `char(n)`, which Arrow does not have: a text that knows that its trailing blanks do not count.
+//! Hive's type `char(n)`, which Arrow does not have: a column of text is marked as one whose trailing blanks
+//! do not count.
 
 use arrow_schema::Field;
 
-/// The key in the metadata of a field whose Hive type is not that of its Arrow type: `char(4)`.
+/// The key in a field's metadata for its Hive type (`char(4)`), if the Arrow type does not imply it.
 pub const HIVE_TYPE: &str = "hive.type";
 
-/// A column of texts of the type `char(length)`.
+/// Marks a column of text as `char(length)`.
 #[must_use]
 pub fn char_field(field: Field, length: u32) -> Field {
     let mut metadata = field.metadata().clone();

@@ -1,4 +1,4 @@
-//! The types of a consumer, and a substitute for each type that it lacks.
+//! The types that a consumer supports, and a substitute for each type that it lacks.
 //!
 //! ```text
 //! uint8 .. uint32                        the next wider signed integer
@@ -23,11 +23,11 @@ use crate::{Error, Result};
 /// A consumer of Arrow data: Spark, and the table formats that it reads and writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Consumer {
-    /// The name in errors.
+    /// The consumer's name in errors.
     pub name: &'static str,
-    /// Its unit of timestamps.
+    /// The consumer's unit of timestamps.
     pub unit: TimeUnit,
-    /// Most digits of its decimals.
+    /// The maximum number of digits of the consumer's decimals.
     pub digits: u8,
 }
 
@@ -37,8 +37,8 @@ impl Consumer {
         Self { name: "Spark", unit, digits: MAX_PRECISION }
     }
 
-    /// All columns in the consumer's types and nullable, without metadata: a file's claim that a column has
-    /// no nulls is not reliable.
+    /// The schema with the consumer's types, without metadata, and with all columns nullable: a file's claim
+    /// that a column has no nulls is not reliable.
     pub fn schema(&self, of: &Schema) -> Result<Schema> {
         Ok(Schema::new(self.fields(&of.fields)?))
     }
@@ -106,7 +106,7 @@ impl Consumer {
     }
 
     fn decimal(&self, of: &DataType, digits: u8, scale: i8) -> Result<DataType> {
-        // A negative scale means zeros before the point.
+        // A negative scale means that the number ends with zeros before the point.
         let (digits, scale) = match u8::try_from(scale) {
             Ok(scale) => (digits.max(scale), scale),
             Err(_) => (digits.saturating_add(scale.unsigned_abs()), 0),

@@ -1,4 +1,4 @@
-//! Strings and binary values as Arrow's views, or plain.
+//! Converts the types of strings and binary values between Arrow's views and the plain layout.
 //!
 //! ```text
 //! plain   offsets | 0 | 3 | 22 |          bytes   | o n e s e v e n t e e n ... |
@@ -27,12 +27,12 @@ pub fn laid_out(schema: &SchemaRef, strings: Strings) -> SchemaRef {
     }
 }
 
-/// The field with views; `None` if it has no plain strings or binary values.
+/// The field with views; `None` if the field has no plain strings or binary values.
 pub(crate) fn with_views(field: &FieldRef) -> Option<FieldRef> {
     of_field(field, view)
 }
 
-/// The field without views; `None` if it has none.
+/// The field without views; `None` if the field has no views.
 pub fn without_views(field: &FieldRef) -> Option<FieldRef> {
     of_field(field, plain)
 }
@@ -64,7 +64,7 @@ fn plain(kind: &DataType) -> Option<DataType> {
 
 type Leaf = fn(&DataType) -> Option<DataType>;
 
-/// The fields with the types that `leaf` returns; `None` if it returns none for all of them.
+/// The fields with the types that `leaf` returns. `None` if `leaf` returns `None` for all of them.
 fn of_fields(fields: &Fields, leaf: Leaf) -> Option<Fields> {
     let made: Vec<Option<FieldRef>> = fields.iter().map(|field| of_field(field, leaf)).collect();
     if made.iter().all(Option::is_none) {

@@ -1,9 +1,9 @@
 //! The common type of two types.
 //!
-//! | types | wide |
+//! | types | common type |
 //! |---|---|
 //! | tinyint < smallint < int < bigint | the widest |
-//! | unsigned integers | the widest; with a signed type, a signed type wide enough for both, at most bigint |
+//! | unsigned integers | the widest; if one is signed, a signed type wide enough for both, at most bigint |
 //! | integers, decimal | a decimal wide enough for both |
 //! | decimal(p,s), decimal(q,t) | the larger scale, the larger number of digits before the point |
 //! | float < double; integers, double | double |
@@ -11,7 +11,7 @@
 //! | timestamps of one zone, times, durations | the finer unit |
 //! | struct | the fields of both, matched by name, in the order of the first struct |
 //! | list, map | the common type of their elements |
-//! | dictionary | the common type with its values |
+//! | dictionary | the common type of its values and the other type |
 //!
 //! A cast to the common type must check each value: not every bigint is a double.
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
-/// The most digits of a decimal in Hive, in Spark and in the lakehouse formats.
+/// The maximum number of digits of a decimal in Hive, in Spark and in the lakehouse formats.
 pub const MAX_PRECISION: u8 = 38;
 
 /// Why two types have no common type.
@@ -37,7 +37,7 @@ fn unlike<T>() -> Result<T, Unlike> {
     Err(Unlike("no type holds the values of both".to_owned()))
 }
 
-/// The common type for the values of both; see the module's documentation.
+/// The type that can represent the values of both types; see the module's documentation.
 pub fn wider(left: &DataType, right: &DataType) -> Result<DataType, Unlike> {
     use DataType::{Dictionary, Map, Null, Struct};
     match (left, right) {
@@ -71,7 +71,7 @@ fn is_bytes(kind: &DataType) -> bool {
     matches!(kind, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
 }
 
-/// Digits before the point and after it; `None` for anything but decimals and signed integers.
+/// Digits before the point and after it; `None` for types other than decimals and signed integers.
 fn digits(kind: &DataType) -> Option<(i32, i32)> {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Int8, Int16, Int32, Int64};
     match kind {
@@ -116,7 +116,7 @@ fn wider_integer(left: &DataType, right: &DataType) -> DataType {
             .find(|kind| bits(kind) == widest)
             .unwrap_or(UInt64);
     }
-    // A signed type needs one bit more than an unsigned type.
+    // To hold the values of an unsigned type, a signed type needs one bit more.
     let room = |kind: &DataType| if kind.is_signed_integer() { bits(kind) } else { bits(kind) * 2 };
     let needed = room(left).max(room(right));
     [Int8, Int16, Int32, Int64].into_iter().find(|kind| bits(kind) == needed).unwrap_or(Int64)
@@ -124,7 +124,7 @@ fn wider_integer(left: &DataType, right: &DataType) -> DataType {
 
 fn wider_number(left: &DataType, right: &DataType) -> DataType {
     use DataType::{Float32, Float64, Int8, Int16};
-    // A float holds every smallint.
+    // A float can represent every smallint exactly.
     let is_small = |kind: &DataType| matches!(kind, Int8 | Int16 | Float32);
     if is_small(left) && is_small(right) { Float32 } else { Float64 }
 }
@@ -185,7 +185,7 @@ fn nullable(field: &FieldRef) -> FieldRef {
     if field.is_nullable() { field.clone() } else { Arc::new(field.as_ref().clone().with_nullable(true)) }
 }
 
-/// The field `own`, with a type for the values of both.
+/// The field `own`, with a type that can represent the values of both fields.
 fn wider_field(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
     let kind = wider(own.data_type(), other.data_type())?;
     let nullable = own.is_nullable() || other.is_nullable();

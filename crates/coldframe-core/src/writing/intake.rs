@@ -21,23 +21,23 @@ use coldframe_encoding::{Error, Result};
 use crate::arrays::{span, window};
 use crate::arrow_error;
 
-/// Maximum nesting that readers of all formats accept.
+/// The deepest nesting of columns that the readers of all formats accept.
 const MAX_DEPTH: usize = 64;
 
-/// Approximate size of a piece. It stays far below the reach of 32-bit offsets.
+/// Approximate size of a piece, far below the limit of 32-bit offsets.
 const PIECE_BYTES: u64 = 256 << 20;
 
 /// The prefix of metadata keys that mark an extension type.
 const EXTENSION: &str = "ARROW:extension:";
 
-/// Converts a stream to plain types: its schema and its batches.
+/// Converts a stream of batches, and its schema, to plain types.
 #[derive(Clone, Debug)]
 pub struct Intake {
     plain: SchemaRef,
 }
 
 impl Intake {
-    /// For a stream with this schema. An error if no format can represent it.
+    /// Creates the conversion for a stream with this schema. An error if no format can represent it.
     pub fn new(given: &Schema) -> Result<Self> {
         let fields = given
             .fields()
@@ -124,7 +124,7 @@ fn plain_type(data_type: &DataType, depth: usize) -> Result<DataType> {
     })
 }
 
-/// `array` as the type that [`plain_type`] returned for its type.
+/// Converts `array` to the type that [`plain_type`] returned for its type.
 fn plain(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -165,7 +165,7 @@ fn plain(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// A list array with plain values; values outside the slice are dropped.
+/// A list array with plain values; elements outside the slice are dropped.
 fn list<O: OffsetSizeTrait>(from: &GenericListArray<O>, field: &FieldRef) -> Result<ArrayRef> {
     let (start, length, offsets) = window(from.offsets());
     let values = plain(&from.values().slice(start, length), field.data_type())?;
@@ -203,7 +203,7 @@ fn check_nulls(array: &ArrayRef, field: &Field, around: Option<&NullBuffer>) -> 
     }
 }
 
-/// Also refuses nulls among the items of null lists, which are rare.
+/// Also refuses nulls among the items of lists that are null themselves; such nulls are rare.
 fn check_items(values: &ArrayRef, field: &Field) -> Result<()> {
     if field.is_nullable() && !values.data_type().is_nested() {
         return Ok(());
@@ -299,7 +299,7 @@ fn dictionary_bytes<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>) -> u6
     array.keys_iter().flatten().filter_map(|key| sizes.get(key)).sum()
 }
 
-/// The size of the longest value, for layouts that repeat values.
+/// The size of the longest value, for layouts in which several rows share a value.
 fn longest(values: &ArrayRef) -> u64 {
     (0..values.len()).map(|i| plain_bytes(&values.slice(i, 1))).max().unwrap_or(0)
 }

@@ -1,5 +1,6 @@
-//! The traits suffice for a file whose footer lists its units, one whose units are found by walking, and a
-//! table of several files; and the scan treats them alike: filter, projection, limit, damage.
+//! The traits suffice for a file whose footer lists its units, for one whose units are found by walking
+//! through it, and for a table of several files. The scan (filter, projection, limit, damage) treats all
+//! three alike.
 
 use std::any::Any;
 use std::ops::Range;
@@ -13,7 +14,8 @@ use bytes::Bytes;
 use coldframe_core::*;
 use coldframe_encoding::Cursor;
 
-/// A unit on disk: rows u32, a byte that must be 0, rows x (k i64, v i64).
+/// A unit as stored: the number of rows (u32), a byte that must be 0, then a pair (k i64, v i64) for each
+/// row.
 fn unit_bytes(rows: Range<i64>) -> Vec<u8> {
     let mut out = u32::try_from(rows.end - rows.start).unwrap().to_be_bytes().to_vec();
     out.push(0);
@@ -78,14 +80,15 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-/// Units, and the keys in each, known before anything is read; they may be in several files.
+/// A table whose units, and the keys in each, are known before anything is read. The units may be in several
+/// files.
 #[derive(Debug)]
 struct Listed {
     schema: SchemaRef,
     units: Vec<ListedUnit>,
 }
 
-/// File, bytes, keys.
+/// A unit's file, bytes and keys.
 type ListedUnit = (Arc<dyn ReadAt>, Range<u64>, Range<i64>);
 
 struct ListedPlan(std::vec::IntoIter<Unit>);
@@ -143,7 +146,7 @@ impl TableFile for Listed {
     }
 }
 
-/// Nothing is known: each unit's length is in its first bytes.
+/// A file of which nothing is known in advance: the first bytes of each unit state its length.
 #[derive(Debug)]
 struct Walked {
     schema: SchemaRef,
@@ -231,9 +234,9 @@ fn columns(names: &[&str]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn same_rows_whatever_the_shape() {
+fn all_kinds_of_files_give_the_same_rows() {
     let (walked, listed) = tables();
-    // The filter's column is not projected, and the negation is pushed to the leaves.
+    // The filter's column is not requested, and the negation is pushed to the leaves.
     let outside = Predicate::Or(vec![
         Predicate::compare("k", Op::Lt, int(17)),
         Predicate::compare("k", Op::Gt, int(21)),
@@ -256,7 +259,8 @@ fn same_rows_whatever_the_shape() {
     assert_eq!(first.unwrap().map(|b| b.unwrap().num_rows()).collect::<Vec<_>>(), [4, 3]);
 }
 
-/// A file claims rows that no byte backs; later stages size memory by the rows of a batch.
+/// A file states more rows than it has bytes for, while later stages allocate memory in proportion to the
+/// rows of a batch.
 #[test]
 fn batches_have_at_most_the_requested_rows() {
     #[derive(Debug)]
@@ -365,7 +369,7 @@ fn damage_costs_a_unit_and_is_recorded_or_raised() {
     let report = scan::verify(&damaged, |_| Ok(())).unwrap();
     assert_eq!((report.rows, report.damage.len()), (30, 1));
 
-    // After the end of a truncated file, such a plan cannot continue.
+    // Such a plan cannot continue after the end of a truncated file.
     let cut = Walked { schema: schema(), source: Arc::new(walked.source.read(0..40).unwrap()) };
     assert!(read(&cut, &Scan::default(), &log).is_err());
 }

@@ -1,4 +1,4 @@
-//! The writing side of every algorithm.
+//! Compression with each algorithm.
 
 use std::fmt;
 use std::io::Write;
@@ -9,7 +9,7 @@ use zstd::zstd_safe;
 use super::{Algorithm, lzo};
 use crate::{Error, Result};
 
-/// Compresses; keeps the encoders' working memory between calls.
+/// Compresses, and keeps the encoders' working memory between calls.
 #[derive(Default)]
 pub struct Compressor {
     deflate: Option<(i32, libdeflater::Compressor)>,
@@ -38,7 +38,7 @@ impl Algorithm {
         }
     }
 
-    /// `level` if the algorithm supports it; the default for `None`.
+    /// The level to use: `level`, or the default for `None`. An error if the algorithm does not support it.
     fn level(self, level: Option<i32>) -> Result<i32> {
         match (self.levels(), level) {
             (None, None) => Ok(0),
@@ -62,13 +62,13 @@ impl Algorithm {
 }
 
 impl Compressor {
-    /// Allocates nothing yet.
+    /// Creates a compressor, without allocating memory yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends the compressed form of `src` to `out`. `None` is the algorithm's usual level, see
-    /// [`Algorithm::levels`].
+    /// Appends the compressed form of `src` to `out`. If the level is `None`, the algorithm's usual level is
+    /// used; see [`Algorithm::levels`].
     pub fn compress(
         &mut self,
         algorithm: Algorithm,
@@ -146,7 +146,8 @@ impl Compressor {
     }
 }
 
-/// Lets `encode` write into `most` new bytes of `out` and keeps as many as it returns; none after an error.
+/// Lets `encode` write into `most` new bytes of `out` and keeps as many as it returns, or none after an
+/// error.
 fn append(out: &mut Vec<u8>, most: usize, encode: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<()> {
     let start = out.len();
     out.resize(start.saturating_add(most), 0);

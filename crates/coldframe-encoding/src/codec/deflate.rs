@@ -6,12 +6,12 @@
 //! ```
 //!
 //! The pure-Java gzip of old Hadoop (seen from Hive 0.8.1) writes blocks without the 10-byte header, and
-//! their CRC-32 continues from the previous block of the same compressor. They are read too: the CRC-32 of
-//! one block alone cannot be checked, so the deflate stream must end exactly 8 bytes before the end and have
-//! the stored size.
+//! their CRC-32 continues from the previous block of the same compressor. Such blocks are read too. The
+//! CRC-32 cannot be checked for a single block, so instead the deflate stream must end exactly 8 bytes before
+//! the end and have the stored size.
 //!
-//! libdeflate is used because whole buffers are available. Against flate2 with zlib-rs, one core of a shared
-//! 2-core x86-64 machine, MB/s of output from blocks of 64 KiB to 1 MiB:
+//! libdeflate is used because whole buffers are available. Compared with flate2 and zlib-rs on one core of a
+//! shared 2-core x86-64 machine, in MB/s of output from blocks of 64 KiB to 1 MiB:
 //!
 //! | data (ratio) | libdeflate | zlib-rs |
 //! |---|---|---|
@@ -20,11 +20,11 @@
 //! | JSON (11) | 2040 to 3570 | 725 to 985 |
 //!
 //! A decoder of our own in safe code, which interleaved two chunks and decoded up to three literals per
-//! look-up, took 1.4 times as long as libdeflate for the chunks of an ORC file: mispredicted matches cost
-//! more than dependent look-ups.
+//! look-up, took 1.4 times as long as libdeflate for the chunks of an ORC file: mispredicted branches cost
+//! more than look-ups that depend on each other.
 //!
-//! flate2 remains for two questions that libdeflate cannot answer: where a stream ends, and whether further
-//! members follow.
+//! flate2 is still used for two questions that libdeflate cannot answer: where a stream ends, and whether
+//! further members follow.
 
 use std::io::Read;
 
@@ -114,13 +114,13 @@ fn gzip_trailer(data: &[u8]) -> [u8; 8] {
 }
 
 /// Whether nothing follows the stream. libdeflate does not report where the stream ends, but it ends with its
-/// checksum: if the first occurrence of the checksum is at the end of `src`, nothing follows.
+/// checksum: if the checksum occurs first at the end of `src`, nothing follows.
 fn ends_with_first(src: &[u8], checksum: &[u8]) -> bool {
     memmem::find(src, checksum) == src.len().checked_sub(checksum.len())
 }
 
-/// An error unless a raw stream ends where `src` does. Inflating alone stops after the last block and ignores
-/// further bytes.
+/// An error unless a raw stream ends where `src` does. Decompression itself stops after the last block and
+/// ignores further bytes.
 pub fn check_end(src: &[u8]) -> Result<()> {
     ends(Algorithm::Deflate, flate2::Decompress::new(false), src)
 }
@@ -150,7 +150,7 @@ fn ends(algorithm: Algorithm, mut stream: flate2::Decompress, src: &[u8]) -> Res
     }
 }
 
-/// Several members, one after the other; anything else after a member is an error.
+/// Decodes several members, one after the other. Other bytes after a member are an error.
 #[cold]
 fn gzip_members(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     let mut members = flate2::bufread::MultiGzDecoder::new(src);

@@ -24,7 +24,7 @@ use crate::{Cursor, Error, Result};
 pub struct HadoopCodec {
     /// The compression algorithm.
     pub algorithm: Algorithm,
-    /// Whether it uses `BlockCompressorStream`'s framing.
+    /// Whether the codec uses the framing of `BlockCompressorStream`.
     pub framed: bool,
     /// The Java class name in files.
     pub class_name: &'static str,
@@ -38,7 +38,7 @@ const fn framed(algorithm: Algorithm, class_name: &'static str) -> HadoopCodec {
     HadoopCodec { algorithm, framed: true, class_name }
 }
 
-/// The first codec of an algorithm is used for writing.
+/// All codecs. Of those with the same algorithm, the first is used for writing.
 const CODECS: &[HadoopCodec] = &[
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DefaultCodec"),
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DeflateCodec"),
@@ -70,7 +70,7 @@ const CODECS: &[HadoopCodec] = &[
 ];
 
 impl HadoopCodec {
-    /// The codec that a file names; an unsupported error with the name if it is unknown.
+    /// The codec that a file names; if it is unknown, an unsupported error with the name.
     pub fn from_class_name(class_name: &str) -> Result<Self> {
         if let Some(codec) = CODECS.iter().find(|c| c.class_name == class_name) {
             return Ok(*codec);
@@ -98,8 +98,8 @@ impl HadoopCodec {
         framed(algorithm, "org.apache.hadoop.io.compress.BlockDecompressorStream")
     }
 
-    /// Appends the contents of `src` to `out`; they must be exactly `expected` bytes. Empty input is empty
-    /// output.
+    /// Appends the contents of `src` to `out`; which must be exactly `expected` bytes. Empty input gives
+    /// empty output.
     pub fn decompress_exact(
         &self,
         decompressor: &mut Decompressor,
@@ -117,7 +117,8 @@ impl HadoopCodec {
             return Ok(());
         }
         out.truncate(start);
-        // Trusts the content of the chunks, like Hadoop's reader, and not the raw lengths of the blocks.
+        // Like Hadoop's reader, this relies on the content of the chunks and not on the raw lengths of the
+        // blocks.
         if expected <= self.algorithm.justified(src.len()) {
             out.resize(start.saturating_add(expected), 0);
             let dst = out.get_mut(start..).unwrap_or_default();
@@ -131,8 +132,8 @@ impl HadoopCodec {
     }
 
     /// Fills `dst` with the contents of `src`, which must have exactly that size. Errors are less detailed
-    /// than those of [`Self::decompress_exact`], and leave `dst` arbitrary. Call [`Self::may_expand`] before
-    /// allocating `dst`.
+    /// than those of [`Self::decompress_exact`], and leave arbitrary bytes in `dst`. Call
+    /// [`Self::may_expand`] before allocating `dst`.
     pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.framed || src.is_empty() {
             return self.fill_by_chunks(decompressor, src, dst);
@@ -151,7 +152,7 @@ impl HadoopCodec {
     }
 
     /// Fills `dst` from blocks of one chunk, or of several chunks if the raw length is larger. A wrong raw
-    /// length is ignored as long as all chunks together give exactly `dst`.
+    /// length is ignored, as long as all chunks together fill `dst` exactly.
     fn fill_by_chunks(&self, decompressor: &mut Decompressor, src: &[u8], mut dst: &mut [u8]) -> Result<()> {
         let mut src = Cursor::new(src, 0);
         while !src.is_empty() {
@@ -196,7 +197,8 @@ impl HadoopCodec {
             let block = self.decompress_block(decompressor, &mut src, left, out);
             if let Err(e) = block {
                 out.truncate(start);
-                // Offsets within the compressed bytes would be mistaken for offsets in the file.
+                // The offset of `e` is dropped, because offsets within the compressed bytes would be mistaken
+                // for offsets in the file.
                 return Err(Error::new(e.into_kind()).within(format!("{} framing", self.algorithm)));
             }
         }
@@ -277,7 +279,7 @@ impl HadoopCodec {
         Ok(())
     }
 
-    /// The most raw bytes of a block: Hadoop's buffer less the allowance of its codec classes for worst-case
+    /// The maximum raw bytes of a block: Hadoop's buffer, less what its codec classes reserve for worst-case
     /// growth.
     fn block_size(&self) -> usize {
         const BUFFER: usize = 256 << 10;
@@ -325,7 +327,7 @@ mod tests {
         assert_eq!(e.to_string(), "Hadoop has no codec for brotli");
     }
 
-    /// One raw length and several chunks; blocks of length 0 before, between and after.
+    /// Tests a block of several chunks, and blocks of length 0 before, between and after other blocks.
     #[test]
     fn blocks_of_many_chunks_and_empty_blocks_are_read() {
         for algorithm in Algorithm::ALL {
@@ -357,7 +359,7 @@ mod tests {
         }
     }
 
-    /// Blocks fit the buffer of Hadoop's decoders, raw and compressed, whatever the bytes are.
+    /// Blocks fit into the buffer of Hadoop's decoders, raw and compressed, whatever the bytes are.
     #[test]
     fn written_blocks_fit_hadoops_buffer() {
         let mut state = 7u64;
@@ -385,7 +387,7 @@ mod tests {
         }
     }
 
-    /// As in Hadoop's reader, the raw length of a block only determines whether more chunks follow.
+    /// As in Hadoop's reader, the raw length of a block is only used to decide whether more chunks follow.
     #[test]
     fn a_wrong_raw_length_does_no_harm_if_the_size_is_known() {
         let text = b"the same text, the same text, the same text";

@@ -7,13 +7,13 @@ use std::sync::{Mutex, TryLockError};
 
 use super::Decompressor;
 
-/// Maximum number of idle decompressors: 3 MiB of memory.
+/// Maximum number of idle decompressors, which take 3 MiB of memory.
 const MAX_IDLE: usize = 16;
 
 static IDLE: Mutex<Vec<Decompressor>> = Mutex::new(Vec::new());
 
 /// Runs `task` with an idle decompressor, or with a new one. Never waits for the lock: a child process that
-/// was forked while another thread held it would wait forever.
+/// was forked while another thread held the lock would wait forever.
 pub fn with_decompressor<T>(task: impl FnOnce(&mut Decompressor) -> T) -> T {
     let mut decompressor = idle(Vec::pop).flatten().unwrap_or_default();
     let result = task(&mut decompressor);

@@ -1,7 +1,7 @@
 //! LZO1X, the block format of lzop, Hadoop's and aircompressor's `LzoCodec`, in safe code.
 //!
 //! An instruction is a match, with its length and distance in one of five forms, followed by a number of
-//! literals; `S` are the two bits with that number, `state` is how many literals the previous instruction
+//! literals; `S` is that number in two bits; `state` is the number of literals that the previous instruction
 //! copied (4 = four or more):
 //!
 //! ```text
@@ -121,8 +121,8 @@ impl Decoder<'_> {
         Ok(usize::from(u16::from_le_bytes(b)))
     }
 
-    /// `bits` if not zero, else `base` plus the extension. It cannot overflow, since each 255 takes one byte
-    /// of input.
+    /// The length: `bits` if that is not zero, else `base` plus the extension. The sum cannot overflow, since
+    /// each 255 takes one byte of input.
     #[inline]
     fn length(&mut self, bits: usize, base: usize) -> Result<usize, Stop> {
         if bits != 0 {
@@ -145,7 +145,7 @@ impl Decoder<'_> {
         else {
             return self.literals(n);
         };
-        *to = *from; // up to three bytes too many, overwritten later
+        *to = *from; // up to three bytes too many, which are overwritten later
         self.src = self.src.get(n..).unwrap_or_default();
         self.written += n;
         Ok(())
@@ -179,7 +179,8 @@ impl Decoder<'_> {
             return Err(Stop::Full);
         }
         let end = self.written + length;
-        // If the second half does not fit, the first half is already written; the fallback writes it again.
+        // If the second half does not fit, the first half has already been written; the slower copy below
+        // writes it again.
         let short = match distance {
             16.. if length <= 32 => {
                 self.short_copy::<16>(from, self.written)
@@ -189,7 +190,7 @@ impl Decoder<'_> {
             _ => false,
         };
         if short {
-            // done
+            // copied
         } else if distance >= length {
             self.dst.copy_within(from..from + length, self.written);
         } else {
@@ -199,7 +200,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Copies `N` bytes whatever the length; false if the output ends before that.
+    /// Copies `N` bytes, whatever the length of the match; `false` if the output has no room for them.
     #[inline]
     fn short_copy<const N: usize>(&mut self, from: usize, to: usize) -> bool {
         let Some(&bytes) = self.dst.get(from..).and_then(|d| d.first_chunk::<N>()) else { return false };
@@ -208,7 +209,7 @@ impl Decoder<'_> {
         true
     }
 
-    /// A match that overlaps its own output: the pattern doubles with each step.
+    /// Copies a match that overlaps its own output; the length of the copied pattern doubles with each step.
     fn overlapping_copy(&mut self, from: usize, distance: usize, end: usize) {
         let (mut at, mut step) = (self.written, distance);
         while at < end {
@@ -223,7 +224,7 @@ impl Decoder<'_> {
 /// Compresses to LZO1X: greedy, with one candidate for each hash of four bytes.
 #[derive(Default)]
 pub(super) struct Encoder {
-    /// Position + 1 of the last four bytes with this hash; 0 for none.
+    /// For each hash, the position of the last four bytes that have it, plus 1; 0 if there are none.
     table: Vec<u32>,
 }
 
@@ -240,7 +241,7 @@ impl Encoder {
         let (mut at, mut anchor) = (0, 0);
         while let Some(four) = src.get(at..).and_then(|s| s.first_chunk::<4>()) {
             match self.candidate(src, at, *four) {
-                None => at += 1 + ((at - anchor) >> 6), // faster on incompressible data
+                None => at += 1 + ((at - anchor) >> 6), // steps grow, which is faster for incompressible data
                 Some(from) => {
                     let length = 4 + common_prefix(src, from + 4, at + 4);
                     w.literals(src.get(anchor..at).unwrap_or_default());
@@ -254,12 +255,12 @@ impl Encoder {
         w.out.extend_from_slice(&[0x11, 0, 0]);
     }
 
-    /// The last position with the same four bytes, if a match can reach that far back.
+    /// The last position at which the same four bytes occur, if a match can reach that far back.
     #[inline]
     fn candidate(&mut self, src: &[u8], at: usize, four: [u8; 4]) -> Option<usize> {
         let hash = u32::from_le_bytes(four).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS);
         let slot = self.table.get_mut(usize::try_from(hash).ok()?)?;
-        // A position beyond 4 GiB is not entered, which makes the output larger but not wrong.
+        // A position beyond 4 GiB is not stored in the table, so the output is larger, but correct.
         let last = std::mem::replace(slot, u32::try_from(at + 1).unwrap_or(0));
         let from = usize::try_from(last).ok()?.checked_sub(1)?;
         let near = at - from <= MAX_DISTANCE;
@@ -267,7 +268,7 @@ impl Encoder {
     }
 }
 
-/// How many bytes are equal from `a` and from `b` on (`a < b`).
+/// The number of equal bytes after positions `a` and `b` (`a < b`).
 #[inline]
 fn common_prefix(src: &[u8], a: usize, b: usize) -> usize {
     let (xs, ys) = (src.get(a..).unwrap_or_default(), src.get(b..).unwrap_or_default());
@@ -285,8 +286,8 @@ fn common_prefix(src: &[u8], a: usize, b: usize) -> usize {
 
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// The byte of the last match whose two low bits count the literals that follow; `None` before the first
-    /// match.
+    /// The position of the byte, in the last match, whose two low bits have the number of the literals that
+    /// follow; `None` before the first match.
     state_at: Option<usize>,
 }
 
@@ -323,7 +324,7 @@ impl Writer<'_> {
         self.out.extend_from_slice(&[low_byte(low << 2 & 0xff), low_byte(low >> 6)]);
     }
 
-    /// An instruction with a length of 1 to `most` in its low bits, or with an extension.
+    /// Appends an instruction, whose length is in its low bits if it is 1 to `most`, or else in an extension.
     #[inline]
     fn instruction(&mut self, op: u8, length: usize, most: usize) {
         if length <= most {
@@ -337,7 +338,7 @@ impl Writer<'_> {
     }
 }
 
-/// `n`, which is below 256.
+/// `n` as a byte; it must be below 256.
 #[inline]
 fn low_byte(n: usize) -> u8 {
     n.to_le_bytes()[0]

@@ -71,8 +71,8 @@ pub(super) fn bzip2(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
             let mut spare = [0u8; 1];
             let free = dst.get_mut(written..).unwrap_or_default();
             let full = free.is_empty();
-            // If the output is full, only the stream's end may follow; a spare byte distinguishes it from
-            // more output.
+            // If the output is full, only the end of the stream may follow. A spare byte shows whether there
+            // is more output instead.
             let room = if full { spare.as_mut_slice() } else { free };
             let status = stream.decompress(rest, room).map_err(|e| Algorithm::Bzip2.corrupt(e))?;
             let read = usize::try_from(stream.total_in() - read_before).unwrap_or(usize::MAX);
@@ -97,7 +97,7 @@ pub(super) fn bzip2(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
 
 pub(super) fn brotli(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     let alloc = StandardAlloc::default;
-    // Strict: without the large-window extension, which allows windows of 1 GiB.
+    // This is strict: it refuses the large-window extension, which allows windows of 1 GiB.
     let mut state = BrotliState::new_strict(alloc(), alloc(), alloc());
     let (mut available, mut read) = (src.len(), 0);
     let (mut free, mut written, mut total) = (dst.len(), 0, 0);

@@ -1,4 +1,5 @@
-//! Round trips of every algorithm, framed and not; damaged input and excessive claims are errors.
+//! Compresses and decompresses with every algorithm, framed and not; damaged input and excessive sizes are
+//! errors.
 
 use super::hadoop::HadoopCodec;
 use super::*;
@@ -77,13 +78,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_algorithm_round_trips(data in data()) {
+    fn every_algorithm_compresses_and_decompresses(data in data()) {
         for algorithm in Algorithm::ALL {
             let src = compressed(algorithm, &data);
             prop_assert_eq!(&exact(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);
             prop_assert_eq!(&bounded(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);
             prop_assert_eq!(&bounded(algorithm, &src, 1 << 20).unwrap(), &data, "{}", algorithm);
-            // Over reused memory, whether it is long enough or not.
+            // Decompresses into reused memory, which may be too short.
             let mut used = vec![7; 3 + data.len() / 2];
             let len = Decompressor::new().decompress_over(algorithm, &src, 1 << 20, &mut used, 3).unwrap();
             prop_assert_eq!(&used[..3], &[7; 3], "{}", algorithm);
@@ -120,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn every_level_round_trips(data in data(), pick: usize) {
+    fn every_level_compresses_and_decompresses(data in data(), pick: usize) {
         for algorithm in Algorithm::ALL {
             let Some((range, _)) = algorithm.levels() else { continue };
             let levels: Vec<i32> = range.filter(|l| *l > -8).collect();
@@ -132,8 +133,8 @@ proptest! {
     }
 }
 
-/// Truncated at every byte: if the size is unknown, only stored bytes and LZ4, which may end between any two
-/// sequences, may give a shorter result.
+/// Truncates the input at every byte. If the size is unknown, a shorter result is allowed only for
+/// uncompressed bytes, and for LZ4, which may end between any two sequences.
 #[test]
 fn truncated_anywhere_is_an_error() {
     let data = sample();
@@ -153,7 +154,8 @@ fn truncated_anywhere_is_an_error() {
     }
 }
 
-/// Every bit flipped: never a panic; an undetected flip gives the requested size; checksums detect all.
+/// Flips every bit: there is never a panic, an undetected flip gives a result of the requested size, and
+/// checksums detect all flips.
 #[test]
 fn a_flipped_bit_never_panics() {
     let data = sample();
@@ -234,7 +236,7 @@ fn gzip_without_a_header_is_read_with_any_crc() {
         src[at] ^= 1;
         assert!(exact(Algorithm::Gzip, &src, data.len()).is_err());
     }
-    // Bytes between the stream and the trailer.
+    // There are bytes between the stream and the trailer.
     let mut src = bare.to_vec();
     src.splice(crc..crc, [0, 0]);
     src[crc + 2] ^= 1;
@@ -254,7 +256,7 @@ fn impossible_sizes_are_refused_before_memory_is_allocated() {
             "{message_of_error}"
         );
         assert!(framed_exact(algorithm, &src, usize::MAX / 2).is_err());
-        // Large ceilings are not claims.
+        // A large maximum is not a size that the input states, so it is allowed.
         assert_eq!(bounded(algorithm, &src, usize::MAX).unwrap(), b"a few bytes");
     }
     let e = message(exact(Algorithm::Snappy, &compressed(Algorithm::Snappy, &[1; 50]), 49));
@@ -263,7 +265,7 @@ fn impossible_sizes_are_refused_before_memory_is_allocated() {
     assert_eq!(e, "zlib: expected 51 bytes, found 50");
 }
 
-/// Far more output than the first allocation: the buffer grows until everything is there.
+/// The output is much longer than the first buffer, which grows until everything fits.
 #[test]
 fn extreme_ratios_are_decoded() {
     let zeros = vec![0; 12 << 20];
@@ -275,9 +277,9 @@ fn extreme_ratios_are_decoded() {
     }
 }
 
-/// Every form of instruction, hand-made from the grammar.
+/// Tests every form of instruction, written by hand according to the grammar.
 #[test]
-fn lzo_instructions() {
+fn every_lzo_instruction_is_decoded() {
     let lzo = |src: &[u8]| bounded(Algorithm::Lzo, src, 100_000);
     assert_eq!(lzo(&[0x11, 0, 0]).unwrap(), b"");
     // 17 + 4 literals; length 3 from distance 4, one literal; length 2 from distance 3, no literal; end.
@@ -306,9 +308,9 @@ fn lzo_instructions() {
     assert_eq!(message(lzo(b"\x15abc")), "lzo: expected more input, found the end");
 }
 
-/// Distances and lengths that need each form, over blocks as long as Hadoop's buffer.
+/// Tests distances and lengths for which each form is needed, in blocks as long as Hadoop's buffer.
 #[test]
-fn lzo_far_matches_round_trip() {
+fn far_lzo_matches_are_compressed_and_decompressed() {
     let mut state = 1u32;
     let mut noise = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -336,7 +338,7 @@ fn a_level_that_does_not_exist_is_refused() {
 }
 
 #[test]
-fn names_parse() {
+fn names_of_algorithms_are_parsed() {
     for algorithm in Algorithm::ALL {
         assert_eq!(algorithm.to_string().to_uppercase().parse::<Algorithm>().unwrap(), algorithm);
     }

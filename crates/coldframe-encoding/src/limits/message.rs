@@ -19,9 +19,9 @@ pub struct Shape {
 
 #[derive(Debug)]
 enum Fields {
-    /// By tag, the fields that are messages or packed lists.
+    /// A message: its fields that are messages or packed lists, by their tags.
     Message(&'static [(u64, Shape)]),
-    /// Each byte may be a number.
+    /// A packed list, in which each byte may be a number.
     Packed,
 }
 
@@ -44,7 +44,7 @@ const STRING: u64 = size_of::<String>() as u64;
 
 /// A message that occurs in files.
 pub trait Shaped {
-    /// Its structure.
+    /// The structure of the message.
     const SHAPE: Shape;
 }
 
@@ -54,7 +54,8 @@ pub fn check<M: Shaped>(message: &[u8], limits: &Limits, file_len: u64) -> Resul
     limits.decoded("metadata, decoded", size, file_len)
 }
 
-/// Approximate decoded size of `message`: its structs, plus its own bytes for everything they hold.
+/// Approximate decoded size of `message`: the size of its structs, plus its own length for the bytes that
+/// they hold.
 fn decoded_size(message: &[u8], shape: &Shape, limits: &Limits, depth: u64) -> Result<u64> {
     let len = message.len() as u64;
     let Fields::Message(fields) = shape.fields else { return Ok(len.saturating_mul(shape.size as u64)) };
@@ -103,7 +104,7 @@ mod tests {
         let limits = Limits { max_metadata_bytes: 8 << 20, ..Limits::default() };
         let e = check::<Outer>(&bytes, &limits, bytes.len() as u64).unwrap_err();
         assert!(e.to_string().contains("max_metadata_bytes"), "{e}");
-        // A long enough file justifies it.
+        // If the file is long enough, the size is allowed.
         check::<Outer>(&bytes, &limits, 16 << 20).unwrap();
     }
 
@@ -121,7 +122,8 @@ mod tests {
         let limits = Limits::default();
         let size = decoded_size(&message, &Outer::SHAPE, &limits, 0).unwrap();
         let structs = (size_of::<Outer>() + size_of::<Inner>()) as u64;
-        // Three numbers in the outer and one in the inner message, whose bytes count twice.
+        // The outer message has three numbers, the inner one has one; the bytes of the inner message count
+        // twice.
         assert_eq!(size, structs + message.len() as u64 + 2 + 4 * NUMBER);
         for cut in [1, 2, 6, 13, 15, 19] {
             assert!(decoded_size(&message[..cut], &Outer::SHAPE, &limits, 0).is_err(), "{cut}");

@@ -2,12 +2,12 @@
 
 use crate::{Error, Result};
 
-/// Counts the steps of a walk, and fails if there are more than the file can justify.
+/// Counts the steps of a walk, and fails if there are more than its length allows.
 ///
 /// A pointer in a damaged file may lead anywhere: back to its block, or twice to the next block, which over
 /// sixty levels is 2^60 visits. Code that follows pointers calls this before each step. The number of
-/// structures that fit into the file bounds the visits. If a format stores structures in increasing order, an
-/// offset that does not increase is damage.
+/// visits is limited to the number of structures that fit into the file. If a format stores structures in
+/// increasing order, an offset that does not increase is damage.
 #[derive(Clone, Debug)]
 pub struct Walk {
     what: &'static str,
@@ -18,12 +18,13 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// At most `most` visits of `what` (`index block`).
+    /// A walk of at most `most` visits. `what`: what is visited, such as `index block`.
     pub fn new(what: &'static str, most: u64) -> Self {
         Self { what, most, left: most, next: 0 }
     }
 
-    /// As many visits as a file of `file_len` bytes holds structures of at least `smallest` bytes each.
+    /// A walk of at most as many visits as a file of `file_len` bytes can have structures, if each takes at
+    /// least `smallest` bytes.
     pub fn of_file(what: &'static str, file_len: u64, smallest: u64) -> Self {
         Self::new(what, file_len / smallest.max(1) + 1)
     }
@@ -50,7 +51,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Visits so far.
+    /// The number of visits so far.
     pub fn visited(&self) -> u64 {
         self.most - self.left
     }
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_ends() {
+    fn a_walk_fails_after_too_many_visits() {
         let mut walk = Walk::of_file("index block", 25, 10);
         assert!((0..3).all(|_| walk.visit().is_ok()));
         assert_eq!(walk.visit().unwrap_err().to_string(), "index block: expected at most 3, found more");

@@ -6,7 +6,7 @@
 //!
 //! HBase: `Bytes.toBytes(BigDecimal)`; Java: `BigDecimal.toString`.
 
-/// Maximum bytes of a number: formatting a longer number takes disproportionately long.
+/// Maximum bytes of a number, because the time to format one grows faster than its length.
 const MAX_DIGITS: usize = 4096;
 
 /// A `BigDecimal` as Java prints it; `None` for invalid bytes.
@@ -19,8 +19,8 @@ pub(crate) fn decimal_text(bytes: &[u8]) -> Option<String> {
     java_decimal(negative, &digits, i64::from(i32::from_be_bytes(*scale)))
 }
 
-/// Decimal digits, `scale` of them after the point, as Java prints them. `None` if the text would be much longer than
-/// the digits.
+/// Prints a number as Java does. `digits`: its decimal digits, of which `scale` are after the point. `None`
+/// if the text would be much longer than the digits.
 pub(crate) fn java_decimal(negative: bool, digits: &str, scale: i64) -> Option<String> {
     let sign = if negative { "-" } else { "" };
     let len = i64::try_from(digits.len()).ok()?;
@@ -62,7 +62,7 @@ fn digits(bytes: &[u8]) -> (bool, String) {
             (*byte, carry) = (flipped, over);
         }
     }
-    // Groups of nine digits, the lowest first.
+    // The digits in groups of nine, the lowest group first.
     let mut groups: Vec<u64> = Vec::new();
     for byte in magnitude {
         let mut carry = u64::from(byte);

@@ -1,4 +1,4 @@
-//! The columns of a wide table: their names, and how to read their bytes.
+//! The columns of a wide table: their names, and how their bytes become values.
 //!
 //! | module | holds |
 //! |---|---|

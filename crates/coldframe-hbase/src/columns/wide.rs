@@ -1,10 +1,11 @@
-//! A wide table: a row per row key, and a column for each named qualifier.
+//! A wide table: one row for each row key, and a column for each qualifier that the options name.
 //!
 //! ```text
 //! row | family:qualifier, of a type | .. | rest: map of all other columns, "family:qualifier" to value |
 //! ```
 //!
-//! In a Phoenix table, the parts of the row key replace `row`. All other types are those of `Bytes`, as in single HFiles.
+//! In a Phoenix table, the parts of the row key replace `row`. In other tables, types are those of HBase's
+//! `Bytes`, as in single HFiles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,13 +18,13 @@ use crate::columns::phoenix::{CellColumn, Phoenix, PhoenixType};
 
 /// The column of row keys.
 pub(crate) const ROW: &str = "row";
-/// The column with all unnamed columns.
+/// The column that holds all columns without a column of their own.
 pub(crate) const REST: &str = "rest";
 
 /// The encoding of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// Bytes as in the pivot of a single file.
+    /// In the encoding of HBase's `Bytes`, as in the pivot of a single file.
     Bytes(DataType),
     /// A serialised `BigDecimal`.
     Decimal,
@@ -59,7 +60,7 @@ impl Stored {
 /// A named column.
 #[derive(Clone, Debug)]
 pub(crate) struct WideColumn {
-    /// Its name; for `columns`, `family:qualifier`.
+    /// The column's name; `family:qualifier` if it comes from the option `columns`.
     pub(crate) name: String,
     pub(crate) family: Vec<u8>,
     pub(crate) qualifier: Vec<u8>,
@@ -70,9 +71,9 @@ pub(crate) struct WideColumn {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WideTable {
     pub(crate) columns: Vec<WideColumn>,
-    /// The Phoenix table, which defines the row key, if Phoenix wrote it.
+    /// If Phoenix wrote the table: its description, which defines the row key.
     pub(crate) phoenix: Option<Phoenix>,
-    /// Whether there is a column with all others.
+    /// Whether the column `rest` exists.
     pub(crate) rest: bool,
 }
 
@@ -97,7 +98,7 @@ impl WideTable {
         Ok(Self { columns, rest, phoenix: Some(phoenix) })
     }
 
-    /// Its columns.
+    /// The schema of the wide table.
     pub(crate) fn schema(&self) -> SchemaRef {
         let mut fields = match &self.phoenix {
             Some(of) => of.key.iter().map(|part| Field::new(&part.name, part.of.arrow(), true)).collect(),
@@ -111,7 +112,7 @@ impl WideTable {
     }
 }
 
-/// The columns of the option `columns`.
+/// The columns that the option `columns` names.
 pub(crate) fn columns(option: &[(String, String)]) -> Result<Vec<WideColumn>> {
     let column = |(name, of): &(String, String)| {
         let (family, qualifier) = name.split_once(':').ok_or_else(|| {
@@ -130,7 +131,7 @@ pub(crate) fn columns(option: &[(String, String)]) -> Result<Vec<WideColumn>> {
     option.iter().map(column).collect()
 }
 
-/// The type of the column with all unnamed columns.
+/// The type of the column `rest`.
 fn rest_type() -> DataType {
     let entry = DataType::Struct(
         vec![Field::new("key", DataType::Binary, false), Field::new("value", DataType::Binary, true)].into(),
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_have_several_names() {
+    fn a_type_may_be_given_by_several_names() {
         let of = |name: &str, kind: &str| columns(&[(name.to_owned(), kind.to_owned())]);
         assert_eq!(of("f:a", "long").unwrap()[0].stored, of("f:a", "int64").unwrap()[0].stored);
         let decimal = &of("f:a:b", "BigDecimal").unwrap()[0];

@@ -37,9 +37,9 @@ const WINDOW: u64 = 4 << 20;
 pub(crate) struct Edit {
     /// The offset of the first cell's length.
     pub(crate) at: u64,
-    /// Their length in bytes.
+    /// The length of the cells in bytes.
     pub(crate) len: u64,
-    /// The sequence id of all its cells.
+    /// The sequence id of all cells of the edit.
     pub(crate) sequence_id: i64,
 }
 
@@ -48,23 +48,23 @@ pub(crate) struct Edit {
 pub(crate) struct LogReader {
     source: Arc<dyn ReadAt>,
     limits: Limits,
-    /// The bytes from `window` on.
+    /// The bytes of the file from the offset `window` on.
     held: Bytes,
     window: u64,
     at: u64,
-    /// The end of the edits.
+    /// The offset at which the edits end.
     end: u64,
-    /// Whether there is a trailer, so that nothing was cut off.
+    /// Whether the log has a trailer, which shows that nothing was cut off.
     closed: bool,
     cut_at: Option<u64>,
     /// Whether Phoenix's index updates stand among the cells.
     has_index_updates: bool,
 }
 
-/// The length of a key's start: tag and length of the region's encoded name.
+/// The length of the start of a key: a protobuf tag, and the length of the region's encoded name.
 const KEY_BEGIN: usize = 2;
 const REGION_LEN: usize = 32;
-/// How many candidate offsets of a key are tried.
+/// Maximum number of offsets that are tried as the start of a key.
 const MAX_TRIED: usize = 1 << 10;
 
 fn is_key(bytes: &[u8]) -> bool {
@@ -106,7 +106,7 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// The start of the trailer, if there is one.
+    /// Finds the start of the trailer, if there is one.
     fn find_end(&mut self) -> Result<()> {
         let len = self.source.len();
         let Some(at) = len.checked_sub(8).filter(|at| *at >= self.at) else { return Ok(()) };
@@ -174,7 +174,7 @@ impl LogReader {
                 format!("expected an edit that ends before the trailer at {}, found a longer one", self.end);
             return Err(Error::corrupt(message).at(begin).within("edit"));
         }
-        // If a server died, nothing follows its last write.
+        // If the write is incomplete because the server died, nothing follows it.
         if let Some(next) = self.edit_after(begin)? {
             let message = format!(
                 "the log is cut short: expected an edit that ends before {}, found a longer one, and another edit at {next}",
@@ -186,12 +186,13 @@ impl LogReader {
         Ok(None)
     }
 
-    /// Where an edit is cut off, once the reader has reached it.
+    /// The offset of an incomplete edit, once the reader has reached it.
     pub(crate) fn cut_at(&self) -> Option<u64> {
         self.cut_at
     }
 
-    /// The start of a whole edit after the one at `begin`. If there is one, a length before it is damaged.
+    /// The start of a complete edit after the one at `begin`. If there is one, the edit at `begin` is not cut
+    /// off, but its length is damaged.
     fn edit_after(&mut self, begin: u64) -> Result<Option<u64>> {
         let (mut at, mut tried) = (begin.saturating_add(1), 0);
         while at < self.end && tried < MAX_TRIED {
@@ -204,7 +205,7 @@ impl LogReader {
                 if tried > MAX_TRIED {
                     break;
                 }
-                // A length of one or two bytes precedes it.
+                // The key is preceded by its length, which takes one or two bytes.
                 for back in [1, 2] {
                     let Some(place) = at.saturating_add(i as u64).checked_sub(back) else { continue };
                     self.at = place;
@@ -314,7 +315,7 @@ pub(crate) fn each_cell(
             continue;
         }
         let cell = cursor.take_signed(length.into())?;
-        // Without tags nothing follows the value, not even their length.
+        // If a cell has no tags, nothing follows the value, not even the length of the tags.
         let lengths = cell.first_chunk::<8>().map(|l| {
             let [a, b, c, d, e, f, g, h] = *l;
             u64::from(u32::from_be_bytes([a, b, c, d])) + u64::from(u32::from_be_bytes([e, f, g, h])) + 8

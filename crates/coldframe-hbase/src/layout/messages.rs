@@ -1,4 +1,4 @@
-//! Files with a single message.
+//! Parses files that contain a single message.
 //!
 //! ```text
 //! .tableinfo.N[.LENGTH]   | "PBUF" | TableSchema |               the highest N counts; LENGTH since HBase 2.6
@@ -23,12 +23,12 @@ use super::proto::{
     Compacted, FileList, Reference, RegionInfo, SnapshotDescription, SnapshotManifest, TableSchema,
 };
 
-/// The magic of messages in files that older versions wrote in another format.
+/// The magic bytes before a message. Files of older versions, which have another format, lack them.
 const MAGIC: &[u8] = b"PBUF";
 /// The version of store file lists.
 const LIST_VERSION: u64 = 1;
 
-/// The bytes of the message. Older formats, without the magic, are an error.
+/// The bytes of the message. Files in older formats, which lack the magic bytes, are an error.
 fn message_of(bytes: &[u8]) -> Result<&[u8]> {
     bytes.strip_prefix(MAGIC).ok_or_else(|| {
         let start = bytes.get(..bytes.len().min(8)).unwrap_or_default().escape_ascii();
@@ -43,7 +43,7 @@ fn decode<M: Message + Default + Shaped>(bytes: &[u8], limits: &Limits) -> Resul
     M::decode(bytes).map_err(|e| Error::corrupt(format!("protobuf: {e}")))
 }
 
-/// Parses a table's descriptor; `expected` is the length in the file's name, if there is one.
+/// Parses a table's descriptor; `expected` is the length in the file's name, if the name has one.
 pub(crate) fn table_schema(bytes: &[u8], expected: Option<u64>, limits: &Limits) -> Result<TableSchema> {
     if let Some(expected) = expected.filter(|n| *n != bytes.len() as u64) {
         let actual = bytes.len();
@@ -56,7 +56,7 @@ pub(crate) fn table_schema(bytes: &[u8], expected: Option<u64>, limits: &Limits)
 pub(crate) fn region_info(bytes: &[u8], limits: &Limits) -> Result<RegionInfo> {
     let message = message_of(bytes)?;
     let mut cursor = Cursor::new(message, MAGIC.len() as u64);
-    // Some versions append a text form for people.
+    // Some versions append the same information as readable text, which is ignored.
     decode(cursor.uleb128_bytes()?, limits)
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn compacted(bytes: &[u8], limits: &Limits) -> Result<Compacted> {
 }
 
 impl Reference {
-    /// The row at which the file is split, and whether the half has the rows from that row on.
+    /// The row at which the file is split, and whether this half has the rows from that row on.
     pub(crate) fn half(&self) -> Result<(&[u8], bool)> {
         match (row_of(&self.split_key), self.range) {
             (Some(row), Some(0)) => Ok((row, true)),

@@ -1,9 +1,9 @@
-//! Bytes to plain structs; most of it reads no files.
+//! Parses bytes into plain structs. Except for `log`, no module here reads files.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`proto`] | HBase's messages, field by field |
-//! | [`messages`] | files of one message: descriptors, region infos, references, file lists, snapshots |
+//! | [`messages`] | files that contain one message: descriptors, region infos, references, file lists, snapshots |
 //! | [`names`] | names of tables and of store files |
 //! | [`policy`] | the retention settings of families |
 //! | [`log`] | write-ahead logs, edit by edit |

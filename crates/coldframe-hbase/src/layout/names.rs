@@ -18,26 +18,26 @@ use super::proto;
 /// The namespace of tables without an explicit one.
 const DEFAULT: &str = "default";
 
-/// A table's name.
+/// The name of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TableName {
-    /// Its namespace.
+    /// The namespace of the table.
     pub(crate) namespace: String,
-    /// Its name in the namespace.
+    /// The table's name in the namespace.
     pub(crate) name: String,
 }
 
 impl TableName {
-    /// `namespace:name`, or a name in the namespace `default`.
+    /// Parses `namespace:name`, or a name in the namespace `default`.
     pub(crate) fn parse(text: &str) -> Self {
         let (namespace, name) = text.split_once(':').unwrap_or((DEFAULT, text));
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// Converts the message form.
+    /// Converts a name from its protobuf message.
     pub(crate) fn of(message: &proto::TableName) -> Result<Self> {
         let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
-            // A name that is not a single path component could lead out of the root directory.
+            // A name with several path components could lead out of the root directory, so it is an error.
             Ok(text) if is_path_component(text) => Ok(text.to_owned()),
             _ => Err(Error::corrupt(format!("expected a table's name, found \"{}\"", bytes.escape_ascii()))),
         };
@@ -49,17 +49,17 @@ impl TableName {
         self.namespace == "hbase" && self.name == "meta"
     }
 
-    /// Whether it is one of HBase's own tables.
+    /// Whether the table is one of HBase's own tables.
     pub(crate) fn is_system(&self) -> bool {
         self.namespace == "hbase"
     }
 
-    /// Its name as HBase prints it: without the namespace if that is `default`.
+    /// The name as HBase prints it: without the namespace if that is `default`.
     pub(crate) fn plain(&self) -> String {
         if self.namespace == DEFAULT { self.name.clone() } else { self.to_string() }
     }
 
-    /// Its name as users see it.
+    /// The name as users see it.
     pub(crate) fn shown(&self) -> String {
         match self.namespace.as_str() {
             DEFAULT => self.name.clone(),
@@ -67,7 +67,7 @@ impl TableName {
         }
     }
 
-    /// The folder of its regions below `data`.
+    /// The folder of the table's regions, below `data`.
     pub(crate) fn folder(&self) -> String {
         format!("data/{}/{}", self.namespace, self.name)
     }
@@ -96,7 +96,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// The location of a store file in any region.
+/// The location of a store file of any table: table, region, family and file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileAt {
     pub(crate) table: TableName,
@@ -108,11 +108,11 @@ pub(crate) struct FileAt {
 /// The meaning of a name in a family's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreName {
-    /// The file itself.
+    /// The file is in this folder.
     Own,
-    /// It is elsewhere.
+    /// A link to a file that is elsewhere.
     Link(FileAt),
-    /// Half of a file elsewhere; the file with this name states which half.
+    /// A reference to half of a file that is elsewhere. The content of the reference states which half.
     Half(FileAt),
 }
 
@@ -165,9 +165,9 @@ pub(crate) fn is_file(name: &str) -> bool {
     digits > 0 && (rest.is_empty() || has_suffix)
 }
 
-/// The sequence id in the name of a bulk loaded file.
+/// The sequence id in the name of a bulk-loaded file.
 pub(crate) fn bulk_sequence_id(name: &str) -> Option<i64> {
-    // A store file that is loaded again gets another one appended.
+    // If a file is loaded again, a second sequence id is appended; the last one is valid.
     let (_, rest) = name.rsplit_once("_SeqId_")?;
     rest.split('_').next()?.parse().ok()
 }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_store_files() {
+    fn names_of_store_files_are_parsed() {
         assert_eq!(parse(FILE), Some(StoreName::Own));
         assert_eq!(parse(&format!("{FILE}_SeqId_14_")), Some(StoreName::Own));
         assert_eq!(bulk_sequence_id(&format!("{FILE}_SeqId_14_")), Some(14));

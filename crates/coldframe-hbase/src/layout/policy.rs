@@ -6,36 +6,36 @@ use coldframe_hfile::Policy;
 use super::names::is_path_component;
 use super::proto::{BytesPair, ColumnFamilySchema, TableSchema, TextPair};
 
-/// The `TTL`, in seconds, of families that keep their cells forever.
+/// The value of `TTL`, in seconds, that means that cells are kept forever.
 const FOR_EVER: i64 = 2_147_483_647;
 
-/// How a family's current files are determined.
+/// How it is determined which files of a family are current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tracker {
-    /// All files in its folder.
+    /// All files in the family's folder are current.
     Folder,
-    /// The files that a list names.
+    /// The files that a list names are current.
     List,
 }
 
 /// A family.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    /// Its name, and that of its folder.
+    /// The name of the family and of its folder.
     pub(crate) name: String,
-    /// `VERSIONS`
+    /// The attribute `VERSIONS`: how many versions are kept.
     pub(crate) versions: u32,
-    /// `MIN_VERSIONS`
+    /// The attribute `MIN_VERSIONS`: how many versions are kept although they have expired.
     pub(crate) min_versions: u32,
-    /// `TTL` in seconds; `None` is forever.
+    /// The attribute `TTL` in seconds; `None` means forever.
     pub(crate) ttl: Option<i64>,
-    /// `KEEP_DELETED_CELLS` TRUE or TTL.
+    /// Whether the attribute `KEEP_DELETED_CELLS` is TRUE or TTL.
     pub(crate) keeps_deleted: bool,
-    /// `NEW_VERSION_BEHAVIOR`
+    /// The attribute `NEW_VERSION_BEHAVIOR`.
     pub(crate) new_versions: bool,
-    /// How the current files are determined.
+    /// How it is determined which files are current.
     pub(crate) tracker: Tracker,
-    /// All attributes in its descriptor.
+    /// All attributes in the family's descriptor.
     pub(crate) attributes: Vec<(String, String)>,
 }
 
@@ -87,8 +87,8 @@ impl Family {
         })
     }
 
-    /// The retention policy of a scan at the time `now`, of at most `requested` versions with timestamps in
-    /// `time_range`.
+    /// The retention policy for a scan at the time `now` that requests at most `requested` versions with
+    /// timestamps in `time_range`.
     pub(crate) fn policy(&self, requested: u32, time_range: Option<(i64, i64)>, now: i64) -> Policy {
         Policy {
             versions: self.versions.min(requested),
@@ -101,7 +101,7 @@ impl Family {
     }
 }
 
-/// A numeric attribute; `FOREVER` is [`FOR_EVER`].
+/// A numeric attribute; `FOREVER` means [`FOR_EVER`].
 fn number(value: Option<&[u8]>, family: &str, key: &str) -> Result<Option<i64>> {
     let Some(value) = value else { return Ok(None) };
     let text = std::str::from_utf8(value).unwrap_or_default().trim();
@@ -115,7 +115,7 @@ fn number(value: Option<&[u8]>, family: &str, key: &str) -> Result<Option<i64>> 
     text.parse().map(Some).map_err(|_| wrong())
 }
 
-/// `hbase.store.file-tracker.impl`, from the most specific descriptor that sets it.
+/// `hbase.store.file-tracker.impl`, taken from the most specific descriptor that sets it.
 fn tracker(family: &ColumnFamilySchema, table: &TableSchema) -> Result<Tracker> {
     let value_of = |key: &str| {
         setting(&family.configuration, key)
@@ -126,7 +126,8 @@ fn tracker(family: &ColumnFamilySchema, table: &TableSchema) -> Result<Tracker> 
     };
     let mut chosen = value_of("hbase.store.file-tracker.impl");
     if chosen.as_deref() == Some(b"MIGRATION") {
-        // During a migration from one tracker to another, the source is still the valid one.
+        // During a migration from one tracker to another, the tracker that the migration starts from is still
+        // the valid one.
         chosen = value_of("hbase.store.file-tracker.migration.src.impl");
     }
     match chosen.as_deref() {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_retention_of_a_family() {
+    fn the_retention_of_a_family_follows_its_attributes() {
         let f = family(vec![pair("VERSIONS", "3"), pair("TTL", "86400"), pair("MIN_VERSIONS", "1")]).unwrap();
         let policy = f.policy(5, None, 100_000_000);
         assert_eq!((policy.versions, policy.min_versions, policy.oldest), (3, 1, 13_600_000));

@@ -12,7 +12,7 @@ pub(crate) struct BytesPair {
     pub(crate) second: Vec<u8>,
 }
 
-/// A named setting.
+/// A setting: name and value.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct TextPair {
     #[prost(bytes = "vec", tag = "1")]
@@ -30,7 +30,7 @@ pub(crate) struct TableName {
     pub(crate) qualifier: Vec<u8>,
 }
 
-/// A family's descriptor. All values are text.
+/// A family's descriptor. The values of its attributes are text.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct ColumnFamilySchema {
     #[prost(bytes = "vec", required, tag = "1")]
@@ -57,7 +57,7 @@ pub(crate) struct TableSchema {
 /// A region.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct RegionInfo {
-    /// Its creation time in milliseconds.
+    /// The region's creation time in milliseconds.
     #[prost(uint64, required, tag = "1")]
     pub(crate) region_id: u64,
     #[prost(message, required, tag = "2")]
@@ -74,18 +74,18 @@ pub(crate) struct RegionInfo {
     pub(crate) replica_id: Option<i32>,
 }
 
-/// Half of another region's file.
+/// A reference to half of another region's file.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Reference {
-    /// The first key of a row.
+    /// The row that divides the file, as the first possible key of that row.
     #[prost(bytes = "vec", required, tag = "1")]
     pub(crate) split_key: Vec<u8>,
-    /// 0: rows from the split key on. 1: rows before it.
+    /// 0: this half has the rows from the split key on. 1: it has the rows before the split key.
     #[prost(int32, optional, tag = "2")]
     pub(crate) range: Option<i32>,
 }
 
-/// `.snapshotinfo`.
+/// The message in `.snapshotinfo`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct SnapshotDescription {
     #[prost(bytes = "vec", required, tag = "1")]
@@ -129,7 +129,7 @@ pub(crate) struct ManifestRegion {
     pub(crate) families: Vec<FamilyFiles>,
 }
 
-/// `data.manifest`.
+/// The message in `data.manifest`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct SnapshotManifest {
     #[prost(message, required, tag = "1")]
@@ -163,7 +163,7 @@ pub(crate) struct FileList {
     pub(crate) timestamp: u64,
     #[prost(message, repeated, tag = "2")]
     pub(crate) files: Vec<ListedFile>,
-    /// 1, or absent.
+    /// The version of the format: 1, or absent.
     #[prost(uint64, optional, tag = "3")]
     pub(crate) version: Option<u64>,
 }

@@ -1,12 +1,12 @@
-//! Determines which regions are live. The existence of a folder proves nothing.
+//! Determines which regions are live. That a folder exists does not prove that its region is live.
 //!
 //! ```text
 //! after a split     parent |----------|  id 1        after a merge   parents |----|-----|  ids 1, 2
 //!                daughters |----|-----|  id 2                         merged |----------|  id 3
 //! ```
 //!
-//! The folders of parents remain until nothing refers to them and HBase has cleaned them up. A region that replaces others always has
-//! the greater id, so a region is dead if one with a greater id overlaps it.
+//! The folders of parents remain until nothing refers to them and HBase has cleaned them up. A region that
+//! replaces other regions always has a greater id, so a region is dead if one with a greater id overlaps it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,28 +19,28 @@ use crate::layout::names::TableName;
 use crate::layout::proto::{FamilyFiles, RegionInfo};
 use crate::regions::unopened::FilesOfFamilies;
 
-/// The folder in which a clone keeps its MOB files: not a region.
+/// The folder in which a cloned table has its MOB files. It is not a region.
 const MOB: &[u8] = b".mob";
 
 /// A region.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
-    /// The name of its folder.
+    /// The encoded name of the region, which is the name of its folder.
     pub(crate) encoded: String,
-    /// Its creation time.
+    /// The region's creation time, which is its id.
     pub(crate) id: u64,
-    /// Its first row.
+    /// The region's first row.
     pub(crate) start: Vec<u8>,
-    /// The end of its rows, excluded; empty for the last region.
+    /// The end of the region's rows, excluded; empty for the last region.
     pub(crate) end: Vec<u8>,
-    /// Its files if a snapshot lists them; otherwise they are those in its folder.
+    /// The region's files, if a snapshot lists them; otherwise the files are those in the region's folder.
     pub(crate) listed: Option<Vec<FamilyFiles>>,
-    /// Its files by family, if they have been listed elsewhere already.
+    /// The region's files by family, if another process has listed them already.
     pub(crate) known: Option<Arc<FilesOfFamilies>>,
 }
 
 impl Region {
-    /// The region of a message; `None` if it has no rows of its own.
+    /// The region that a message describes; `None` if the region has no rows of its own.
     pub(crate) fn of(encoded: &str, info: RegionInfo, table: &TableName) -> Result<Option<Self>> {
         let (start, end) = (info.start_key.unwrap_or_default(), info.end_key.unwrap_or_default());
         if info.region_id == 0 && start == MOB {
@@ -64,25 +64,25 @@ impl Region {
         Self { encoded: encoded.to_owned(), id: 0, start, end, listed: None, known: None }
     }
 
-    /// The end of its rows, excluded; `None` for the last region.
+    /// The end of the region's rows, excluded; `None` for the last region.
     pub(crate) fn upper(&self) -> Option<&[u8]> {
         Some(self.end.as_slice()).filter(|end| !end.is_empty())
     }
 
-    /// Whether another region has some of its rows.
+    /// Whether this region and another have rows in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let before = |end: Option<&[u8]>, start: &[u8]| end.is_some_and(|end| end <= start);
         !before(self.upper(), &other.start) && !before(other.upper(), &self.start)
     }
 
-    /// Its name and rows, for messages.
+    /// The region's name and rows, for messages.
     pub(crate) fn describe(&self) -> String {
         let Self { encoded, start, end, .. } = self;
         format!("region {encoded} [\"{}\", \"{}\")", start.escape_ascii(), end.escape_ascii())
     }
 }
 
-/// Disjoint ranges of rows: the start of each, and its end if it has one.
+/// Disjoint ranges of rows: the start of each range, and its end if it has one.
 #[derive(Debug, Default)]
 struct Covered(BTreeMap<Vec<u8>, Option<Vec<u8>>>);
 
@@ -109,7 +109,7 @@ impl Covered {
         self.0.insert(from, to);
     }
 
-    /// A range that shares a row with this one, or ends at its start.
+    /// A range in the set that has a row in common with the given range, or that touches one of its ends.
     fn touching(&self, start: &[u8], end: Option<&[u8]>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let last = match end {
             Some(end) => self.0.range::<[u8], _>((Unbounded, Included(end))).next_back(),
@@ -134,10 +134,10 @@ pub(crate) fn youngest(mut regions: Vec<Region>) -> Vec<Region> {
     alive
 }
 
-/// A range of rows that no region has: its first row, and its end (excluded).
+/// A range of rows for which there is no region: its first row, and its end (excluded).
 pub(crate) type Hole = (Vec<u8>, Option<Vec<u8>>);
 
-/// The rows that no region has; `regions` are sorted by row.
+/// The rows for which there is no region. `regions` must be sorted by row.
 pub(crate) fn holes(regions: &[Region]) -> Vec<Hole> {
     let mut holes = Vec::new();
     // The end of the rows covered so far; `None` at the end of the table.

@@ -1,4 +1,4 @@
-//! The store files of a region: which are valid, where they are, and their order by age.
+//! The store files of a region: which of them are current, where they are, and their order by age.
 //!
 //! ```text
 //! folder of a family ──▶ names ──▶ file | link ──▶ file elsewhere | half ──▶ file elsewhere, rows before or from a row
@@ -6,8 +6,8 @@
 //!         a snapshot ──▶   └──▶ opened ──▶ those replaced by a compaction are dropped ──▶ by sequence id
 //! ```
 //!
-//! A store file's sequence id is the sequence id of its newest edit. A bulk loaded file has its sequence id
-//! in its name; it applies to all cells of the file.
+//! A store file's sequence id is the sequence id of its newest edit. A bulk-loaded file has its sequence id
+//! in its name; this id applies to all cells of the file.
 //! HBase: `HStoreFile`, `StoreFileComparators`, `StoreFileListFile`.
 
 use std::collections::BTreeSet;
@@ -28,15 +28,15 @@ use crate::regions::alive::Region;
 use crate::regions::unopened::{FileLocation, FilesOfFamilies, UnopenedFile};
 use crate::root::{Root, join, name_of};
 
-/// The newest sequence id in a file.
+/// The file info's key of the newest sequence id in a file.
 const MAX_SEQ_ID: &[u8] = b"MAX_SEQ_ID_KEY";
 /// The range of the timestamps in a file.
 const TIME_RANGE: &[u8] = b"TIMERANGE";
 /// The time at which a file was bulk loaded.
 const BULK_TIME: &[u8] = b"BULKLOAD_TIMESTAMP";
-/// Whether the cells of a bulk loaded file keep their own sequence ids.
+/// The key for whether the cells of a bulk-loaded file keep their own sequence ids.
 const KEEPS_SEQUENCE_IDS: &[u8] = b"SKIP_RESET_SEQ_ID";
-/// The files that a compacted file replaced.
+/// The key of the names of the files that a compacted file replaced.
 const COMPACTED: &[u8] = b"COMPACTION_EVENT_KEY";
 
 /// No list of HBase is longer.
@@ -48,21 +48,21 @@ const RECOVERED: &str = "recovered.hfiles";
 /// An open store file.
 #[derive(Debug)]
 pub(crate) struct StoreFile {
-    /// Its name in the family's folder.
+    /// The file's name in the family's folder.
     pub(crate) name: String,
-    /// The path of its bytes.
+    /// The path at which the file's bytes are.
     pub(crate) path: String,
-    /// The index of its family.
+    /// The index of the file's family.
     pub(crate) family: usize,
     /// The file.
     pub(crate) hfile: HFile,
-    /// The first row to read.
+    /// The first row to read from the file.
     pub(crate) lower: Vec<u8>,
-    /// The end of the rows to read, excluded.
+    /// The end of the rows to read from the file, excluded.
     pub(crate) upper: Option<Vec<u8>>,
-    /// The sequence id of its newest edit.
+    /// The sequence id of the file's newest edit.
     pub(crate) sequence_id: i64,
-    /// The sequence id of all its cells, overriding their own.
+    /// A sequence id for all cells of the file, which replaces their own.
     pub(crate) of_cells: Option<i64>,
     /// If cells have equal keys and sequence ids, the cell of the file with the greater rank is newer.
     pub(crate) rank: usize,
@@ -97,8 +97,8 @@ impl StoreFile {
         self.raw().info().integer(BULK_TIME).unwrap_or(i64::MAX)
     }
 
-    /// Whether the region itself flushed the file, that is, it is neither bulk loaded nor from another
-    /// region.
+    /// Whether the region itself flushed the file, which means that it is neither bulk-loaded nor from
+    /// another region.
     pub(crate) fn is_flushed(&self) -> bool {
         let is_own = self.path.rsplit('/').next() == Some(self.name.as_str()) && !self.name.contains('=');
         is_own && self.of_cells.is_none()
@@ -110,7 +110,7 @@ impl StoreFile {
     }
 }
 
-/// A damaged file of a family, and the rows that it may have had cells of.
+/// A damaged file of a family, and the range of rows of which it may have had cells.
 #[derive(Clone, Debug)]
 pub(crate) struct DamagedFile {
     /// The index of the family.
@@ -119,7 +119,7 @@ pub(crate) struct DamagedFile {
     pub(crate) lower: Vec<u8>,
     /// The end of the rows, excluded.
     pub(crate) upper: Option<Vec<u8>>,
-    /// Why.
+    /// Why the file cannot be read.
     pub(crate) fault: Fault,
     /// Whether all cells can be read, because only an index or a trailer is damaged.
     pub(crate) cells_intact: bool,
@@ -141,12 +141,12 @@ pub(crate) struct Shared {
 pub(crate) struct OpenRegion {
     /// The store files of all families.
     pub(crate) files: Vec<StoreFile>,
-    /// What is missing or cannot be read.
+    /// Files that are missing or cannot be read.
     pub(crate) damaged: Vec<DamagedFile>,
 }
 
 impl Shared {
-    /// Opens the files of a region. Damaged and missing files are recorded, not raised.
+    /// Opens the files of a region. Damaged and missing files are recorded, and are no error here.
     pub(crate) fn open(&self, region: &Region) -> Result<OpenRegion> {
         let mut open = OpenRegion::default();
         for place in 0..self.families.len() {
@@ -197,8 +197,8 @@ impl Shared {
             let Some(names) = file.raw().info().get(COMPACTED) else { continue };
             match messages::compacted(names, &self.options.limits) {
                 Ok(names) => replaced.extend(names.names),
-                // The files that this file replaced are unknown. If they are read as well, deleted cells may
-                // reappear.
+                // It is then unknown which files this file replaced. If those are read as well, deleted cells
+                // may reappear.
                 Err(e) => record(file.named(e.within("compaction event")), None, false)?,
             }
         }
@@ -214,7 +214,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The unopened files of a region; `None` if a list of them, a reference or a link is damaged.
+    /// The files of a region, not opened; `None` if a list of files, a reference or a link is damaged.
     pub(crate) fn find(&self, region: &Region) -> Result<Option<FilesOfFamilies>> {
         let mut all = Vec::with_capacity(self.families.len());
         for place in 0..self.families.len() {
@@ -233,14 +233,16 @@ impl Shared {
         join(&join(&self.root.table(&self.table), region), &family.name)
     }
 
-    /// Store files made from a split log (an option of HBase) that no server has opened yet.
+    /// Store files that HBase, by an option, made from logs while recovering from a crash, and that no server
+    /// has opened yet.
     pub(crate) fn recovered(&self, region: &Region, family: &Family) -> Result<Vec<(String, u64)>> {
         let listed = self.root.list(&join(&self.folder(&region.encoded, family), RECOVERED))?;
         let files = listed.iter().filter(|e| !e.is_folder && e.len > 0 && is_file(name_of(e)));
         Ok(files.map(|e| (e.path.clone(), e.len)).collect())
     }
 
-    /// The parents of a region: it has halves of their files, whose names end in the parent's name.
+    /// The parents of a region. The region has references to halves of their files, whose names end with the
+    /// parent's name.
     pub(crate) fn parents(&self, region: &str) -> Result<BTreeSet<String>> {
         let mut parents = BTreeSet::new();
         for family in &self.families {
@@ -302,7 +304,7 @@ impl Shared {
             Tracker::List => self.listed(&folder, family)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
-                // HBase ignores empty files. For this reader they are damage.
+                // HBase ignores empty files. This reader reports them as damage.
                 let files = listed.iter().filter(|e| !e.is_folder);
                 files.map(|e| (name_of(e).to_owned(), Some(e.len))).collect()
             }
@@ -332,7 +334,7 @@ impl Shared {
         let path = join(folder, &name);
         Ok(match parsed {
             StoreName::Own => UnopenedFile { name, place: FileLocation::Own(path), half: None, len },
-            // The entry's length is the length of the link itself.
+            // The length in the listing is that of the link itself, not of the file.
             StoreName::Link(at) => {
                 UnopenedFile { name, place: FileLocation::Elsewhere(at), half: None, len: None }
             }
@@ -346,7 +348,7 @@ impl Shared {
         })
     }
 
-    /// The files in a snapshot. They are located in the same way as targets of links.
+    /// The files in a snapshot. They are located in the same way as the targets of links.
     fn of_manifest(
         &self,
         region: &Region,
@@ -419,7 +421,7 @@ impl Shared {
         Ok(Vec::new())
     }
 
-    /// Opens a store file. Also returns damage that costs no cells.
+    /// Opens a store file. Also returns damage through which no cells are lost.
     fn open_file(
         &self,
         region: &Region,
@@ -437,12 +439,13 @@ impl Shared {
         let mut hfile = HFile::new(source, self.options.clone())?;
         let damage = hfile.raw().check().err();
         if let Some(e) = &damage {
-            // Without the file info the age of the file is unknown; if a block is missing, its rows are unknown.
+            // The index is rebuilt from the blocks. This fails if the file info is lost, because the file's
+            // age is then unknown, or if a block is missing, because its rows are.
             hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
         }
         let bulk = bulk_sequence_id(target);
         let info = hfile.raw().info();
-        // The upper half is newer, in case a merge joins both halves again.
+        // The upper half counts as newer, which matters if a merge brings both halves into one region.
         let top = i64::from(entry.half.as_ref().is_some_and(|(_, top)| *top));
         let sequence_id = bulk.or(info.integer(MAX_SEQ_ID)).unwrap_or(0).saturating_add(top);
         let keeps = info.get(KEEPS_SEQUENCE_IDS).is_some_and(|v| v.first().is_some_and(|b| *b != 0));

@@ -6,7 +6,7 @@
 //! | `abandoned` | regions of splits and merges that HBase gave up |
 //! | `undescribed` | region folders without a description, and the regions that they may have replaced |
 //! | `unopened` | store files before they are opened |
-//! | `files` | the store files of a region: which are valid, where they are, their order |
+//! | `files` | the store files of a region: which of them are current, where they are, their order by age |
 
 pub(crate) mod abandoned;
 pub(crate) mod alive;

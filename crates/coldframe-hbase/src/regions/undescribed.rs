@@ -1,4 +1,5 @@
-//! Decides about region folders without a description that hbase:meta does not list: did they replace regions with one?
+//! For region folders that have no description and that hbase:meta does not list, decides whether they may
+//! have replaced regions that do have one.
 //!
 //! ```text
 //! described    |----- R -----|          U has halves of files of R: R is its parent, and dead
@@ -6,8 +7,8 @@
 //!                                       U has rows of R, or its rows are unknown: one of the two is dead
 //! ```
 //!
-//! The cells of a dead region may be outdated or deleted, so neither is read in the third case. A folder whose rows are unknown is
-//! taken to belong to rows without a region, if there are any.
+//! The cells of a dead region may be outdated or deleted, so neither is read in the third case. If there are
+//! rows without a region, a folder whose rows are unknown is assumed to have these rows.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ use coldframe_hfile::row_of;
 use crate::regions::alive::{self, Region};
 use crate::regions::files::{Shared, StoreFile};
 
-/// A range of rows.
+/// A range of rows for which a folder has data.
 #[derive(Debug)]
 pub(crate) struct Extent {
     first: Vec<u8>,
@@ -37,7 +38,7 @@ impl Extent {
         holds_first.then_some(extent)
     }
 
-    /// Whether it has, or may have, a row at or after this one.
+    /// Whether the range has, or may have, a row at or after this one.
     fn reaches(&self, row: &[u8]) -> bool {
         self.upper.as_deref().is_none_or(|upper| row < upper)
             && self.last.as_deref().is_none_or(|last| row <= last)
@@ -54,7 +55,7 @@ impl Extent {
 struct Undescribed {
     encoded: String,
     parents: BTreeSet<String>,
-    /// Empty if there is no evidence of its rows.
+    /// The ranges of the folder's rows; empty if nothing shows which rows it has.
     rows: Vec<Extent>,
 }
 
@@ -69,11 +70,12 @@ impl Undescribed {
     }
 }
 
-/// The regions, with regard to folders without a description.
+/// The regions, divided into those that are certainly live and those that a folder without a description may
+/// have replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Classified {
     pub(crate) alive: Vec<Region>,
-    /// Regions that may have been replaced. They are not read.
+    /// Regions that may have been replaced, with a record for each. They are not read.
     pub(crate) uncertain: Vec<(Region, Damage)>,
 }
 

@@ -1,4 +1,4 @@
-//! Store files before they are opened: what their names or a manifest state.
+//! Store files before they are opened: what is known from their names or from a manifest.
 
 use crate::layout::names::FileAt;
 
@@ -7,19 +7,19 @@ use crate::layout::names::FileAt;
 pub(crate) struct UnopenedFile {
     pub(crate) name: String,
     pub(crate) place: FileLocation,
-    /// The row that divides the file, and whether to read the rows from that row on (or those before it).
+    /// The row that divides the file, and whether to read the rows from that row on, or those before it.
     pub(crate) half: Option<(Vec<u8>, bool)>,
-    /// Its length, if a listing states it.
+    /// The file's length, if a listing states it.
     pub(crate) len: Option<u64>,
 }
 
-/// The store files of a region, by family index.
+/// The store files of a region, by the index of the family.
 pub(crate) type FilesOfFamilies = Vec<Vec<UnopenedFile>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FileLocation {
-    /// In the region's own folder.
+    /// The file is in the region's own folder.
     Own(String),
-    /// In the folder of another region, or in the archive.
+    /// The file is in the folder of another region, or in the archive.
     Elsewhere(FileAt),
 }

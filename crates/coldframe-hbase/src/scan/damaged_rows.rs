@@ -1,4 +1,4 @@
-//! Rows with lost cells. Cells of the same rows in other files may be outdated or deleted.
+//! Rows with lost cells. If cells of a row are lost, its cells in other files may be outdated or deleted.
 //!
 //! ```text
 //! blocks     | a .. c | c .. f |    | k .. m |        each cannot be read
@@ -17,11 +17,11 @@ use super::feed::Piece;
 pub(crate) struct DamagedRows {
     pub(crate) family: usize,
     pub(crate) lower: Vec<u8>,
-    /// The last row if `through`, otherwise the end (excluded).
+    /// The last row if `through`, otherwise the end of the range (excluded).
     pub(crate) upper: Option<Vec<u8>>,
     pub(crate) through: bool,
-    /// Whether a whole file is lost. The files that it had replaced are then unknown, so no view shows cells of these
-    /// rows.
+    /// Whether a whole file is lost. It is then unknown which files it replaced, so no view shows cells of
+    /// these rows.
     pub(crate) whole_file: bool,
     /// The timestamps that the lost cells may have; `None` if they are unknown.
     pub(crate) times: Option<RangeInclusive<i64>>,

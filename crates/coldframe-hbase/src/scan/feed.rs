@@ -13,15 +13,15 @@ use crate::wal::edits;
 /// A block and the range of its rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// Its location.
+    /// The location of the block.
     pub(crate) block: BlockRef,
-    /// A lower bound of its rows; not always a row of the block.
+    /// A lower bound of the block's rows, which need not be a row of the block.
     pub(crate) first: Vec<u8>,
-    /// An upper bound of its rows, included; `None` for the last block.
+    /// An upper bound of the block's rows, inclusive; `None` for the last block.
     pub(crate) last: Option<Vec<u8>>,
 }
 
-/// Follows the index of a file.
+/// Follows the index of a file from block to block.
 #[derive(Debug)]
 pub(crate) struct Feed {
     pub(crate) file: Arc<StoreFile>,
@@ -36,7 +36,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// A feed before the first block that may have `row` or a later one.
+    /// A feed that begins with the first block that may have `row` or a later row.
     pub(crate) fn new(file: Arc<StoreFile>, row: &[u8]) -> Self {
         let mut cursor = IndexCursor::new(file.raw().clone());
         let row = if file.lower.as_slice() > row { file.lower.clone() } else { row.to_vec() };
@@ -50,7 +50,7 @@ impl Feed {
         feed
     }
 
-    /// The row of the next block.
+    /// The row with which the next block begins.
     pub(crate) fn next_row(&self) -> Option<&[u8]> {
         self.ahead.as_ref().map(Entry::row)
     }
@@ -61,7 +61,7 @@ impl Feed {
         let first = entry.row().to_vec();
         self.step(&first);
         let last = self.ahead.as_ref().map(|entry| entry.row().to_vec());
-        // If the index is damaged after it, the end of the block is unknown.
+        // If the next index entry cannot be read, it is unknown at which row the block ends.
         let piece = Piece { block: entry.block, first, last };
         let range = self.file.raw().range_of(entry.block);
         let len = range.end.saturating_sub(range.start);
@@ -72,7 +72,7 @@ impl Feed {
         len
     }
 
-    /// Takes no more blocks.
+    /// Makes the feed take no more blocks.
     pub(crate) fn end(&mut self) {
         self.ahead = None;
     }
@@ -84,7 +84,8 @@ impl Feed {
         }
     }
 
-    /// The blocks of a unit that ends before `end`. Blocks that may have later rows also stay for the next unit.
+    /// The blocks of a unit that ends before row `end`. Blocks that may have later rows also stay for the
+    /// next unit.
     pub(crate) fn cut(&mut self, order: RowOrder, end: Option<&[u8]>) -> Vec<Piece> {
         let all: Vec<Piece> = self.pieces.drain(..).collect();
         if let Some(end) = end {
@@ -95,13 +96,14 @@ impl Feed {
     }
 }
 
-/// Properties that a source gives to its cells.
+/// Properties that a source of cells, such as a file, gives to all of its cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) family: usize,
-    /// Of cells with equal keys and sequence ids, the one with the greater rank is newer.
+    /// The rank of the source: of cells with equal keys and sequence ids, the one from the source with the
+    /// greater rank is newer.
     pub(crate) rank: usize,
-    /// The sequence id of all cells, overriding their own.
+    /// A sequence id for all cells of the source, which replaces their own.
     pub(crate) id: Option<i64>,
     pub(crate) layout: CellLayout,
 }
@@ -109,9 +111,9 @@ pub(crate) struct Origin {
 /// The cells of one source in a unit, block by block.
 #[derive(Debug)]
 pub(crate) enum Cells {
-    /// A store file's.
+    /// Those of a store file.
     File(Box<Blocks>),
-    /// Cells in memory, as one block; `None` once it has been returned.
+    /// Those in memory, as one block; `None` once the block has been returned.
     Held(Origin, Option<Bytes>),
 }
 
@@ -134,7 +136,8 @@ impl Cells {
         Self::Held(Origin { family, rank, id, layout: edits::LAYOUT }, Some(cells))
     }
 
-    /// The cells of the next block with any cell in range, in plain form, and the block's entry in the index.
+    /// The cells of the next block that has cells in the unit's range, in plain form, and what the index
+    /// states about the block.
     pub(crate) fn next(&mut self) -> std::result::Result<Option<(Bytes, Option<Piece>)>, Box<BadBlock>> {
         match self {
             Self::File(blocks) => Ok(blocks.next()?.map(|(cells, piece)| (cells, Some(piece)))),
@@ -142,7 +145,7 @@ impl Cells {
         }
     }
 
-    /// The store file.
+    /// The store file, if the source is one.
     pub(crate) fn file(&self) -> Option<&Arc<StoreFile>> {
         match self {
             Self::File(blocks) => Some(&blocks.file),
@@ -157,9 +160,9 @@ pub(crate) struct Blocks {
     file: Arc<StoreFile>,
     origin: Origin,
     reader: BlockReader,
-    /// The remaining blocks with their bytes.
+    /// The remaining blocks and their bytes.
     pieces: VecDeque<(Piece, Bytes)>,
-    /// The rows of the unit, limited to the file's half.
+    /// The rows of the unit, limited to the rows that the region has of the file.
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
 }
@@ -172,7 +175,7 @@ pub(crate) struct BadBlock {
 }
 
 impl Blocks {
-    /// The blocks `pieces` of `file`; it returns only rows from `lower` up to (not including) `upper`.
+    /// Decodes the blocks `pieces` of `file`. Returns only rows from `lower` up to (not including) `upper`.
     pub(crate) fn new(
         file: Arc<StoreFile>,
         pieces: VecDeque<(Piece, Bytes)>,
@@ -210,7 +213,7 @@ impl Blocks {
             self.check(&cells).map_err(within)?;
         }
         let mut start = 0;
-        // Blocks that are entirely in range according to the index are not searched.
+        // Blocks that the index shows to be entirely in the range are not searched.
         if order.compare(&piece.first, &self.lower).is_lt() {
             start = self.find(&cells, 0, &self.lower, order).map_err(within)?;
         }

@@ -6,12 +6,13 @@
 //! file 2   | block | ..                            └─▶ visible? ──▶ columns; its file's next cell is inserted again
 //! ```
 //!
-//! Order: row, family, qualifier, newest timestamp first, greatest type first, greatest sequence id first, newest file first. As long as
-//! one file's cells precede the rows of all others (always if files do not overlap, and mostly within a row), they are taken as a
-//! [`Run`](super::merge_heap::Run), without comparisons.
+//! Cells are ordered by row, family, qualifier, newest timestamp first, greatest type first, greatest
+//! sequence id first, newest file first. As long as one file's cells come before the rows of all other files,
+//! they are taken as a [`Run`](super::merge_heap::Run), without comparisons. That is always so if files do
+//! not overlap, and mostly so within a row.
 //!
-//! An unreadable block costs its cells. Cells of the same rows in other files may be outdated or deleted, so they are dropped too,
-//! unless everything stored is requested.
+//! If a block cannot be read, its cells are lost. Cells of the same rows in other files may be outdated or
+//! deleted, so they are dropped too, except in the view `raw`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,7 +43,7 @@ pub(crate) struct Scanning {
     pub(crate) columns: arrow_schema::SchemaRef,
     /// The wide table, if one is requested.
     pub(crate) wide: Option<Arc<WideTable>>,
-    /// The size of a unit's first batch; the next unit's is usually similar.
+    /// The size of the first batch of a unit; that of the next unit is usually similar.
     pub(crate) room: Mutex<Room>,
 }
 
@@ -69,14 +70,14 @@ impl Scanning {
 /// A unit to decode.
 pub(crate) struct DecodeRows {
     pub(crate) scanning: Arc<Scanning>,
-    /// For each file its blocks; the fetched bytes come in this order.
+    /// The blocks of each file. The fetched bytes are in the same order.
     pub(crate) files: Vec<(Arc<crate::regions::files::StoreFile>, Vec<Piece>)>,
     pub(crate) lower: Vec<u8>,
     pub(crate) upper: Option<Vec<u8>>,
-    /// Whether this unit records damage of blocks that begin before it.
+    /// Whether this unit records the damage of blocks that begin before the unit.
     pub(crate) first: bool,
     pub(crate) damaged: Vec<DamagedRows>,
-    /// For some families, the cells that only logs have.
+    /// Cells that exist only in logs, each with the index of its family.
     pub(crate) edits: Vec<(usize, Bytes)>,
 }
 
@@ -95,13 +96,14 @@ impl DecodeUnit for DecodeRows {
     }
 }
 
-/// Filters cells in memory by visibility.
+/// Returns those cells, of some in memory, that are visible.
 pub(crate) fn visible_cells(scanning: Arc<Scanning>, cells: Vec<Cells>) -> Result<BatchIter> {
     let owned = Owned { lower: Vec::new(), first: true };
     Ok(Box::new(Merge::new(scanning, cells, Vec::new(), owned)?))
 }
 
-/// Decides which damage a unit records: the unit in which a block begins records its damage.
+/// Decides which damage a unit records: the damage of a block is recorded by the unit in which the block
+/// begins.
 #[derive(Debug)]
 struct Owned {
     lower: Vec<u8>,
@@ -127,11 +129,11 @@ enum State {
 enum Stop {
     /// The batch is full.
     Full,
-    /// The block of this file is used up.
+    /// The current block of this file has no more cells.
     UsedUp(usize),
-    /// A cell of this file's block cannot be parsed.
+    /// A cell in the current block of this file cannot be parsed.
     Broken(usize, Error),
-    /// The value of a cell cannot be found: the file, and the end of the cell.
+    /// The value of a cell, which is in a MOB file, is lost: the store file of the cell, and the reason.
     NoValue(usize, Error),
     /// There are no cells left.
     End,
@@ -182,7 +184,7 @@ impl Sink {
         }
     }
 
-    /// Prepares for a cell; `is_damaged` is true for rows with lost cells.
+    /// Prepares for a cell; `is_damaged` returns whether cells of a row are lost.
     #[inline]
     fn begin(&mut self, cell: &Cell<'_>, is_damaged: impl Fn(&[u8]) -> bool) -> Result<()> {
         match self {
@@ -191,7 +193,7 @@ impl Sink {
         }
     }
 
-    /// Takes a cell, together with those in `waiting` and the next ones.
+    /// Adds a cell to `waiting`, so that it is taken together with others.
     #[inline]
     fn take_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
         match self {
@@ -208,7 +210,7 @@ impl Sink {
         }
     }
 
-    /// Takes the waiting cells.
+    /// Takes the cells in `waiting`.
     fn take_waiting(&mut self, waiting: &mut Vec<Cell<'_>>) -> Result<()> {
         match self {
             Self::Cells(columns) => columns.append_waiting(waiting),
@@ -216,7 +218,7 @@ impl Sink {
         }
     }
 
-    /// Notes that the next cells lie in `block`.
+    /// Announces that the next cells lie in `block`.
     #[inline]
     fn enter(&mut self, block: &Bytes, waiting: &mut Vec<Cell<'_>>) -> Result<()> {
         match self {
@@ -238,7 +240,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Notes a lost block: the current row may continue in it.
+    /// Records that a block is lost, in which the current row may continue.
     fn enter_lost_block(&mut self, piece: &Piece, order: RowOrder) {
         if let Self::Wide(wide) = self
             && wide.row().is_some_and(|row| order.compare(row, &piece.first).is_ge())
@@ -247,7 +249,7 @@ impl Sink {
         }
     }
 
-    /// The rows since the last batch; `more` means that others may follow.
+    /// Returns the rows since the last batch. `more`: whether further rows may follow.
     fn finish(&mut self, more: bool) -> Result<RecordBatch> {
         match self {
             Self::Cells(columns) if more => columns.finish(),
@@ -266,7 +268,7 @@ struct Merge {
     damaged: Vec<DamagedRows>,
     owned: Owned,
     state: State,
-    /// Whether a batch was returned.
+    /// Whether this unit has returned a batch.
     handed_out: bool,
 }
 
@@ -288,7 +290,7 @@ impl Merge {
     fn run(&mut self) -> Result<Stop> {
         let Self { blocks, current, visibility, columns, scanning, damaged, .. } = self;
         let order = scanning.order;
-        // The blocks are kept alive here while the offsets in them change.
+        // The blocks are kept here because cells refer to them while the current offsets change.
         let cells: Vec<Bytes> = current.iter().map(|c| c.cells.clone()).collect();
         let origins: Vec<Origin> = blocks.iter().map(|blocks| blocks.origin().clone()).collect();
         let mut heap = match MergeHeap::new(order, &origins, &cells, current.iter().map(|c| c.at)) {
@@ -370,19 +372,19 @@ impl Merge {
         Ok(())
     }
 
-    /// Gives up the rest of a file's current block.
+    /// Abandons the rest of a file's current block.
     fn skip_block(&mut self, file: usize, e: Error) -> Result<()> {
         let piece = self.current.get_mut(file).and_then(|current| current.piece.take());
         let Some(piece) = piece else { return Err(e) };
-        // All its rows are recorded as lost. Those before the unreadable cell were returned already, and none
-        // of them comes
+        // All rows of the block are recorded as lost. Those before the unreadable cell have already been
+        // returned; they do not occur
         // again.
         let e = e.at(piece.block.offset).within("data block");
         self.record_lost_block(file, piece, e)?;
         self.load(file)
     }
 
-    /// Records a lost block, or fails. Other files' cells of its rows may be outdated.
+    /// Records a lost block, or fails under `raise`. Cells of its rows in other files may be outdated.
     fn record_lost_block(&mut self, file: usize, piece: Piece, e: Error) -> Result<()> {
         let Some(blocks) = self.blocks.get(file) else { return Err(e) };
         let (Some(from), family) = (blocks.file(), blocks.origin().family) else { return Err(e) };
@@ -397,7 +399,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Records that the value of the last cell is lost, or fails.
+    /// Records that the value of the last cell is lost, or fails under `raise`.
     fn record_lost_value(&mut self, file: usize, e: Error) -> Result<()> {
         let (Some(blocks), Some(current)) = (self.blocks.get(file), self.current.get(file)) else {
             return Err(e);
@@ -428,7 +430,7 @@ impl Merge {
         if self.columns.is_empty() { Ok(None) } else { self.finish(false).map(Some) }
     }
 
-    /// Counts the cells skipped since the last batch.
+    /// Adds the cells that were skipped since the last batch to the counts.
     fn report_passed(&mut self) {
         let Passed { versions, times } = self.visibility.take_passed();
         let columns = match &mut self.columns {
@@ -455,7 +457,7 @@ fn set_place(current: &mut [Current], file: usize, at: usize) {
     }
 }
 
-/// Appends a cell to `columns`. Its value may be in a MOB file; if so and it is lost, returns the reason.
+/// Appends a cell to `columns`. If its value is in a MOB file and is lost, returns the reason.
 #[inline]
 fn take<'a>(
     scanning: &Scanning,

@@ -6,7 +6,7 @@
 //! file 2   block | d0 | ..                            └─▶ its file's next cell, c0, is inserted again
 //! ```
 //!
-//! Heads are large, so they stay in place and only their indexes are sorted.
+//! The heads (the next cell of each file) are large, so they stay in place and only their indexes are sorted.
 
 use std::cmp::Ordering;
 
@@ -26,16 +26,16 @@ pub(super) struct Head<'a> {
     pub(super) end: usize,
 }
 
-/// Cells of one block that precede those of all other files, up to a row: whole blocks if files do not overlap;
-/// otherwise a file's cells of a row.
+/// Cells of one block that come before the cells of all other files. These are whole blocks if files do not
+/// overlap; otherwise the cells that one file has of a row.
 pub(super) struct Run<'a> {
-    /// The first cell, and the offset of the second.
+    /// The first cell of the run, and the offset of the second.
     pub(super) cell: Cell<'a>,
     pub(super) end: usize,
     pub(super) block: &'a Bytes,
     pub(super) origin: &'a Origin,
     pub(super) order: RowOrder,
-    /// The first row of any other file, which is after that of `cell`.
+    /// The first row of any other file, which comes after the row of `cell`.
     pub(super) bound: Option<&'a [u8]>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct MergeHeap<'a> {
 }
 
 impl<'a> MergeHeap<'a> {
-    /// The heads at `places` of the files' blocks.
+    /// Reads the heads at the offsets `places` of the files' blocks.
     pub(super) fn new(
         order: RowOrder,
         origins: &'a [Origin],
@@ -82,13 +82,13 @@ impl<'a> MergeHeap<'a> {
         edits::compare(self.order, &a.cell, &b.cell).then_with(|| rank(b).cmp(&rank(a)))
     }
 
-    /// The first head.
+    /// The first head in the order of cells.
     #[inline]
     pub(super) fn top(&self) -> Option<&Head<'a>> {
         self.heads.get(*self.sorted.first()?)
     }
 
-    /// The properties that a head's source gives to its cells.
+    /// The properties that the source of a head gives to its cells.
     #[inline]
     pub(super) fn origin(&self, head: &Head<'_>) -> Option<&'a Origin> {
         self.origins.get(head.file)
@@ -106,8 +106,8 @@ impl<'a> MergeHeap<'a> {
         Some(Run { cell, end, block, origin, order: self.order, bound })
     }
 
-    /// Continues with the first head's file, from offset `end` of its block; `next` is the cell there and its end, if
-    /// it was read.
+    /// Moves the file of the first head on to offset `end` of its block. `next`: the cell at that offset and
+    /// its end, if they have been read.
     pub(super) fn go_on(
         &mut self,
         end: usize,
@@ -152,7 +152,7 @@ impl<'a> MergeHeap<'a> {
     }
 }
 
-/// The cell at an offset of a block, with the sequence id that its file gives it.
+/// The cell at an offset of a block, with the sequence id that its source gives to it.
 #[inline(always)]
 fn read<'a>(block: &'a [u8], origin: &Origin, at: usize) -> Result<(Cell<'a>, usize)> {
     let (mut cell, end) = origin.layout.cell(block, at)?;
@@ -161,7 +161,8 @@ fn read<'a>(block: &'a [u8], origin: &Origin, at: usize) -> Result<(Cell<'a>, us
 }
 
 impl<'a> Run<'a> {
-    /// The cell at an offset after the first one; `None` at the end of the run, or if the cell cannot be read.
+    /// The cell of the run at an offset after its first cell; `None` at the end of the run, or if the cell
+    /// cannot be read.
     #[inline(always)]
     pub(super) fn cell(&self, at: usize) -> Option<(Cell<'a>, usize)> {
         if at >= self.block.len() {

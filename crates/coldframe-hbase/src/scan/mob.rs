@@ -5,7 +5,8 @@
 //! MOB file          an HFile with the cell of this row, column and time and its value
 //! ```
 //!
-//! The file is in `mobdir` of the table that wrote it, or in its archive; a clone keeps the name of its source. HBase: `MobUtils`.
+//! The file is in `mobdir` of the table that wrote it, or in the archive of that table. A cloned table keeps
+//! the name of the table that it was cloned from. HBase: `MobUtils`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,12 +22,12 @@ use crate::root::name_of;
 
 /// The tag of a cell whose value is in a MOB file.
 const REFERENCE_TAG: u8 = 5;
-/// The tag with the name of the table that wrote it.
+/// The tag with the name of the table that wrote the value.
 const TABLE_TAG: u8 = 6;
-/// How many files are open at a time, with their cached blocks.
+/// Maximum number of MOB files that are open at a time, with their cached blocks.
 const OPEN_FILES: usize = 16;
 
-/// Finds values in MOB files; shared by the units of a table.
+/// Finds values in MOB files. All units of a table share it.
 #[derive(Debug)]
 pub(crate) struct MobFiles {
     shared: Arc<Shared>,
@@ -35,7 +36,8 @@ pub(crate) struct MobFiles {
     regions: Mutex<HashMap<TableName, Vec<String>>>,
 }
 
-/// For a cell whose value is in a MOB file, the table that wrote the file, if a tag names it. `None` for other cells.
+/// For a cell whose value is in a MOB file, the table that wrote the file, if a tag names it. The outer
+/// `None` means that the cell is not such a cell.
 pub(crate) fn reference<'a>(cell: &Cell<'a>) -> Result<Option<Option<&'a [u8]>>> {
     if cell.tags.is_empty() || cell.kind != PUT {
         return Ok(None);
@@ -57,7 +59,7 @@ impl MobFiles {
         Self { shared, open: Mutex::default(), regions: Mutex::default() }
     }
 
-    /// The value of a cell of a family, from its MOB file.
+    /// Reads the value of a cell of a family from a MOB file.
     pub(crate) fn value(&self, cell: &Cell<'_>, table: Option<&[u8]>, family: &str) -> Result<Bytes> {
         let name = cell.value.get(4..).and_then(|name| std::str::from_utf8(name).ok());
         let name = name.filter(|name| is_path_component(name)).ok_or_else(|| {
@@ -123,7 +125,8 @@ impl MobFiles {
         Err(missing.unwrap_or_else(none))
     }
 
-    /// The regions that may hold a table's MOB files: its MOB region, found by listing folders.
+    /// The regions that may hold a table's MOB files. This is the table's MOB region, which is found by
+    /// listing folders.
     fn regions(&self, table: &TableName) -> Result<Vec<String>> {
         if let Some(known) = self.regions.lock().unwrap_or_else(PoisonError::into_inner).get(table) {
             return Ok(known.clone());

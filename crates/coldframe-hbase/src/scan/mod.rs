@@ -1,4 +1,4 @@
-//! From the store files of a region to Arrow.
+//! Reads the store files of a region and returns Arrow batches.
 //!
 //! | module | holds |
 //! |---|---|

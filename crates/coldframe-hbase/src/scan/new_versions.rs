@@ -5,9 +5,10 @@
 //!                 └─ segment up to 3 ────────────┘ └─ segment up to the end
 //! ```
 //!
-//! A marker hides only cells with smaller sequence ids. A put is also gone if, when a later marker was written, the column already
-//! had as many newer puts as the family keeps. Markers divide the puts of a column into segments by sequence id, and
-//! each segment counts the puts that existed before its end. HBase: `NewVersionBehaviorTracker`.
+//! A marker hides only cells with smaller sequence ids. A put is also hidden if the column already had as
+//! many newer puts as the family keeps when a later marker was written. Markers divide the puts of a column
+//! into segments by sequence id, and for each segment the puts that existed before its end are counted.
+//! HBase: `NewVersionBehaviorTracker`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +16,18 @@ use coldframe_core::{Error, Result};
 use coldframe_hfile::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 use coldframe_hfile::{Cell, Passed, Policy};
 
-/// Most markers tracked for a row and family: each column starts with a copy of them.
+/// Maximum number of markers that are tracked for a row and family. Each column starts with a copy of them.
 const MAX_MARKERS: usize = 1 << 12;
 
-/// A marker of a whole column or family, and what was deleted and counted before it. A sentinel ends the list.
+/// A marker of a whole column or family, together with the deletes and puts before it. The last node of the
+/// list is none: it has what comes after the last marker.
 #[derive(Clone, Debug)]
 struct Node {
-    /// It hides timestamps up to this one.
+    /// The marker hides timestamps up to this one.
     time: i64,
-    /// For timestamps deleted one by one, the sequence ids of the markers.
+    /// For each timestamp that a marker of its own deletes, the sequence ids of such markers.
     versions: BTreeMap<i64, BTreeSet<i64>>,
-    /// For each segment, by its last sequence id, the sequence ids of the puts in it and before it.
+    /// For each segment, by its last sequence id: the sequence ids of the puts in the segment and before it.
     segments: BTreeMap<i64, BTreeSet<i64>>,
 }
 
@@ -54,9 +56,9 @@ pub(crate) struct NewVersions {
     of_family: Nodes,
     of_column: Nodes,
     markers: usize,
-    /// Timestamp, type and sequence id of the previous cell in this column.
+    /// Timestamp, type and sequence id of the previous cell of the column.
     last: Option<(i64, u8, i64)>,
-    /// The number of visible puts of the column.
+    /// The number of visible puts of the column so far.
     seen: u32,
     passed: Passed,
 }
@@ -81,7 +83,7 @@ impl NewVersions {
         }
         self.seen = self.seen.saturating_add(1);
         let young = cell.timestamp >= policy.oldest || self.seen <= policy.min_versions;
-        // The family's limit is applied above; this is the request's.
+        // This is the limit of the request; the limit of the family has been applied above.
         let requested = self.seen <= policy.versions;
         self.passed.versions += u64::from(young && !requested);
         Ok(young && requested)
@@ -129,11 +131,11 @@ impl NewVersions {
         Ok(())
     }
 
-    /// Whether a put is hidden. In both cases it is counted as an existing put.
+    /// Whether a put is hidden. Counts the put as one that existed, hidden or not.
     fn is_hidden(&mut self, cell: &Cell<'_>, kept: u32) -> bool {
         let id = cell.sequence_id;
         let kept = usize::try_from(kept).unwrap_or(usize::MAX);
-        // The same cell put earlier: the later put came first.
+        // Whether the same cell was put before: the later put came first.
         let again = match self.last {
             Some((time, PUT, later)) if time == cell.timestamp => Some(later),
             _ => None,
@@ -160,7 +162,7 @@ impl NewVersions {
         again.is_some()
     }
 
-    /// Drops the state that ends with a row, a family or a column.
+    /// Forgets what applies only to the row, family or column that has ended.
     fn enter(&mut self, cell: &Cell<'_>) {
         let same_row = self.started && self.row == cell.row && self.family == cell.family;
         if same_row && self.qualifier == cell.qualifier {

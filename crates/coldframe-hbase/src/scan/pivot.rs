@@ -1,7 +1,7 @@
 //! Turns visible cells into rows of a wide table.
 //!
-//! The cells of a row come sorted by family and qualifier, like the columns, so each column is found by moving forward.
-//! Units end at row boundaries.
+//! The cells of a row and the columns are both sorted by family and qualifier, so the column of the next cell
+//! is found by moving forward. Units end between two rows.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::columns::wide::{REST, ROW, Stored, WideTable};
 
 /// Bytes of values after which a batch is returned.
 const BATCH_BYTES: usize = 32 << 20;
-/// Most bytes that an array's offsets can address.
+/// Maximum bytes that the offsets of an array can address.
 const MAX_BYTES: usize = 0x7fff_ffff;
 
 /// The values of a column.
@@ -67,13 +67,14 @@ impl Collected {
 struct PivotColumn {
     family: Vec<u8>,
     qualifier: Vec<u8>,
-    /// Its index among the requested columns. `None` if it was not requested; its cells still stay out of `rest`.
+    /// The column's index among the requested columns. `None` if it was not requested; even then, its cells
+    /// do not go into `rest`.
     place: Option<usize>,
     values: Collected,
     set: bool,
 }
 
-/// The columns made from row keys, with their indexes.
+/// The columns made from row keys, with their indexes among the requested columns.
 #[derive(Debug)]
 enum Keys {
     Row(Option<(usize, BinaryBuilder)>),
@@ -119,13 +120,13 @@ impl Keys {
 
 type Rest = MapBuilder<BinaryBuilder, BinaryBuilder>;
 
-/// Collects rows.
+/// Collects the rows of a wide table.
 #[derive(Debug)]
 pub(crate) struct Wide {
     schema: SchemaRef,
     table: Arc<WideTable>,
     keys: Keys,
-    /// Sorted by family and qualifier.
+    /// The columns, sorted by family and qualifier.
     columns: Vec<PivotColumn>,
     rest: Option<(usize, Rest)>,
     row: Vec<u8>,
@@ -136,7 +137,7 @@ pub(crate) struct Wide {
     at: usize,
     rows: usize,
     left_out: Vec<usize>,
-    /// Cells of columns that the table does not have.
+    /// The number of cells of columns that the table does not have.
     passed: u64,
     bytes: usize,
     batch_rows: usize,
@@ -145,7 +146,7 @@ pub(crate) struct Wide {
 }
 
 impl Wide {
-    /// A collector for those of the table's columns that are in `schema`.
+    /// Collects the columns in `schema`, which are some of the table's columns.
     pub(crate) fn new(
         schema: &SchemaRef,
         table: &Arc<WideTable>,
@@ -183,7 +184,7 @@ impl Wide {
         })
     }
 
-    /// Whether a cell belongs to another row than the previous one.
+    /// Whether a cell belongs to another row than the previous cell.
     pub(crate) fn is_next_row(&self, cell: &Cell<'_>) -> bool {
         !self.open || self.row != cell.row
     }
@@ -207,7 +208,7 @@ impl Wide {
         Ok(())
     }
 
-    /// Notes that cells of the current row are lost.
+    /// Records that cells of the current row are lost.
     pub(crate) fn mark_incomplete(&mut self) {
         self.incomplete |= self.on_error == OnError::Skip;
     }
@@ -245,7 +246,8 @@ impl Wide {
         }
         if let Some((_, rest)) = &mut self.rest {
             let name = [cell.family, b":", cell.qualifier].concat();
-            // A row is in one batch however long it is; the builders would panic on offset overflow.
+            // A row is always in a single batch, however long it is. If its offsets overflowed, the builders
+            // would panic.
             let fits = |held: &[u8], more: usize| held.len().saturating_add(more) <= MAX_BYTES;
             if !fits(rest.keys().values_slice(), name.len()) || !fits(rest.values().values_slice(), size) {
                 return Err(Error::unsupported("a row whose other columns take more than 2 GiB"));
@@ -259,7 +261,7 @@ impl Wide {
         Ok(())
     }
 
-    /// The number of cells without a column since the last call.
+    /// The number of cells, since the last call, for which the table has no column.
     pub(crate) fn take_passed(&mut self) -> u64 {
         std::mem::take(&mut self.passed)
     }
@@ -290,7 +292,7 @@ impl Wide {
         Ok(())
     }
 
-    /// The rows since the last batch.
+    /// Returns the rows since the last batch.
     pub(crate) fn finish(&mut self) -> Result<RecordBatch> {
         self.end_row()?;
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.schema.fields().len()];

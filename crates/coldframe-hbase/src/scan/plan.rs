@@ -1,4 +1,5 @@
-//! Plans one split: a range of rows of a region, in units of rows, with the blocks of all files that may have them.
+//! Plans one split, which is a range of rows of a region. A unit is a range of rows with the blocks of all
+//! files that may have these rows.
 //!
 //! ```text
 //! file 0   |--a--|--f--|--m--|--s--|       a unit takes blocks in order of their starts until it has enough bytes, and
@@ -27,7 +28,8 @@ const UNIT_BYTES: u64 = 4 << 20;
 pub(crate) struct Rows {
     pub(crate) lower: Vec<u8>,
     pub(crate) upper: Option<Vec<u8>>,
-    /// Whether the range begins at the bound of a region or a filter, and not at the end of another split.
+    /// Whether the range begins where a region or the range of a filter begins, and not where another split
+    /// ends.
     pub(crate) first: bool,
 }
 
@@ -39,7 +41,7 @@ pub(crate) struct Source {
     pub(crate) logs: Option<Arc<Logs>>,
 }
 
-/// Plans units.
+/// Plans the units of a range of rows.
 pub(crate) struct RegionPlan {
     table: Source,
     region: Arc<Region>,
@@ -77,7 +79,7 @@ impl RegionPlan {
         !after && (self.rows.first || order.compare(row, &self.rows.lower).is_ge())
     }
 
-    /// Opens the files.
+    /// Opens the files of the region.
     fn start(&mut self) -> Result<Vec<Feed>> {
         let mut open = self.table.shared.open(&self.region)?;
         for file in std::mem::take(&mut open.damaged) {
@@ -153,7 +155,7 @@ impl RegionPlan {
         Ok(())
     }
 
-    /// Takes blocks until there are enough; returns the row before which the unit ends.
+    /// Takes blocks until they have enough bytes; returns the row before which the unit ends.
     fn fill(&mut self, feeds: &mut [Feed]) -> Option<Vec<u8>> {
         let order = self.scanning.order;
         let mut bytes = 0_u64;
@@ -222,7 +224,7 @@ impl RegionPlan {
         }
         let structure = format!("{}: rows from \"{}\"", self.region.describe(), lower.escape_ascii());
         let scanning = self.scanning.clone();
-        // Rows are requested in order.
+        // Rows are requested in order, so earlier ranges are no longer needed.
         self.damaged.retain(|rows| !rows.ends_before(&lower, order));
         let damaged = self.damaged.clone();
         let decode = DecodeRows { scanning, files, lower, upper, first, damaged, edits };
@@ -230,7 +232,7 @@ impl RegionPlan {
     }
 }
 
-/// Passes the batches of a plan to `with`, for internal readers.
+/// Passes the batches of a plan to `with`, for readers inside this crate.
 pub(crate) fn each_batch(plan: &mut dyn Plan, mut with: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
     while let Some(unit) = plan.next_unit()? {
         let mut bytes = Vec::with_capacity(unit.fetch.len());

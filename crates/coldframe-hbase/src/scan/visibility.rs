@@ -1,4 +1,4 @@
-//! Which cells are visible, depending on the view and on the families.
+//! Decides which cells are visible. This depends on the view and on the families.
 
 use coldframe_core::Result;
 use coldframe_hfile::{Cell, Columns, Coordinates, Passed, Policy, Step, Tags, Visibility as CellVisibility};
@@ -17,11 +17,11 @@ pub(super) trait Collect<'a> {
     /// Whether the batch must be finished before a cell is taken.
     fn is_full(&self, next: &Cell<'_>) -> bool;
 
-    /// Takes a cell with its value, of a row without lost cells.
+    /// Takes a cell that has its value and whose row has not lost any cells.
     fn collect(&mut self, cell: &Cell<'a>) -> Result<()>;
 }
 
-/// Columns to which cells are appended in batches.
+/// Columns to which several cells are appended at a time.
 pub(super) struct BatchedColumns<'c, 'a> {
     pub(super) columns: &'c mut Columns,
     pub(super) waiting: &'c mut Vec<Cell<'a>>,
@@ -69,7 +69,7 @@ impl VisibilityRules {
     pub(crate) fn new(options: &Options, families: &[Family]) -> Self {
         let policy = |f: &Family| {
             let policy = f.policy(options.versions, options.time_range, options.now);
-            // Everything stored is requested, whatever the family keeps.
+            // The view `raw` returns everything that is stored, however many versions the family keeps.
             let versions = if options.view == View::Raw { options.versions } else { policy.versions };
             Policy { versions, ..policy }
         };
@@ -81,13 +81,13 @@ impl VisibilityRules {
         }
     }
 
-    /// Whether lost cells may have hidden others.
+    /// Whether lost cells may have hidden other cells.
     pub(crate) fn hides(&self) -> bool {
         self.view != View::Raw
     }
 }
 
-/// Tracks the cells of a merge.
+/// Decides which cells of a merge are visible; it must see them in order.
 #[derive(Debug)]
 pub(crate) struct Visibility {
     rules: VisibilityRules,
@@ -101,7 +101,7 @@ impl Visibility {
         Self { rules, visible: CellVisibility::default(), new_versions }
     }
 
-    /// Whether a cell of a family is visible. `before` is the previous cell, if its block is still in memory.
+    /// Whether a cell of a family is visible. `before`: the previous cell, if its block is still in memory.
     #[inline]
     pub(crate) fn admits<'a>(
         &mut self,
@@ -126,8 +126,8 @@ impl Visibility {
         is_visible(&mut self.visible, &self.rules, step, cell, policy)
     }
 
-    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped, and the cell there
-    /// if it was read.
+    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns the offset at which it
+    /// stopped, and the cell there if it was read.
     pub(super) fn follow<'a>(
         &mut self,
         run: &Run<'a>,
@@ -193,7 +193,7 @@ impl Visibility {
     }
 }
 
-/// Whether a cell is visible; `step` is its difference from the previous cell.
+/// Whether a cell is visible. `step`: how it differs from the previous cell.
 #[inline(always)]
 fn is_visible(
     visible: &mut CellVisibility,

@@ -4,8 +4,9 @@
 //! region, its largest file's root index   | b | k | r |        range 0..4 is the region, 0..2 the rows before k, 2..3 those before r
 //! ```
 //!
-//! A split has two numbers: positions in the root index of the region's largest file. A reader with the numbers alone reads that index
-//! again to get the rows; the data that travels with a split (`packed`) includes them.
+//! A split has two numbers: positions in the root index of the region's largest file. A reader that has only
+//! these numbers must read that index again to find the rows. The data that is sent with a split (`packed`)
+//! includes the rows.
 
 pub(crate) mod packed;
 mod parallel;
@@ -54,7 +55,8 @@ pub(crate) fn of_regions(table: &OpenTable, target: u64) -> Result<Vec<Split>> {
     Ok(splits)
 }
 
-/// Whether a listing shows that a region has at most `bytes` bytes; then none of its files is opened.
+/// Whether a listing shows that a region has at most `bytes` bytes; in which case none of its files is
+/// opened.
 fn is_small(shared: &Shared, region: &Region, bytes: u64) -> Result<bool> {
     let files = shared.find(region)?;
     let lengths = files.and_then(|files| files.iter().flatten().map(|f| f.len).collect::<Option<Vec<_>>>());
@@ -66,7 +68,7 @@ pub(crate) fn is_whole(range: &Range<u64>) -> bool {
     *range == (0..WHOLE)
 }
 
-/// The rows at which a region may be split, and the size of its files.
+/// The rows at which a region may be divided into splits, and the total size of its files.
 pub(crate) fn cuts(shared: &Shared, region: &Region) -> Result<(Vec<Vec<u8>>, u64)> {
     let open = shared.open(region)?;
     let len = |raw: &RawFile| raw.source().len();
@@ -90,7 +92,7 @@ pub(crate) fn cuts(shared: &Shared, region: &Region) -> Result<(Vec<Vec<u8>>, u6
 /// The number of blocks of the largest file between two rows of [`fine_cuts`].
 const BLOCKS: usize = 32;
 
-/// The rows at which a region may be split into parts of some MiB.
+/// The rows at which a region may be divided into parts of a few MiB.
 pub(crate) fn fine_cuts(shared: &Shared, region: &Region) -> Result<Vec<Vec<u8>>> {
     let open = shared.open(region)?;
     let mut rows = Vec::new();
@@ -113,7 +115,7 @@ pub(crate) fn rows(shared: &Shared, region: &Region, range: &Range<u64>) -> Resu
     Ok(rows_between(region, range, &cuts))
 }
 
-/// Like [`rows`], given the rows at which the region is split.
+/// Like [`rows`], if the rows at which the region is divided are known.
 pub(crate) fn rows_between(region: &Region, range: &Range<u64>, cuts: &[Vec<u8>]) -> Rows {
     let (lower, upper) = (region.start.clone(), region.upper().map(<[u8]>::to_vec));
     if is_whole(range) {
@@ -122,7 +124,7 @@ pub(crate) fn rows_between(region: &Region, range: &Range<u64>, cuts: &[Vec<u8>]
     let at = |place: u64| usize::try_from(place).ok().and_then(|i| cuts.get(i.checked_sub(1)?)).cloned();
     let beyond = |place: u64| place > cuts.len() as u64;
     if beyond(range.start) {
-        // A range after the last cut has no rows.
+        // A range that begins after the last of these rows is empty.
         let end = upper.clone().unwrap_or_default();
         return Rows { lower: end.clone(), upper: Some(end), first: false };
     }

@@ -1,4 +1,4 @@
-//! The data that travels with a split, so that its reader opens the files of one region and nothing else.
+//! The data that is sent with a split, so that its reader needs to open only the files of one region.
 //!
 //! ```text
 //! piece 0 = PackedSplit   table, region, its files, rows a..b, where its edits are in the logs, what the table lacks
@@ -31,16 +31,16 @@ use crate::wal::index::{self, Index, PackedFault, PackedLogs};
 const SPLIT: u64 = 0;
 const LOGS: u64 = 1;
 
-/// The only split of a table that was opened from travelled data.
+/// The only split of a table that was opened from the data sent with a split.
 #[derive(Debug)]
 pub(crate) struct OnlySplit {
     pub(crate) part: u32,
     pub(crate) range: Range<u64>,
-    /// `None` in the split of a missing part.
+    /// The rows to read; `None` if the split is for a missing part of the table.
     pub(crate) rows: Option<Rows>,
 }
 
-/// The bytes of a piece.
+/// The bytes of the piece with this number.
 fn piece(recorded: &[Piece], number: u64) -> Option<&Bytes> {
     recorded.iter().find(|(of, _)| *of == number).map(|(_, bytes)| bytes)
 }
@@ -49,7 +49,7 @@ fn decoded<M: Message + Default>(bytes: &Bytes) -> Result<M> {
     M::decode(bytes.clone()).map_err(|e| Error::invalid(format!("the data of an HBase split: {e}")))
 }
 
-/// The index of all servers' logs, by table name; empty if the options exclude logs.
+/// For each table name, where its edits are in the logs of all servers; empty if the options exclude logs.
 pub(crate) fn shared(
     folder: &Arc<dyn Folder>,
     options: &OpenOptions,
@@ -69,11 +69,11 @@ struct RegionData {
     files: Option<FilesOfFamilies>,
     own: Option<PackedLogs>,
     servers: Option<PackedLogs>,
-    /// The rows at which splits divide it, if any.
+    /// The rows at which splits divide the region, if any.
     cuts: Vec<Vec<u8>>,
 }
 
-/// The travelling data of each split.
+/// For each split, the data to send with it.
 pub(crate) fn recorded(table: &OpenTable, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
     let place = |split: &Split| usize::try_from(split.part).unwrap_or(usize::MAX);
     let parts: BTreeSet<usize> = splits.iter().map(place).filter(|i| *i < table.regions.len()).collect();
@@ -108,7 +108,7 @@ pub(crate) fn recorded(table: &OpenTable, splits: &[Split]) -> Result<Vec<Vec<Pi
         .collect()
 }
 
-/// Opens a table from travelled data; `None` if it has no piece of this format.
+/// Opens a table from the data sent with a split; `None` if that data has no piece that this format wrote.
 pub(crate) fn open(
     folder: &Arc<dyn Folder>,
     options: &OpenOptions,
@@ -142,7 +142,7 @@ struct PackedSplit {
     alone: bool,
     #[prost(string, optional, tag = "5")]
     snapshot: Option<String>,
-    /// The time at which expiry is judged.
+    /// The time at which the expiry of cells is judged.
     #[prost(int64, tag = "6")]
     now: i64,
     #[prost(uint32, tag = "7")]
@@ -151,7 +151,7 @@ struct PackedSplit {
     start: u64,
     #[prost(uint64, tag = "9")]
     end: u64,
-    /// Absent in the split of a missing part.
+    /// The region to read; absent if the split is for a missing part.
     #[prost(message, optional, tag = "10")]
     region: Option<PackedRegion>,
     #[prost(message, optional, tag = "11")]
@@ -160,7 +160,7 @@ struct PackedSplit {
     own: Option<PackedLogs>,
     #[prost(bool, optional, tag = "13")]
     lacks_logs: Option<bool>,
-    /// The missing part of this split, or the first one of the table.
+    /// The missing part that this split is for; otherwise the first missing part of the table.
     #[prost(message, optional, tag = "14")]
     missing: Option<PackedFault>,
     #[prost(uint64, tag = "15")]
@@ -177,7 +177,7 @@ struct PackedRegion {
     start: Vec<u8>,
     #[prost(bytes = "vec", tag = "4")]
     end: Vec<u8>,
-    /// Whether the files are known.
+    /// Whether the region's files are known.
     #[prost(bool, tag = "5")]
     is_known: bool,
     #[prost(message, repeated, tag = "6")]
@@ -198,10 +198,10 @@ struct PackedFile {
     family: u32,
     #[prost(string, tag = "2")]
     name: String,
-    /// Its path in its region's folder.
+    /// The file's path in the folder of its region.
     #[prost(string, optional, tag = "3")]
     path: Option<String>,
-    /// Or its location elsewhere: table, region, family, file.
+    /// The file's location if it is elsewhere: table, region, family, file.
     #[prost(string, repeated, tag = "4")]
     elsewhere: Vec<String>,
     #[prost(bytes = "vec", optional, tag = "5")]
@@ -278,7 +278,7 @@ impl PackedSplit {
         (self.servers, self.own) = (of.servers.clone(), of.own.clone());
     }
 
-    /// Fills in the split of a missing part. Such splits follow those of the regions.
+    /// Fills in a split for a missing part. These splits come after those of the regions.
     fn take_missing(&mut self, table: &OpenTable, part: usize) -> Result<()> {
         let missing = part.checked_sub(table.regions.len()).and_then(|i| table.missing.get(i));
         let missing =

@@ -1,13 +1,13 @@
-//! Runs work on several regions of a table at once.
+//! Does the same work for several regions of a table in parallel.
 
 use std::sync::OnceLock;
 
 use coldframe_core::{Error, Result, threads};
 
-/// How many regions at once. Most of the work is waiting for a store.
+/// For how many regions at a time. Most of the time is spent waiting for a store.
 const AT_ONCE: usize = 16;
 
-/// Calls `work` for each of `items`, several at once.
+/// Calls `work` for each of `items`, several in parallel.
 pub(crate) fn map_each<I: Sync, T: Send + Sync>(
     items: &[I],
     work: impl Fn(&I) -> Result<T> + Sync,

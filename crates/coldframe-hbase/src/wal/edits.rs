@@ -1,4 +1,5 @@
-//! Unflushed edits from the write-ahead logs and from `recovered.edits`, as a region server's memory held them.
+//! Unflushed edits from the write-ahead logs and from `recovered.edits`, as they were in a region server's
+//! memory.
 //!
 //! ```text
 //! WALs/SERVER/LOG                        all regions of a server; LOG.meta those of hbase:meta
@@ -7,7 +8,7 @@
 //!
 //! An edit is unflushed if its sequence id is greater than the sequence ids of all store files of its family.
 //! All cells of an edit
-//! have its sequence id, and are newer than those of files. HBase: `HRegion.replayRecoveredEdits`.
+//! have its sequence id, and are newer than all cells in store files. HBase: `HRegion.replayRecoveredEdits`.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -23,13 +24,13 @@ use crate::regions::files::{OpenRegion, Shared};
 use crate::root::{join, name_of};
 use crate::wal::index::{Index, in_log};
 
-/// The pseudo-family of a server's own markers.
+/// The family name that a server uses for its own markers in a log.
 const MARKS: &[u8] = b"METAFAMILY";
 
-/// The form of cells in memory.
+/// The layout of cells in memory.
 pub(crate) const LAYOUT: CellLayout = CellLayout { tags: true, sequence_ids: true };
 
-/// The cells of a family in a region that only logs have, in order.
+/// The cells of a family in a region that exist only in logs, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Edits {
     pub(crate) family: usize,
@@ -57,19 +58,20 @@ impl Edits {
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
-    /// Read at first use.
+    /// Where the edits are in the servers' logs; read on first use.
     index: Mutex<Option<Arc<Index>>>,
-    /// Whether there is no folder of logs.
+    /// Whether the root directory lacks its folder of logs.
     lacks: OnceLock<bool>,
-    /// The recovered edits of a region, if they have been read already, with its encoded name.
+    /// The encoded name of a region and the locations of its recovered edits, if these have been read
+    /// already.
     own: Option<(String, Arc<Index>)>,
 }
 
-/// What is already known of the logs.
+/// The locations of edits that are already known.
 #[derive(Debug, Default)]
 pub(crate) struct KnownLogs {
     pub(crate) servers: Index,
-    /// Of one region.
+    /// The encoded name of one region, and the locations of its recovered edits.
     pub(crate) own: Option<(String, Index)>,
     pub(crate) lacks: Option<bool>,
 }
@@ -79,7 +81,7 @@ impl Logs {
         Self { shared, index: Mutex::new(None), lacks: OnceLock::new(), own: None }
     }
 
-    /// Logs whose edits have been located already.
+    /// Creates the logs of a table whose edits have been located already.
     pub(crate) fn known(shared: Arc<Shared>, known: KnownLogs) -> Self {
         let KnownLogs { servers, own, lacks } = known;
         Self {
@@ -90,7 +92,7 @@ impl Logs {
         }
     }
 
-    /// The servers' logs: paths and lengths.
+    /// The paths and lengths of the servers' logs.
     pub(crate) fn of_servers(&self) -> Result<Vec<(String, u64)>> {
         let of_meta = self.shared.table.is_meta();
         let logs = self.shared.root.logs()?.into_iter();
@@ -113,7 +115,8 @@ impl Logs {
     fn flushed_since_opened(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         let root = &self.shared.root;
         let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
-        // Written whenever a region is opened or closed: all edits up to then are in files.
+        // HBase writes a file with a sequence id whenever a region is opened or closed; all edits up to that
+        // id are in store files.
         let listed = root.list(&folder)?;
         let mark = |e| name_of(e).strip_suffix("seqid")?.trim_end_matches(['.', '_']).parse::<i64>().ok();
         let Some(mark) = listed.iter().filter_map(mark).max() else { return Ok(None) };
@@ -204,12 +207,13 @@ impl Logs {
         index.add(root, options.limits, table, path)
     }
 
-    /// Logs that end within an edit, and where that edit begins.
+    /// Logs that end within an edit, each with the offset at which that edit begins.
     pub(crate) fn cut(&self) -> Result<Vec<(String, u64)>> {
         Ok(self.index()?.cut.clone())
     }
 
-    /// How many cells of some regions only logs have, ignoring damaged parts; fails if a log is unsupported.
+    /// The number of cells of these regions that exist only in logs. Ignores damaged parts; fails if a log is
+    /// unsupported.
     pub(crate) fn count(&self, regions: &[Arc<Region>], order: RowOrder) -> Result<usize> {
         let servers = self.index()?;
         let readable = |index: &Index| {
@@ -233,7 +237,8 @@ impl Logs {
         Ok(cells)
     }
 
-    /// The unflushed edits of an open region. A damaged log is an error, or is recorded.
+    /// The unflushed edits of an open region. Damage to a log is either an error or recorded, depending on
+    /// `on_error`.
     pub(crate) fn edits(
         &self,
         region: &Region,
@@ -247,7 +252,7 @@ impl Logs {
         if let Some(first) = faults.first().filter(|_| on_error == OnError::Raise) {
             return Err(first.to_error());
         }
-        // Cells before the first unreadable cell are kept, as in a log that is cut off.
+        // Cells before the first cell that cannot be read are kept, as for a log that is cut off.
         let mut record = |e: Error, bytes: Range<u64>| -> Result<()> {
             if on_error == OnError::Raise || !Fault::is(&e) {
                 return Err(e);
@@ -290,7 +295,7 @@ fn flushed(open: &OpenRegion, family: usize) -> i64 {
     ids.max().unwrap_or(i64::MIN)
 }
 
-/// Collects the cells of a family.
+/// Collects the cells that a family has in logs.
 #[derive(Debug)]
 struct Collected {
     plain: Plain,
@@ -312,7 +317,7 @@ impl Collected {
         self.plain.cell(cell)
     }
 
-    /// Sorts the cells; of equal cells, the later one is newer.
+    /// Sorts the cells. If cells are equal, the one that was written later is newer.
     fn sorted(self, family: usize, order: RowOrder, limits: &Limits) -> Result<Option<Edits>> {
         if self.starts.is_empty() {
             return Ok(None);
@@ -336,7 +341,7 @@ impl Collected {
     }
 }
 
-/// The order of cells within one family, regardless of their file.
+/// The order of cells within one family, whichever file they are in.
 pub(crate) fn compare(order: RowOrder, a: &Cell<'_>, b: &Cell<'_>) -> Ordering {
     let rows = order.compare(a.row, b.row);
     if rows != Ordering::Equal {

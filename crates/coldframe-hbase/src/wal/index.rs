@@ -1,4 +1,5 @@
-//! The location of each region's edits in the logs, found by reading the logs once, and passed on to the readers of splits.
+//! Where the edits of each region are in the logs. The logs are read once to find this, and the result is
+//! sent to the readers of splits.
 //!
 //! ```text
 //! WALs/S1/LOG ──┐                    table, region ──▶ (log, place, length, sequence id) ..
@@ -19,15 +20,16 @@ use crate::root::Root;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     files: Vec<(String, Arc<dyn ReadAt>)>,
-    /// By encoded name: the index of the file, and the edit in it.
+    /// By the encoded name of the region: for each edit the index of the log file, and the location in it.
     by_region: BTreeMap<String, Vec<(usize, Edit)>>,
     /// Logs that cannot be read to the end.
     pub(crate) faults: Vec<Fault>,
-    /// Logs that end within an edit, which was not acknowledged to a client: the path, and where the edit begins.
+    /// Logs that end within an edit, which was not acknowledged to a client: the path of each log, and the
+    /// offset at which the edit begins.
     pub(crate) cut: Vec<(String, u64)>,
 }
 
-/// The state of a log apart from its edits.
+/// What is known about a log apart from its edits.
 struct ReadLog {
     source: Arc<dyn ReadAt>,
     fault: Option<Fault>,
@@ -64,7 +66,7 @@ fn read_log(root: &Root, limits: Limits, path: &str, mut with: impl FnMut(&LogKe
 }
 
 impl Index {
-    /// Adds the edits of a table in a log.
+    /// Adds the edits that a log has of a table.
     pub(crate) fn add(&mut self, root: &Root, limits: Limits, table: &TableName, path: String) -> Result<()> {
         let name = table.to_string();
         let plain = table.plain();
@@ -86,7 +88,7 @@ impl Index {
         self.files.push((path, log.source));
     }
 
-    /// The edits of a region: the path of the log, the log, and the location.
+    /// The edits of a region: for each edit the path of the log, the log, and the location in it.
     pub(crate) fn of_region(&self, region: &str) -> impl Iterator<Item = (&str, &dyn ReadAt, &Edit)> {
         let edits = self.by_region.get(region).into_iter().flatten();
         edits.filter_map(|(file, edit)| {
@@ -98,7 +100,7 @@ impl Index {
         self.by_region.contains_key(region)
     }
 
-    /// The part of the index about one region, or all of it, as a message.
+    /// The index as a message: the part about one region, or all of it.
     pub(crate) fn pack(&self, region: Option<&str>) -> PackedLogs {
         let mut files = PackedFiles::default();
         let regions = match region {
@@ -125,7 +127,7 @@ impl Index {
         }
     }
 
-    /// Restores a packed index; opens the logs that have edits.
+    /// Restores an index from its message, and opens the logs that have edits.
     pub(crate) fn unpack(root: &Root, packed: PackedLogs) -> Result<Self> {
         let PackedLogs { files, regions, faults, cut } = packed;
         let open = |path: String| Ok((path.clone(), root.open(&path)?));
@@ -145,7 +147,7 @@ impl Index {
     }
 }
 
-/// The servers' logs, read once for all of these tables.
+/// Reads the servers' logs once for all of these tables.
 pub(crate) fn of_tables(
     root: &Root,
     limits: Limits,
@@ -177,7 +179,7 @@ pub(crate) fn of_tables(
     Ok(indexes.into_iter().map(|(table, index)| (table, index.pack(None))).collect())
 }
 
-/// The named logs, in their original order.
+/// The paths of the log files, in their original order.
 #[derive(Default)]
 struct PackedFiles {
     paths: Vec<String>,

@@ -1,9 +1,9 @@
-//! Edits that only write-ahead logs hold.
+//! Edits that exist only in write-ahead logs.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `edits` | the edits of a region, in memory |
-//! | `index` | which log holds edits of which region, and where |
+//! | `index` | which log has edits of which region, and at which offsets |
 
 pub(crate) mod edits;
 pub(crate) mod index;

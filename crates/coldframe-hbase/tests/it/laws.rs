@@ -1,5 +1,6 @@
-//! The laws of damage, for each kind of file of a root directory: losses are reported, and no cell is returned that was
-//! not there. A lost block, file or description never exposes an outdated or a deleted value.
+//! The laws of damage, for each kind of file of a root directory: losses are reported, and no cell is
+//! returned that the table did not have. If a block, file or description is lost, no outdated or deleted
+//! value may be returned instead.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ fn options(more: &[(&str, Value)]) -> OpenOptions {
     OpenOptions { extra: all.collect::<BTreeMap<_, _>>(), ..OpenOptions::default() }
 }
 
-/// Damages up to `max_files` files of the directory for which `of` holds, in `damages` ways each.
+/// Checks the laws: damages up to `max_files` files of the directory for which `of` returns true, each in
+/// `damages` ways.
 fn obey(options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, damages: usize) {
     each(options, of, max_files, |subject| subject.damages(damages).obey());
 }
@@ -54,36 +56,36 @@ fn is_store_file(path: &str) -> bool {
 }
 
 #[test]
-fn store_files() {
+fn the_laws_hold_for_store_files() {
     obey(&options(&[("wal", Value::Bool(false))]), is_store_file, 8, 25);
 }
 
 #[test]
-fn store_files_with_unflushed_edits() {
+fn the_laws_hold_for_store_files_with_unflushed_edits() {
     obey(&options(&[("view", Value::from("versions"))]), is_store_file, 4, 15);
 }
 
 #[test]
-fn store_files_in_the_raw_view() {
+fn the_laws_hold_for_store_files_in_the_raw_view() {
     let keyed = ("dictionary", Value::Bool(true));
     let raw = [("view", Value::from("raw")), ("wal", Value::Bool(false)), keyed];
     obey(&options(&raw), is_store_file, 4, 15);
 }
 
 #[test]
-fn store_files_of_a_wide_table() {
+fn the_laws_hold_for_store_files_of_a_wide_table() {
     let columns = Value::map([("f:note", Value::from("string"))]);
     let wide = [("view", Value::from("pivot")), ("columns", columns), ("wal", Value::Bool(false))];
     obey(&options(&wide), is_store_file, 4, 15);
 }
 
 #[test]
-fn region_descriptions() {
+fn the_laws_hold_for_region_descriptions() {
     obey(&options(&[("wal", Value::Bool(false))]), |path| path.ends_with(".regioninfo"), 2, 30);
 }
 
 #[test]
-fn manifests() {
+fn the_laws_hold_for_manifests() {
     let snapshot = [("snapshot", Value::from("kept"))];
     // No checksum covers what a manifest states about families.
     let of = |path: &str| path.starts_with(".hbase-snapshot");
@@ -96,7 +98,7 @@ fn is_log(path: &str) -> bool {
 
 /// Logs have no checksums, and a log that is cut off looks like one that was being written.
 #[test]
-fn logs() {
+fn the_laws_hold_for_logs() {
     let silent = |subject: Subject| subject.unsummed().unit(|_| AllowedLoss::file().silent());
     each(&options(&[]), is_log, 2, |subject| silent(subject).damages(200).obey());
 }
@@ -122,7 +124,7 @@ fn a_compressed_log_is_an_error_or_skipped() {
     assert_eq!(metadata.get("wal").and_then(|wal| wal.get("cells")), Some(&Value::Null));
 }
 
-/// The rows of the table with one file changed, and the recorded damage.
+/// Reads the table with one changed file: returns its rows and the recorded damage.
 fn read(at: &str, bytes: Vec<u8>, on_error: OnError) -> Result<(Vec<RecordBatch>, Vec<Damage>)> {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let table =
@@ -139,8 +141,8 @@ fn read(at: &str, bytes: Vec<u8>, on_error: OnError) -> Result<(Vec<RecordBatch>
     Ok((batches, damage.records()))
 }
 
-/// A store file that lost only its trailer can be restored if its file info and all its blocks exist; otherwise its
-/// contents are unknown.
+/// A store file that lost only its trailer can be restored if its file info and all its blocks exist;
+/// otherwise it is unknown which cells it had.
 #[test]
 fn a_lost_trailer_costs_no_cells() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
@@ -155,7 +157,7 @@ fn a_lost_trailer_costs_no_cells() {
             assert_eq!(left, whole, "{path}");
             assert_eq!(damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(0)], "{path}");
         }
-        // With an unreadable block as well, the whole file is lost, and so is everything older.
+        // If a block cannot be read either, the whole file is lost, and with it all older cells of its rows.
         let mut block = changed;
         block[40] ^= 1;
         let (left, damage) = read(path, block, OnError::Skip).unwrap();
@@ -189,10 +191,10 @@ fn tagged(rows: &BinaryArray) -> Bytes {
     written(&HFileFormat, &[batch], &options).unwrap()
 }
 
-/// A cell's tags are parsed only when the scan decides on the cell. Invalid tags lose the block,
-/// but not the other blocks of the read.
+/// A cell's tags are parsed only when the scan decides on the cell. If they are invalid, the block is lost,
+/// but not the other blocks.
 #[test]
-fn invalid_tags_cost_a_block() {
+fn invalid_tags_cost_only_their_block() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let path = folder.files.keys().find(|path| is_store_file(path)).unwrap();
     let stored = Source::file("stored", Arc::new(folder.files[path].clone()));

@@ -51,7 +51,7 @@ fn views_and_dictionaries_have_the_same_rows() {
 }
 
 #[test]
-fn families_and_qualifiers_as_dictionaries() {
+fn families_and_qualifiers_are_returned_as_dictionaries() {
     let table = open(&[("dictionary", Value::Bool(true))]);
     let scan = Scan { strings: Some(Strings::View), ..Scan::default() };
     for batch in batches(table.as_ref(), &scan) {
@@ -66,7 +66,7 @@ fn families_and_qualifiers_as_dictionaries() {
 }
 
 #[test]
-fn filters_and_look_ups_with_dictionaries() {
+fn filters_and_look_ups_work_with_dictionaries() {
     let (plain, keyed) = (open(&[]), open(&[("dictionary", Value::Bool(true))]));
     let family = Predicate::compare("family", Op::Eq, Arc::new(BinaryArray::from_iter_values([b"g"])));
     let scan = Scan { predicate: Some(family), ..Scan::default() };

@@ -1,4 +1,5 @@
-//! The data that travels with a split: its reader opens the files of one region, and reads the same rows.
+//! With the data that is sent with a split, a reader opens only the files of one region, and reads the same
+//! rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +16,7 @@ use coldframe_hbase::HBaseFormat;
 use coldframe_testing::fixture;
 use coldframe_testing::folder::MemoryFolder;
 
-/// The requests to a folder: files opened, bytes read of each, folders listed.
+/// Counts the requests to a folder: opened files, bytes read of each, listed folders.
 #[derive(Debug, Default)]
 struct Requests {
     read: BTreeMap<String, u64>,
@@ -92,7 +93,7 @@ fn together(table: &dyn TableFile, batches: &[RecordBatch]) -> RecordBatch {
     arrow_select::concat::concat_batches(table.schema(), batches).unwrap()
 }
 
-/// Each split, read with nothing but its travelled data, gives the rows that the open table gives.
+/// Checks that each split, read with only the data sent with it, gives the same rows as the open table.
 fn assert_travels(folder: &MemoryFolder, options: &OpenOptions, on_error: OnError) {
     let whole = HBaseFormat.open(&folder.source(), options).unwrap();
     for target in [1, 20_000, 1 << 40] {
@@ -106,7 +107,7 @@ fn assert_travels(folder: &MemoryFolder, options: &OpenOptions, on_error: OnErro
             assert_eq!(together(whole.as_ref(), &actual), together(whole.as_ref(), &expected));
             assert_eq!(lost, expected_lost);
             all.extend(actual);
-            // It cannot be used as the whole table.
+            // A table opened for one split cannot be used as the whole table.
             assert!(
                 alone.splits(1).is_err() && alone.metadata().is_err() && alone.verify_structure().is_err()
             );
@@ -144,7 +145,7 @@ fn recorded_splits_keep_missing_parts_and_damage() {
     // A region whose description is lost comes after the others.
     let gone = regions.last().unwrap().strip_suffix(".regioninfo").unwrap().to_owned();
     folder.files.insert(format!("{gone}.regioninfo"), Bytes::from_static(b"PBUF"));
-    // A log that ends in garbage.
+    // The log ends with invalid bytes.
     let log = folder.files.keys().find(|path| path.starts_with("WALs/")).unwrap().clone();
     let bytes = folder.files[&log].clone();
     folder.files.insert(log, bytes.slice(..bytes.len() / 2));
@@ -209,7 +210,7 @@ fn logs_are_read_once_for_all_tables() {
         let expected = rows(plain.as_ref(), split, OnError::Raise).0;
         assert_eq!(together(plain.as_ref(), &actual), together(plain.as_ref(), &expected));
     }
-    // Only the requested data is read.
+    // Nothing is shared if the options exclude logs.
     assert!(
         HBaseFormat.shared(&folder.source(), &options(&[("wal", Value::Bool(false))])).unwrap().is_empty()
     );

@@ -10,9 +10,10 @@
 //!  0 | compressed( magic 8 | content ) |    its size is the distance to the next block
 //! ```
 //!
-//! All integers are big-endian. The on-disk size without header includes the checksums, the on-disk size of header and data does not;
-//! the number of checksums follows from the latter. The offset of the previous block is ignored: Hudi's writer stores a wrong one.
-//! HBase: `HFileBlock`, `BlockType`, `ChecksumUtil`.
+//! All integers are big-endian. The on-disk size without header includes the checksums, the on-disk size of
+//! header and data does not. The number of checksums follows from the size of header and data. The offset of
+//! the previous block is ignored: Hudi's writer stores a wrong one. HBase: `HFileBlock`, `BlockType`,
+//! `ChecksumUtil`.
 
 use std::fmt;
 
@@ -21,7 +22,7 @@ use coldframe_encoding::checksum::{check_crc32, check_crc32c};
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, Result};
 
-/// The length of a magic.
+/// The length of a block's magic.
 pub(crate) const MAGIC_LEN: usize = 8;
 /// The length of a header without checksum fields.
 pub(crate) const SHORT_HEADER_LEN: usize = 24;
@@ -50,7 +51,7 @@ macro_rules! types {
                 match magic { $($magic => Some(Self::$variant),)* _ => None }
             }
 
-            /// Its name in errors and layouts.
+            /// The name of the type in errors and layouts.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -85,10 +86,10 @@ impl fmt::Display for BlockType {
     }
 }
 
-/// How a block's bytes are checksummed.
+/// How the checksums of a block are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checksums {
-    /// 0 none, 1 CRC-32, 2 CRC-32C.
+    /// 0 means no checksums, 1 CRC-32, 2 CRC-32C.
     pub kind: u8,
     /// How many bytes one checksum covers.
     pub chunk: u32,
@@ -105,11 +106,11 @@ pub(crate) struct Header {
     pub stored: usize,
     /// The length of the checksums after the data.
     pub checksum_bytes: usize,
-    /// The length of the data once decrypted and decompressed.
+    /// The length of the data after decryption and decompression.
     pub raw: usize,
-    /// As written: the offset of the previous block of the same type, possibly wrong.
+    /// The offset of the previous block of the same type, as the writer stated it; it may be wrong.
     pub previous: i64,
-    /// How the bytes are checksummed; `None` if the format has no fields for it.
+    /// How the checksums are computed; `None` if the format version has no fields for it.
     pub checksums: Option<Checksums>,
 }
 
@@ -243,10 +244,10 @@ fn size(c: &mut Cursor<'_>, what: &str) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::corrupt(format!("{what}: expected 0 or more, found {n}")).at(at))
 }
 
-/// The offset of the next magic in `bytes`, starting at `from`.
+/// The offset in `bytes` of the next magic of a block, from `from` on.
 pub(crate) fn find_magic(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    // All magics begin with one of these five letters. Most bytes are none of them.
+    // All magics begin with one of these five letters. Most bytes are none of these letters.
     let mut at = 0;
     while let Some(next) =
         rest.get(at..).and_then(|r| r.iter().position(|b| matches!(b, b'D' | b'I' | b'B' | b'M' | b'F')))

@@ -1,4 +1,5 @@
-//! Cells in plain form, as stored in blocks without an encoding, and as decoders of encodings produce them.
+//! Cells in plain form, as stored in blocks without an encoding, and as the decoders of all encodings produce
+//! them.
 //!
 //! ```text
 //! cell | key length i32 | value length i32 | key | value | [tags length u16 | tags] | [sequence id VLong] |
@@ -11,34 +12,34 @@ use bytes::Bytes;
 use coldframe_encoding::Cursor;
 use coldframe_encoding::{Error, Result};
 
-/// The length of a key without row, family and qualifier.
+/// The length of a key, not counting its row, family and qualifier.
 pub(crate) const KEY_OVERHEAD: usize = 2 + 1 + 8 + 1;
 
-/// The optional parts after a value.
+/// Which optional parts follow the value of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CellLayout {
-    /// Tags.
+    /// Whether tags follow.
     pub tags: bool,
-    /// A sequence id.
+    /// Whether a sequence id follows.
     pub sequence_ids: bool,
 }
 
 /// The offsets and lengths of a cell's parts within its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellRef {
-    /// The key.
+    /// The offset of the key.
     pub key: u32,
-    /// Its length.
+    /// The length of the key.
     pub key_len: u32,
-    /// Bytes of the row.
+    /// The length of the row.
     pub row_len: u16,
-    /// Bytes of the family.
+    /// The length of the family.
     pub family_len: u8,
-    /// Bytes of the tags.
+    /// The length of the tags.
     pub tags_len: u16,
-    /// The value.
+    /// The offset of the value.
     pub value: u32,
-    /// Its length.
+    /// The length of the value.
     pub value_len: u32,
     /// The sequence id; 0 if there is none.
     pub sequence_id: i64,
@@ -53,9 +54,9 @@ pub struct Cell<'a> {
     pub family: &'a [u8],
     /// The qualifier.
     pub qualifier: &'a [u8],
-    /// Milliseconds, unless the user gave timestamps another meaning.
+    /// The timestamp: milliseconds, unless the users of the table gave timestamps another meaning.
     pub timestamp: i64,
-    /// One of [`kinds`](crate::kinds).
+    /// The cell's type: one of [`kinds`](crate::kinds).
     pub kind: u8,
     /// The value.
     pub value: &'a [u8],
@@ -77,30 +78,32 @@ pub struct Coordinates<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// Its row and column.
+    /// The cell's row and column.
     #[inline(always)]
     pub fn coordinates(&self) -> Coordinates<'a> {
         Coordinates { row: self.row, family: self.family, qualifier: self.qualifier }
     }
 }
 
-/// Receives cells in order.
+/// A consumer that gets cells one by one, in order.
 pub trait CellSink {
     /// Takes the next cell.
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()>;
 
-    /// Whether it needs no more cells of the block.
+    /// Whether the consumer needs no more cells of the block.
     #[inline(always)]
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Whether it keeps blocks in memory, so that its values point into them.
+    /// Whether the consumer keeps blocks in memory, so that the values that it collects may refer to their
+    /// bytes.
     fn keeps_blocks(&self) -> bool {
         false
     }
 
-    /// Notes that the next cells lie in `block`; only called if it [keeps blocks](Self::keeps_blocks).
+    /// Announces that the next cells lie in `block`. Called only if the consumer [keeps
+    /// blocks](Self::keeps_blocks).
     fn enter(&mut self, _block: &Bytes) {}
 }
 
@@ -113,14 +116,14 @@ pub(crate) struct Key<'a> {
     pub family: &'a [u8],
     /// The qualifier.
     pub qualifier: &'a [u8],
-    /// Its time.
+    /// The timestamp.
     pub timestamp: i64,
-    /// Its type.
+    /// The cell's type.
     pub kind: u8,
 }
 
 impl<'a> Key<'a> {
-    /// Reads a whole key.
+    /// Parses a whole key.
     #[inline(always)]
     pub(crate) fn parse(key: &'a [u8]) -> Option<Self> {
         let (row_len, rest) = key.split_first_chunk::<2>()?;
@@ -133,7 +136,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// The row at the start of a key. Keys in an index may be cut off after the row.
+/// The row at the start of a key. Keys in an index may end after the row.
 pub fn row_of(key: &[u8]) -> Option<&[u8]> {
     let (len, rest) = key.split_first_chunk::<2>()?;
     rest.get(..usize::from(u16::from_be_bytes(*len)))
@@ -186,7 +189,7 @@ impl CellLayout {
             if first >= -112 {
                 (sequence_id, rest) = (first.into(), behind);
             } else if let (-120..=-113, Some(eight)) = (first, behind.first_chunk::<8>()) {
-                // The sequence id is not negative, so it takes one to eight more bytes.
+                // The sequence id is not negative, so one to eight more bytes follow.
                 let len = first.abs_diff(-112);
                 sequence_id = i64::from_ne_bytes(
                     (u64::from_be_bytes(*eight) >> (64 - 8 * u32::from(len))).to_ne_bytes(),
@@ -233,7 +236,8 @@ impl CellLayout {
 }
 
 impl CellRef {
-    /// The offsets of the parts of a cell that begins at `at` of its block; `None` beyond 4 GiB.
+    /// The offsets of the parts of a cell that begins at `at` of its block; `None` if an offset exceeds 4
+    /// GiB.
     #[inline]
     fn of(cell: &Cell<'_>, at: usize) -> Option<Self> {
         let key = u32::try_from(at).ok()?.checked_add(8)?;
@@ -251,26 +255,26 @@ impl CellRef {
         })
     }
 
-    /// Its row.
+    /// The cell's row.
     #[inline]
     pub fn row<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         part(block, self.key as usize + 2, self.row_len.into())
     }
 
-    /// Its family.
+    /// The cell's family.
     #[inline]
     pub fn family<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         part(block, self.key as usize + 3 + usize::from(self.row_len), self.family_len.into())
     }
 
-    /// Its qualifier.
+    /// The cell's qualifier.
     #[inline]
     pub fn qualifier<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         let before = 3 + usize::from(self.row_len) + usize::from(self.family_len);
         part(block, self.key as usize + before, (self.key_len as usize).saturating_sub(before + 9))
     }
 
-    /// Its timestamp.
+    /// The cell's timestamp.
     #[inline]
     pub fn timestamp(&self, block: &[u8]) -> i64 {
         let end = self.key as usize + self.key_len as usize;
@@ -278,20 +282,20 @@ impl CellRef {
         bytes.map_or(0, |b| i64::from_be_bytes(*b))
     }
 
-    /// Its type.
+    /// The cell's type.
     #[inline]
     pub fn kind(&self, block: &[u8]) -> u8 {
         let end = self.key as usize + self.key_len as usize;
         block.get(end.wrapping_sub(1)).copied().unwrap_or(0)
     }
 
-    /// Its value.
+    /// The cell's value.
     #[inline]
     pub fn value<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         part(block, self.value as usize, self.value_len as usize)
     }
 
-    /// Its tags as stored.
+    /// The cell's tags as stored.
     #[inline]
     pub fn tags<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         part(block, self.value as usize + self.value_len as usize + 2, self.tags_len.into())
@@ -313,7 +317,7 @@ impl CellRef {
     }
 }
 
-/// A part of a block whose bounds were checked when the cell was parsed.
+/// Bytes of a block; their bounds were checked when the cell was parsed.
 #[inline]
 fn part(block: &[u8], at: usize, len: usize) -> &[u8] {
     block.get(at..).and_then(|b| b.get(..len)).unwrap_or_default()
@@ -331,7 +335,7 @@ pub(crate) fn read_all(layout: CellLayout, block: &[u8], cells: &mut Vec<CellRef
     Ok(())
 }
 
-/// Iterates over the tags of a cell: type and bytes.
+/// Iterates over the tags of a cell: the type and the bytes of each.
 #[derive(Clone, Debug)]
 pub struct Tags<'a>(pub Cursor<'a>);
 

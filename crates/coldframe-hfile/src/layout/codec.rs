@@ -1,4 +1,4 @@
-//! Codecs by the ordinals in trailers, and the cipher around them.
+//! Codecs by the ordinals in trailers, and decryption of compressed data.
 //!
 //! ```text
 //! data of a block       | [IV length u8 | IV] | AES-CTR( stream ) |      the first two only in encrypted files
@@ -23,12 +23,12 @@ use crate::layout::proto::WrappedKey;
 /// A codec, by its ordinal in trailers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codec {
-    /// Its name in HBase.
+    /// The codec's name in HBase.
     pub name: &'static str,
     hadoop: Option<HadoopCodec>,
 }
 
-/// The magic of zstd frames. Hadoop's own codec writes them without framing.
+/// The magic of zstd frames. Hadoop's own codec writes such frames without the framing above.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 impl Codec {
@@ -87,7 +87,7 @@ impl Codec {
             Some(codec) if codec.algorithm == Algorithm::Zstd && stream.starts_with(&ZSTD_MAGIC) => {
                 decompressor.decompress_exact(Algorithm::Zstd, stream, raw, out)
             }
-            // For an empty block HBase writes an empty gzip member; other writers write no bytes.
+            // For an empty block HBase writes an empty gzip member; other writers store no bytes for it.
             Some(codec) => codec.decompress_exact(decompressor, stream, raw, out),
         }
     }
@@ -105,7 +105,7 @@ impl fmt::Debug for DataKey {
 
 impl DataKey {
     /// The candidates for the data key: the trailer's wrapped key, unwrapped with each master key. A wrong master key
-    /// yields noise, which the file info reveals.
+    /// gives a wrong data key, with which the file info cannot be read.
     pub fn candidates(wrapped: &[u8], masters: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Self>> {
         let corrupt = |e: &dyn fmt::Display| Error::corrupt(format!("wrapped key: {e}")).within("trailer");
         let wrapped = WrappedKey::decode_length_delimited(wrapped).map_err(|e| corrupt(&e))?;
@@ -126,7 +126,7 @@ impl DataKey {
             let cipher = AesCtr::new(master, &iv);
             cipher.within(|| format!("master key `{alias}`"))?.apply(&mut key);
             key.truncate(length);
-            // Fails if no AES key has this length.
+            // Fails if the data key has a length that AES does not support.
             AesCtr::new(&key, &iv).map_err(|e| corrupt(&e.reason()))?;
             candidates.push(Self(key));
         }

@@ -15,9 +15,9 @@ use crate::layout::encoding::{Decoder, Encoding, Plain};
 /// The plain cells of one block, and their encoding.
 #[derive(Clone, Debug)]
 pub struct Cells {
-    /// The cells.
+    /// The cells of one block in plain form, and how they were encoded.
     pub bytes: Bytes,
-    /// `None` if they were stored plain.
+    /// The encoding of the block; `None` if it stores the cells in plain form.
     pub encoding: Option<Encoding>,
 }
 
@@ -25,7 +25,7 @@ pub struct Cells {
 pub(crate) struct OpenBlock<'a> {
     block_type: BlockType,
     offset: u64,
-    /// The content, unless it is in `scratch`.
+    /// The content; `None` if it is in `scratch`.
     stored: Option<Bytes>,
     scratch: &'a mut Vec<u8>,
     context: &'a BlockContext,
@@ -33,7 +33,8 @@ pub(crate) struct OpenBlock<'a> {
 }
 
 impl OpenBlock<'_> {
-    /// Passes the cells to `sink` until it is done. On failure, the caller must discard the cells that `sink` has.
+    /// Passes the cells to `sink` until it is done. On failure, the caller must discard the cells that `sink`
+    /// already has.
     pub(crate) fn each_cell(&mut self, sink: &mut impl CellSink) -> Result<()> {
         if sink.keeps_blocks() {
             let content = self.stored.get_or_insert_with(|| Bytes::from(std::mem::take(self.scratch)));
@@ -50,7 +51,7 @@ impl OpenBlock<'_> {
     }
 }
 
-/// Reads blocks; reuses its buffers.
+/// Reads blocks, and reuses its buffers from block to block.
 #[derive(Debug)]
 pub struct BlockReader {
     context: Arc<BlockContext>,
@@ -58,7 +59,7 @@ pub struct BlockReader {
     decoder: Decoder,
     decrypted: Vec<u8>,
     content: Vec<u8>,
-    /// The plain size of the last encoded block: the next block usually has a similar size.
+    /// The size in plain form of the last encoded block: the next block usually has a similar size.
     plain_len: usize,
 }
 
@@ -80,7 +81,8 @@ impl BlockReader {
         &self.context
     }
 
-    /// The content and type of the block `block` at `offset`. `raw` is its uncompressed size in version 1.
+    /// The content and type of the block `block` at `offset`. `raw`: the uncompressed size, which in version
+    /// 1 is only in the index.
     pub fn content(&mut self, block: &Bytes, offset: u64, raw: u32) -> Result<(BlockType, Bytes)> {
         let mut out = Vec::new();
         let (block_type, stored) = self.content_into(block, offset, raw, &mut out)?;
@@ -113,7 +115,8 @@ impl BlockReader {
         Ok(Cells { bytes: Bytes::from(plain.bytes), encoding: Some(encoding) })
     }
 
-    /// Passes the cells of a data block to `sink`. On failure, the caller must discard the cells that `sink` has.
+    /// Passes the cells of a data block to `sink`. On failure, the caller must discard the cells that `sink`
+    /// already has.
     pub fn each_cell(
         &mut self,
         block: &Bytes,

@@ -1,4 +1,4 @@
-//! Properties that trailer and file info set for all blocks.
+//! Properties of all blocks that follow from the trailer and the file info.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,17 +14,17 @@ use crate::layout::index::IndexBlock;
 /// Properties of all blocks of a file.
 #[derive(Clone, Debug)]
 pub struct BlockContext {
-    /// The major version.
+    /// The major version of the format.
     pub major: u32,
-    /// Whether headers have checksum fields.
+    /// Whether the headers of blocks have checksum fields.
     pub with_checksums: bool,
-    /// The codec.
+    /// The codec that compresses the blocks.
     pub codec: Codec,
     /// The key of an encrypted file.
     pub key: Option<DataKey>,
     /// Whether checksums are verified.
     pub verify: bool,
-    /// The length of the file. It bounds the memory of metadata.
+    /// The length of the file. The memory for metadata is limited in proportion to it.
     pub(crate) file_len: u64,
     /// The limits on memory.
     pub limits: Limits,

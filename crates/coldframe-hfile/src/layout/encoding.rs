@@ -1,4 +1,4 @@
-//! Data block encodings. Each decoder needs only the block and the previous key.
+//! Data block encodings. Each decoder needs only the block and the key of the previous cell.
 //!
 //! ```text
 //! content of an encoded data block | encoding u16 | encoded cells |
@@ -32,7 +32,7 @@ pub enum Encoding {
     Prefix,
     /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
     Diff,
-    /// Like DIFF, byte by byte.
+    /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous one is omitted.
     FastDiff,
     /// Plain cells followed by an index of rows.
     RowIndexV1,
@@ -51,7 +51,7 @@ impl Encoding {
         }
     }
 
-    /// Its name in HBase.
+    /// The encoding's name in HBase.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prefix => "PREFIX",
@@ -62,7 +62,7 @@ impl Encoding {
     }
 }
 
-/// Decodes blocks; reuses its buffers.
+/// Decodes blocks, and reuses its buffers from block to block.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     dictionary: TagDictionary,
@@ -123,11 +123,11 @@ impl Decoder {
 enum TagForm<'d> {
     None,
     Plain,
-    /// By dictionary; the buffer holds the plain form of a cell's tags.
+    /// Through a dictionary. The buffer holds a cell's tags in plain form.
     Dictionary(&'d mut TagDictionary, &'d mut Vec<u8>),
 }
 
-/// The destination of decoded cells.
+/// Where decoded cells go.
 struct Out<'o, S> {
     sink: &'o mut S,
     /// How many bytes the remaining cells may take in plain form.
@@ -152,7 +152,7 @@ impl<S: CellSink> Out<'_, S> {
         }
     }
 
-    /// Reads the parts after a value, and passes the cell on.
+    /// Reads the parts that follow the value, and passes the cell on.
     #[inline(always)]
     fn end(&mut self, src: &mut Cursor<'_>, key: Key<'_>, value: &[u8]) -> Result<()> {
         let mut tags: &[u8] = &[];
@@ -176,7 +176,7 @@ impl<S: CellSink> Out<'_, S> {
     }
 }
 
-/// Cells in plain form, as needed for searching a block.
+/// Collects cells in plain form, for searches in a block.
 #[derive(Debug)]
 pub struct Plain {
     /// The cells.
@@ -185,7 +185,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// An empty collection; `layout` names the parts that follow values.
+    /// An empty collection. `layout`: which parts follow the value of a cell.
     pub fn new(layout: CellLayout) -> Self {
         Self { bytes: Vec::new(), layout }
     }
@@ -249,7 +249,7 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends `N` to `2 * N` bytes: the first `N`, then the last `N`, which may overlap.
+/// Appends `N` to `2 * N` bytes: copies the first `N`, then the last `N`, which may overlap with the first.
 #[inline(always)]
 fn put_twice<const N: usize>(out: &mut Vec<u8>, bytes: &[u8]) {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {

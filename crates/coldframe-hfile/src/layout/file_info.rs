@@ -5,7 +5,8 @@
 //! Writable  | entries i32 | ( key: VInt length, bytes | id u8 | value: VInt length, bytes ) ... |
 //! ```
 //!
-//! HBase: `HFileInfo`, `HbaseMapWritable` (the id of the value's class, which is always that of byte arrays).
+//! HBase: `HFileInfo`, `HbaseMapWritable` (its id is that of the value's class, which is always the class of
+//! byte arrays).
 
 use std::collections::BTreeMap;
 
@@ -20,13 +21,13 @@ use crate::layout::proto::FileInfoProto;
 /// The magic of a protobuf message in a block.
 pub const PROTOBUF_MAGIC: &[u8; 4] = b"PBUF";
 
-/// `hfile.LASTKEY`
+/// The last key of the file.
 pub const LAST_KEY: &[u8] = b"hfile.LASTKEY";
-/// `hfile.AVG_KEY_LEN`
+/// The average length of keys.
 pub const AVG_KEY_LEN: &[u8] = b"hfile.AVG_KEY_LEN";
-/// `hfile.AVG_VALUE_LEN`
+/// The average length of values.
 pub const AVG_VALUE_LEN: &[u8] = b"hfile.AVG_VALUE_LEN";
-/// `hfile.CREATE_TIME_TS`
+/// When the file was created.
 pub const CREATE_TIME: &[u8] = b"hfile.CREATE_TIME_TS";
 /// `hfile.COMPARATOR`: the class of the comparator, in files of version 1.
 pub const COMPARATOR: &[u8] = b"hfile.COMPARATOR";
@@ -34,28 +35,28 @@ pub const COMPARATOR: &[u8] = b"hfile.COMPARATOR";
 pub const MAX_TAGS_LEN: &[u8] = b"hfile.MAX_TAGS_LEN";
 /// `hfile.TAGS_COMPRESSED`: whether encoded blocks store tags through a dictionary.
 pub const TAGS_COMPRESSED: &[u8] = b"hfile.TAGS_COMPRESSED";
-/// `DATA_BLOCK_ENCODING`
+/// The encoding of the data blocks.
 pub const DATA_BLOCK_ENCODING: &[u8] = b"DATA_BLOCK_ENCODING";
 /// `KEY_VALUE_VERSION`: 1 if cells have a sequence id.
 pub const KEY_VALUE_VERSION: &[u8] = b"KEY_VALUE_VERSION";
 /// `MAX_MEMSTORE_TS_KEY`: the largest sequence id.
 pub const MAX_MEMSTORE_TS: &[u8] = b"MAX_MEMSTORE_TS_KEY";
-/// `BLOOM_FILTER_TYPE`
+/// The type of the bloom filter.
 pub const BLOOM_FILTER_TYPE: &[u8] = b"BLOOM_FILTER_TYPE";
 /// `BLOOM_FILTER_PARAM`: the prefix length of ROWPREFIX_FIXED_LENGTH.
 pub const BLOOM_FILTER_PARAM: &[u8] = b"BLOOM_FILTER_PARAM";
-/// Hudi: the Avro schema of the values.
+/// In Hudi's files: the Avro schema of the values.
 pub const HUDI_SCHEMA: &[u8] = b"schema";
-/// Hudi: the smallest key.
+/// In Hudi's files: the smallest key.
 pub const HUDI_MIN_KEY: &[u8] = b"minRecordKey";
 
-/// The message without its length prefix, which decoding checks.
+/// The message without its length prefix, if the prefix is valid; decoding checks the message.
 fn delimited(message: &[u8]) -> &[u8] {
     let length = message.iter().position(|b| *b < 0x80).map_or(message.len(), |last| last + 1);
     message.get(length..).unwrap_or_default()
 }
 
-/// A file info.
+/// The entries of the file info, by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileInfo(pub BTreeMap<Vec<u8>, Vec<u8>>);
 
@@ -73,7 +74,7 @@ impl FileInfo {
         }
     }
 
-    /// Parses the form of old files; ignores bytes after it.
+    /// Parses the form that old files have (`Writable`), and ignores bytes after it.
     pub(crate) fn parse_writable(c: &mut Cursor<'_>, limits: &Limits) -> Result<Self> {
         let at = c.offset();
         let entries = c.i32_be()?;

@@ -33,7 +33,7 @@ const SMALLEST: u64 = 12;
 pub struct BlockRef {
     /// The offset of the block.
     pub offset: u64,
-    /// Its size on disk, including header and checksums; in version 1, its size after decompression.
+    /// The block's size on disk, including header and checksums; in version 1, its size after decompression.
     pub size: u32,
 }
 
@@ -49,7 +49,7 @@ impl BlockRef {
 pub(crate) struct IndexBlock {
     bytes: Bytes,
     entries: Vec<(BlockRef, Range<usize>)>,
-    /// Built at the first search.
+    /// Prefixes of the rows, built at the first search.
     prefixes: OnceLock<Option<KeyPrefixes>>,
 }
 
@@ -60,7 +60,7 @@ impl IndexBlock {
         limits.decoded("an index block, decoded", entries.saturating_add(raw as u64), file_len)
     }
 
-    /// An index without keys, of blocks that a walk located.
+    /// An index of the blocks that a walk located; it has no keys.
     pub(crate) fn without_keys(blocks: Vec<BlockRef>) -> Self {
         Self {
             bytes: Bytes::new(),
@@ -81,7 +81,8 @@ impl IndexBlock {
         Self { bytes: Bytes::from(bytes), entries, prefixes: OnceLock::new() }
     }
 
-    /// Parses `count` root entries; `deep` if there are levels below. `offset` is the block's offset, for errors.
+    /// Parses `count` root entries; `deep`: whether there are levels below the root. `offset`: the offset of
+    /// the block, for errors.
     pub(crate) fn parse_root(bytes: Bytes, count: u32, deep: bool, offset: u64) -> Result<Self> {
         let corrupt = |e: Error| Error::corrupt(e.reason()).at(offset);
         let mut c = Cursor::new(&bytes, 0);
@@ -138,12 +139,12 @@ impl IndexBlock {
         self.entries.len()
     }
 
-    /// Whether it has no entries.
+    /// Whether the index block has no entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The number of bytes that it holds.
+    /// The number of bytes that the index block takes in memory.
     pub(crate) fn size(&self) -> u64 {
         (self.bytes.len() as u64).saturating_add(self.entries.len() as u64 * 40)
     }
@@ -163,7 +164,8 @@ impl IndexBlock {
         self.entries.get(i).and_then(|(_, key)| self.bytes.get(key.clone())).unwrap_or_default()
     }
 
-    /// The row in the key of entry `i`. A key that does not have the form of a cell's key is a row itself.
+    /// The row in the key of entry `i`. If the key does not have the form of a cell's key, the whole key is
+    /// the row.
     pub(crate) fn row(&self, i: usize) -> &[u8] {
         let key = self.key(i);
         row_of(key).unwrap_or(key)
@@ -185,7 +187,7 @@ impl IndexBlock {
         .saturating_sub(1)
     }
 
-    /// The last entry for whose key `before` holds, or else the first entry.
+    /// The last entry for whose key `before` is true, or else the first entry.
     pub(crate) fn last_before(&self, mut before: impl FnMut(&[u8]) -> bool) -> usize {
         let key = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         self.entries.partition_point(|(_, range)| before(key(range))).saturating_sub(1)

@@ -1,4 +1,4 @@
-//! Binary search over sorted rows, using numbers that are adjacent in memory.
+//! Binary search over sorted rows, by numbers that lie side by side in memory.
 //!
 //! ```text
 //! rows     record-000017, record-000018, record-000042 ..
@@ -12,11 +12,12 @@
 /// For each row, the first eight bytes after the part that all rows share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPrefixes {
-    /// The bytes that all rows begin with, as far as they fit: a pointer would cost one more cache line.
+    /// The first bytes that all rows have in common, as many as fit. They are stored here, since following a
+    /// pointer would cost another cache line.
     common: [u8; ROOM],
     common_len: usize,
     prefixes: Vec<u64>,
-    /// Every [`STEP`]th prefix, starting with the first.
+    /// One prefix in [`STEP`], starting with the first.
     samples: Vec<u64>,
 }
 
@@ -37,17 +38,17 @@ impl KeyPrefixes {
         prefixes.is_sorted().then_some(Self { common, common_len, prefixes, samples })
     }
 
-    /// The index of the first prefix, starting at `from`, that is not below `wanted`.
+    /// The index of the first prefix, starting at `from`, that is at least `wanted`.
     #[inline]
     fn first_of(&self, from: usize, wanted: u64) -> usize {
-        // That prefix is in the group that ends with the first sample not below `wanted`.
+        // The prefix is in the group that ends with the first sample that is at least `wanted`.
         let end = self.samples.partition_point(|prefix| *prefix < wanted).saturating_mul(STEP);
         let start = end.saturating_sub(STEP).max(from);
         let end = end.min(self.prefixes.len()).max(start);
         start + self.prefixes.get(start..end).unwrap_or_default().partition_point(|prefix| *prefix < wanted)
     }
 
-    /// The first row, starting at `from`, that is not before `row`; `at` returns rows.
+    /// The first row, starting at `from`, that is not before `row`. `at` returns the row at an index.
     #[inline]
     pub(crate) fn lower_bound<'r>(&self, from: usize, row: &[u8], at: impl Fn(usize) -> &'r [u8]) -> usize {
         let common = self.common.get(..self.common_len).unwrap_or_default();
@@ -120,7 +121,7 @@ mod tests {
                 assert_eq!(prefixes.lower_bound(from, row, |i| rows[i]), expected, "{row:?} {from}");
             }
         }
-        // Many rows, some of them equal, with a common prefix longer than fits.
+        // Many rows, some of them equal, whose common part is longer than `common` can hold.
         let many: Vec<Vec<u8>> =
             (0..500).map(|i| format!("{}{:04}", "x".repeat(38), i / 3 * 2).into_bytes()).collect();
         let long: Vec<Vec<u8>> = many.iter().map(|row| [&[b'y'; 50], row.as_slice()].concat()).collect();

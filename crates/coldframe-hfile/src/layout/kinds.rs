@@ -1,6 +1,6 @@
 //! The types of cells, as in HBase's `KeyValue.Type`.
 
-/// A value.
+/// A value is stored.
 pub const PUT: u8 = 4;
 /// Deletes the cell with exactly this timestamp.
 pub const DELETE: u8 = 8;

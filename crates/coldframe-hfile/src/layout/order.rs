@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RowOrder {
-    /// By unsigned bytes.
+    /// By the rows' bytes, unsigned.
     #[default]
     Bytes,
     /// The order of `hbase:meta`.
@@ -35,7 +35,8 @@ impl RowOrder {
     }
 }
 
-/// Compares bytewise. Rows are short: a few comparisons of eight bytes are faster than a call.
+/// Compares bytewise. Rows are short: a few comparisons of eight bytes each are faster than a call of the
+/// library's comparison.
 #[inline]
 fn bytes(a: &[u8], b: &[u8]) -> Ordering {
     let (mut a, mut b) = (a, b);
@@ -58,7 +59,8 @@ fn bytes(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Compares two strings of the same length, `N` to `2 * N` bytes: their first `N`, then their last `N`.
+/// Compares two strings of the same length, `N` to `2 * N` bytes: first the first `N` bytes, then the last
+/// `N`.
 #[inline(always)]
 fn ends<const N: usize>(a: &[u8], b: &[u8]) -> Ordering {
     a.first_chunk::<N>().cmp(&b.first_chunk()).then_with(|| a.last_chunk::<N>().cmp(&b.last_chunk()))
@@ -70,7 +72,8 @@ fn meta(a: &[u8], b: &[u8]) -> Ordering {
     compare_parts(a, b, first, |a, b| compare_parts(a, b, last, <[u8]>::cmp))
 }
 
-/// Compares the parts before the delimiter that `find` returns, then whether there is one, then the parts after it.
+/// `find` returns the position of a delimiter. Compares the parts before the delimiter, then whether there is
+/// a delimiter, then the parts after it.
 fn compare_parts(
     a: &[u8],
     b: &[u8],

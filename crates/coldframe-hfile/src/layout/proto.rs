@@ -16,7 +16,7 @@ pub(crate) struct BytesBytesPair {
 /// The file info, in files with a protobuf trailer.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct FileInfoProto {
-    /// Sorted by key, as the writers store it.
+    /// The entries, sorted by key, as writers store them.
     #[prost(message, repeated, tag = "1")]
     pub map_entry: Vec<BytesBytesPair>,
 }
@@ -34,22 +34,22 @@ pub(crate) struct FileTrailerProto {
     /// The offset of the blocks that are read on opening.
     #[prost(uint64, optional, tag = "2")]
     pub load_on_open_data_offset: Option<u64>,
-    /// The uncompressed size of the data index; Hudi's own writer stores other sums.
+    /// The uncompressed size of the data index; Hudi's own writer stores a different sum.
     #[prost(uint64, optional, tag = "3")]
     pub uncompressed_data_index_size: Option<u64>,
     /// The uncompressed size of all blocks; Hudi's own writer omits it.
     #[prost(uint64, optional, tag = "4")]
     pub total_uncompressed_bytes: Option<u64>,
-    /// Entries of the root data index.
+    /// Number of entries of the root data index.
     #[prost(uint32, optional, tag = "5")]
     pub data_index_count: Option<u32>,
-    /// Entries of the meta index.
+    /// Number of entries of the meta index.
     #[prost(uint32, optional, tag = "6")]
     pub meta_index_count: Option<u32>,
-    /// Cells.
+    /// Number of cells.
     #[prost(uint64, optional, tag = "7")]
     pub entry_count: Option<u64>,
-    /// Levels of the data index.
+    /// Number of levels of the data index.
     #[prost(uint32, optional, tag = "8")]
     pub num_data_index_levels: Option<u32>,
     /// The offset of the first data block; all ones in an empty file.

@@ -1,4 +1,4 @@
-//! The trailer: where the rest of the file is.
+//! The trailer, which states where the other parts of the file are.
 //!
 //! ```text
 //! version 1     |                  "TRABLK\"$" | fixed fields, 48 bytes                     | version i32 |     60 bytes
@@ -26,7 +26,7 @@ pub(crate) const MAX_LEN: u64 = 4096;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trailer {
-    /// 1, 2 or 3.
+    /// The major version: 1, 2 or 3.
     pub major: u32,
     /// The minor version.
     pub minor: u32,
@@ -36,17 +36,17 @@ pub struct Trailer {
     pub load_on_open_offset: u64,
     /// The offset of the meta index; only version 1 states it.
     pub meta_index_offset: Option<u64>,
-    /// As the writer stated it; unreliable.
+    /// The uncompressed size of the data index, as the writer stated it; unreliable.
     pub uncompressed_data_index_size: Option<u64>,
-    /// As the writer stated it; unreliable.
+    /// The uncompressed size of all blocks, as the writer stated it; unreliable.
     pub total_uncompressed_bytes: Option<u64>,
-    /// Entries of the root data index.
+    /// Number of entries of the root data index.
     pub data_index_count: u32,
-    /// Entries of the meta index.
+    /// Number of entries of the meta index.
     pub meta_index_count: u32,
-    /// Cells.
+    /// Number of cells.
     pub entry_count: u64,
-    /// Levels of the data index.
+    /// Number of levels of the data index.
     pub index_levels: u32,
     /// The offset of the first data block, if there is one.
     pub first_data_block: Option<u64>,
@@ -60,7 +60,7 @@ pub struct Trailer {
     pub encryption_key: Option<Vec<u8>>,
 }
 
-/// The length of the trailer of a major version.
+/// The length of a trailer, by the major version.
 pub(crate) fn len_of(major: u32) -> Option<u64> {
     match major {
         1 => Some(60),
@@ -144,7 +144,7 @@ impl Trailer {
     }
 }
 
-/// An offset; all ones means none.
+/// An offset; `None` if all of its bits are ones, which means that there is none.
 fn offset_or_none(offset: u64) -> Option<u64> {
     Some(offset).filter(|o| *o != u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! The cells of a range of rows, in either direction.
 //!
-//! Backwards, the last row comes first, but the cells of each row stay in file order. So a row is returned only after
-//! the block with its first cells was read.
+//! In the backward direction, the last row comes first, but the cells of each row stay in file order. So a
+//! row is returned only after the block with its first cells has been read.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,25 +23,26 @@ use crate::prune::cursor::IndexCursor;
 use crate::scan::columns::Columns;
 use crate::scan::visible::{Policy, Visibility};
 
-/// Maximum bytes of blocks that are read together. A scan begins with one block and doubles.
+/// Maximum bytes of blocks that are read together. A scan begins with one block, and doubles the number each
+/// time.
 const MAX_RUN_BYTES: u64 = 4 << 20;
 
-/// Selects cells.
+/// A request: the rows and cells to select.
 #[derive(Clone, Debug, Default)]
 pub struct RowQuery {
-    /// The first row.
+    /// The first row of the range.
     pub start: Option<Vec<u8>>,
     /// The end of the range of rows, excluded.
     pub stop: Option<Vec<u8>>,
-    /// A prefix of the rows.
+    /// The prefix that rows must have.
     pub prefix: Option<Vec<u8>>,
-    /// Whether the last row comes first.
+    /// Whether rows are returned in reverse order.
     pub reverse: bool,
     /// `family` or `family:qualifier`; if empty, all columns.
     pub columns: Vec<String>,
-    /// The range of timestamps, with its end excluded.
+    /// The range of timestamps, whose end is excluded.
     pub time_range: Option<(i64, i64)>,
-    /// Only this many of the newest visible versions of each column; `None`: all cells as stored.
+    /// How many of the newest visible versions of each column to return. `None` returns all cells as stored.
     pub max_versions: Option<u32>,
     /// Maximum rows of a batch.
     pub batch_rows: usize,
@@ -71,7 +72,7 @@ pub struct RowScan {
 #[derive(Debug)]
 enum Direction {
     Forward(IndexCursor),
-    /// The remaining blocks, in file order.
+    /// For a backward scan: the remaining blocks, in file order.
     Backward(Vec<BlockRef>),
 }
 
@@ -87,7 +88,8 @@ struct Filter {
     visible: Visibility,
 }
 
-/// The next block that may hold rows before the filter's end; the first block is always returned.
+/// The next block that may hold rows before the end of the filter's range. The first block is always
+/// returned.
 fn next_block(cursor: &mut IndexCursor, filter: &Filter, first: bool) -> Result<Option<BlockRef>> {
     let entry = cursor.next_entry()?;
     let behind =
@@ -212,7 +214,7 @@ impl RowScan {
         })
     }
 
-    /// The columns.
+    /// The columns of the batches.
     pub fn schema(&self) -> &SchemaRef {
         self.columns.schema()
     }
@@ -261,7 +263,7 @@ impl RowScan {
         self.take_rows(&plain, cells)
     }
 
-    /// Takes the rows of a block, last first. The block's first row may begin in an earlier block.
+    /// Takes the rows of a block, the last row first. The block's first row may begin in an earlier block.
     fn take_rows(&mut self, plain: &Bytes, mut cells: Vec<CellRef>) -> Result<()> {
         while let Some(row) = cells.last().map(|c| c.row(plain)) {
             let first = cells.iter().rposition(|c| c.row(plain) != row).map_or(0, |i| i + 1);
@@ -276,7 +278,7 @@ impl RowScan {
         Ok(())
     }
 
-    /// Filters cells in file order, and queues them for return.
+    /// Filters cells, which are in file order, and queues them to be returned.
     fn hand_out(&mut self, parts: VecDeque<BlockCells>) -> Result<()> {
         for (block, mut cells) in parts {
             self.filter.retain(&block, &mut cells)?;
@@ -287,7 +289,7 @@ impl RowScan {
         Ok(())
     }
 
-    /// The next block with its bytes. Reads some blocks ahead.
+    /// The next block with its bytes. Several blocks are read at once.
     fn next_read(&mut self) -> Result<Option<(BlockRef, Bytes)>> {
         if let Some(next) = self.read.pop_front() {
             return Ok(Some(next));

@@ -28,7 +28,7 @@ use crate::layout::file_info;
 use crate::layout::index::IndexBlock;
 use crate::open::RawFile;
 
-/// The form of a filter's keys.
+/// What the keys of a bloom filter are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
     Row,
@@ -36,7 +36,7 @@ enum Keys {
     RowCol,
 }
 
-/// A filter without its bits.
+/// A bloom filter without its bits.
 #[derive(Debug)]
 pub(crate) struct Bloom {
     keys: Keys,
@@ -50,9 +50,9 @@ type Hash = fn(&[u8], u32) -> u32;
 /// The location of a filter's bits.
 #[derive(Debug)]
 enum Bits {
-    /// In chunks, indexed by the first key of each.
+    /// In chunks, with an index of the first key of each chunk.
     Chunks(IndexBlock),
-    /// In one piece: version 1.
+    /// In one piece, in files of version 1.
     Whole(Bytes),
 }
 
@@ -63,14 +63,14 @@ const DATA_V1: &[u8] = b"BLOOM_FILTER_DATA";
 /// Selects one of a file's filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// The filter of rows, or of rows and columns.
+    /// The filter of all rows, or of all rows and columns.
     General,
     /// The filter of rows in which a whole family is deleted.
     DeleteFamily,
 }
 
 impl Bloom {
-    /// Reads the filter's meta block; `None` if the file has none.
+    /// Reads the filter's meta block; `None` if the file has no such filter.
     pub(crate) fn open(file: &RawFile, which: Which) -> Result<Option<Self>> {
         let wanted = match which {
             Which::General => BlockType::BloomMeta,
@@ -127,7 +127,7 @@ impl Bloom {
         Ok(Self { keys, hashes, hash, bits: Bits::Chunks(chunks) })
     }
 
-    /// Parses the filter of a version 1 file, whose `bits` are a meta block.
+    /// Parses the bloom filter of a file of version 1; `bits` is the content of another meta block.
     fn parse_v1(meta: &[u8], bits: Option<Bytes>, keys: Keys) -> Result<Self> {
         let mut c = Cursor::new(meta, 0);
         let corrupt = |e: Error| Error::corrupt(e.reason());
@@ -144,12 +144,12 @@ impl Bloom {
         }
     }
 
-    /// Whether the filter can exclude a whole row.
+    /// Whether the filter can rule out a whole row.
     pub(crate) fn filters_rows(&self) -> bool {
         self.keys != Keys::RowCol
     }
 
-    /// The chunk with a key's bits, if there is one.
+    /// The chunk with the bits of a key, if there is such a chunk.
     fn chunk(
         &self,
         chunks: &IndexBlock,
@@ -165,7 +165,8 @@ impl Bloom {
         first.then(|| chunks.block(chunks.last_before(behind))).flatten()
     }
 
-    /// `false` only if the file certainly lacks the row or, for a filter of columns, this column of the row.
+    /// `false` only if the file certainly lacks the row or, if the filter is one of rows and columns, this
+    /// column of the row.
     pub(crate) fn might_contain(
         &self,
         file: &RawFile,
@@ -220,7 +221,7 @@ impl Bloom {
     }
 }
 
-/// The hash function with this number, for the given number of hashes.
+/// The hash function that a filter names by its number. `hashes`: the number of hashes for a key.
 fn hash_of(hashes: u32, function: i32) -> Result<Hash> {
     if hashes > 1024 {
         return Err(Error::corrupt(format!("expected at most 1024 hashes, found {hashes}")));

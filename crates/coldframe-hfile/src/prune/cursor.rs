@@ -1,7 +1,7 @@
 //! Walks the index from data block to data block, reading levels below the root on demand.
 //!
-//! Writers store the blocks of each level in key order, just like data blocks. So if a block does not follow the previous
-//! block of its level, the index contains a cycle.
+//! Writers store the blocks of each level in key order, just like data blocks. So a block that does not
+//! follow the previous block of its level is an error; this also ends the walk if the index has a cycle.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ pub struct IndexCursor {
     path: Vec<(Arc<IndexBlock>, usize)>,
     /// The offset of the last data block returned.
     last: Option<u64>,
-    /// For each level below the root, the blocks read so far.
+    /// For each level below the root, the index blocks read so far.
     read: Vec<Walk>,
-    /// Leaf blocks before this offset are skipped, except the last one, since a leaf follows the blocks that
-    /// it lists.
+    /// Leaf blocks before this offset are skipped. Only the last of them is not, since a leaf follows the
+    /// data blocks that it lists.
     from: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The row of its key.
+    /// The row of the entry's key.
     pub fn row(&self) -> &[u8] {
         self.index.row(self.at)
     }
@@ -91,7 +91,8 @@ impl IndexCursor {
         self.file.index_block(child).map(Some).within(|| "data index")
     }
 
-    /// The next data block. Fails if blocks are not in file order, so every index ends.
+    /// The next data block. Fails if the blocks are not in file order, so the walk ends even if the index has
+    /// a cycle.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let levels = self.levels();
         loop {
@@ -105,8 +106,8 @@ impl IndexCursor {
                 continue;
             };
             if depth < levels {
-                // Do not skip the last leaf before `from`: it lists the last block before `from`, and the
-                // bytes after that block must be checked.
+                // The last leaf before `from` must not be skipped: it lists the last block before `from`, and
+                // the bytes after that block must be checked.
                 let is_before = |block: BlockRef| block.offset < self.from;
                 let passed = is_before(block) && index.block(*at + 1).is_some_and(is_before);
                 if depth + 1 == levels && passed {
@@ -131,7 +132,7 @@ impl IndexCursor {
         }
     }
 
-    /// The row of the entry that `next_entry` returns next, if it needs no read.
+    /// The row of the entry that `next_entry` returns next, if that entry is in memory.
     pub(crate) fn peek_row(&self) -> Option<&[u8]> {
         if self.path.len() < self.levels() {
             return None;

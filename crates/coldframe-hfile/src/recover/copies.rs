@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A walk over the blocks would return their cells twice. A header states the offset of the previous block (`prevBlockOffset`), so
-//! equal blocks are copies. If the writer omits it, equal blocks are still copies, since cells are sorted by key.
+//! equal blocks are copies. If the writer omits that offset, equal blocks are still copies, because cells are
+//! sorted by key.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -16,15 +17,15 @@ use coldframe_core::{ReadAt, Result};
 use crate::layout::block::Header;
 use crate::layout::index::BlockRef;
 
-/// Properties that copies share and most other blocks do not: the previous block and the length.
+/// What copies have in common but most other blocks do not: the offset of the previous block, and the length.
 type CopyKey = (i64, u64);
 
 /// The blocks seen so far.
 #[derive(Default)]
 pub(crate) struct Copies {
-    /// The first block of each key, until its bytes have been hashed.
+    /// The first block with each key; `None` once its bytes have been hashed.
     first: HashMap<CopyKey, Option<BlockRef>>,
-    /// Hashes of the bytes, for keys that several blocks share.
+    /// Hashes of the bytes of blocks, for keys that several blocks have.
     hashes: HashSet<(CopyKey, u64)>,
 }
 

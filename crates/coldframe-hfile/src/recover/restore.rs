@@ -5,8 +5,9 @@
 //! |<------ each block ends where the next one begins ------>|            |<-- the damage begins here or later
 //! ```
 //!
-//! A table of many files must know each file's range of rows, how new the file is and which files it replaced. All of that is known
-//! if every byte before the root index belongs to a block, every block can be read, and the file info exists.
+//! A table of many files must know for each file its range of rows, its age and which files it replaced. All
+//! of that is known if every byte before the root index belongs to a block, every block can be read, and the
+//! file info exists.
 
 use coldframe_core::{Error, ErrorContext, Result};
 
@@ -21,7 +22,8 @@ use crate::options::Options;
 /// The bytes before the key of a plain cell: the lengths of key and value.
 const BEFORE_KEY: usize = 8;
 
-/// The file with an index, built by reading all its blocks. The damage is still reported.
+/// The file with an index, built by reading all its blocks. The damage to the trailer or the index is still
+/// reported.
 ///
 /// # Errors
 ///

@@ -8,9 +8,10 @@ use coldframe_core::{Error, Limits, ReadAt, Result};
 
 use crate::layout::block::{BlockType, HEADER_LEN, Header, MAGIC_LEN, find_magic};
 
-/// How many bytes are read at a time.
+/// How many bytes the walk reads at a time.
 const WINDOW: u64 = 256 << 10;
-/// How many bytes a search for a magic reads at a time: few, so that a short search does not read another window.
+/// How many bytes a search for a magic reads at a time: these are few, so that a short search does not read a
+/// whole window.
 const STRETCH: u64 = 4 << 10;
 /// After this many damaged ranges, each further one extends to the next block with cells or file info.
 const MAX_DAMAGE: usize = 1024;
@@ -25,7 +26,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Its offset.
+    /// The offset of the block or of the damage.
     pub(crate) fn start(&self) -> u64 {
         match self {
             Self::Block(at, _) => *at,
@@ -42,14 +43,15 @@ pub(crate) struct BlockWalk {
     limits: Limits,
     at: u64,
     end: u64,
-    /// The number of damaged ranges so far.
+    /// The number of damaged ranges found so far.
     damage: usize,
-    /// How many bytes may still be checksummed: in total as many as the range has, even if blocks overlap.
+    /// How many more bytes may be checksummed. In total they are as many as the range has, even if blocks
+    /// overlap.
     spare: u64,
 }
 
 impl BlockWalk {
-    /// Walks from `range.start`, which should be the offset of a block.
+    /// Walks from `range.start`, which should be the start of a block.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,
         with_checksums: bool,
@@ -62,7 +64,7 @@ impl BlockWalk {
         Self { window, with_checksums, limits, at: range.start, end, damage: 0, spare }
     }
 
-    /// Moves to the next header, for a walk that may begin inside a block.
+    /// Moves to the next header, because the walk may begin inside a block.
     pub(crate) fn align(&mut self) -> Result<()> {
         self.at = self.resume(self.at)?;
         Ok(())
@@ -97,8 +99,8 @@ impl BlockWalk {
         }
     }
 
-    /// If the block at `at` lost bytes, the offset of the next block and the error. A block lost bytes if no header
-    /// follows its stated end, its checksums do not match, and there is a header before its end.
+    /// If the block at `at` lost bytes, the offset of the next block and the error. A block has lost bytes if
+    /// no header follows its stated end, its checksums do not match, and there is a header before its end.
     fn cut_short(&mut self, at: u64, header: &Header) -> Result<Option<(u64, Error)>> {
         let len = header.block_len();
         let end = at.saturating_add(len);
@@ -115,7 +117,7 @@ impl BlockWalk {
         Ok((next < end).then_some((next, e)))
     }
 
-    /// Moves to the next block with cells or file info, or to the end.
+    /// Moves to the next block with cells or with file info, or to the end.
     fn pass_over(&mut self) -> Result<()> {
         while self.at < self.end {
             match self.header(self.at) {
@@ -162,7 +164,7 @@ impl BlockWalk {
             if last {
                 break;
             }
-            // A header may begin in the last bytes of the stretch; a magic needs even fewer bytes.
+            // A magic may begin in the last bytes of the stretch, so they are searched again.
             at = cut.unwrap_or(at + (bytes.len() as u64).saturating_sub(MAGIC_LEN as u64 - 1).max(1));
         }
         Ok(self.end)

@@ -1,4 +1,4 @@
-//! Collects a column of byte strings: plain, as views, or as a dictionary.
+//! Collects a column of byte strings: in plain layout, as views, or as a dictionary.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) enum Binary {
 }
 
 impl Binary {
-    /// An empty column of this type.
+    /// An empty column of the given type.
     pub(crate) fn new(data_type: &DataType) -> Self {
         match data_type {
             DataType::BinaryView => Self::Views(BlockViews::default()),
@@ -28,7 +28,7 @@ impl Binary {
         }
     }
 
-    /// Appends one string. A view points into the current block of `blocks` if the string is there.
+    /// Appends one string. If the string is in the current block of `blocks`, a view refers to it there.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: &[u8], blocks: &Blocks) {
         match self {
@@ -37,8 +37,8 @@ impl Binary {
         }
     }
 
-    /// Not inlined: in the loop of a decoder, the code of views and dictionaries would take registers from the code of plain
-    /// columns.
+    /// Not inlined, because in the loop of a decoder the code for views and dictionaries would take registers
+    /// from the code for plain columns.
     #[inline(never)]
     fn push_other(&mut self, value: &[u8], blocks: &Blocks) {
         match self {
@@ -62,7 +62,7 @@ impl Binary {
         }
     }
 
-    /// Bytes of strings in its own memory.
+    /// Bytes of the strings that the column stores itself.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Plain(strings) => strings.size(),
@@ -71,7 +71,7 @@ impl Binary {
         }
     }
 
-    /// The bytes and strings in it.
+    /// The number of stored bytes and of strings.
     pub(crate) fn room(&self) -> (usize, usize) {
         match self {
             Self::Plain(strings) => strings.room(),
@@ -89,7 +89,7 @@ impl Binary {
         }
     }
 
-    /// Reserves room for `times` the current content, and a little more.
+    /// Reserves room for `times` the current content, and a little more, but at most `most`.
     pub(crate) fn reserve_times(&mut self, times: usize, most: usize) {
         let more = |len: usize| (len.saturating_mul(times) + len / 4).min(most);
         let (bytes, strings) = self.room();
@@ -105,7 +105,7 @@ impl Binary {
         }
     }
 
-    /// Bytes of the strings that are too long for a view.
+    /// Bytes of the strings that are too long to be stored in their views.
     pub(crate) fn long(&self) -> usize {
         match self {
             Self::Views(views) => views.long(),
@@ -113,7 +113,7 @@ impl Binary {
         }
     }
 
-    /// Takes the strings.
+    /// Returns the strings as an array, and begins a new column.
     pub(crate) fn finish(&mut self, blocks: &Blocks) -> Result<ArrayRef> {
         Ok(match self {
             Self::Plain(strings) => Arc::new(strings.binary()?),

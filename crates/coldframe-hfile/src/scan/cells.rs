@@ -1,4 +1,4 @@
-//! Iterates over cells without copying and without Arrow: the input for merging many HFiles.
+//! Iterates over cells without copying and without Arrow: this is the input for merging many HFiles.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -25,14 +25,14 @@ pub struct CellReader {
     cells: Bytes,
     at: usize,
     block: u64,
-    /// The first row that the current block may hold and, if the index states it, the last.
+    /// The first row that the current block may hold and, if the index states it, the last such row.
     rows: (Vec<u8>, Option<Vec<u8>>),
-    /// If set, blocks that have none of these rows are skipped.
+    /// If set, blocks that can have none of these rows are skipped.
     only: Option<Arc<BTreeSet<Vec<u8>>>>,
 }
 
 impl CellReader {
-    /// Reads all blocks, even of a file without its trailer or index (see [`RawFile::check`]).
+    /// Reads all blocks, even if the file has lost its trailer or index (see [`RawFile::check`]).
     pub fn new(file: Arc<RawFile>) -> Self {
         Self {
             cursor: IndexCursor::new(file.clone()),
@@ -52,7 +52,7 @@ impl CellReader {
         Self { only: searchable.then_some(rows), ..Self::new(file) }
     }
 
-    /// Moves to the first cell whose row is not before `row`.
+    /// Moves to the first cell whose row is `row` or comes after it.
     pub fn seek(&mut self, row: &[u8]) -> Result<()> {
         if self.file.damage.is_some() {
             self.cursor = IndexCursor::new(self.file.clone());
@@ -76,7 +76,8 @@ impl CellReader {
         while let Some(entry) = self.cursor.next_entry()? {
             let next = self.cursor.peek_row();
             if let Some(only) = &self.only {
-                // The cells of one row may continue in the next block.
+                // The next block's first row is included, since the cells of a row may continue from block to
+                // block.
                 let end = next.map_or(Bound::Unbounded, Bound::Included);
                 let bounds = (Bound::Included(entry.row()), end);
                 let disordered = matches!(bounds, (Bound::Included(a), Bound::Included(b)) if a > b);
@@ -92,7 +93,7 @@ impl CellReader {
         Ok(None)
     }
 
-    /// Reads blocks until there is a cell; `false` at the end.
+    /// Reads blocks until one has a cell; `false` if there are no more.
     fn fill(&mut self) -> Result<bool> {
         while self.at >= self.cells.len() {
             self.rows = (Vec::new(), None);
@@ -105,7 +106,7 @@ impl CellReader {
         Ok(true)
     }
 
-    /// The next cell. After an error, [`Self::skip_block`] continues.
+    /// The next cell. After an error, [`Self::skip_block`] allows the caller to continue.
     #[expect(clippy::should_implement_trait, reason = "the cell borrows from the block")]
     pub fn next(&mut self) -> Result<Option<Cell<'_>>> {
         if !self.fill()? {
@@ -122,8 +123,8 @@ impl CellReader {
         self.at = self.cells.len();
     }
 
-    /// The first row that the current block may hold and, if known, the last. All rows if the last error concerned the
-    /// index.
+    /// The first row that the current block may hold and, if known, the last such row. If the last error was
+    /// in the index, this is the range of all rows.
     pub fn rows_of_block(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         self.rows.clone()
     }

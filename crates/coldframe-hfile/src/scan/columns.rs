@@ -1,7 +1,7 @@
-//! Collects cells into Arrow columns, for both views.
+//! Collects cells into Arrow columns, for the views `cells` and `kv`.
 //!
-//! Each cell is appended to all columns before the next cell, so a block passes through the caches once. A block with an
-//! error is removed as a whole.
+//! Each cell is appended to all columns before the next cell, so a block is loaded into the processor's
+//! caches only once. A block with an error is removed as a whole.
 
 use std::sync::Arc;
 
@@ -21,13 +21,15 @@ use crate::scan::binary::Binary;
 use crate::scan::names::names_type;
 use crate::scan::strings::{MAX_BYTES, Strings, TagLists, not_text, tag_fields};
 
-/// Bytes after which a batch is returned, even if it has few rows: the consumer should find it in the caches.
+/// Bytes after which a batch is returned, even if it has few rows, so that it is still in the processor's
+/// caches when the consumer uses it.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Bytes of blocks after which a batch is returned: it would copy strings from further blocks.
+/// Bytes of blocks after which a batch with views is returned, because strings from further blocks would have
+/// to be copied.
 const MAX_BLOCK_BYTES: usize = MAX_KEPT / 2;
 
-/// The maximum number of cells that are appended together: few enough for the nearest cache.
+/// The maximum number of cells that are appended together: few enough for the processor's smallest cache.
 const MAX_WAITING: usize = 64;
 
 /// The columns of a view, with families and qualifiers as dictionaries if asked for.
@@ -51,25 +53,25 @@ pub fn schema_of(view: View, type_names: bool, dictionary: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The size of a batch: its rows, and the bytes and strings of each string column.
+/// The size of a batch: its number of rows and, for each string column, the numbers of bytes and of strings.
 #[derive(Clone, Debug, Default)]
 pub struct Room {
     rows: usize,
     strings: Vec<(usize, usize)>,
 }
 
-/// Collects cells into batches of some columns.
+/// Collects cells into batches that have some of the columns.
 #[derive(Debug)]
 pub struct Columns {
     schema: SchemaRef,
     parts: Parts,
-    /// Bytes taken since the last batch by cells that were appended through refs.
+    /// Since the last batch: bytes of the cells that were appended as [`CellRef`]s.
     taken: usize,
-    /// The number of rows before the last block, and of the last block.
+    /// The number of rows before the last block, and the number of rows of the last block.
     begun: usize,
     last: usize,
     batch_rows: usize,
-    /// Whether single cells were pushed, for which no room was reserved.
+    /// Whether cells were pushed one by one, without reserving room for them.
     singly: bool,
     /// The number of cells that the caller still has to append.
     waiting: usize,
@@ -89,7 +91,7 @@ pub(crate) struct Parts {
     tags: Option<TagLists>,
     sequence_id: Option<Vec<i64>>,
     rows: usize,
-    /// The blocks that views point into; empty without views.
+    /// The blocks that views refer to; empty if there are no views.
     blocks: Blocks,
     has_views: bool,
 }
@@ -141,17 +143,17 @@ impl CellSink for Parts {
     }
 }
 
-/// Appends cells to some of the columns, and checks whether appending them to all columns would fail: whether
-/// a block is damaged must not depend on the cells that pass a filter.
+/// Appends cells to some of the columns, and fails if appending them to all columns would fail. So whether a
+/// block counts as damaged does not depend on which cells pass a filter.
 pub(crate) struct Checked<'a> {
     some: &'a mut Parts,
     all: &'a Parts,
-    /// Whether a key is not text, if `some` does not check keys.
+    /// Whether a key that is not text was seen. Only set if `some` does not check keys.
     is_not_text: bool,
 }
 
 impl<'a> Checked<'a> {
-    /// A sink for the next block of `some` and `all`.
+    /// Creates a sink that appends the next block to `some` and checks it as `all` would.
     pub(crate) fn new(some: &'a mut Columns, all: &'a Columns) -> Self {
         Self { some: some.begin_block(), all: &all.parts, is_not_text: false }
     }
@@ -232,8 +234,8 @@ impl Parts {
         appended
     }
 
-    /// Appends cells column by column, which is faster than cell by cell: the loop of a column keeps its state in registers. If it
-    /// fails, the columns may differ in length.
+    /// Appends cells column by column, which is faster than cell by cell: the loop for a column keeps its
+    /// state in registers. If it fails, the columns may differ in length.
     fn append_by_column(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let blocks = &self.blocks;
         if let Some(names) = &mut self.kind_name {
@@ -303,7 +305,7 @@ impl Parts {
         self.rows = rows;
     }
 
-    /// Reserves room for `times` the current content.
+    /// Reserves room for `times` the current number of rows.
     fn reserve_times(&mut self, times: usize) {
         self.binaries_mut().for_each(|column| column.reserve_times(times, BATCH_BYTES));
         self.texts_mut().for_each(|column| column.reserve_times(times, BATCH_BYTES));
@@ -338,14 +340,14 @@ impl Parts {
         }
     }
 
-    /// The bytes of the largest column.
+    /// The bytes of the column that has the most.
     fn widest(&self) -> usize {
         let tags = self.tags.as_ref().map_or(0, TagLists::size);
         let binaries = self.binaries().map(Binary::size).fold(tags, usize::max);
         self.texts().map(Strings::size).fold(binaries, usize::max)
     }
 
-    /// Checks the rows from `row` on.
+    /// Checks the rows from `row` on, such as whether text is UTF-8.
     fn check(&self, row: usize) -> Result<()> {
         if let Some(keys) = &self.key {
             keys.check_text(row, "key")?;
@@ -389,7 +391,7 @@ impl Parts {
     }
 }
 
-/// Text in the layout of its column.
+/// Converts text to the layout of its column.
 fn text_of(text: StringArray, data_type: &DataType) -> ArrayRef {
     match data_type {
         DataType::Utf8View => Arc::new(StringViewArray::from(&text)),
@@ -411,7 +413,7 @@ impl Columns {
         &mut self.parts
     }
 
-    /// Ends a block. Fails if the columns cannot hold its cells.
+    /// Ends a block. Fails if the columns cannot represent its cells.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.last = self.parts.rows - self.begun;
         self.parts.check(self.begun)
@@ -428,24 +430,25 @@ impl Columns {
         self.last = 0;
     }
 
-    /// Reserves room for `blocks` more blocks like the last one.
+    /// Reserves room for `blocks` more blocks of the size of the last one.
     pub(crate) fn expect_blocks(&mut self, blocks: usize) {
         self.parts.reserve_times(blocks);
     }
 
-    /// Checks some cells of a block as appending them would.
+    /// Checks some cells of a block in the same way as appending them would.
     pub(crate) fn check(&self, block: &[u8], cells: &[CellRef]) -> Result<()> {
         let mut checked = Checked { some: &mut Parts::default(), all: &self.parts, is_not_text: false };
         cells.iter().try_for_each(|cell| checked.cell(&cell.cell(block)))?;
         checked.end_block()
     }
 
-    /// Appends the cells of a block that still fit the batch, and returns their number. If none fit, the batch is full.
+    /// Appends as many cells of a block as still fit in the batch, and returns their number. If none fit, the
+    /// batch is full.
     pub(crate) fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
         for (taken, cell) in cells.iter().take(most).enumerate() {
             let size = cell.key_len as usize + cell.value_len as usize + usize::from(cell.tags_len);
-            // The values of a huge block are split so that 32-bit offsets suffice.
+            // The values of a huge block are split over several batches, so that 32-bit offsets suffice.
             if self.parts.rows > 0 && self.taken.saturating_add(size) > BATCH_BYTES.max(block.len()) {
                 self.taken = self.taken.max(BATCH_BYTES);
                 return Ok(taken);
@@ -456,7 +459,7 @@ impl Columns {
         Ok(most)
     }
 
-    /// The size of the cells since the last batch.
+    /// The size of the rows appended since the last batch.
     pub fn room(&self) -> Room {
         self.parts.room()
     }
@@ -473,8 +476,9 @@ impl Columns {
         self.parts.cell(cell)
     }
 
-    /// Appends one cell later, together with others: puts it into `waiting`, the caller's buffer. The caller must
-    /// [append](Self::append_waiting) the buffer before it appends anything else, and before it finishes the batch.
+    /// Puts a cell into `waiting`, a buffer of the caller, so that several cells are appended together later.
+    /// The caller must [append](Self::append_waiting) the buffer before it appends anything else, and before
+    /// it finishes the batch.
     #[inline(always)]
     pub fn push_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
         self.count_bytes(cell)?;
@@ -495,7 +499,7 @@ impl Columns {
         appended
     }
 
-    /// Whether values point into blocks, so that `waiting` must not mix cells of two blocks.
+    /// Whether values refer to blocks, in which case `waiting` must not mix cells of two blocks.
     pub fn has_views(&self) -> bool {
         self.parts.has_views
     }
@@ -511,7 +515,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Notes that the next cells lie in `block`: views point into it. Other values are copied.
+    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside it are
+    /// copied.
     #[inline]
     pub fn enter(&mut self, block: &Bytes) {
         if self.parts.has_views {
@@ -519,7 +524,7 @@ impl Columns {
         }
     }
 
-    /// The columns.
+    /// The columns of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -553,16 +558,17 @@ impl Columns {
         self.batch_rows
     }
 
-    /// The cells since the last batch, if no more follow.
+    /// Returns the cells since the last batch, if no more cells will follow.
     pub fn finish_last(&mut self) -> Result<RecordBatch> {
         self.singly = false;
         self.finish()
     }
 
-    /// The cells since the last batch.
+    /// Returns the cells since the last batch.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         let fields = self.schema.fields();
-        // The next batch is usually as large; growing step by step would copy the columns at each step.
+        // The next batch is usually as large as this one, so room for it is reserved; growing step by step
+        // would copy the columns at each step.
         let room = self.singly.then(|| self.parts.room());
         let long = self.parts.binaries().map(Binary::long).fold(0, usize::saturating_add);
         self.parts.blocks.weigh(long);

@@ -53,7 +53,7 @@ pub(crate) struct Blocks {
     pub(crate) cells: Vec<CellRef>,
     /// The offset of the current block.
     pub(crate) offset: u64,
-    /// Damaged bytes since the last call of [`Self::take_lost`].
+    /// Damaged bytes that no call of [`Self::take_lost`] has returned yet.
     lost: Option<Range<u64>>,
     /// Damage from this offset on is recorded by another split.
     foreign: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The run `pieces`, which begins at `start` in the file.
+    /// Creates the decoder of the run `pieces`, which begins at `start` in the file.
     pub(crate) fn new(
         context: Arc<BlockContext>,
         request: PlanRequest,
@@ -95,12 +95,12 @@ impl Blocks {
         Columns::new(schema, self.request.scan.batch_rows)
     }
 
-    /// Supplies the fetched bytes.
+    /// Supplies the bytes that were fetched for the run.
     pub(crate) fn set_bytes(&mut self, bytes: Vec<Bytes>) {
         self.bytes = bytes.into_iter().next().unwrap_or_default();
     }
 
-    /// Decodes the next data block: returns its plain form and puts its cells into `cells`.
+    /// Decodes the next data block: returns its content in plain form and puts its cells into `cells`.
     pub(crate) fn next_block(&mut self) -> Result<Option<Bytes>> {
         let mut cells = std::mem::take(&mut self.cells);
         cells.clear();
@@ -117,8 +117,8 @@ impl Blocks {
     }
 
     /// Appends the cells of the next data block that pass `test` to `columns`. `test` gets the columns `of_filter` of all cells.
-    /// Returns the number of cells, and of cells that pass. A block is damaged exactly if [`Self::next_into`]
-    /// reports damage.
+    /// Returns the number of cells, and of cells that pass. A block counts as damaged in exactly the cases in
+    /// which [`Self::next_into`] reports damage.
     pub(crate) fn next_passing(
         &mut self,
         of_filter: &mut Columns,
@@ -166,7 +166,7 @@ impl Blocks {
         }
     }
 
-    /// The damaged bytes before the current block or the end, since the last call.
+    /// The damaged bytes between the last call and the current block, or the end of the run.
     pub(crate) fn take_lost(&mut self) -> Option<Range<u64>> {
         self.lost.take()
     }
@@ -179,7 +179,8 @@ impl Blocks {
         self.lost = Some(start..range.end);
     }
 
-    /// Applies `read` to the next data block that it can read.
+    /// Applies `read` to the next data block. Blocks for which it fails are skipped, unless `on_error` is
+    /// `raise`.
     fn next_with<T>(
         &mut self,
         mut read: impl FnMut(&mut BlockReader, &Bytes, BlockRef) -> Result<T>,
@@ -254,7 +255,7 @@ impl Blocks {
     }
 }
 
-/// Passes the cells of a block to the filter and, if some pass, decodes them once more.
+/// Tests the cells of a block with the filter and, if some pass, decodes those in full.
 fn passing(
     open: &mut OpenBlock<'_>,
     offset: u64,
@@ -279,9 +280,9 @@ fn passing(
 /// Passes on the cells whose bit is set. They are few, so their values are copied instead of keeping the block in memory.
 struct Chosen<'a, S> {
     places: BitIndexIterator<'a>,
-    /// The index of the next such cell.
+    /// The index of the next cell to pass on.
     next: Option<usize>,
-    /// The number of cells so far.
+    /// The index of the current cell.
     at: usize,
     sink: &'a mut S,
 }
@@ -310,12 +311,13 @@ impl<S: CellSink> CellSink for Chosen<'_, S> {
     }
 }
 
-/// The batches of a run. `fill` appends the next block, or a part of it, to the columns; `false` if there is none.
+/// The batches of a run. `fill` appends the next block, or a part of it, to the columns; it returns `false`
+/// if there is no more.
 pub(crate) struct Batches<F> {
     blocks: Blocks,
     columns: Columns,
     fill: F,
-    /// Rows of the next batch: a block may have more rows than a batch.
+    /// Rows that are left for the next batch: a block may have more rows than a batch.
     ready: Option<RecordBatch>,
     done: bool,
 }

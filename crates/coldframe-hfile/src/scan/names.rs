@@ -1,7 +1,7 @@
-//! Collects byte strings with few different values, such as families and qualifiers, as a dictionary.
+//! Collects byte strings with few distinct values, such as families and qualifiers, as a dictionary.
 //!
-//! Names mostly occur in the same order in each row. So each entry stores its last successor, and most strings are
-//! compared with one entry.
+//! Names mostly occur in the same order in each row. So each entry stores which entry followed it last, and
+//! most strings are compared with only that entry.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use coldframe_core::{Error, Result, arrow_error};
 use crate::scan::strings::Strings;
 use crate::scan::visible::is_same;
 
-/// If a batch has at most this many entries, the next batch reuses them.
+/// If a batch has at most this many entries, the next batch keeps using them.
 const MAX_KEPT: usize = 4096;
 
 /// The type of a column that [`Names`] collects.
@@ -40,7 +40,7 @@ pub(crate) struct Names {
     numbers: HashMap<Box<[u8]>, usize>,
     /// The entry of the last string.
     last: usize,
-    /// The entries as an array, unless one was added since.
+    /// The entries as an array, unless an entry was added since.
     array_of_entries: Option<ArrayRef>,
 }
 
@@ -98,7 +98,7 @@ impl Names {
         self.keys.reserve(strings);
     }
 
-    /// Keeps the first `rows` strings. The entries of the others may stay.
+    /// Keeps the first `rows` strings. Entries that only the others use may stay.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.keys.truncate(rows);
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_come_back_in_any_order() {
+    fn strings_are_returned_in_any_order() {
         let all: Vec<Vec<u8>> =
             ["", "q1", "q2", "q2", "q2", "q1", "a long qualifier of some bytes", "", "q1"]
                 .map(|name| name.as_bytes().to_vec())

@@ -1,12 +1,13 @@
 //! A wide table: one row per row key, with the newest visible value of each column, decoded as in
 //! [`values`](super::values).
 //!
-//! A row may continue from block to block and beyond a split. Splits share rows like lines of text: a split
-//! leaves the first row of its first block to the previous split, and reads beyond its end through the first row of the
-//! next block.
+//! A row may continue from block to block and beyond a split. Splits treat rows as splits of a text file
+//! treat lines: a split leaves the first row of its first block to the previous split, and reads beyond its
+//! own end to complete the first row of the next block.
 //!
-//! The newest cells of a row come first. If bytes are damaged, the row before may continue in them and the row after
-//! may begin in them, so the remaining cells of both may be outdated or deleted. Both rows are dropped, each with a record.
+//! The newest cells of a row come first. The row before damaged bytes may continue in them, and the row after
+//! them may begin in them. The cells that can still be read of these two rows may be outdated or deleted, so
+//! both rows are dropped, each with a record.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,7 @@ use crate::scan::plan::BlockPlan;
 use crate::scan::values::{BYTES_TYPES, Values, bytes_type};
 use crate::scan::visible::{Policy, Visibility};
 
-/// The visible cells of a column: the newest one.
+/// Which cells of a column are visible: only the newest.
 const NEWEST: Policy = Policy::newest(1, None);
 
 /// The row key and the columns of the option `pivot`.
@@ -49,14 +50,14 @@ pub(crate) fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
 /// A requested column.
 #[derive(Debug)]
 struct PivotColumn {
-    /// `None` is the row key.
+    /// Family and qualifier; `None` for the row key.
     name: Option<(Vec<u8>, Vec<u8>)>,
     values: Values,
-    /// Whether the current row has a value for it.
+    /// Whether the current row has a value for the column.
     set: bool,
 }
 
-/// The state that units pass on, with the incomplete row.
+/// The state that one unit passes to the next, with the incomplete row.
 #[derive(Debug)]
 struct State {
     schema: SchemaRef,
@@ -71,12 +72,12 @@ struct State {
     first: bool,
     /// Whether a cell after the split's end was taken.
     behind: bool,
-    /// The damaged bytes inside the current row or directly before it.
+    /// The damaged bytes inside the current row or directly before the row.
     torn: Option<Range<u64>>,
     /// The damaged bytes since the last cell.
     lost: Option<Range<u64>>,
     rows: usize,
-    /// Rows that are dropped, by index.
+    /// The indexes of rows that are dropped.
     left_out: Vec<usize>,
     bytes: usize,
     /// Whether the first row after the split's end has been read.
@@ -167,7 +168,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes damaged bytes after the last cell.
+    /// Records damaged bytes after the last cell.
     fn lose(&mut self, range: Range<u64>) {
         if self.row.is_some() {
             self.torn.get_or_insert_with(|| range.clone());
@@ -188,7 +189,7 @@ impl State {
         self.left_out.push(self.rows);
     }
 
-    /// Completes the current row. It is returned if it has a visible cell.
+    /// Completes the current row. The row is returned only if it has a visible cell.
     fn end_row(&mut self) {
         let torn = self.torn.take();
         let Some(row) = self.row.take().filter(|_| self.seen) else {
@@ -227,7 +228,7 @@ impl State {
     }
 }
 
-/// Plans runs of blocks, and a last unit that completes the last row.
+/// Plans runs of blocks, followed by a last unit without blocks that completes the last row.
 pub(crate) struct PivotPlan {
     blocks: BlockPlan,
     state: Arc<Mutex<State>>,
@@ -245,7 +246,7 @@ impl PivotPlan {
         keys: KeyRange,
     ) -> Result<Self> {
         let state = State::new(&request, &split)?;
-        // The first block of a split determines its first row, so it cannot be pruned.
+        // The first block of a split determines the split's first row, so this block cannot be pruned.
         let keys = if split.start == 0 { keys } else { KeyRange::default() };
         let mut blocks = BlockPlan::new(file, request, split.start..u64::MAX, keys)?;
         blocks.pause_at(split.end);
@@ -286,7 +287,7 @@ impl Plan for PivotPlan {
 
 struct DecodePivot {
     state: Arc<Mutex<State>>,
-    /// `None` completes the last row.
+    /// The run to decode; `None` if there are no more blocks and this unit only completes the last row.
     blocks: Option<Blocks>,
     /// Damaged bytes after the last data block.
     lost: Option<Range<u64>>,

@@ -1,4 +1,5 @@
-//! Plans the runs of blocks of a split: by the index or, if it is damaged and damage is tolerated, by walking.
+//! Plans the runs of blocks of a split: by the index, or by walking from block to block if the index is
+//! damaged and `on_error` allows it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,7 +19,8 @@ use crate::scan::decode::{Blocks, DecodeRun, Piece};
 use crate::scan::scout::{Scout, ScoutRun};
 use crate::scan::tally::Tally;
 
-/// Bytes on disk after which a run ends: few enough that they are still in the caches when they are decoded.
+/// Bytes on disk after which a run ends: few enough to be still in the processor's caches when they are
+/// decoded.
 const RUN_BYTES: u64 = 2 << 20;
 
 /// Plans runs of blocks.
@@ -28,20 +30,20 @@ pub(crate) struct BlockPlan {
     finder: BlockFinder,
     split: Range<u64>,
     keys: KeyRange,
-    /// The end of the last block returned; `None` if the bytes up to the next block are not checked.
+    /// The end of the last returned block; `None` if the bytes up to the next block are not checked.
     at: Option<u64>,
     /// The offset of the last data block.
     last: Option<u64>,
     /// A block read from the index but not returned yet.
     held: Option<BlockRef>,
     runs: u64,
-    /// A block at or after this offset ends its run. Another split records damage there.
+    /// A run ends before a block at or after this offset. Damage from there on is recorded by another split.
     pause: u64,
-    /// Damaged bytes since the last data block.
+    /// Damaged bytes that lie after the last data block.
     lost: Option<Range<u64>>,
-    /// Set for a scan of the whole file.
+    /// Compares the number of cells with the trailer; set for a scan of the whole file.
     tally: Option<Arc<Tally>>,
-    /// Decodes the filter's columns first, if that pays.
+    /// Decodes the filter's columns first; set if this can make the scan faster.
     scout: Option<Arc<Scout>>,
 }
 
@@ -63,7 +65,7 @@ impl BlockPlan {
         let skips = request.scan.on_error != OnError::Raise;
         match &file.damage {
             Some(damage) if !skips => return Err(damage.to_error()),
-            // Of several splits, the first one records it.
+            // If there are several splits, the first one records the damage.
             Some(damage) if split.start == 0 => request.damage.push(damage.clone()),
             _ => {}
         }
@@ -111,7 +113,7 @@ impl BlockPlan {
         self.request.scan.on_error != OnError::Raise
     }
 
-    /// The end of the data blocks, or a later offset.
+    /// The offset at which the data blocks end, or a later one.
     fn data_end(&self) -> u64 {
         let trailer = &self.file.trailer;
         let end = match (self.file.damage.is_some(), trailer.major) {
@@ -141,7 +143,7 @@ impl BlockPlan {
         Ok(())
     }
 
-    /// The next data block of the split, by index or by walking.
+    /// The next data block of the split, by the index or by walking.
     fn next_block(&mut self) -> Result<Option<BlockRef>> {
         if let Some(block) = self.held.take() {
             return Ok(Some(block));
@@ -191,8 +193,8 @@ impl BlockPlan {
         Ok(Some(entry.block))
     }
 
-    /// Checks that the last block in the index is the trailer's last data block. Without a trailer, checks that only
-    /// blocks follow.
+    /// Checks that the last block in the index is the trailer's last data block. If the trailer is lost,
+    /// checks that the rest of the file consists of blocks.
     fn check_end(&mut self) -> Result<()> {
         if let (Some(at), true) = (self.at, self.file.damage.is_some()) {
             let end = self.data_end();
@@ -209,7 +211,7 @@ impl BlockPlan {
         }
         let place = |block: Option<u64>| block.map_or_else(|| "none".to_owned(), |at| at.to_string());
         let (expected, actual) = (place(trailer.last_data_block), place(self.last));
-        // In empty files, writers store 0 or nothing.
+        // In empty files, writers store either 0 or no offset.
         if self.last.is_none()
             && matches!(trailer.last_data_block, None | Some(0))
             && trailer.entry_count == 0
@@ -241,7 +243,7 @@ impl BlockPlan {
         Ok(None)
     }
 
-    /// Ends runs at the first block at or after `at`.
+    /// Ends the run before the first block at or after `at`.
     pub(crate) fn pause_at(&mut self, at: u64) {
         self.pause = at;
         if at < self.file.source.len() {
@@ -254,7 +256,7 @@ impl BlockPlan {
         self.lost.take()
     }
 
-    /// Walks over the bytes between two data blocks that are too many to fetch with a run.
+    /// Walks over the bytes between two data blocks if these are too many to be fetched with a run.
     fn cross(&mut self, range: Range<u64>, foreign: u64) -> Result<()> {
         let context = &self.file.context;
         if context.major == 1 {
@@ -292,8 +294,8 @@ impl BlockPlan {
                 if range.start - at <= RUN_BYTES {
                     pieces.push_back(Piece::Between(at..range.start));
                 } else {
-                    // Meta blocks may precede the first data block, and index blocks may lie in between, but rarely this
-                    // many bytes.
+                    // Meta blocks may precede the first data block, and index blocks may lie between data
+                    // blocks, but rarely this many bytes.
                     self.cross(at..range.start, self.pause)?;
                     self.at = Some(range.start);
                     if !pieces.is_empty() {
@@ -333,7 +335,7 @@ impl BlockPlan {
         }
     }
 
-    /// Once everything is read, compares the number of cells with the trailer's.
+    /// After all blocks are planned, compares the number of cells with the trailer's.
     fn end(&mut self) -> Result<()> {
         let Some(tally) = self.tally.take() else { return Ok(()) };
         match tally.planned(self.lost.is_some()) {
@@ -355,7 +357,8 @@ impl BlockPlan {
     }
 }
 
-/// Records damaged bytes (unless another split does), and extends the range `lost` before the next block.
+/// Records damaged bytes (unless another split does), and adds them to the range `lost`, which ends at the
+/// next block.
 fn give_up(lost: &mut Option<Range<u64>>, request: &PlanRequest, foreign: u64, e: &Error, range: Range<u64>) {
     if range.start < foreign {
         request.damage.push(Damage::from_error(e, range.clone(), None));

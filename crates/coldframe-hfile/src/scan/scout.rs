@@ -7,7 +7,8 @@
 //! all columns             | v |       | v |         decoded once more; passing cells are copied
 //! ```
 //!
-//! In most blocks no cell passes. In the others, decoding once more costs less than keeping the offsets of all cells.
+//! In most blocks no cell passes. In the other blocks, decoding a second time costs less than storing the
+//! offsets of all cells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,8 @@ use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting};
 use crate::scan::columns::Columns;
 use crate::scan::decode::{Batches, Blocks, DecodeRun};
 
-/// If more than one in this many cells of a block passes, the scan decodes all columns at once from there on.
+/// If more than one cell in `FUTILE_SHARE` passes in a block, the scan from then on decodes all columns at
+/// once.
 const FUTILE_SHARE: usize = 4;
 
 /// The state that all runs of a scan share.
@@ -29,12 +31,13 @@ pub(crate) struct Scout {
     scouting: Scouting,
     /// The filter's columns.
     schema: SchemaRef,
-    /// Whether so many cells of a block passed that decoding the filter's columns first does not pay.
+    /// Whether so many cells of a block passed that decoding the filter's columns first costs more than it
+    /// saves.
     futile: AtomicBool,
 }
 
 impl Scout {
-    /// The scout of a filtered scan; `None` if the filter reads all of the scan's columns, or none.
+    /// The scout for a filtered scan; `None` if the filter reads all of the scan's columns, or none.
     pub(crate) fn new(request: &PlanRequest) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let Some(of_filter) = scouting.columns(&request.decode)? else { return Ok(None) };
@@ -43,7 +46,7 @@ impl Scout {
         Ok(Some(Self { scouting, schema, futile: AtomicBool::new(false) }))
     }
 
-    /// Whether decoding the filter's columns first pays.
+    /// Whether decoding the filter's columns first saves time.
     fn is_useful(&self) -> bool {
         !self.futile.load(Ordering::Relaxed)
     }

@@ -10,13 +10,14 @@ use coldframe_core::{Error, Result, arrow_error};
 use crate::layout::cell::Tags;
 use crate::layout::encoding::put;
 
-/// The maximum that 32-bit offsets can address.
+/// The maximum number of bytes that 32-bit offsets can address.
 pub(crate) const MAX_BYTES: usize = 0x7fff_ffff;
 
 /// Collects byte strings.
 #[derive(Debug)]
 pub(crate) struct Strings {
-    /// The end offset of each string, after a leading 0. [`Self::check_size`] detects offsets beyond 31 bits.
+    /// The end offset of each string, after a leading 0. [`Self::check_size`] detects offsets that need more
+    /// than 31 bits.
     ends: Vec<i32>,
     bytes: Vec<u8>,
 }
@@ -33,7 +34,7 @@ impl Strings {
         self.ends.reserve(more(self.ends.len()));
     }
 
-    /// The bytes and strings in it.
+    /// The number of stored bytes and of strings.
     pub(crate) fn room(&self) -> (usize, usize) {
         (self.bytes.len(), self.ends.len())
     }
@@ -128,7 +129,7 @@ pub(crate) struct TagLists {
     ends: Vec<i32>,
     kinds: Vec<u8>,
     values: Strings,
-    /// The number of tags.
+    /// The number of tags so far.
     end: i32,
 }
 
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_of_all_lengths_are_appended() {
+    fn strings_of_all_lengths_are_appended_intact() {
         let all: Vec<u8> = (0..200).collect();
         let mut strings = Strings::new();
         for n in 0..all.len() {

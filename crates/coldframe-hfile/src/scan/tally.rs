@@ -1,7 +1,7 @@
-//! Checks that the number of cells read equals the trailer's.
+//! Checks that the number of cells that were read equals the number in the trailer.
 //!
-//! Runs are decoded in any order, possibly before the last one is planned. The run that finishes last
-//! compares the counts.
+//! Runs are decoded in any order, and the first of them possibly before the last is planned. The run that
+//! finishes last compares the counts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,14 +30,14 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Open {
     tally: Arc<Tally>,
-    /// Cells so far.
+    /// The number of cells so far.
     pub(crate) cells: u64,
-    /// Whether any were lost.
+    /// Whether cells of the run were lost.
     pub(crate) lost: bool,
 }
 
 impl Tally {
-    /// Expects `expected` cells, as the trailer at `at` states.
+    /// Creates a tally for a file whose trailer, at offset `at`, states `expected` cells.
     pub(crate) fn new(expected: u64, at: u64) -> Self {
         Self { expected, at, state: Mutex::default() }
     }
@@ -48,7 +48,7 @@ impl Tally {
         Open { tally: self.clone(), cells: 0, lost: false }
     }
 
-    /// Notes that all runs are planned, and whether the plan skipped damaged bytes.
+    /// Records that all runs are planned, and whether the plan skipped damaged bytes.
     pub(crate) fn planned(&self, lost: bool) -> Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.planned = true;
@@ -56,7 +56,8 @@ impl Tally {
         self.compare(&state)
     }
 
-    /// Fails if everything was read and the count differs. If cells were lost, they may account for the difference.
+    /// Fails if all runs have been read and the counts differ. If cells were lost, the counts are not
+    /// compared, since the lost cells may be the difference.
     fn compare(&self, state: &State) -> Result<()> {
         let (expected, actual) = (self.expected, state.cells);
         let fits = actual == expected || (state.lost && actual < expected);
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_run_compares() {
+    fn the_last_run_compares_the_counts() {
         let tally = Arc::new(Tally::new(5, 9));
         let (mut a, mut b) = (tally.open(), tally.open());
         (a.cells, b.cells) = (2, 4);

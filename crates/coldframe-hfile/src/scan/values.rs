@@ -36,7 +36,7 @@ pub fn bytes_type(name: &str) -> Option<DataType> {
     })
 }
 
-/// Collects the values of one column.
+/// Collects the values of one column of a wide table.
 #[derive(Debug)]
 pub struct Values(ValueBuilder);
 
@@ -68,7 +68,7 @@ impl Values {
         }))
     }
 
-    /// Appends a value. Returns `false`, and appends nothing, if it is not of the column's type.
+    /// Appends a value. Returns `false`, and appends nothing, if its bytes are no value of the column's type.
     pub fn append(&mut self, value: &[u8]) -> bool {
         macro_rules! number {
             ($builder:ident, $type:ty) => {
@@ -112,7 +112,7 @@ impl Values {
         }
     }
 
-    /// Takes all values since the last call.
+    /// Returns all values since the last call.
     pub fn finish(&mut self) -> ArrayRef {
         match &mut self.0 {
             ValueBuilder::Binary(b) => Arc::new(b.finish()),

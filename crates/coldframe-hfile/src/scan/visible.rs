@@ -8,9 +8,9 @@
 //! Delete              | hides its column's cell of exactly its time
 //! ```
 //!
-//! A marker also hides cells that were put later with a timestamp that it covers, like in HBase until a major compaction.
-//! The [`Policy`] of a family (how many versions are kept and for how long) comes from its table; a single file has none.
-//! HBase: `ScanDeleteTracker`, `ExplicitColumnTracker`, `NormalUserScanQueryMatcher`.
+//! A marker also hides cells that were put later with a timestamp that it covers, as in HBase until a major
+//! compaction. The [`Policy`] of a family (how many versions are kept and for how long) comes from its table;
+//! a single file has none. HBase: `ScanDeleteTracker`, `ExplicitColumnTracker`, `NormalUserScanQueryMatcher`.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::layout::cell::{Cell, Coordinates};
 use crate::layout::encoding::put;
 use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
-/// The maximum number of deleted timestamps of a family in one row, which take some 24 MiB.
+/// The maximum number of deleted timestamps of a family in one row, which take about 24 MiB of memory.
 const MAX_MARKERS: usize = 1 << 20;
 
 /// Which cells of a family are visible.
@@ -28,13 +28,14 @@ const MAX_MARKERS: usize = 1 << 20;
 pub struct Policy {
     /// The maximum number of versions of a column, newest first.
     pub versions: u32,
-    /// How many versions the table keeps: a reader of all versions sees these.
+    /// How many versions of a column the table keeps: a reader of all versions sees this many.
     pub kept: u32,
-    /// This many are visible even if they are older than `oldest`.
+    /// How many of the newest versions are visible even if they are older than `oldest`.
     pub min_versions: u32,
-    /// Cells with earlier timestamps have expired.
+    /// The oldest timestamp that has not expired.
     pub oldest: i64,
-    /// The range of timestamps, with its end excluded. Other cells are skipped before anything is counted.
+    /// The range of timestamps, whose end is excluded. Cells with other timestamps are skipped before
+    /// versions are counted.
     pub time_range: Option<(i64, i64)>,
     /// Whether markers at or after the end of the time range hide nothing (`KEEP_DELETED_CELLS`).
     pub sees_past_markers: bool,
@@ -66,21 +67,21 @@ impl Policy {
     }
 }
 
-/// The first part in which a cell differs from the previous one.
+/// The first part of its coordinates in which a cell differs from the previous cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Another row.
+    /// The row differs.
     Row,
-    /// Another family of the same row.
+    /// The family differs, in the same row.
     Family,
-    /// Another qualifier of the same family.
+    /// The qualifier differs, in the same family.
     Column,
-    /// Another version of the same column.
+    /// None differs: the cell is another version of the same column.
     Version,
 }
 
 impl Step {
-    /// Compares a cell with the row and column of the previous one.
+    /// Compares a cell with the coordinates of the previous cell.
     #[inline(always)]
     pub fn between(before: &Coordinates<'_>, cell: &Cell<'_>) -> Self {
         if !is_same(before.row, cell.row) {
@@ -95,8 +96,8 @@ impl Step {
     }
 }
 
-/// Whether two rows, families or qualifiers are equal. They are short: two overlapping comparisons of fixed length are
-/// faster than a call with a variable length.
+/// Whether two rows, families or qualifiers are equal. Since they are short, two overlapping comparisons of
+/// fixed length are faster than a call with a variable length.
 #[inline(always)]
 pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     fn twice<const N: usize>(a: &[u8], b: &[u8]) -> bool {
@@ -114,7 +115,7 @@ pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
         }
 }
 
-/// Tracks the cells of a file or of a merge, in order.
+/// Decides which cells are visible. It must see the cells of a file, or of a merge of files, in order.
 #[derive(Debug, Default)]
 pub struct Visibility {
     row: Vec<u8>,
@@ -128,9 +129,10 @@ pub struct Visibility {
     /// Timestamps at which single versions of the family are deleted.
     family_versions: BTreeSet<i64>,
     column_deleted: Option<i64>,
-    /// The timestamp of the last single-version marker of the column; the cell that it hides follows it.
+    /// The timestamp of the last single-version marker of the column; the cell that this marker hides comes
+    /// next.
     column_version: Option<i64>,
-    /// The number of versions of the column so far, and the timestamp and type of the last one.
+    /// The number of versions of the column so far, and the timestamp and type of the last version.
     versions: u32,
     last: Option<(i64, u8)>,
     /// Visible cells that were skipped because they were not requested.
@@ -140,7 +142,7 @@ pub struct Visibility {
 /// How many visible cells were skipped because they were not requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Versions that a reader of all versions sees.
+    /// Versions that a reader of all versions would see.
     pub versions: u64,
     /// Cells outside the time range that no marker hides.
     pub times: u64,
@@ -162,7 +164,8 @@ impl Visibility {
         self.judge(cell, policy)
     }
 
-    /// How a cell differs from the [`settled`](Self::settle) or previous one.
+    /// How a cell differs from the [`settled`](Self::settle) cell or, if there is none, from the previous
+    /// cell.
     pub fn step(&self, cell: &Cell<'_>) -> Step {
         if !self.started || !is_same(&self.row, cell.row) {
             Step::Row
@@ -199,10 +202,9 @@ impl Visibility {
     }
 
     /// Whether a raw scan, which also returns markers, sees a cell; otherwise like
-    /// [`admits_next`](Self::admits_next). A value put twice with one timestamp is one cell; the later put comes
-    /// first. Only puts are versions; markers are not. After the last version, no cell of the column is
-    /// visible, not
-    /// even a marker.
+    /// [`admits_next`](Self::admits_next). If a value is put twice with the same timestamp, the two count as
+    /// one cell, and the later put comes first. Only puts count as versions, markers do not. After the last
+    /// version, no cell of the column is visible, not even a marker.
     #[inline]
     pub fn admits_raw(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> bool {
         self.forget(step);
@@ -233,7 +235,7 @@ impl Visibility {
         Ok(())
     }
 
-    /// Notes a timestamp at which a version of the family is deleted.
+    /// Records a timestamp at which a version of the family is deleted.
     fn delete_family_version(&mut self, time: i64) -> Result<()> {
         if self.family_versions.len() >= MAX_MARKERS && !self.family_versions.contains(&time) {
             let message = format!("more than {MAX_MARKERS} deleted versions of a family in one row");
@@ -259,7 +261,7 @@ impl Visibility {
             self.passed.times += 1;
             return false;
         }
-        // The same cell written twice is one version: the later write comes first.
+        // The same cell written twice counts as one version; the later write comes first.
         let version = Some((time, PUT));
         if self.last == version {
             return false;
@@ -274,7 +276,7 @@ impl Visibility {
         !is_old
     }
 
-    /// The number of skipped cells since the last call.
+    /// Returns the number of skipped cells since the last call.
     pub fn take_passed(&mut self) -> Passed {
         std::mem::take(&mut self.passed)
     }
@@ -297,7 +299,7 @@ impl Visibility {
         self.forget(step);
     }
 
-    /// Drops the state that ends with a row, a family or a column.
+    /// Forgets what applies only to the row, family or column that has ended.
     #[inline(always)]
     fn forget(&mut self, step: Step) {
         if step == Step::Version {
@@ -320,7 +322,7 @@ impl Visibility {
     }
 }
 
-/// Keeps a copy of a row, family or qualifier.
+/// Replaces the kept row, family or qualifier by a copy of this one.
 #[inline(always)]
 fn keep(held: &mut Vec<u8>, of: &[u8]) {
     held.clear();
@@ -378,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn older_times_are_seen_past_later_markers() {
+    fn cells_in_an_older_time_range_are_seen_despite_later_markers() {
         let past = Policy { sees_past_markers: true, ..Policy::newest(9, Some((0, 80))) };
         let cells = [
             (cell("a", "", 85, DELETE_FAMILY), false),
@@ -431,7 +433,7 @@ mod tests {
     #[test]
     fn skipped_visible_cells_are_counted() {
         let mut visible = Visibility::default();
-        // Two of three versions are kept; the one at 50 has expired.
+        // Two of three versions are kept; the version at 50 has expired.
         let policy = Policy { kept: 2, oldest: 60, ..Policy::newest(1, Some((0, 95))) };
         let times = [99, 90, 90, 80, 70, 50];
         let seen = times.map(|time| visible.admits(&cell("a", "p", time, PUT), &policy).unwrap());
@@ -462,7 +464,7 @@ mod tests {
 
     /// `admits_next`, which gets the difference to the previous cell, agrees with `admits`, which keeps the cell's names.
     #[test]
-    fn steps_and_kept_names_agree() {
+    fn steps_and_kept_names_give_the_same_result() {
         let mut cells = Vec::new();
         for row in ["a", "ab", "b"] {
             for (column, kinds) in

@@ -15,9 +15,9 @@ use crate::layout::block::{BlockType, HEADER_LEN};
 /// The location of a written block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockLocation {
-    /// Its offset.
+    /// The block's offset.
     pub(super) offset: u64,
-    /// Its size, including header and checksums.
+    /// The block's size, including header and checksums.
     pub(super) size: u32,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Blocks<W> {
     position: u64,
     options: Settings,
     compressor: Compressor,
-    /// The block being assembled.
+    /// The bytes of the block being assembled.
     block: Vec<u8>,
     /// The offset of the last block of each type.
     previous: Vec<(BlockType, u64)>,
@@ -52,7 +52,7 @@ impl<W: Write> Blocks<W> {
         self.raw_bytes
     }
 
-    /// Writes a block with this content.
+    /// Writes a block of this type with this content.
     pub(super) fn write(&mut self, block_type: BlockType, content: &[u8]) -> Result<BlockLocation> {
         self.block.clear();
         self.block.resize(HEADER_LEN, 0);
@@ -89,7 +89,7 @@ impl<W: Write> Blocks<W> {
             Some((_, last)) => *last = offset,
             None => self.previous.push((block_type, offset)),
         }
-        Ok(BlockLocation { offset, size: u32::try_from(size).unwrap_or(u32::MAX) }) // its length was checked for the header
+        Ok(BlockLocation { offset, size: u32::try_from(size).unwrap_or(u32::MAX) }) // the length was checked for the header
     }
 
     fn header(&self, of: BlockType, raw: usize, size: usize, covered: usize) -> Result<[u8; HEADER_LEN]> {
@@ -111,7 +111,7 @@ impl<W: Write> Blocks<W> {
         Ok(header)
     }
 
-    /// Writes the trailer unchanged, and flushes. Returns the sink and the file's length.
+    /// Writes the trailer as it is, and flushes. Returns the sink and the file's length.
     pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(W, u64)> {
         self.sink.write_all(trailer)?;
         self.sink.flush()?;

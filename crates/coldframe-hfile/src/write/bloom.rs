@@ -6,9 +6,10 @@
 //!         | chunks i32 | comparator: VInt length, name | offset i64, size i32, first key: VInt length, bytes | ... |
 //! ```
 //!
-//! The size of a chunk and the error rate give its maximum of keys. The last chunk is folded in half while it is less than half
-//! full. Bit `i` of a key is `|h1 + i * h2| mod bits`, where h1 is the key's hash with seed 0 and h2 its hash with seed h1.
-//! HBase: `CompoundBloomFilterWriter`, `BloomFilterChunk`, `BloomFilterUtil`.
+//! The size of a chunk and the error rate determine its maximum number of keys. The last chunk is folded in
+//! half as long as it is less than half full. Bit `i` of a key is `|h1 + i * h2| mod bits`, where h1 is the
+//! key's hash with seed 0 and h2 its hash with seed h1. HBase: `CompoundBloomFilterWriter`,
+//! `BloomFilterChunk`, `BloomFilterUtil`.
 
 use std::io::Write;
 
@@ -20,7 +21,7 @@ use super::blocks::Blocks;
 use super::index::FlatIndex;
 use crate::layout::block::BlockType;
 
-/// The only version.
+/// The only version of the meta block.
 const VERSION: i32 = 3;
 /// HBase's number for Murmur, its default.
 const MURMUR: i32 = 1;
@@ -29,7 +30,7 @@ const FOLDS: u32 = 7;
 /// The comparator of column keys.
 const COLUMN_COMPARATOR: &[u8] = b"org.apache.hadoop.hbase.CellComparatorImpl";
 
-/// The size of chunks, and their maximum of keys.
+/// The size of chunks, and the maximum number of keys in one.
 #[derive(Clone, Copy, Debug)]
 struct ChunkShape {
     bytes: usize,
@@ -67,9 +68,9 @@ struct Chunk {
     first: Vec<u8>,
 }
 
-/// A filter being filled.
+/// A bloom filter to which keys are added.
 pub(super) struct Bloom {
-    /// The type of its meta block.
+    /// The type of the filter's meta block.
     meta: BlockType,
     of_columns: bool,
     shape: ChunkShape,
@@ -86,7 +87,8 @@ pub(super) struct Bloom {
 impl Bloom {
     /// A filter of rows, or of rows and qualifiers. Its meta block has the type `meta`.
     pub(super) fn new(meta: BlockType, of_columns: bool, size: usize, error_rate: f64) -> Result<Self> {
-        // A look-up of a column consults two filters: for the column, and for deletes of its row.
+        // A look-up of a column uses two filters, that of columns and that of deleted families, so each may
+        // have only about half the error rate.
         let error_rate = if of_columns { 1.0 - (1.0 - error_rate).sqrt() } else { error_rate };
         Ok(Self {
             meta,
@@ -127,7 +129,7 @@ impl Bloom {
         self.keys == 0
     }
 
-    /// The last key.
+    /// The last key that was added.
     pub(super) fn last(&self) -> &[u8] {
         &self.last
     }
@@ -140,7 +142,7 @@ impl Bloom {
         self.full.push(chunk);
     }
 
-    /// Writes the full chunks, and the current one if it is the last.
+    /// Writes the full chunks, and, if `last`, the current chunk.
     pub(super) fn write_chunks<W: Write>(&mut self, blocks: &mut Blocks<W>, last: bool) -> Result<()> {
         if last || self.chunk.as_ref().is_some_and(|c| c.keys >= c.max_keys) {
             self.end_chunk();
@@ -152,7 +154,7 @@ impl Bloom {
         Ok(())
     }
 
-    /// Writes the meta block, the index of the chunks.
+    /// Writes the meta block, which contains the index of the chunks.
     pub(super) fn write_meta<W: Write>(&self, blocks: &mut Blocks<W>) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -187,8 +189,8 @@ impl Chunk {
         self.keys += 1;
     }
 
-    /// Halves the chunk while it stays at most half full. Bits are counted modulo the size, so the halves are combined
-    /// with OR.
+    /// Halves the chunk as often as it is at most half full. A key's bits are numbered modulo the size, so
+    /// the two halves can be combined with OR.
     fn fold(&mut self) {
         while self.bits.len().is_multiple_of(2) && self.max_keys > self.keys * 2 {
             let half = self.bits.len() / 2;
@@ -204,15 +206,15 @@ impl Chunk {
 mod tests {
     use super::*;
 
-    /// HBase's own figures: `BloomFilterUtil.createBySize(131072, 0.01, 1, 7, ROW)`.
+    /// Compared with the result of HBase's `BloomFilterUtil.createBySize(131072, 0.01, 1, 7, ROW)`.
     #[test]
-    fn a_chunk_of_the_default_size() {
+    fn a_chunk_of_the_default_size_has_the_shape_that_hbase_gives_it() {
         let shape = ChunkShape::new(128 << 10, 0.01).unwrap();
         assert_eq!((shape.bytes, shape.hashes, shape.max_keys), (131072, 7, 109306));
     }
 
     #[test]
-    fn keys_match_after_folding() {
+    fn keys_are_still_matched_after_folding() {
         let mut bloom = Bloom::new(BlockType::BloomMeta, false, 4096, 0.01).unwrap();
         let keys: Vec<String> = (0..100).map(|i| format!("row {i}")).collect();
         keys.iter().for_each(|k| bloom.push(k.as_bytes()));

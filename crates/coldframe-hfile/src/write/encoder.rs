@@ -1,7 +1,8 @@
 //! Encodes the content of data blocks: cells in plain form or in an encoding.
 //!
-//! The layouts are in [`crate::layout::cell`] and [`crate::layout::encoding`]. The content of an encoding begins with
-//! its id and, except for ROW_INDEX_V1, with the size of its cells in plain form, which is known only at the end.
+//! The layouts are in [`crate::layout::cell`] and [`crate::layout::encoding`]. The content of an encoded
+//! block begins with the id of the encoding and, except for ROW_INDEX_V1, with the size of its cells in plain
+//! form, which is known only at the end.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::varint::{put_hadoop_vlong, put_uleb128};
@@ -53,7 +54,7 @@ impl Encoder {
         }
     }
 
-    /// The type of the blocks.
+    /// The type of the data blocks.
     pub(super) fn block_type(&self) -> BlockType {
         if self.encoding.is_some() { BlockType::EncodedData } else { BlockType::Data }
     }
@@ -200,7 +201,7 @@ impl Encoder {
                 self.content.extend_from_slice(key.qualifier());
             }
         }
-        // The only little-endian integer of the format.
+        // This is the only little-endian integer of the format.
         let stored = stored.unsigned_abs().to_le_bytes();
         self.content.extend_from_slice(stored.get(..width).unwrap_or_default());
         if flags & SAME_TYPE == 0 {
@@ -209,8 +210,8 @@ impl Encoder {
         self.content.extend_from_slice(cell.value);
     }
 
-    /// Writes the lengths that differ, the number of bytes shared with the previous key, and the rest of row and
-    /// qualifier.
+    /// Writes the lengths that differ, the number of bytes shared with the previous key, and the rest of the
+    /// row and the qualifier.
     fn put_key_head(
         &mut self,
         cell: &Cell<'_>,
@@ -232,7 +233,8 @@ impl Encoder {
             self.put_length(key.family_end() + common);
             self.content.extend_from_slice(key.qualifier().get(common..).unwrap_or_default());
         } else {
-            // Rows of different lengths differ in their first two bytes.
+            // Keys of rows of different lengths already differ in their first two bytes, which hold the
+            // length.
             let common = shared(row, last_row);
             self.put_length(common);
             self.content.extend_from_slice(row.get(common..).unwrap_or_default());
@@ -278,7 +280,7 @@ fn too_long(what: &str, bytes: &[u8]) -> Error {
     Error::invalid(format!("a {what} of {} bytes is longer than the format allows", bytes.len()))
 }
 
-/// The length of the common prefix.
+/// The length of the common prefix of two byte strings.
 #[inline]
 fn shared(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(a, b)| a == b).count()

@@ -18,7 +18,7 @@ use coldframe_encoding::varint::put_hadoop_text;
 use super::blocks::{BlockLocation, Blocks};
 use crate::layout::block::BlockType;
 
-/// More levels than any file needs. The bound ends the loop even if keys are large.
+/// Maximum number of levels, more than any file needs. It ends the loop even if keys are large.
 const MAX_LEVELS: u32 = 16;
 
 struct IndexEntry {
@@ -36,7 +36,7 @@ struct Entries {
 
 impl Entries {
     fn push(&mut self, key: Vec<u8>, location: BlockLocation) {
-        // A VInt takes 1 byte up to 127; comparing with a threshold needs no more precision than this.
+        // A VInt takes 1 byte up to 127; more precision is not needed for comparing a size with a threshold.
         let length = if key.len() < 128 { 1 } else { 3 };
         self.root_bytes += 12 + length + key.len();
         self.key_bytes += key.len();
@@ -84,7 +84,7 @@ fn put_location(location: BlockLocation, out: &mut Vec<u8>) {
     out.extend_from_slice(&location.size.to_be_bytes());
 }
 
-/// The trailer's fields about an index.
+/// What the trailer states about an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary {
     pub(super) root: u64,
@@ -118,7 +118,7 @@ impl Index {
         }
     }
 
-    /// Adds a block whose first key is `key` or a later one.
+    /// Adds a block. Its first key is `key` or comes after it.
     pub(super) fn push(&mut self, key: Vec<u8>, location: BlockLocation) {
         self.leaf.push(key, location);
         self.blocks += 1;
@@ -196,7 +196,8 @@ impl Index {
         Ok(above)
     }
 
-    /// The leaf with the middle data block of the file, and the entry of that block in it.
+    /// Writes the location of the leaf that lists the file's middle data block, and the number of the block's
+    /// entry in that leaf.
     fn put_middle(&self, out: &mut Vec<u8>) -> Result<()> {
         let middle = self.blocks.saturating_sub(1) / 2;
         let leaf = self.blocks_up_to.partition_point(|n| *n <= middle);

@@ -7,11 +7,11 @@
 //! | `hfile.MAX_TAGS_LEN`, `hfile.TAGS_COMPRESSED` | i32, 00; only if cells have tags |
 //! | `DATA_BLOCK_ENCODING` | name; not for NONE |
 //! | `KEY_VALUE_VERSION`, `MAX_MEMSTORE_TS_KEY` | 1 i32, i64: cells have a sequence id, this is the largest |
-//! | `TIMERANGE`, `EARLIEST_PUT_TS`, `DELETE_FAMILY_COUNT` | least and largest i64; i64; i64. Cells view only, like all below |
+//! | `TIMERANGE`, `EARLIEST_PUT_TS`, `DELETE_FAMILY_COUNT` | least and largest i64; i64; i64. Only in the view `cells`, like the entries below |
 //! | `BLOOM_FILTER_TYPE`, `LAST_BLOOM_KEY` | ROW or ROWCOL; row or key |
 //! | `BULKLOAD_TIMESTAMP`, `BULKLOAD_SOURCE_TASK` | milliseconds i64; text: the file may be loaded into a table |
 //! | `MAJOR_COMPACTION_KEY`, `EXCLUDE_FROM_MINOR_COMPACTION` | ff, 00 |
-//! | `minRecordKey`, `maxRecordKey` | first and last key. Key/value view only |
+//! | `minRecordKey`, `maxRecordKey` | first and last key. Only in the view `kv` |
 //!
 //! HBase: `HFileInfo`, `HStoreFile`, `HFileOutputFormat2`. Hudi: `HoodieAvroHFileWriter`.
 
@@ -72,7 +72,8 @@ impl Tally {
         self.cells += 1;
         self.key_bytes += key.bytes().len() as u64;
         self.value_bytes += cell.value.len() as u64;
-        // The size of a cell as HBase serialises it: two lengths, key, value, tags, and the total length.
+        // The size of a cell as HBase serialises it: two lengths, key, value and tags, preceded by the total
+        // length.
         let tags = if cell.tags.is_empty() { 0 } else { 2 + cell.tags.len() };
         let size = 12 + key.bytes().len() + cell.value.len() + tags;
         if size > self.largest_cell {
@@ -85,7 +86,7 @@ impl Tally {
         let (mut least, most) = (cell.timestamp, cell.timestamp);
         match cell.kind {
             PUT => self.earliest_put = self.earliest_put.min(cell.timestamp),
-            // These delete all older versions, back to timestamp 0.
+            // These markers delete all older versions, back to timestamp 0.
             DELETE_COLUMN | DELETE_FAMILY => least = least.min(0),
             _ => {}
         }
@@ -140,7 +141,7 @@ impl Tally {
         Ok(out)
     }
 
-    /// Additional entries for files of a table.
+    /// Adds the entries that are only in files of a table.
     fn put_store_keys(&self, options: &Settings, bloom: Option<&Bloom>, info: &mut BTreeMap<&[u8], Vec<u8>>) {
         let (least, most) = self.time_range;
         info.insert(b"TIMERANGE", [least.to_be_bytes(), most.to_be_bytes()].concat());
@@ -160,7 +161,7 @@ impl Tally {
     }
 }
 
-/// Whether a cell of this type deletes a family, or a version of it.
+/// Whether a cell of this type deletes a family, or all cells of a family with one timestamp.
 pub(super) fn deletes_family(kind: u8) -> bool {
     matches!(kind, DELETE_FAMILY | DELETE_FAMILY_VERSION)
 }

@@ -13,7 +13,8 @@
 //! | `key` (Hudi) | binary, string | error |
 //! | `value` | the same | empty |
 //!
-//! A Hudi key is the row of a cell without family and qualifier, with the largest timestamp.
+//! A key of Hudi is stored as a cell whose row is the key, without family and qualifier, and with the largest
+//! timestamp.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ use crate::options::View;
 /// The valid types of cells.
 const TYPES: [u8; 5] = [PUT, DELETE, DELETE_FAMILY_VERSION, DELETE_COLUMN, DELETE_FAMILY];
 
-/// The positions of the columns in batches.
+/// The positions of the columns in the batches.
 #[derive(Debug)]
 pub(super) struct Input {
     pub(super) view: View,
@@ -249,7 +250,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     cast_with_options(array, to, &strict).map_err(|e| Error::invalid(e.to_string()))
 }
 
-/// Integers; timestamps become milliseconds.
+/// Converts integers and timestamps to integers; timestamps become milliseconds.
 fn integers(array: &ArrayRef) -> Result<Int64Array> {
     let array = match array.data_type() {
         DataType::Timestamp(_, zone) => {
@@ -261,7 +262,7 @@ fn integers(array: &ArrayRef) -> Result<Int64Array> {
     Ok(cast(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }
 
-/// Cell types as numbers.
+/// Converts cell types to numbers.
 fn types(array: &ArrayRef) -> Result<UInt8Array> {
     match array.data_type() {
         t if t.is_integer() || *t == DataType::Null => {

@@ -4,8 +4,8 @@
 //! key | row length u16 | row | family length u8 | family | qualifier | timestamp i64 | type u8 |
 //! ```
 //!
-//! The order is by row, family and qualifier, then the newest timestamp first, then the highest type first. HBase:
-//! `CellComparatorImpl`, `HFileWriterImpl.getMidpoint`.
+//! Keys are ordered by row, family and qualifier, then the newest timestamp first, then the highest type
+//! first. HBase: `CellComparatorImpl`, `HFileWriterImpl.getMidpoint`.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use coldframe_core::{Error, Result};
 use crate::layout::cell::Cell;
 use crate::layout::kinds::type_name;
 
-/// The type of separator keys: they sort before all cells of their column.
+/// The type of separator keys: separators sort before all cells of their column.
 const MAXIMUM: u8 = 0xff;
 
 /// A key in stored form.
@@ -28,7 +28,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Sets it to the key of a cell, reusing its buffer.
+    /// Sets this key to that of a cell, reusing the buffer.
     pub(super) fn set(&mut self, cell: &Cell<'_>) -> Result<()> {
         self.put(cell.row, cell.family, cell.qualifier, cell.timestamp, cell.kind)
     }
@@ -61,7 +61,7 @@ impl Key {
         self.bytes.get(2..self.row_end).unwrap_or_default()
     }
 
-    /// The end of the row: the part before the family.
+    /// The offset at which the row ends and the family begins.
     pub(super) fn row_end(&self) -> usize {
         self.row_end
     }
@@ -75,7 +75,7 @@ impl Key {
         self.bytes.get(self.row_end..self.family_end).unwrap_or_default()
     }
 
-    /// The end of the family: the part before the qualifier.
+    /// The offset at which the family ends and the qualifier begins.
     pub(super) fn family_end(&self) -> usize {
         self.family_end
     }
@@ -103,7 +103,7 @@ impl Key {
         self.row().cmp(other.row()).then_with(columns).then_with(versions)
     }
 
-    /// Formats it for people.
+    /// The key in readable form.
     pub(super) fn describe(&self) -> String {
         let (row, family) = (self.row().escape_ascii(), self.family().escape_ascii());
         let kind = type_name(self.kind).unwrap_or("?");
@@ -125,9 +125,10 @@ pub(super) fn between(left: &Key, right: &Key) -> Result<Vec<u8>> {
     Ok(key.bytes)
 }
 
-/// The key before all cells of a column, without its family: the key in bloom filters of columns.
+/// Writes the key that sorts before all cells of a column, without the family. Bloom filters of columns use
+/// it as their key.
 pub(super) fn put_column_key(row: &[u8], qualifier: &[u8], out: &mut Vec<u8>) {
-    let row_len = u16::try_from(row.len()).unwrap_or(u16::MAX); // keys have shorter rows
+    let row_len = u16::try_from(row.len()).unwrap_or(u16::MAX); // the rows of keys are shorter
     out.extend_from_slice(&row_len.to_be_bytes());
     out.extend_from_slice(row);
     out.push(0);

@@ -56,14 +56,15 @@ coldframe_core::choices! {
     #[derive(Default)]
     #[non_exhaustive]
     pub enum CellEncoding {
-        /// As they are.
+        /// Not encoded.
         #[default]
         None = "none",
         /// Prefixes of keys are omitted.
         Prefix = "prefix",
         /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
         Diff = "diff",
-        /// Like DIFF, byte by byte.
+        /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous one is
+        /// omitted.
         FastDiff = "fast_diff",
         /// Plain cells followed by an index of rows.
         RowIndexV1 = "row_index_v1",
@@ -83,7 +84,7 @@ impl CellEncoding {
 }
 
 coldframe_core::choices! {
-    /// The checksum of blocks.
+    /// Which checksum blocks have.
     #[derive(Default)]
     #[non_exhaustive]
     pub enum Checksum {
@@ -92,7 +93,7 @@ coldframe_core::choices! {
         Crc32c = "crc32c",
         /// CRC-32.
         Crc32 = "crc32",
-        /// None: zeros are stored.
+        /// No checksum: zeros are stored.
         Null = "null",
     }
 }
@@ -108,16 +109,16 @@ impl Checksum {
 }
 
 coldframe_core::choices! {
-    /// The keys of a bloom filter.
+    /// What the keys of the bloom filter are.
     #[derive(Default)]
     #[non_exhaustive]
     pub enum BloomKind {
         /// No filter.
         None = "none",
-        /// Rows.
+        /// Its keys are rows.
         #[default]
         Row = "row",
-        /// Rows with qualifiers.
+        /// Its keys are rows with qualifiers.
         RowColumn = "rowcol",
     }
 }
@@ -166,23 +167,23 @@ coldframe_core::options! {
     }
 }
 
-/// Sizes in the file have 31 bits.
+/// Sizes are stored as integers of 32 bits that must not be negative.
 const SIZE: Kind = Kind::Size { least: 1, most: i32::MAX as u64 };
 
 /// The parsed options of the writer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// The columns; `None`: by the names of the columns.
+    /// The view; `None` means that the names of the columns decide.
     pub view: Option<View>,
-    /// The family of all cells.
+    /// The family of all cells, if the data has no column for it.
     pub family: Option<Vec<u8>>,
-    /// The timestamp of cells without one.
+    /// The timestamp of cells that have none in the data.
     pub timestamp: Option<i64>,
     /// Whether cells have tags.
     pub tags: Option<bool>,
-    /// Compression of blocks, and its ordinal in the trailer.
+    /// The codec of blocks; `None` for no compression.
     pub codec: Option<HadoopCodec>,
-    /// The codec's level; `None`: its default.
+    /// The codec's level; `None` means the codec's default.
     pub compression_level: Option<i32>,
     /// The encoding of cells.
     pub encoding: Option<Encoding>,
@@ -213,7 +214,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The trailer's number of the codec.
+    /// The codec's ordinal, for the trailer.
     pub(super) fn codec_ordinal(&self) -> u32 {
         match self.codec.map(|c| c.algorithm) {
             Some(Algorithm::Lzo) => 0,

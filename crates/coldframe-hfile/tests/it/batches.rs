@@ -1,4 +1,4 @@
-//! Batches of a scan: their sizes, and blocks that are removed again.
+//! Batches of a scan: their sizes, and the removal of blocks that turn out to be damaged.
 
 use std::sync::Arc;
 
@@ -60,14 +60,15 @@ fn batches_are_full_up_to_their_maximum() {
                 read.extend(batch.column(0).as_binary::<i32>().iter().map(|row| row.unwrap().to_vec()));
             }
             assert!(read == keys, "batches of {most}");
-            // A block is split only if it has more rows than a batch.
+            // Blocks are divided only if they have more rows than a batch.
             let fewest = keys.len().div_ceil(most);
             assert!(batches <= 2 * fewest + data_blocks(&file.inspect().unwrap()), "{batches} of {most}");
         }
     }
 }
 
-/// Decoding the filter's columns first, and the others only for cells that pass, gives the same cells.
+/// A scan that decodes the filter's columns first, and the others only for cells that pass, gives the same
+/// cells as filtering afterwards.
 #[test]
 fn filtered_scans_equal_filtered_results() {
     let rows: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..5_000).map(key)));
@@ -133,7 +134,7 @@ fn a_block_with_a_key_that_is_not_text_is_dropped_whole() {
         assert!((2..100).contains(&lost), "{lost} rows lost");
         let left = skipped.batch.column(0).as_string::<i32>();
         assert!(left.iter().all(|key| keys.contains(&key.unwrap().as_bytes().to_vec())));
-        // The bytes themselves are not damaged.
+        // In the view `cells` the file is valid.
         assert_eq!(rows::read(&open(&bytes, "cells"), OnError::Raise).unwrap().batch.num_rows(), keys.len());
     }
 }
@@ -173,9 +174,9 @@ fn files_with_a_broken_cell() -> [(Bytes, &'static str, &'static str); 3] {
     let options = [("block_size", Value::Int(2048)), ("checksum", Value::from("null"))];
     let bytes = written(&HFileFormat, &[batch], &options).unwrap();
     let (mut tagged, mut typed) = (bytes.to_vec(), bytes.to_vec());
-    // The length of a tag, before its type and value.
+    // Damages the length of a tag, which precedes its type and value.
     tagged[find(&bytes, b"tag 0500") - 2] += 1;
-    // The type of a cell, after row, family and time.
+    // Damages the type of a cell, which follows row, family and timestamp.
     typed[find(&bytes, &keys[500]) + keys[500].len() + 2 + 8] = 77;
     [(tagged.into(), "cells", "tag"), (typed.into(), "cells", "cell type"), (bytes, "kv", "UTF-8")]
 }
@@ -192,7 +193,8 @@ fn numbered(view: &str, numbers: &[i64]) -> Predicate {
     Predicate::Or(numbers.iter().map(compare).collect())
 }
 
-/// Even if the broken cell does not pass, and the filter does not read its broken part.
+/// This holds even if the broken cell does not pass the filter, and if the filter does not read the broken
+/// part of the cell.
 #[test]
 fn filtered_and_full_scans_lose_the_same_blocks() {
     for (bytes, view, reason) in files_with_a_broken_cell() {
@@ -203,7 +205,7 @@ fn filtered_and_full_scans_lose_the_same_blocks() {
         assert!(full.error.is_none() && full.damage.len() == 1, "{:?}", full.damage);
         assert!(full.damage[0].reason.contains(reason), "{:?}", full.damage);
         let raised = rows::read(&file, OnError::Raise).unwrap().error.unwrap().to_string();
-        // In front of the broken cell, behind it, and in the same block; in the same block only; none.
+        // Cells pass before and after the block of the broken cell and in it; only in that block; or nowhere.
         for passing in [&[6, 600, 998, 1_002, 1_998][..], &[998], &[1_001]] {
             let filter = numbered(view, passing);
             let expected = filter_record_batch(&full.batch, &filter.evaluate(&full.batch).unwrap()).unwrap();
@@ -258,7 +260,7 @@ fn views_and_dictionaries_have_the_same_cells() {
     }
 }
 
-/// Cells whose parts have lengths that take different code paths when they are copied.
+/// Cells whose parts have different lengths, so that copying them takes each of the code paths.
 fn cells(text: &str) -> Vec<Cell<'_>> {
     let part = |at: usize, len: usize| &text.as_bytes()[at..][..len];
     let cell = |i: usize| Cell {
@@ -275,7 +277,7 @@ fn cells(text: &str) -> Vec<Cell<'_>> {
 }
 
 #[test]
-fn appending_together_equals_appending_singly() {
+fn appending_cells_together_equals_appending_them_singly() {
     let text = "abcdefghi".repeat(10);
     for (view, names, dictionary) in
         [(View::Cells, false, false), (View::Cells, true, true), (View::KeyValue, false, false)]
@@ -292,7 +294,7 @@ fn appending_together_equals_appending_singly() {
 }
 
 #[test]
-fn appending_together_is_atomic() {
+fn appending_cells_together_fails_for_all_or_none() {
     let text = "abcdefghi".repeat(10);
     let mut cells = cells(&text);
     let mut columns = Columns::new(schema_of(View::Cells, true, false), 1_000).unwrap();

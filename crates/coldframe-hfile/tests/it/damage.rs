@@ -1,5 +1,6 @@
-//! Accidental damage to real files: cuts and flips at every byte, random changes. Reads give an error or the correct
-//! cells; salvaged cells are written cells, in order; `inspect` still assigns each byte to one leaf.
+//! Accidental damage to real files: truncation and a flipped bit at every byte, and random changes. Reads
+//! give an error or the correct cells; salvaged cells are some of those that were written, in order;
+//! `inspect` still assigns each byte to one leaf.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ fn fixtures() -> Vec<(String, Bytes)> {
     fixtures
 }
 
-/// HBase's files whose blocks have checksums.
+/// Those of HBase's files whose blocks have checksums.
 fn with_checksums() -> impl Iterator<Item = (String, Bytes)> {
     let has = |bytes: &Bytes| {
         let layout = format!("{:?}", open(bytes.clone()).unwrap().inspect().unwrap());
@@ -44,13 +45,14 @@ fn truth(bytes: &Bytes) -> Vec<String> {
     rows::as_text(&rows::read(&open(bytes.clone()).unwrap(), OnError::Raise).unwrap().batch)
 }
 
-/// A strict read: `None` if it ends with an error.
+/// Reads with `OnError::Raise`; `None` if the read ends with an error.
 fn plain(bytes: Bytes) -> Option<Vec<String>> {
     let outcome = rows::read(&open(bytes).ok()?, OnError::Raise).ok()?;
     outcome.error.is_none().then(|| rows::as_text(&outcome.batch))
 }
 
-/// A read that skips damage: cells of `truth` in order, and a record if some are missing.
+/// Reads with `OnError::Skip`, and checks that the result is cells of `truth` in order, with a damage record
+/// if some are missing.
 fn salvage(bytes: Bytes, truth: &[String]) -> Option<usize> {
     let file = open(bytes).ok()?;
     let outcome = rows::read(&file, OnError::Skip).unwrap();
@@ -105,7 +107,7 @@ fn every_flip_in_a_data_block_is_reported() {
         for i in spread(places.len(), 900) {
             let Some(at) = places.get(i).and_then(|at| usize::try_from(*at).ok()) else { continue };
             let mutant = flipped(&whole, at, 1 << (at % 8));
-            // The flip may turn the checksum type into "none". Then the cells are still correct.
+            // The flip may turn the checksum type into "none". In that case the cells must still be correct.
             let got = plain(mutant.clone());
             assert!(got.is_none() || got.as_ref() == Some(&cells), "{name}: byte {at}");
             assert!(
@@ -126,7 +128,8 @@ fn a_flip_is_an_error_or_harmless() {
         for at in spread(whole.len(), 400) {
             let mutant = flipped(&whole, at, 0x10);
             let got = plain(mutant.clone());
-            // Trailers have no checksum: if the damaged trailer names Hudi's comparator, the file opens as Hudi's.
+            // Trailers have no checksum: if damage changes the comparator to Hudi's, the file is opened as
+            // one of Hudi's.
             let alike = got.as_ref().is_none_or(|got| got.len() == cells.len() || got.is_empty());
             assert!(alike || at + 4096 >= whole.len(), "{name}: byte {at}");
             if at + 4096 < whole.len() {

@@ -1,5 +1,5 @@
-//! Malicious files: each read ends soon, with an error or with the readable cells, and uses memory in proportion to the
-//! file.
+//! Malicious files: each read ends soon, either with an error or with the cells that can be read, and uses
+//! memory in proportion to the file.
 
 use crate::support;
 
@@ -53,7 +53,7 @@ fn a_cyclic_index_is_an_error() {
     assert!(nodes(&file.inspect().unwrap()) < 40);
 }
 
-/// A block followed by nothing but magics.
+/// A block followed by nothing but the magic bytes of blocks.
 fn magics(bytes: usize) -> Buffer {
     let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
     file.extend(b"DATABLK*".repeat(bytes / 8));
@@ -61,7 +61,7 @@ fn magics(bytes: usize) -> Buffer {
 }
 
 #[test]
-fn magics_without_blocks_give_few_records() {
+fn magic_bytes_without_blocks_give_few_damage_records() {
     for size in [1 << 20, 20 << 20] {
         let logged = Arc::new(Logged::new(magics(size)));
         let file = HFile::open(&Source::file("magics", logged.clone()), &OpenOptions::default()).unwrap();
@@ -114,7 +114,7 @@ fn a_wide_gap_between_blocks_is_checked() {
         let root = [entry(0, first, "a", true), entry(at, size, "c", true)];
         complete(file, &root, 1, 2, (0, at))
     };
-    // The number of bloom chunks is not limited.
+    // Many bloom chunks between two data blocks are not damage.
     let healthy = gap(block(b"BLMFBLK2", &vec![0; 1 << 20]).repeat(3));
     let outcome = rows::read(&open(healthy, &[]).unwrap(), OnError::Raise).unwrap();
     assert_eq!((outcome.batch.num_rows(), outcome.error.map(|e| e.to_string())), (2, None));
@@ -130,7 +130,7 @@ fn a_wide_gap_between_blocks_is_checked() {
     }
 }
 
-/// Changes the trailer's count: 500 and 244 differ in one byte of a varint.
+/// Changes the number of cells in the trailer: 500 and 244 differ in one byte of a varint.
 fn with_count(bytes: &Buffer, from: [u8; 3], to: [u8; 3]) -> Buffer {
     let mut bytes = bytes.to_vec();
     let at = bytes.len() - 4096;
@@ -154,18 +154,19 @@ fn a_wrong_count_in_the_trailer_is_damage() {
         assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (500, 1));
         let report = coldframe_core::scan::verify(&file, |_| Ok(())).unwrap();
         assert_eq!((report.rows, report.damage.len()), (500, 1));
-        // Counting reads the cells: it never returns a number that a read contradicts, and no split states one.
+        // Counting reads the cells, so that its result never contradicts a read; for the same reason no split
+        // states a number of rows.
         let counted = coldframe_core::scan::count(&file, None);
         assert!(counted.unwrap_err().to_string().contains("expected 244 cells, found 500"));
         assert!(file.splits(u64::MAX).unwrap().iter().all(|split| split.rows.is_none()));
     }
     assert_eq!(coldframe_core::scan::count(&open(right.clone(), &[]).unwrap(), None).unwrap(), 500);
-    // Fewer cells than the trailer states are no further damage if a block was lost.
+    // If a block was lost, it is no further damage that there are fewer cells than the trailer states.
     let mut lost = right.to_vec();
     lost[100] ^= 1;
     let outcome = rows::read(&open(lost, &[]).unwrap(), OnError::Skip).unwrap();
     assert_eq!(outcome.damage.len(), 1, "{:?}", outcome.damage);
-    // A filter reads only a part.
+    // A scan with a filter on the key reads only some of the cells, so the counts are not compared.
     let some = coldframe_core::Predicate::Compare {
         column: "row".into(),
         op: coldframe_core::Op::Ge,

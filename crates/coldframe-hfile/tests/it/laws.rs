@@ -34,8 +34,9 @@ fn units(table: &dyn TableFile) -> Units {
     }))
 }
 
-/// The unit is the data block: the index or, without it, the block headers lead to the other blocks. The parts after the
-/// data blocks may be the only evidence of the format.
+/// The unit is the data block: if one is damaged, the other blocks are still found through the index or, if
+/// that is damaged, through the headers of blocks. Only damage to the parts after the data blocks may prevent
+/// the format from being recognised.
 fn obey(name: &str) {
     let all = fixture::files("hfile");
     let file = all.into_iter().find(|f| f.name().ends_with(name)).unwrap();
@@ -45,24 +46,24 @@ fn obey(name: &str) {
     let first = units.parts().iter().map(|(bytes, _)| bytes.end).min().unwrap();
     let loss = move |damaged: &Damaged| {
         let loss = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
-        // Without trailer and file info, only the first block identifies the format.
+        // If the trailer and the file info are lost, only the first block identifies the format.
         if damaged.moves() && damaged.bytes.start < first { loss.fatal() } else { loss }
     };
     subject.unit(loss).damages(40).obey();
 }
 
 #[test]
-fn plain_cells() {
+fn the_laws_hold_for_plain_cells() {
     obey("cells_none.hfile");
 }
 
 #[test]
-fn compressed_encoded_cells() {
+fn the_laws_hold_for_compressed_encoded_cells() {
     obey("cells_fast_diff_lz4.hfile");
 }
 
 #[test]
-fn an_index_of_several_levels() {
+fn the_laws_hold_for_an_index_of_several_levels() {
     obey("cells_deep_index.hfile");
 }
 
@@ -78,13 +79,13 @@ fn work_is_linear_in_the_file() {
     let open = laws::opener(open);
     let healthy = |n: usize| cells(n, 1024);
     laws::assert_linear("healthy", &[healthy(10_000), healthy(20_000), healthy(40_000)], &open);
-    // Without the trailer, without the index.
+    // Cuts off the trailer, or the trailer and the index.
     let cut = |n: usize| {
         let whole = healthy(n);
         whole.slice(..whole.len() - 4200)
     };
     laws::assert_linear("no trailer", &[cut(10_000), cut(20_000), cut(40_000)], &open);
-    // Magics without a block, headers of empty blocks, and both in turns.
+    // The magic bytes of blocks without a block, headers of empty blocks, and both in turns.
     let begun = || block(b"DATABLK*", &plain_cell("a", "1"));
     let magics = |n: usize| -> Buffer { [begun(), b"DATABLK*".repeat(n)].concat().into() };
     let headers = |n: usize| -> Buffer { [begun(), block(b"METABLKc", b"").repeat(n)].concat().into() };
@@ -101,7 +102,7 @@ fn work_is_linear_in_the_file() {
     }
 }
 
-/// An index may point to one block any number of times: from the root, and from each of many blocks below it.
+/// An index may list the same block many times: in the root, and in each of many index blocks below the root.
 #[test]
 fn a_block_with_many_index_entries_is_read_once() {
     let open = laws::opener(open);

@@ -12,7 +12,7 @@ use coldframe_core::{OnError, Op, OpenOptions, Predicate, Scan, Source, TableFil
 use coldframe_hfile::{CellReader, HFile, HFileFormat, RowQuery};
 use coldframe_testing::{Logged, rows, written};
 
-/// Row, qualifier, timestamp, type, value.
+/// The row, qualifier, timestamp, type and value of a cell.
 type Cell = (Vec<u8>, Vec<u8>, i64, u8, Vec<u8>);
 
 fn write(cells: &[Cell], options: &[(&str, Value)]) -> Bytes {
@@ -59,7 +59,7 @@ fn a_look_up_over_a_store_takes_few_requests() {
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
     let first = logged.take();
     assert!(first.iter().map(Vec::len).sum::<usize>() <= 4, "{first:?}");
-    // The same leaf of the index, but another block.
+    // This row is listed by the same leaf of the index, but is in another block.
     let mut requests = Vec::new();
     for i in [12_345, 12_346, 12_600, 12_000] {
         assert_eq!(file.get(&row(i)).unwrap()[0].num_rows(), 1);
@@ -171,7 +171,7 @@ fn a_pivot_returns_each_row_once_for_all_splits() {
             assert_eq!(show(&all), expected, "splits of {target} bytes, batches of {batch_rows}");
         }
     }
-    // The choice of columns does not change the rows.
+    // Requesting fewer columns does not change which rows there are.
     let scan = Scan { columns: Some(vec!["cf:b".to_owned()]), ..Scan::default() };
     assert_eq!(rows::scan(&file, &scan, None).unwrap().batch.num_rows(), expected.len());
 }
@@ -229,8 +229,8 @@ fn reading_near_keys_reads_only_their_blocks() {
     assert!(read < 40_000, "{read} bytes read");
 }
 
-/// Seeks to existing rows, and before, between and after them, forwards and backwards; with an index of
-/// several levels, and without an index.
+/// Seeks forwards and backwards, to existing rows and to places before, between and after them, with an index
+/// of several levels and without an index.
 #[test]
 fn a_cell_reader_seeks_rows() {
     let row = |i: usize| format!("row-{:05}", 2 * i).into_bytes();

@@ -16,6 +16,6 @@ mod roundtrip;
 mod support;
 mod version1;
 
-/// Counts what tests allocate: each law has a budget.
+/// Counts what tests allocate, because each law limits the memory that may be used.
 #[global_allocator]
 static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

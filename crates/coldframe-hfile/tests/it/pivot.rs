@@ -1,4 +1,5 @@
-//! The wide table of a damaged file: a lost block never exposes an outdated or a deleted value.
+//! The wide table of a damaged file: if a block is lost, no outdated or deleted value may be returned
+//! instead.
 
 use crate::support;
 
@@ -38,7 +39,7 @@ fn pivoted(bytes: Buffer) -> HFile {
 
 type Rows = BTreeMap<String, (Option<String>, Option<String>)>;
 
-/// The rows, and how many rows the records report as lost.
+/// Reads the file: returns the rows, and what the damage records state.
 fn read(file: &HFile, split: Option<&coldframe_core::Split>, on_error: OnError) -> (Rows, Vec<String>) {
     let scan = Scan { on_error, batch_rows: 7, ..Scan::default() };
     let outcome = rows::scan(file, &scan, split).unwrap();
@@ -76,7 +77,8 @@ fn a_lost_block_exposes_no_older_value() {
     data_blocks(&file.inspect().unwrap(), &mut blocks);
     assert!(blocks.len() > 30);
     for block in &blocks {
-        // In the cells, in the header, and in the size: after a wrong size the next block must be searched for.
+        // Damages the cells, the header, or the size in it. After a wrong size the reader must search for the
+        // next block.
         for place in [block.start + 40, block.start + 2, block.start + 10] {
             let file = pivoted(flipped(&whole, usize::try_from(place).unwrap(), 0x20));
             for on_error in [OnError::Skip, OnError::Null] {
@@ -86,7 +88,7 @@ fn a_lost_block_exposes_no_older_value() {
                 }
                 assert!(actual.len() + 6 >= truth.len(), "block {block:?}: {} rows are left", actual.len());
                 assert!(!damage.is_empty());
-                // Splits lose the same rows and report each once.
+                // Reading by splits loses the same rows, and reports each of them once.
                 for target in [200, 1000, 3000] {
                     let (mut parts, mut records) = (Rows::new(), Vec::new());
                     for split in file.splits(target).unwrap() {
@@ -112,7 +114,7 @@ fn a_damaged_index_loses_no_row() {
     let (actual, damage) = read(&cut, None, OnError::Skip);
     assert_eq!(actual, truth);
     assert_eq!(damage.len(), 1, "{damage:?}");
-    // The last data block is also cut off: its rows are lost, and so is the rest of the previous row.
+    // The last data block is also cut off: so its rows are lost, and also the row that begins before it.
     let mut blocks = Vec::new();
     data_blocks(&pivoted(whole.clone()).inspect().unwrap(), &mut blocks);
     let end = usize::try_from(blocks.last().unwrap().start).unwrap() + 50;

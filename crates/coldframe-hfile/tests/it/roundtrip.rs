@@ -14,7 +14,7 @@ use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::written;
 use proptest::prelude::*;
 
-/// Row, qualifier, timestamp and type, in file order (the last two descending).
+/// Row, qualifier, timestamp and type, in file order (timestamp and type descending).
 type Key = (Vec<u8>, Vec<u8>, std::cmp::Reverse<i64>, std::cmp::Reverse<u8>);
 
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ struct Cell {
 }
 
 fn cells(most: usize) -> impl Strategy<Value = Vec<Cell>> {
-    // Few letters make long shared prefixes and equal rows.
+    // With few letters, names often have long common prefixes, and rows are often equal.
     let name = || prop::collection::vec(prop_oneof![Just(b'a'), Just(b'b'), Just(0), any::<u8>()], 0..6);
     let timestamp =
         prop_oneof![Just(1_700_000_000_000i64), 1_700_000_000_000i64..1_700_000_100_000, any::<i64>()];
@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn cells_survive(cells in cells(120), options in options(), step in 1usize..50, with_tags: bool) {
+    fn cells_are_the_same_after_writing_and_reading(cells in cells(120), options in options(), step in 1usize..50, with_tags: bool) {
         let batch = batch(&cells, with_tags);
         let file = open(write(&batch, step, &options).unwrap());
         prop_assert_eq!(file.row_count(), Some(cells.len() as u64));
@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn pairs_survive(mut keys in prop::collection::vec("[a-c]{0,4}", 0..200), gz: bool, block_size in 1i64..400) {
+    fn pairs_are_the_same_after_writing_and_reading(mut keys in prop::collection::vec("[a-c]{0,4}", 0..200), gz: bool, block_size in 1i64..400) {
         keys.sort();
         let values = BinaryArray::from_iter_values(keys.iter().enumerate().map(|(i, k)| format!("{k} {i}")));
         let columns = [
@@ -193,7 +193,7 @@ fn the_error_names_the_first_unsorted_row() {
         let times: ArrayRef = Arc::new(Int64Array::from(vec![5, 4, 4, 6]));
         vec![("row", texts(&["a", "a", "a", "a"])), ("family", texts(&["f"; 4])), ("timestamp", times)]
     };
-    // Equal keys are in order; a newer cell after an older one is not.
+    // Cells with equal keys are in order; a newer cell after an older one is not.
     assert_eq!(
         refusal(columns(), &[]),
         "row 3 is out of order: a/f:/6/Put sorts before row 2, a/f:/4/Put; cells are ordered by row, family, \

@@ -1,4 +1,4 @@
-//! Files for tests: written, or assembled block by block.
+//! Files for tests, made by the writer or assembled block by block.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -17,7 +17,7 @@ pub(crate) fn cell(row: &str, qualifier: &str, timestamp: i64, kind: u8, value: 
     (row.to_owned(), qualifier.to_owned(), timestamp, kind, value.to_owned())
 }
 
-/// Writes a batch.
+/// Writes a batch as a file.
 pub(crate) fn try_write(batch: &RecordBatch, options: &[(&str, Value)]) -> Result<Bytes, Error> {
     written(&HFileFormat, std::slice::from_ref(batch), options)
 }
@@ -79,7 +79,7 @@ pub(crate) fn plain_cell(row: &str, value: &str) -> Vec<u8> {
     cell
 }
 
-/// An entry of an index: of the root if `root` (with the length of the key), else of a block below.
+/// An entry of an index: of the root if `root` (where the key has a length), else of an index block below it.
 pub(crate) fn entry(at: usize, size: usize, row: &str, root: bool) -> Vec<u8> {
     let mut key = u16::try_from(row.len()).unwrap().to_be_bytes().to_vec();
     key.extend(row.as_bytes());

@@ -87,7 +87,7 @@ fn open(bytes: Bytes) -> HFile {
 const CELLS: [(&[u8], &[u8]); 3] = [(b"apple", b"q"), (b"cherry", b"a"), (b"cherry", b"b")];
 
 #[test]
-fn a_filter_of_rows() {
+fn a_row_bloom_filter_rules_out_absent_rows() {
     let file = open(file("ROW", &CELLS, false, |_| {}));
     for (row, _) in CELLS {
         assert!(file.might_contain(row, None).unwrap());
@@ -100,7 +100,7 @@ fn a_filter_of_rows() {
 }
 
 #[test]
-fn a_filter_of_columns_excludes_no_row() {
+fn a_column_bloom_filter_rules_out_no_row() {
     let file = open(file("ROWCOL", &CELLS, true, |_| {}));
     for (row, qualifier) in CELLS {
         assert!(file.might_contain(row, Some(qualifier)).unwrap());

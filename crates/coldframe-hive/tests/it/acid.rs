@@ -86,7 +86,7 @@ fn value(n: i64) -> Option<(i64, String)> {
 }
 
 #[test]
-fn deletes_and_compactions() {
+fn deletes_and_compactions_leave_the_live_rows() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     let inserted = |write: i64, rows: std::ops::Range<i64>| {
@@ -113,7 +113,7 @@ fn deletes_and_compactions() {
     let filter = Predicate::compare("id", Op::Ge, bound);
     let kept: Vec<i64> = want.iter().copied().filter(|n| *n >= 1390).collect();
     assert_eq!(ids(table.as_ref(), Some(filter)), kept);
-    // A compaction changes only the files.
+    // A compaction changes the files, but not the rows.
     let live = events(
         &want.iter().map(|n| (0, n / 1000, BUCKET, n % 1000, n / 1000, value(*n))).collect::<Vec<_>>(),
     );
@@ -140,7 +140,8 @@ fn nameless(batch: &RecordBatch) -> RecordBatch {
         .unwrap()
 }
 
-/// With the table's schema, each file takes the table's names, whatever names the other files have.
+/// If the table's schema is given, the columns of each file get the table's names, whatever names the other
+/// files have.
 #[test]
 fn columns_without_names_take_the_tables_by_position() {
     let dir = tempfile::tempdir().unwrap();
@@ -163,8 +164,8 @@ fn columns_without_names_take_the_tables_by_position() {
     assert_eq!(columns, ["id", "name"]);
     let want: Vec<i64> = (1000..1010).chain(2000..2010).chain(3000..3009).collect();
     assert_eq!(ids(table.as_ref(), None), want);
-    // If the table does not describe a file, a scan that raises fails; it does not return only the other
-    // files' rows.
+    // If the columns of a file do not fit the table, a scan under `raise` fails instead of returning only the
+    // rows of the other files.
     let table = of_table("id bigint").unwrap();
     let first = table.splits(u64::MAX).unwrap();
     let read = first.iter().map(|split| rows::scan(table.as_ref(), &Scan::default(), Some(split)));
@@ -172,14 +173,14 @@ fn columns_without_names_take_the_tables_by_position() {
     assert!(e.to_string().contains("expected at most the 1 columns of the table, found 2"), "{e}");
     let e = of_table("id int, name string").unwrap_err();
     assert!(e.to_string().contains("bigint in the file, int in its table"), "{e}");
-    // Without the schema, the columns cannot be matched.
+    // If the schema is not given, the columns cannot be matched.
     assert!(open(at).unwrap_err().to_string().contains("some files have column names"));
 }
 
-/// Strings as views equal plain strings, whether no row, a few rows or most rows are deleted, with any
-/// filter.
+/// Strings read as views are equal to plain strings, whether no row, a few rows or most rows are deleted, and
+/// with any filter.
 #[test]
-fn views_of_live_rows() {
+fn views_have_the_values_of_plain_strings() {
     let name = |n: i64| format!("a name of more bytes than a view has, {n}");
     let inserted: Vec<Event> = (0..400).map(|n| (0, 1, BUCKET, n, 1, Some((n, name(n))))).collect();
     let none_few_most: [fn(&i64) -> bool; 3] = [|_| false, |n| n % 10 == 0, |n| n % 10 > 0];
@@ -209,14 +210,14 @@ fn views_of_live_rows() {
 
 /// Rows and deletes of a write are ignored if the metastore lists the write as open, aborted or too new.
 #[test]
-fn writes_that_do_not_count() {
+fn invisible_writes_are_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     let row = |write: i64, n: i64| (0, write, BUCKET, n, write, value(write * 1000 + n));
     put(at, "base_0000001/bucket_00000", &events(&(0..5).map(|n| row(1, n)).collect::<Vec<_>>()));
     put(at, "delta_0000002_0000002_0000/bucket_00000", &events(&[row(2, 0)]));
     put(at, "delete_delta_0000003_0000003_0000/bucket_00000", &events(&[(2, 1, BUCKET, 0, 3, None)]));
-    // Several writes in one file: streamed, or compacted while one was open.
+    // One file has several writes: it was streamed, or compacted while one of them was open.
     put(at, "delta_0000004_0000006/bucket_00000", &events(&[row(4, 0), row(5, 0), row(6, 0)]));
     let deletes = [(2, 1, BUCKET, 1, 4, None), (2, 1, BUCKET, 2, 5, None)];
     put(at, "delete_delta_0000004_0000006/bucket_00000", &events(&deletes));
@@ -240,9 +241,9 @@ fn writes_that_do_not_count() {
     assert!(e.to_string().starts_with("option `acid_valid_write_ids`: expected"), "{e}");
 }
 
-/// A table in which no write counts yet has no rows, but already its columns.
+/// A table without a visible write has no rows, but it has its columns.
 #[test]
-fn no_write_that_counts() {
+fn a_table_without_a_visible_write_has_columns() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     put(at, "delta_0000001_0000001_0000/bucket_00000", &events(&[(0, 1, BUCKET, 0, 1, value(3))]));
@@ -259,7 +260,7 @@ fn no_write_that_counts() {
 
 /// Before Hive 2.2, deltas held updates and deletes beside inserts, sorted by identity, newest first.
 #[test]
-fn deltas_before_hive_2_2() {
+fn deltas_before_hive_2_2_may_have_updates_and_deletes() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     put(at, "base_5/bucket_00001", &events(&(0..5).map(|n| (0, 5, 1, n, 5, value(n))).collect::<Vec<_>>()));
@@ -272,7 +273,7 @@ fn deltas_before_hive_2_2() {
 /// Rows from before the table was transactional are identified by file and number; the numbers continue over
 /// stripes and files.
 #[test]
-fn original_files() {
+fn original_files_are_numbered_over_stripes_and_files() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     let plain = |rows: std::ops::Range<i64>| {
@@ -306,7 +307,7 @@ fn original_files() {
 
 /// Files of older schemas lack columns; a column whose type changed is refused.
 #[test]
-fn columns_that_were_added() {
+fn columns_that_were_added_later_are_null_in_older_files() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     let old: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
@@ -325,7 +326,7 @@ fn columns_that_were_added() {
 
 /// Compares random histories with a table in memory.
 #[test]
-fn random_histories() {
+fn random_histories_give_the_rows_of_a_table_in_memory() {
     for seed in 0..12 {
         let dir = tempfile::tempdir().unwrap();
         let mut dice = Dice::new(seed);
@@ -384,7 +385,7 @@ fn a_folder_of_base_and_delta_folders_is_the_table() {
 
 /// A table written by Java.
 #[test]
-fn the_fixture() {
+fn the_table_that_java_wrote_is_read() {
     let at = fixture::data().join("orc/files/acid_table");
     let table = open(&at).unwrap();
     let all = rows::read(table.as_ref(), OnError::Raise).unwrap();

@@ -43,7 +43,7 @@ fn each_list_returns_its_rows_in_splits_of_any_size() {
             parts.sort();
             assert_eq!(parts, whole, "{:?}", fixture.entry);
         }
-        // A filter sees only live rows.
+        // A filter is applied only to live rows.
         let limit: ArrayRef = Arc::new(Int64Array::from(vec![9]));
         let few = rows(table.as_ref(), Some(Predicate::compare("id", Op::Le, limit)));
         assert!(few.len() <= 10 && few.iter().all(|row| whole.contains(row)), "{:?}", fixture.entry);
@@ -53,7 +53,7 @@ fn each_list_returns_its_rows_in_splits_of_any_size() {
 }
 
 #[test]
-fn without_a_list_all_writes_count() {
+fn without_a_list_all_writes_are_visible() {
     let tables =
         [("changes", 60), ("originals", 41), ("converted", 31), ("overwritten", 10), ("insert_only", 16)];
     for (name, count) in tables {

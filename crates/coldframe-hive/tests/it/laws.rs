@@ -1,5 +1,5 @@
 //! The laws of every format, on a table of two files: every loss in a file is reported, and no deleted row
-//! comes back.
+//! is returned.
 
 use crate::support;
 
@@ -19,7 +19,7 @@ use support::written;
 
 const BUCKET: i32 = 0x2000_0000;
 
-/// `rows` of write 1: inserted, or deleted by write 2.
+/// Events for `rows` of write 1: inserts, or deletes by write 2.
 fn events(rows: impl Iterator<Item = i64> + Clone, deletes: bool) -> Bytes {
     stored(1, rows, |_| if deletes { 2 } else { 0 })
 }
@@ -34,7 +34,7 @@ fn inserted(write: i64, bucket: i32, rows: impl Iterator<Item = i64> + Clone) ->
     stored_in(bucket, write, rows, |_| 0)
 }
 
-/// Rows with an operation for each; 2 is a delete, by write 2.
+/// A file of `rows`, with an operation for each. Operation 2 is a delete, by write 2.
 fn stored(original: i64, rows: impl Iterator<Item = i64> + Clone, operation: impl Fn(i64) -> i32) -> Bytes {
     stored_in(BUCKET, original, rows, operation)
 }
@@ -79,8 +79,8 @@ fn deletes() -> Bytes {
     events((0..400).filter(|n| n % 5 == 0), true)
 }
 
-/// ORC has no checksums: a bit flip in the identities of rows may undo a delete without a trace. Detected
-/// damage is reported.
+/// ORC has no checksums: a bit flip in the identities of rows may undo a delete without being noticed. Damage
+/// that is detected is reported.
 #[test]
 fn damage_of_a_base_is_reported() {
     let base = events(0..400, false);
@@ -103,9 +103,9 @@ fn damage_of_a_base_is_reported() {
     assert!(opened > 20 && lost > 5, "{opened} {lost}");
 }
 
-/// Rows that unreadable deletes may concern are not returned, and are reported as lost.
+/// Rows that may have been deleted by deletes that cannot be read are not returned, and are reported as lost.
 #[test]
-fn damage_of_deletes_uncovers_nothing() {
+fn damage_of_deletes_brings_back_no_row() {
     let (base, deletes) = (events(0..400, false), deletes());
     for cut in [deletes.len() / 2, deletes.len() - 40, deletes.len() - 1] {
         let table = table(base.clone(), deletes.slice(..cut)).unwrap();
@@ -167,7 +167,8 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     let metadata = table.metadata().unwrap();
     assert!(format!("{metadata:?}").contains("lost_files"), "{metadata:?}");
 
-    // A lost file of rows costs only its own rows, since this table stores updates as deletes and inserts.
+    // If a file of rows is lost, only its own rows are lost, since this table stores updates as deletes and
+    // inserts.
     let files =
         [files[0].clone(), ("delta_2_2/bucket_00000", lost.clone()), files[3].clone(), files[1].clone()];
     let with_deletes = [&files[..], &[("delete_delta_4_4/bucket_00001", events_of(1, 0..0))]].concat();
@@ -176,7 +177,7 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     assert_eq!(ids(&got.batch), (0..30).collect::<Vec<_>>());
     assert_eq!(got.damage.len(), 1, "{:?}", got.damage);
     assert!(table.inspect().unwrap().children.iter().any(|node| node.name.contains("cannot be opened")));
-    // Without a file of deletes, the lost file may have held updates of earlier rows.
+    // If the table has no file of deletes, the lost file may have had updates of earlier rows.
     let table = opened(&files).unwrap();
     assert_eq!(ids(&rows::read(table.as_ref(), OnError::Skip).unwrap().batch), (10..30).collect::<Vec<_>>());
     assert!(opened(&[("base_1/bucket_00000", lost)]).is_err(), "nobody knows the columns");
@@ -262,14 +263,14 @@ fn of_unknown_codec(file: &Bytes) -> Bytes {
     let end = bytes.len() - 1;
     let postscript = &mut bytes[..end];
     let start = end - usize::from(file[end]);
-    // The footer's length comes first.
+    // The length of the footer is the first field.
     let at = start + 2 + postscript[start + 1..].iter().position(|b| b & 0x80 == 0).unwrap();
     assert_eq!(postscript[at], 2 << 3);
     postscript[at + 1] = 9;
     bytes.into()
 }
 
-/// An unsupported file costs only its contents in a tolerant read; a strict read refuses it.
+/// A read under `raise` fails because of an unsupported file; a read under `skip` loses only its contents.
 #[test]
 fn a_file_of_an_unknown_codec_costs_its_contents() {
     let (first, second) = (inserted(1, 0, 0..10), inserted(2, 0, 10..20));
@@ -296,8 +297,8 @@ fn a_file_of_an_unknown_codec_costs_its_contents() {
     }
 }
 
-/// A base that may hold updates is first read for events: damage in this step costs one stripe, not the
-/// table.
+/// A base that may have updates is first read for events. Damage that is found in this step costs one stripe
+/// and not the whole table.
 #[test]
 fn a_damaged_stripe_of_a_base_costs_that_stripe() {
     let base = stored(1, 0..400, |n| i32::from(n % 7 == 0));
@@ -323,7 +324,7 @@ fn a_damaged_stripe_of_a_base_costs_that_stripe() {
 
 /// `verify` reports lost deletes; a scan returns no row that they may have deleted.
 #[test]
-fn lost_deletes_are_reported_and_uncover_no_row() {
+fn lost_deletes_are_reported_and_bring_back_no_row() {
     let base = events(0..400, false);
     let deletes = events(0..400, true);
     for footer in stripe_footers(&deletes) {
@@ -361,7 +362,7 @@ fn deletes_without_identities_are_damage() {
 /// Deletes refer to the rows of a plain file by number. After a lost stripe the numbers are unknown, so those rows are
 /// lost too.
 #[test]
-fn damage_of_counted_rows_uncovers_nothing() {
+fn damage_of_counted_rows_brings_back_no_row() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400));
     let plain = RecordBatch::try_from_iter_with_nullable([("id", numbers, true)]).unwrap();
     let options = [("stripe_rows", Value::Int(100)), ("codec", "none".into())];
@@ -388,8 +389,8 @@ fn damage_of_counted_rows_uncovers_nothing() {
     }
 }
 
-/// Bit flips in each file of a table that Hive 3 wrote: no flip ends a tolerant scan that can start; whatever
-/// ends a strict scan, the tolerant scan and `verify` report.
+/// Bit flips in each file of a table that Hive 3 wrote: no flip ends a scan under `skip`, once it has
+/// started; and what ends a scan under `raise` is reported by the scan under `skip` and by `verify`.
 #[test]
 fn no_damage_ends_a_scan_or_verify() {
     let whole = MemoryFolder::load(&coldframe_testing::fixture::data().join("orc/files/acid_table"));

@@ -1,4 +1,4 @@
-//! Files written by our own writer.
+//! Files for tests, written by our own writer.
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;

@@ -1,7 +1,8 @@
 //! Decodes datums straight into Arrow: a column for each requested part of the schema.
 //!
-//! A null parent does not touch its child columns: they are padded when their next value arrives, or at the end. So a
-//! record of Hudi's metadata, which sets one of many payloads, costs only that payload.
+//! If a parent is null, its child columns get nothing at first: they are padded when their next value
+//! arrives, or at the end. So decoding a record of Hudi's metadata, which has only one of many payloads,
+//! takes time only for that payload.
 
 mod finish;
 
@@ -20,10 +21,10 @@ pub(crate) struct ColumnBuilder {
     data_type: DataType,
     /// The number of branches of the union around the type; 0 if there is no union.
     branches: usize,
-    /// The index of its null branch.
+    /// The index of the union's null branch.
     null: Option<usize>,
     len: usize,
-    /// Present for a nullable column.
+    /// The null bitmap of a nullable column.
     nulls: Option<NullBufferBuilder>,
     kind: BuilderKind,
 }
@@ -52,7 +53,7 @@ enum BuilderKind {
     List {
         offsets: Vec<i32>,
         item: Box<ColumnBuilder>,
-        /// The number of values in an item that takes no bytes; 0 if every item takes bytes.
+        /// If an item can take no bytes: the number of values in it; otherwise 0.
         without_bytes: u64,
     },
     Map {
@@ -76,7 +77,7 @@ enum FieldPart {
 }
 
 impl FieldPart {
-    /// Reads the field of row `row`. First pads the column for rows in which the record was null.
+    /// Reads the field of row `row`. First pads the field's column for the rows in which the record was null.
     fn read(&mut self, row: usize, schema: &Schema, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<()> {
         match self {
             Self::Keep(name, column) => {
@@ -88,7 +89,7 @@ impl FieldPart {
     }
 }
 
-/// Values of varying length.
+/// Values of variable length.
 #[derive(Debug)]
 struct Strings {
     offsets: Vec<i32>,
@@ -118,7 +119,7 @@ impl Strings {
     }
 }
 
-/// An offset as Arrow stores it. Readers cut batches long before one overflows.
+/// Converts a length to an offset of Arrow. Readers end batches long before an offset overflows.
 fn offset(len: usize) -> Result<i32> {
     i32::try_from(len).map_err(|_| {
         Error::corrupt(format!("{len} bytes or items in one batch of a column: the maximum is 2147483647"))
@@ -141,7 +142,7 @@ impl ColumnBuilder {
         if let Type::Union(branches) = schema.get(id) {
             let values = schema.value_branches(branches);
             if values.len() < 2 {
-                // If all branches are null, any of them will do.
+                // If all branches are null, any of them can be used.
                 let branch = values.first().or(branches.first().map(|b| (0, *b)).as_ref()).map(|(_, id)| *id);
                 let mut column =
                     Self::of(schema, branch.ok_or_else(|| mismatch(wanted.data_type()))?, wanted)?;
@@ -198,7 +199,7 @@ impl ColumnBuilder {
                 let mut by_branch = vec![None; branches.len()];
                 let mut members = Vec::new();
                 for (i, (branch, of)) in values.into_iter().enumerate() {
-                    // Members that are not requested are decoded too: unions are small.
+                    // Members that are not requested are decoded too, because unions are small.
                     let field = fields.iter().find(|f| *f.name() == format!("member{i}"));
                     members.push(match field {
                         Some(field) => Self::of(schema, of, field)?,
@@ -319,7 +320,7 @@ impl ColumnBuilder {
             }
             BuilderKind::Fixed { size, data } => data.resize(len * *size, 0),
             BuilderKind::List { offsets, .. } | BuilderKind::Map { offsets, .. } => repeat(offsets),
-            // Their children are padded when they are next needed.
+            // The children of these types are padded only when they are needed.
             BuilderKind::Null | BuilderKind::Struct(_) | BuilderKind::Members { .. } => {}
         }
     }
@@ -370,7 +371,8 @@ fn mismatch(wanted: &DataType) -> Error {
     Error::schema(format!("the Avro schema of the file does not decode to {wanted}"))
 }
 
-/// A big-endian two's complement number of any length whose value fits the precision.
+/// Reads a big-endian two's complement number of any length. An error if it has more digits than the
+/// precision.
 fn decimal(bytes: &[u8], precision: u8) -> Result<i128> {
     let negative = bytes.first().is_some_and(|b| *b >= 0x80);
     let filler = if negative { 0xff } else { 0 };

@@ -11,10 +11,10 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use super::datum::{self, Datum};
 use super::schema::Schema;
 
-/// The first bytes of a container.
+/// The magic bytes of a container.
 pub(crate) const MAGIC: &[u8] = b"Obj\x01";
 
-/// Calls `each` with every datum of a container and the schema it was written with.
+/// Calls `each` with every datum of a container and the schema that it was written with.
 pub(crate) fn read(bytes: &[u8], limits: &Limits, mut each: impl FnMut(&Schema, &Datum<'_>)) -> Result<()> {
     let mut cursor = Cursor::new(bytes, 0);
     cursor.expect("Avro magic", MAGIC)?;
@@ -30,7 +30,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits, mut each: impl FnMut(&Schema, 
                     b"deflate" => Algorithm::Deflate,
                     b"bzip2" => Algorithm::Bzip2,
                     b"zstandard" => Algorithm::Zstd,
-                    // The specification's other codecs.
+                    // The other codecs of the specification are not supported.
                     b"snappy" | b"xz" => {
                         return Err(Error::unsupported(format!("Avro codec \"{}\"", value.escape_ascii())));
                     }
@@ -65,7 +65,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits, mut each: impl FnMut(&Schema, 
             let empty = items.is_empty();
             each(&schema, &Datum::next(&schema, &mut items, limits)?);
             if empty {
-                break; // datums without bytes are all equal, and nothing bounds their number
+                break; // datums without bytes are all equal, and the input does not limit their number
             }
         }
         items.finish()?;

@@ -7,7 +7,7 @@ use coldframe_encoding::varint::put_uleb128;
 
 use super::schema::{Schema, Type, TypeId};
 
-/// Maximum values of a datum per byte, in addition to the number of values in the schema.
+/// Maximum number of values for each byte of a datum, in addition to the number of values in the schema.
 const VALUES_PER_BYTE: u64 = 4;
 /// Maximum values of an array whose items take no bytes.
 const MAX_WITHOUT_BYTES: u64 = 4096;
@@ -31,7 +31,7 @@ pub(crate) enum Datum<'a> {
     Fixed(&'a [u8]),
     /// Text.
     String(&'a str),
-    /// Index of a symbol.
+    /// The index of a symbol.
     Enum(usize),
     /// Items.
     Array(Vec<Datum<'a>>),
@@ -151,7 +151,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The value itself, without the unions around it.
+    /// The value inside all unions around it.
     pub(crate) fn unwrap_union(&self) -> &Datum<'a> {
         match self {
             Self::Union(_, inner) => inner.unwrap_union(),
@@ -159,7 +159,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The field `name` of a record of type `id`, without the unions around its value.
+    /// The field `name` of a record of type `id`, with the unions around its value removed.
     pub(crate) fn field<'s>(&'s self, schema: &Schema, id: TypeId, name: &str) -> Option<&'s Datum<'a>> {
         let (Self::Record(values), Type::Record { fields, .. }) = (self.unwrap_union(), schema.get(id))
         else {
@@ -276,8 +276,9 @@ pub(crate) fn read_index(cursor: &mut Cursor<'_>, count: usize, what: &str) -> R
         .ok_or_else(|| Error::corrupt(format!("expected a {what} below {count}, found {index}")).at(at))
 }
 
-/// Calls `item` for each item of an array or a map. `without_bytes` limits the values of items that may take no
-/// bytes, whose number the input does not bound; every other item takes at least a byte.
+/// Calls `item` for each item of an array or a map. `without_bytes`: the number of values in an item that may
+/// take no bytes. The input does not limit the number of such items, so this function does; every other item
+/// takes at least a byte.
 pub(crate) fn read_blocks<'a>(
     cursor: &mut Cursor<'a>,
     limits: &Limits,

@@ -10,11 +10,11 @@ use serde_json::Value as Json;
 /// Index of a type in [`Schema::types`].
 pub(crate) type TypeId = usize;
 
-/// A schema: types by index. All uses of a name share one type.
+/// A schema: types by index. All uses of a named type refer to the same entry.
 ///
-/// A few named types, each of which uses the previous one twice, expand to a tree of exponential size. So the smallest number
-/// of values in a datum of each type is counted when the schema is parsed, and the number of Arrow fields when the
-/// Arrow type is built.
+/// If each of several named types uses the previous one twice, they describe a tree of exponential size. So
+/// the smallest number of values in a datum of each type is counted when the schema is parsed, and the number
+/// of Arrow fields when the Arrow type is built.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Schema {
     types: Vec<Type>,
@@ -26,17 +26,17 @@ pub(crate) struct Schema {
 /// The smallest datum of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Least {
-    /// The number of values in it, including itself. Values in a branch or a list take bytes of their own and are not
-    /// counted.
+    /// The number of values in it, including itself. Values in a branch or in a list are not counted, because
+    /// they take bytes of their own.
     values: u64,
-    /// Whether it takes no bytes.
+    /// Whether the smallest datum takes no bytes.
     empty: bool,
 }
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {
-    /// Nothing.
+    /// No value.
     Null,
     /// A boolean.
     Boolean,
@@ -67,7 +67,7 @@ pub(crate) enum Type {
     Map(TypeId),
     /// A record.
     Record {
-        /// Its name without the namespace: branches of a union are matched by it.
+        /// The record's name without the namespace, by which branches of a union are matched.
         name: String,
         /// Its fields in order.
         fields: Vec<RecordField>,
@@ -88,7 +88,7 @@ pub(crate) struct RecordField {
 /// A logical type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logical {
-    /// None.
+    /// No logical type.
     Plain,
     /// Days since 1970.
     Date,
@@ -141,7 +141,8 @@ impl Schema {
         Ok(self.arrow_field("value", self.root, limits, 0, &mut 0)?.data_type().clone())
     }
 
-    /// A field of type `id`. A union with null makes it nullable. `made` counts the fields so far.
+    /// A field of type `id`. The field is nullable if the type is a union with null. `made` counts the fields
+    /// made so far.
     fn arrow_field(
         &self,
         name: &str,
@@ -190,7 +191,8 @@ impl Schema {
         Ok(Arc::new(Field::new(name, data_type, nullable)))
     }
 
-    /// A union's type (that of its only value branch, or a struct with one field set), and whether it is nullable.
+    /// The Arrow type of a union, and whether it is nullable. The type is that of its only non-null branch,
+    /// or a struct of which one field is set.
     fn union_type(
         &self,
         branches: &[TypeId],
@@ -225,8 +227,8 @@ impl Schema {
         Ok(field.as_ref().clone().with_nullable(true))
     }
 
-    /// The number of values in a datum that takes no bytes; 0 if every datum of the type takes bytes. The input does not
-    /// bound the number of datums without bytes.
+    /// If a datum of the type can take no bytes: the number of values in it; otherwise 0. The input does not
+    /// limit the number of such datums.
     pub(crate) fn without_bytes(&self, id: TypeId) -> u64 {
         self.least.get(id).filter(|least| least.empty).map_or(0, |least| least.values)
     }
@@ -243,7 +245,7 @@ fn least_of(
     if let Some(least) = known.get(id).copied().flatten() {
         return Ok(least);
     }
-    // A record that contains itself without a union has no finite datum; the depth limit stops it here.
+    // A record that contains itself without a union has no finite datum; here this exceeds the maximum depth.
     limits.depth("Avro schema", depth)?;
     let mut least = Least { values: 1, empty: false };
     match types.get(id) {
@@ -313,7 +315,7 @@ impl Logical {
     }
 }
 
-/// Maximum bytes of memory per byte of JSON: a one-digit number and its comma become a value.
+/// Maximum bytes of memory for a byte of JSON: two bytes, a number of one digit and a comma, become a value.
 const JSON_TIMES: u64 = 16;
 
 struct Parser<'a> {
@@ -350,7 +352,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A primitive type, or a named type defined earlier.
+    /// Resolves the name of a primitive type, or of a type that was defined earlier.
     fn named(&mut self, name: &str, json: &Json, namespace: &str) -> Result<TypeId> {
         let primitive = match name {
             "null" => Type::Null,
@@ -422,7 +424,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Adds a type under its name; also returns the namespace for its contents.
+    /// Adds a type under its name; also returns the namespace for the names inside it.
     fn define(&mut self, of: Type, json: &Json, namespace: &str) -> Result<(TypeId, String)> {
         let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
         let namespace = json.get("namespace").and_then(Json::as_str).unwrap_or(namespace);

@@ -36,7 +36,7 @@ fn union(branch: usize, value: Datum<'_>) -> Datum<'_> {
     Datum::Union(branch, Box::new(value))
 }
 
-/// A datum of [`ALL`]; `seed` varies the values from row to row.
+/// A datum of the schema [`ALL`], whose values depend on `seed`.
 fn row(seed: i64) -> Datum<'static> {
     let fixed = || Datum::Record(vec![Datum::Fixed(b"abcd")]);
     let several = match seed % 4 {
@@ -125,7 +125,7 @@ fn only_the_wanted_fields_are_decoded() {
 }
 
 #[test]
-fn datums_round_trip_and_cut_datums_are_errors() {
+fn datums_are_decoded_and_encoded_and_cut_datums_are_errors() {
     let (schema, limits) = (parse(ALL), Limits::default());
     let mut column = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
     for (good, seed) in (0..8).enumerate() {
@@ -141,7 +141,7 @@ fn datums_round_trip_and_cut_datums_are_errors() {
         assert!(column.push(&schema, &longer, &limits).is_err());
         column.push(&schema, &bytes, &limits).unwrap();
     }
-    // The failed datums left no values.
+    // The datums that failed have left no values in the column.
     let array = column.finish().unwrap();
     array.to_data().validate_full().unwrap();
     let mut alone = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
@@ -229,14 +229,14 @@ fn exponential_schemas_are_bounded() {
     if let Ok(schema) = schema {
         assert!(matches!(schema.arrow(&limits).unwrap_err().kind(), ErrorKind::LimitExceeded { .. }));
     }
-    // JSON with nothing but numbers is refused before it becomes a tree.
+    // JSON that consists of many numbers is refused before it is parsed to a tree.
     let numbers = format!("[{}0]", "0,".repeat(8 << 20));
     let e = Schema::parse(numbers.as_bytes(), &limits).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
 }
 
 #[test]
-fn values_without_bytes_are_bounded() {
+fn the_number_of_values_without_bytes_is_limited() {
     let json = format!(r#"{{"type":"array","items":["null",{}]}}"#, doubling(15, "\"null\""));
     let (schema, limits) = (parse(&json), Limits::default());
     let mut datum = vec![0xa0, 0x06]; // 400 items
@@ -263,7 +263,7 @@ fn items_without_bytes_are_counted() {
 }
 
 #[test]
-fn a_container_of_two_blocks() {
+fn a_container_of_two_blocks_is_read() {
     let mut file = container::MAGIC.to_vec();
     let text = |out: &mut Vec<u8>, s: &str| {
         out.push(u8::try_from(s.len() * 2).unwrap());
@@ -311,7 +311,7 @@ proptest! {
         let array = column.finish().unwrap();
         array.to_data().validate_full().unwrap();
         prop_assert_eq!(array.len(), 2 + usize::from(pushed));
-        // The tree does not check the digits of decimals.
+        // Decoding to a tree does not check the digits of decimals, so it may succeed where the column fails.
         prop_assert!(tree || !pushed);
     }
 }

@@ -30,7 +30,7 @@ struct DataFile {
     bytes: i64,
     is_log: bool,
     file_id: String,
-    /// Empty if the name has an unknown form.
+    /// The instant in the file's name; empty if the name has an unknown form.
     instant: String,
 }
 
@@ -49,7 +49,7 @@ impl DataFile {
         (&self.partition, &self.file_id)
     }
 
-    /// Relative to the table's directory.
+    /// The path, relative to the table's directory.
     fn path(&self) -> String {
         match self.partition.as_str() {
             "" => self.name.clone(),
@@ -62,8 +62,8 @@ impl MetadataTable {
     /// The files of the data table, by partition and name, of one partition or of all: `partition`, `name`, `path` below
     /// the table's directory, `size`, `kind` (`base` or `log`), `file_id`, `instant`.
     ///
-    /// These are the files that a reader of the table sees or, with `all_versions`, all files that were not cleaned yet. Only
-    /// for the partition `files`.
+    /// These are the files that a reader of the table sees or, with `all_versions`, all files that have not
+    /// been cleaned yet. This is only for the partition `files`.
     pub fn data_files(&self, partition: Option<&str>, all_versions: bool) -> Result<RecordBatch> {
         let key = partition.map(|name| if name.is_empty() { UNPARTITIONED } else { name });
         let filter = key.map(|key| {
@@ -83,7 +83,8 @@ impl MetadataTable {
     }
 }
 
-/// The newest base file of each group and the logs that belong to it, unless the group was replaced.
+/// Selects the newest base file of each group and the logs that belong to it, except for groups that were
+/// replaced.
 fn live(
     files: Vec<DataFile>,
     replaced: &BTreeMap<String, Vec<String>>,
@@ -176,7 +177,7 @@ mod tests {
         let base = |instant: &str| format!("g_1-2-3_{instant}.parquet");
         let log = |instant: &str| format!(".g_{instant}.log.1_1-2-3");
         let (old, new) = (base("20250101000000001"), base("20250101000000004"));
-        // `across` began before the compaction and was completed after it.
+        // `across` is a log of a commit that began before the compaction and was completed after it.
         let (across, before) = (log("20250101000000003"), log("20250101000000002"));
         let names = [&*old, &new, &across, &before, "h_1-2-3_20250101000000001.parquet"];
         let mut timeline = Timeline::default();

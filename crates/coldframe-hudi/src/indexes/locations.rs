@@ -17,8 +17,8 @@ const LOCATION: &str = "recordIndexMetadata";
 const TEXT: i32 = 1;
 
 impl MetadataTable {
-    /// The locations of the records with these keys: `key`, `partition`, `file_id`, `instant`, `position`. A key that the table
-    /// lacks has no row. Only for the partition `record_index`.
+    /// The locations of the records with these keys: `key`, `partition`, `file_id`, `instant`, `position`.
+    /// For a key that the table lacks there is no row. This is only for the partition `record_index`.
     pub fn locate(&self, keys: &[String]) -> Result<RecordBatch> {
         let wanted: ArrayRef = Arc::new(StringArray::from_iter_values(keys));
         let wanted = Predicate::In { column: KEY.to_owned(), values: wanted.into(), negated: false };
@@ -81,7 +81,7 @@ impl Locations {
     }
 }
 
-/// The file groups of records: a UUID in two halves and a number, or text.
+/// The file groups of records. Each is stored as a UUID in two halves and a number, or as text.
 struct FileIds<'p> {
     encoding: Option<&'p Int32Array>,
     text: Option<&'p StringArray>,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_of_a_uuid() {
+    fn halves_of_a_uuid_give_its_text() {
         let (high, low) = (0x9544_4cb1_dc99_490d, 0xacbc_9ac1_28b1_16f1);
         assert_eq!(uuid(high, low), "95444cb1-dc99-490d-acbc-9ac128b116f1");
         assert_eq!(uuid(0, 1), "00000000-0000-0000-0000-000000000001");

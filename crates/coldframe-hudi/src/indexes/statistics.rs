@@ -20,7 +20,7 @@ use crate::table::MetadataTable;
 
 /// The column with the statistics.
 const STATISTICS: &str = "ColumnStatsMetadata";
-/// Our names for its fields.
+/// The names of the statistics in Hudi, each with our name.
 const FIELDS: [(&str, &str); 7] = [
     ("file", "fileName"),
     ("column", "columnName"),
@@ -33,7 +33,8 @@ const FIELDS: [(&str, &str); 7] = [
 
 impl MetadataTable {
     /// The statistics of these columns of all files, or of all columns: `file`, `column`, `min`, `max`, `values`, `nulls`,
-    /// `bytes`. The bounds are as stored: structs with one field set. Only for the partition `column_stats`.
+    /// `bytes`. The bounds are as stored: structs of which one field is set. This is only for the partition
+    /// `column_stats`.
     pub fn column_stats(&self, columns: Option<&[String]>) -> Result<RecordBatch> {
         let no: ArrayRef = Arc::new(BooleanArray::from(vec![false]));
         let mut tests = vec![Predicate::compare(format!("{STATISTICS}.isDeleted"), Op::Eq, no)];
@@ -65,10 +66,10 @@ impl MetadataTable {
 }
 
 /// Selects from `files` (as [`MetadataTable::data_files`] returns them) those that may hold rows that pass `condition`,
-/// by their `statistics` (as [`MetadataTable::column_stats`] returns them).
+/// according to `statistics` (as [`MetadataTable::column_stats`] returns them).
 ///
-/// Keeps files without statistics. If it keeps one file of a group, it keeps the whole group: any of its files may hold
-/// the newest version of a row.
+/// Files without statistics are kept. If one file of a group is kept, the whole group is, because any of its
+/// files may hold the newest version of a row.
 pub fn prune(files: &RecordBatch, statistics: &RecordBatch, condition: &Condition) -> Result<RecordBatch> {
     let statistics = Statistics::new(statistics)?;
     let partitions = column::<StringArray>(files, "partition")?;
@@ -120,7 +121,7 @@ impl<'b> Statistics<'b> {
     }
 }
 
-/// The value in a union of wrappers, one of which is set.
+/// The value in a union of wrappers, of which one is set.
 fn unwrapped(union: &StructArray, row: usize) -> Option<ArrayRef> {
     if union.is_null(row) {
         return None;

@@ -1,4 +1,4 @@
-//! Log files, assembled block by block as Hudi's writer does: whole, cut off and damaged.
+//! Log files, assembled block by block as Hudi's writer does: complete, cut off and damaged.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn kinds(log: &[u8]) -> Vec<(BlockKind, Range<u64>)> {
 }
 
 #[test]
-fn blocks_and_their_headers() {
+fn blocks_and_their_headers_are_read() {
     let mut log = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
     let second = log.len();
     log.extend(block(0, &[(0, "20250101000000003"), (1, "20250101000000001"), (3, "0")], &[0; 4]));
@@ -61,7 +61,7 @@ fn an_incomplete_block_has_its_instant_once_that_is_written() {
         );
         let header_end = whole.len() + 26 + 8 + 17 + 8 + 2;
         assert_eq!(last.instant().is_some(), end >= header_end, "cut at {end}");
-        // A block overwritten in the middle is not treated as cut off.
+        // A block that was overwritten in the middle does not count as cut off.
         let mut inside = whole.clone();
         inside.extend(b"other bytes");
         inside.extend(&whole);
@@ -70,8 +70,8 @@ fn an_incomplete_block_has_its_instant_once_that_is_written() {
 }
 
 #[test]
-fn the_keys_of_a_delete_block() {
-    // Two keys: one with the ordering value int 0, one without.
+fn the_keys_of_a_delete_block_are_read() {
+    // Two keys: the first with the ordering value int 0, the second without.
     let list = b"\x04\x02\x04k1\x02\x02p\x04\x00\x02\x04k2\x00\x00\x00";
     let mut content = 3_i32.to_be_bytes().to_vec();
     content.extend(i32::try_from(list.len()).unwrap().to_be_bytes());

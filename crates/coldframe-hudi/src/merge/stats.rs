@@ -7,7 +7,7 @@ use coldframe_core::{Error, Result};
 use crate::avro::datum::Datum;
 use crate::avro::schema::{Logical, Schema, Type, TypeId};
 
-/// The merged statistics; `None` if the newer statistics stay as they are.
+/// The merged statistics; `None` if the result is the newer statistics.
 pub(super) fn merge<'a>(
     (schema, id): (&Schema, TypeId),
     old: &Datum<'a>,
@@ -97,7 +97,7 @@ fn compare(a: &Datum<'_>, b: &Datum<'_>, decimal: bool) -> Option<Ordering> {
         (Datum::Bytes(a), Datum::Bytes(b)) => {
             a.iter().map(|x| x.cast_signed()).cmp(b.iter().map(|x| x.cast_signed()))
         }
-        // `String` compares UTF-16 units.
+        // `String` compares code units of UTF-16.
         (Datum::String(a), Datum::String(b)) => a.encode_utf16().cmp(b.encode_utf16()),
         (Datum::Record(a), Datum::Record(b)) | (Datum::Array(a), Datum::Array(b)) => {
             for (x, y) in a.iter().zip(b) {

@@ -65,7 +65,7 @@ fn merged(old: Record, new: Record) -> Record {
 }
 
 #[test]
-fn listings_of_files() {
+fn listings_of_files_are_merged() {
     let old = files(&[("a", 10, false), ("b", 20, false), ("c", 0, true)]);
     let new = files(&[("a", 5, false), ("b", 0, true), ("c", 7, false), ("d", 0, true), ("e", 1, false)]);
     assert_eq!(
@@ -77,7 +77,7 @@ fn listings_of_files() {
 }
 
 #[test]
-fn statistics_of_columns() {
+fn statistics_of_columns_are_merged() {
     let old = || stats(long(5), long(9), 3, false, false);
     assert_eq!(
         merged(old(), stats(long(-2), long(7), 4, false, false)),
@@ -132,7 +132,7 @@ fn ordered(blocks: &[Block], valid: &[&str]) -> Vec<usize> {
 }
 
 #[test]
-fn incomplete_blocks_of_a_dead_writer_do_not_count() {
+fn incomplete_blocks_of_a_dead_writer_are_ignored() {
     let (old, new) = ("20250101000000001", "20250101000000002");
     let cut = |header: &[(i32, &str)]| Block { cut: true, ..block(BlockKind::Corrupt, header) };
     let good = block(BlockKind::HFile, &[(0, old)]);

@@ -44,7 +44,8 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
     batch.column_by_name(name).unwrap()
 }
 
-/// File sizes; minimum, maximum and count of the column `amount` in each file; keys of records.
+/// The size of each file; the minimum, maximum and count of the column `amount` in each file; and the keys of
+/// records.
 type State = (BTreeMap<String, i64>, BTreeMap<String, [i64; 3]>, Vec<String>);
 
 /// The state of the metadata in the form of the expected values.
@@ -190,7 +191,8 @@ fn a_truncated_log_is_damage_and_exposes_no_older_state() {
         assert!(matches!(e.kind(), ErrorKind::Corrupt(_)), "cut at {cut}: {e}");
         let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
         assert!(skipped.error.is_none(), "cut at {cut}");
-        // The cut-off part may have changed any key: the block is recorded as damage, and so are the rows.
+        // The part that was cut off may have changed any key, so both the block and the rows are recorded as
+        // damage.
         assert_eq!((skipped.batch.num_rows(), skipped.damage.len()), (0, 2), "cut at {cut}");
         let lost: Vec<_> = skipped.damage.iter().map(|d| d.rows_lost).collect();
         assert_eq!(lost, [None, Some(before.num_rows() as u64)], "cut at {cut}");

@@ -14,7 +14,7 @@ use coldframe_testing::rows;
 /// The instant of the newest files: the table's latest state consists of these.
 const NEWEST: &str = "20261121143920945";
 
-/// Damages each file for which `of` holds, in `damages` ways.
+/// Checks the laws: damages each file for which `of` returns true, in `damages` ways.
 fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Subject) {
     let (_dir, table) = support::unpack();
     let folder = MemoryFolder::load(&table.join(".hoodie/metadata"));
@@ -25,7 +25,7 @@ fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Su
         let (folder, bytes, at) = (folder.clone(), folder.files[&path].clone(), path.clone());
         let open = move |source: Source| {
             let damaged = source.bytes()?;
-            // A writer that dies at once leaves an empty file. Hudi ignores it as well.
+            // A writer that dies at once leaves an empty file, which Hudi ignores, too.
             if damaged.is_empty() {
                 return Err(Error::corrupt("expected a file of some bytes, found none"));
             }
@@ -37,12 +37,12 @@ fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Su
 }
 
 #[test]
-fn base_files() {
+fn the_laws_hold_for_base_files() {
     obey(|path| path.ends_with(".hfile"), 15, |subject| subject);
 }
 
 #[test]
-fn logs() {
+fn the_laws_hold_for_logs() {
     obey(|path| path.contains(".log."), 15, |subject| subject);
 }
 

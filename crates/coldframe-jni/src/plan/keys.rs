@@ -1,11 +1,12 @@
-//! Tasks of one partition each: a join or a group by partition columns then needs no shuffle (Spark's storage-partitioned
-//! join).
+//! Makes tasks that each read a single partition, so that joining or grouping by partition columns needs no
+//! shuffle (Spark's storage-partitioned join).
 //!
 //! ```text
 //! p=1/a p=1/b p=2/c     packed by size alone:  [a b c]        by partition:  p=1: [a b]   p=2: [c]
 //! ```
-//! Then small files of several partitions do not share a task, and Spark reads each partition in one task if that saves a
-//! shuffle. So partitions are not reported if they are many and small, or if one of them is large.
+//! With such tasks, small files of several partitions cannot be read by one task, and Spark reads each
+//! partition in a single task if that saves a shuffle. So partitions are not reported if there are many small
+//! ones, or if one of them is large.
 
 use std::collections::HashMap;
 
@@ -20,17 +21,18 @@ use coldframe::{Error, Result, arrow_error};
 
 use super::{Request, Table};
 
-/// Up to this many partitions are reported whatever their size: one task each costs less than the shuffle.
+/// Up to this many partitions are reported whatever their size, since a task for each takes less time than
+/// the shuffle.
 const MAX_KEYS: usize = 500;
-/// More partitions are reported if there are at most this many times as many tasks as packing by size makes.
+/// More partitions are reported if this makes at most `MAX_TASKS` times as many tasks as packing by size.
 const MAX_TASKS: u64 = 2;
 
-/// A partition that packs into more tasks than this is read faster by these tasks and a shuffle. Also, Spark would merge them
-/// into one task, which keeps the memory of each partial aggregation until it ends: for some hundreds, 1 GiB of heap does not
-/// suffice.
+/// If a partition would be packed into more tasks than this, these tasks and a shuffle are faster. Also,
+/// Spark would merge them into one task, which keeps the memory of each partial aggregation until its end;
+/// for some hundreds of them, a heap of 1 GiB is too small.
 const LARGEST: u64 = 4;
 
-/// A value of a partition column for Java.
+/// A value of a partition column, in the form for Java.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// Null.
@@ -81,7 +83,7 @@ impl Table {
             .collect())
     }
 
-    /// The partition columns of a request whose values are exact in Spark.
+    /// The partition columns of a request whose values do not change in Spark's types.
     fn key_columns(&self, request: &Request) -> Result<Vec<Column>> {
         let mut columns = Vec::new();
         for field in request.schema.fields() {
@@ -94,7 +96,8 @@ impl Table {
         Ok(columns)
     }
 
-    /// Groups splits by their partition, if the request asks for that; otherwise one group of all splits.
+    /// Groups splits by their partition, if the request asks for that; otherwise returns one group with all
+    /// splits.
     pub(super) fn by_partition(
         &self,
         request: &Request,
@@ -216,7 +219,7 @@ mod tests {
         let tasks = packed.plan(few.as_bytes()).unwrap().tasks;
         let keys: Vec<_> = tasks.iter().map(|task| task.key.clone()).collect();
         assert_eq!(keys, (0..9).map(|number| vec![Key::Number(number)]).collect::<Vec<_>>());
-        // If each file has a task anyway, tasks by partition cost nothing.
+        // If each file has a task of its own anyway, tasks by partition are no more tasks.
         let size = std::fs::metadata(file).unwrap().len();
         let apart = table(json!({"path": dir.path(), "split_bytes": size.to_string()}));
         assert_eq!(apart.partitioning(all.as_bytes()).unwrap(), [501, 0]);

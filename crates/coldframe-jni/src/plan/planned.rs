@@ -8,7 +8,8 @@
 //!           count of ranges in files, then each             path, start, end
 //! ```
 //!
-//! Numbers are big-endian as Java has them: counts and lengths of 4 bytes, others of 8. A text is its length and UTF-8.
+//! As in Java, numbers are big-endian. Counts and lengths have 4 bytes, other numbers 8. A text is its length
+//! and UTF-8.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,14 +29,14 @@ pub struct Planned {
     pub task: Vec<u8>,
     /// The values of its partition; empty unless the request is by partition.
     pub key: Vec<Key>,
-    /// The byte ranges that it reads of files whose store knows their hosts.
+    /// The byte ranges that the task reads, for files whose store knows the hosts.
     pub ranges: Vec<(String, Range<u64>)>,
 }
 
 /// All tasks of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Planning {
-    /// The number of units, such as stripes, that the files' metadata exclude; they have no task.
+    /// The number of units, such as stripes, that the files' metadata rule out; no task reads them.
     pub pruned: u64,
     /// Settings of Hadoop's client for the files of [`Planned::ranges`], without secrets.
     pub settings: BTreeMap<String, String>,
@@ -96,7 +97,7 @@ fn framed(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The byte ranges that some splits read of files whose store knows their hosts.
+/// The byte ranges that these splits read, for files whose store knows the hosts.
 pub fn ranges(splits: &[Split]) -> Vec<(String, Range<u64>)> {
     let of = |split: &Split| {
         let range = range(split)?;

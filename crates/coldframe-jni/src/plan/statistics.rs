@@ -1,9 +1,10 @@
-//! Estimates the size of a request's answer, for Spark's choice of joins.
+//! Estimates the size of a request's result, for Spark's choice of joins.
 //!
 //! ```text
 //! bytes, rows, then for each column:  nulls, distinct values, 1 if the next two are known, smallest, largest      -1: unknown
 //! ```
-//! The number of distinct integers is estimated by the distance of their extremes; for partition columns it is known.
+//! The number of distinct integers is estimated as the distance between their extremes. For partition
+//! columns, the number of distinct values is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ struct Known {
     nulls: u64,
     values: u64,
     ends: Option<(i64, i64)>,
-    /// Whether the extremes of a unit with values are unknown.
+    /// Whether the extremes of some unit that has values are unknown.
     is_open: bool,
 }
 
@@ -54,7 +55,8 @@ fn or_unknown(known: Option<u64>) -> i64 {
 
 impl Table {
     /// Estimates the bytes that a request reads, its rows, and the statistics of its columns. The files are opened only if
-    /// the request wants columns (`"columns": true`) and there are not too many files; a single file is open anyway.
+    /// the request wants columns (`"columns": true`) and there are not too many files; a single file is
+    /// always opened.
     pub fn statistics(&self, request: &[u8]) -> Result<Vec<i64>> {
         let (request, asked) = (Request::parse(request)?, json(request)?);
         let of_columns = asked.get("columns").and_then(Json::as_bool).unwrap_or(false);
@@ -110,7 +112,7 @@ impl Table {
         names.iter().enumerate().flat_map(column).collect()
     }
 
-    /// The values of partition columns, as text.
+    /// The distinct values of partition columns, as text.
     fn values_of_folders(&self, files: &[usize]) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for entry in files.iter().filter_map(|at| self.dataset.entry(*at)) {
@@ -122,7 +124,7 @@ impl Table {
     }
 }
 
-/// The extremes as integers, if Spark has them as integers.
+/// The extremes as integers, if they are integers in Spark.
 pub(super) fn ends(both: &ArrayRef) -> Option<(i64, i64)> {
     fn of<T: ArrowPrimitiveType<Native: Into<i64>>>(both: &dyn Array) -> Option<(i64, i64)> {
         let both = both.as_primitive::<T>();

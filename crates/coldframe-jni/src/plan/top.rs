@@ -1,11 +1,12 @@
-//! `ORDER BY column LIMIT n`: a filter that keeps the first n rows, and usually few others.
+//! `ORDER BY column LIMIT n`: derives a filter that the first n rows pass, and usually few others.
 //!
 //! ```text
 //! ORDER BY a DESC LIMIT 10     stripes with a in 0..99 (50 rows), 100..199 (50), 200..299 (50)
 //!                              the last stripe has 50 rows with a >= 200: rows below cannot be among the first 10
 //! ```
 //! If the extremes of some units show that n rows are at or before a value, later rows are not needed, and the filter prunes
-//! their files, stripes and row groups. Spark sorts the passing rows. Later columns of the order only break ties.
+//! their files, stripes and row groups. Spark sorts the passing rows. Further columns in the ORDER BY only
+//! decide between equal values.
 
 use arrow_schema::DataType;
 use coldframe::{Extremes, OnError, Result};
@@ -36,7 +37,8 @@ impl Top {
         })
     }
 
-    /// A value with at least `rows` rows at or before it, by the units' metadata; `None` if they do not show one.
+    /// A value for which the units' metadata show that at least `rows` rows are at or before it; `None` if
+    /// they show no such value.
     fn bound(&self, units: &[Extremes]) -> Option<i64> {
         let of = |unit: &Extremes| {
             let column = unit.columns.first().filter(|column| column.values > 0)?;
@@ -65,7 +67,7 @@ impl Table {
     pub fn top(&self, request: &[u8]) -> Result<Option<String>> {
         let (request, top) = (Request::parse(request)?, json(request)?.get("top").and_then(Top::parse));
         let Some(top) = top else { return Ok(None) };
-        // Skipping damage may lose rows that the extremes include.
+        // If damage is skipped, rows that the extremes include may be lost.
         let (files, is_whole) = (self.dataset.schema()?, self.options.on_error == OnError::Raise);
         let name = self.name_of(&top.column)?;
         let kinds = (files.field_with_name(&name), self.spark.field_with_name(&top.column));
@@ -78,7 +80,8 @@ impl Table {
         let scan = self.scan(&request, std::slice::from_ref(&name))?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let mut asked = self.dataset.matching(predicate.as_ref())?;
-        // The first and the last files: files are often in the order of their values.
+        // If there are many files, only the first and the last ones are opened, since files are often in the
+        // order of their values.
         if asked.len() > MAX_OPENED {
             let half = MAX_OPENED / 2;
             asked.drain(half..asked.len() - half);

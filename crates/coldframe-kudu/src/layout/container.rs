@@ -14,7 +14,7 @@ use coldframe_encoding::Cursor;
 use coldframe_encoding::checksum::{check_crc32c, crc32c};
 use prost::Message;
 
-/// The magic of every container.
+/// The magic bytes of every container.
 pub(crate) const MAGIC: &[u8] = b"kuducntr";
 
 /// Reads the records that follow the type description.
@@ -38,8 +38,8 @@ impl<'a> Records<'a> {
                     check_crc32c(stored, bytes.get(..12).unwrap_or_default()).map_err(|e| e.at(12))?;
                 }
             }
-            // A later version would also have a checksum here. If it does not match, the version number itself is
-            // damaged.
+            // Like version 2, a later version would have a checksum here. If the checksum does not match, the
+            // version number is damaged.
             _ => {
                 let stored = cursor.u32_le()?;
                 return Err(match check_crc32c(stored, bytes.get(..12).unwrap_or_default()) {
@@ -58,7 +58,7 @@ impl<'a> Records<'a> {
         Ok(records)
     }
 
-    /// The next message; `None` at the end, or where an incomplete write begins.
+    /// The next message; `None` at the end, or if the rest is an incomplete write.
     pub(crate) fn next_bytes(&mut self) -> Result<Option<&'a [u8]>> {
         let start = self.cursor.offset();
         if self.cursor.rest().iter().all(|b| *b == 0) {
@@ -97,7 +97,8 @@ impl<'a> Records<'a> {
         if self.checked {
             let covered =
                 if self.version == 1 { whole.get(..4 + length).unwrap_or_default() } else { message };
-            // A record that breaks off in zeros ends the file, like one that breaks off at the end of the file.
+            // An incomplete record that is followed by nothing but zeros ends the file, like a record that is
+            // cut off by the end of the file.
             if crc32c(covered) != stored && cursor.rest().iter().all(|b| *b == 0) && stored == 0 {
                 return Ok(None);
             }
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn records_up_to_an_incomplete_write() {
+    fn records_before_an_incomplete_write_are_read() {
         let messages: Vec<Vec<u8>> = (1..4).map(|id| BlockId { id: Some(id) }.encode_to_vec()).collect();
         let mut all: Vec<&[u8]> = vec![b"types"];
         all.extend(messages.iter().map(Vec::as_slice));

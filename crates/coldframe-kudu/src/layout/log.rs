@@ -24,24 +24,24 @@ use coldframe_encoding::limits::message;
 use super::container::decode;
 use super::operations::{SegmentFooter, SegmentHeader};
 
-/// The magic of every segment.
+/// The magic bytes of every segment.
 pub(crate) const MAGIC: &[u8] = b"kudulogf";
 const CLOSED: &[u8] = b"closedls";
-/// Size of the frame at either end: magic and length.
+/// Size of the frame at either end of a segment: the magic bytes and a length.
 const FRAME: usize = 12;
 
 /// An open segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) header: SegmentHeader,
-    /// Present if the segment was closed.
+    /// The footer, if the segment was closed.
     pub(crate) footer: Option<SegmentFooter>,
     /// The whole segment, decrypted.
     bytes: Bytes,
     /// The byte range that may hold records.
     records: Range<usize>,
     codec: Algorithm,
-    /// Whether record heads hold one length only (up to Kudu 1.2).
+    /// Whether the heads of records have only one length (up to Kudu 1.2).
     old: bool,
     checked: bool,
     limits: Limits,
@@ -50,7 +50,7 @@ pub(crate) struct Segment {
 /// A record of a segment, or a range without a valid one.
 #[derive(Debug)]
 pub(crate) enum Record {
-    /// The bytes of the message with the entries, and the range of the record.
+    /// A valid record: the bytes of the message with the entries, and the range of the record.
     Whole(Bytes, Range<u64>),
     /// A range that is not a valid record, and the reason.
     Broken(Range<u64>, String),
@@ -100,7 +100,7 @@ impl Segment {
         Ok(Some(Self { header, footer, records: start..end, bytes, codec, old, checked, limits: *limits }))
     }
 
-    /// The end of the header, the end of the records and the end of the file.
+    /// The offsets at which the header, the records and the file end.
     pub(crate) fn bounds(&self) -> (u64, u64, u64) {
         (self.records.start as u64, self.records.end as u64, self.bytes.len() as u64)
     }
@@ -114,7 +114,7 @@ impl Segment {
         if self.old { 12 } else { 16 }
     }
 
-    /// The record head at `at`, if its checksum shows that there is one.
+    /// The record head at `at`, if the checksum shows that there is one.
     fn head(&self, at: usize) -> Option<Head> {
         let bytes = self.bytes.get(at..at.checked_add(self.head_len())?)?;
         let (covered, sum) = bytes.split_last_chunk::<4>()?;
@@ -132,8 +132,8 @@ impl Segment {
         self.bytes.get(from..self.records.end).unwrap_or_default().iter().all(|b| *b == 0)
     }
 
-    /// Whether a record at `at` may be an incomplete write: the segment is open, nothing follows the record, and it
-    /// breaks off in zeros or at the end of the file.
+    /// Whether a record at `at` may be an incomplete write: the segment is open, nothing follows the record,
+    /// and the record is cut off by the end of the file or by zeros.
     fn is_cut_short(&self, at: usize) -> bool {
         let start = at.saturating_add(self.head_len());
         if self.footer.is_some() {
@@ -149,7 +149,7 @@ impl Segment {
     }
 }
 
-/// The footer of a closed segment and its offset.
+/// The footer of a closed segment and the footer's offset.
 fn closing(bytes: &[u8], start: usize) -> Result<Option<(SegmentFooter, usize)>> {
     let Some((before, length)) = bytes.split_last_chunk::<4>() else { return Ok(None) };
     let Some(before) = before.strip_suffix(CLOSED) else { return Ok(None) };
@@ -171,8 +171,8 @@ pub(crate) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// The next record or broken range; `None` at the end of the log, or where an incomplete write begins. Failures of
-    /// the source and exceeded limits are errors.
+    /// The next record or broken range; `None` at the end of the log, or if the rest is an incomplete write.
+    /// Failures of the source and exceeded limits are errors.
     pub(crate) fn next_record(&mut self) -> Result<Option<Record>> {
         let (segment, at) = (self.segment, self.at);
         if at >= segment.records.end || (segment.footer.is_none() && segment.is_zeros(at)) {
@@ -217,8 +217,8 @@ impl Records<'_> {
         Ok(out.into())
     }
 
-    /// Continues after the broken record, or at the next head found. If the record was cut short by an incomplete
-    /// write, the log ends here.
+    /// Continues after the broken record, or at the next head that is found. If the record was cut short by
+    /// an incomplete write, the log ends here.
     fn broken(&mut self, at: usize, end: Option<usize>, reason: String) -> Option<Record> {
         let segment = self.segment;
         let next = end.filter(|end| !segment.is_zeros(*end)).or_else(|| self.find(at.saturating_add(1)));
@@ -230,13 +230,13 @@ impl Records<'_> {
         Some(Record::Broken(at as u64..self.at as u64, reason))
     }
 
-    /// The next offset with a record head that fits.
+    /// The next offset at which there is a valid record head.
     fn find(&self, from: usize) -> Option<usize> {
         let segment = self.segment;
         let mut at = from;
         while at < segment.records.end {
             let rest = segment.bytes.get(at..segment.records.end).unwrap_or_default();
-            // Skip zeros: they are no head, and a head starts with a non-zero length in its first four bytes.
+            // Zeros are skipped, because a head has a non-zero length in its first four bytes.
             let zeros = rest.iter().take_while(|b| **b == 0).count();
             if zeros > 3 {
                 at += zeros - 3;

@@ -1,4 +1,4 @@
-//! Bytes to plain structs: container files and the messages in them.
+//! Parses bytes into plain structs: container files and the messages in them.
 
 pub(crate) mod container;
 pub(crate) mod log;

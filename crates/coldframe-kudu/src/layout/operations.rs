@@ -1,8 +1,8 @@
-//! The messages of a write-ahead log, reduced to the fields that are read.
+//! The messages of a write-ahead log, with only the fields that this crate reads.
 //!
 //! Field numbers: `kudu/consensus/log.proto`, `kudu/consensus/consensus.proto`, `kudu/consensus/opid.proto`,
 //! `kudu/tablet/tablet.proto`, `kudu/tserver/tserver.proto`, `kudu/tserver/tserver_admin.proto`,
-//! `kudu/common/row_operations.proto`. Rows stay slices of the record that holds them.
+//! `kudu/common/row_operations.proto`. Rows are not copied out of their record.
 
 use bytes::Bytes;
 use coldframe_encoding::limits::message::{Shape, Shaped};
@@ -58,7 +58,7 @@ pub(crate) struct OpId {
     pub(crate) index: i64,
 }
 
-/// `NO_OP`, `WRITE_OP`, `ALTER_SCHEMA_OP`, `CHANGE_CONFIG_OP`, `PARTICIPANT_OP`.
+/// The kinds of operations: `NO_OP`, `WRITE_OP`, `ALTER_SCHEMA_OP`, `CHANGE_CONFIG_OP`, `PARTICIPANT_OP`.
 pub(crate) mod kind {
     pub(crate) const WRITE: i32 = 3;
     pub(crate) const ALTER_SCHEMA: i32 = 4;
@@ -70,7 +70,7 @@ pub(crate) mod kind {
 pub(crate) struct Replicate {
     #[prost(message, optional, tag = "1")]
     pub(crate) id: Option<OpId>,
-    /// A hybrid time.
+    /// The time of the operation, a hybrid time.
     #[prost(fixed64, tag = "2")]
     pub(crate) time: u64,
     #[prost(int32, tag = "4")]
@@ -86,7 +86,7 @@ pub(crate) struct Replicate {
 /// Rows to write.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Write {
-    /// The columns that the client knew. They have names but no ids.
+    /// The columns that the client knew. These columns have names but no ids.
     #[prost(message, optional, tag = "2")]
     pub(crate) schema: Option<Schema>,
     #[prost(message, optional, tag = "3")]
@@ -97,7 +97,7 @@ pub(crate) struct Write {
     pub(crate) auto_incrementing: Option<AutoIncrementing>,
 }
 
-/// The counter before the first value that the server generates for an auto-incrementing column.
+/// The value of the counter before the first value that the server generates for an auto-incrementing column.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct AutoIncrementing {
     #[prost(int64, optional, tag = "1")]
@@ -121,7 +121,7 @@ pub(crate) struct Participant {
 
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct ParticipantOp {
-    /// BEGIN_TXN 1, BEGIN_COMMIT 2, FINALIZE_COMMIT 3, ABORT_TXN 4
+    /// The step: BEGIN_TXN 1, BEGIN_COMMIT 2, FINALIZE_COMMIT 3, ABORT_TXN 4.
     #[prost(int32, optional, tag = "1")]
     pub(crate) step: Option<i32>,
     #[prost(int64, optional, tag = "2")]
@@ -149,7 +149,7 @@ pub(crate) struct Commit {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Applied {
-    /// One for each row of the operation.
+    /// The results, one for each row of the operation.
     #[prost(message, repeated, tag = "1")]
     pub(crate) rows: Vec<RowResult>,
 }
@@ -167,7 +167,8 @@ pub(crate) struct RowResult {
     pub(crate) stores: Vec<Store>,
 }
 
-/// The store in memory that a row went to: the MemRowSet (new rows), or the DeltaMemStore (changes) of a rowset.
+/// The store in memory into which a row was written: the MemRowSet (for new rows), or the DeltaMemStore (for
+/// changes) of a rowset.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct Store {
     #[prost(int64, optional, tag = "1")]
@@ -176,7 +177,7 @@ pub(crate) struct Store {
     pub(crate) rowset: Option<i64>,
     #[prost(int64, optional, tag = "3")]
     pub(crate) changes: Option<i64>,
-    /// Set for a MemRowSet that belongs to a transaction.
+    /// The transaction, if the store is a MemRowSet that belongs to one.
     #[prost(int64, optional, tag = "4")]
     pub(crate) transaction: Option<i64>,
 }

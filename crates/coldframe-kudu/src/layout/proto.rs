@@ -1,4 +1,4 @@
-//! The messages of a Kudu file system, reduced to the fields that are read.
+//! The messages of a Kudu file system, with only the fields that this crate reads.
 //!
 //! Field numbers: `kudu/fs/fs.proto`, `kudu/common/common.proto`, `kudu/tablet/metadata.proto`,
 //! `kudu/tablet/tablet.proto`, `kudu/consensus/metadata.proto`. A field that Kudu marks as required is an `Option` here
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use prost::Message;
 
-/// The file `instance` of a root: who wrote it, and the keys of an encrypted file system.
+/// The message in the file `instance` of a root: who wrote it, and the keys of an encrypted file system.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Instance {
     #[prost(bytes = "vec", tag = "1")]
@@ -29,7 +29,7 @@ pub(crate) struct Tenant {
     pub(crate) key: Option<String>,
 }
 
-/// The file `block_manager_instance` of a data directory.
+/// The message in the file `block_manager_instance` of a data directory.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct DirInstance {
     #[prost(message, optional, tag = "1")]
@@ -52,7 +52,7 @@ pub(crate) struct BlockId {
     pub(crate) id: Option<u64>,
 }
 
-/// A record of a log block container's metadata.
+/// A record in the metadata of a log block container.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct BlockRecord {
     #[prost(message, optional, tag = "1")]
@@ -230,7 +230,7 @@ pub(crate) struct RowSetData {
     pub(crate) live_rows: Option<i64>,
 }
 
-/// The super block of a tablet: the one message of a file in `tablet-meta`.
+/// The super block of a tablet: the only message of a file in `tablet-meta`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SuperBlock {
     #[prost(bytes = "vec", tag = "1")]
@@ -278,7 +278,7 @@ pub(crate) struct TransactionState {
     pub(crate) flushed: bool,
 }
 
-/// The one message of a file in `consensus-meta`.
+/// The only message of a file in `consensus-meta`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Consensus {
     #[prost(message, optional, tag = "1")]
@@ -299,7 +299,7 @@ pub(crate) struct RaftConfig {
 pub(crate) struct RaftPeer {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub(crate) uuid: Option<Vec<u8>>,
-    /// NON_VOTER 0, VOTER 1
+    /// The kind of member: NON_VOTER 0, VOTER 1.
     #[prost(int32, optional, tag = "2")]
     pub(crate) member_type: Option<i32>,
 }

@@ -1,5 +1,5 @@
-//! The size in memory of messages with repeated parts. An empty rowset of a super block takes two bytes in the file and
-//! a struct of two hundred in memory.
+//! The size in memory of messages with repeated parts. An empty rowset of a super block takes two bytes in
+//! the file, but a struct of two hundred bytes in memory.
 
 use coldframe_encoding::limits::message::{Shape, Shaped};
 

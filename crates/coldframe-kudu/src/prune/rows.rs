@@ -1,4 +1,4 @@
-//! The ordinals of a rowset that a range of keys selects.
+//! The ordinals of a rowset that have keys in a given range.
 //!
 //! ```text
 //! key column or ad hoc index ──▶ value index ──▶ ordinals of a range of keys; bloom filter ──▶ none
@@ -47,7 +47,7 @@ pub(crate) fn key_rows(
     Ok(rows)
 }
 
-/// The block of the file that is sorted by encoded key, and whether it is an ad hoc index.
+/// The id of the block that is sorted by encoded key, and whether this block is an ad hoc index.
 pub(crate) fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)> {
     match (rowset.adhoc_index, tablet.schema.key().as_slice()) {
         (Some(id), _) => Some((id, true)),
@@ -56,8 +56,8 @@ pub(crate) fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)>
     }
 }
 
-/// From the first ordinal of the block that may hold the lower bound to the last one of the block that may hold the
-/// upper bound.
+/// The ordinals from the first one in the block that may hold the lower bound to the last one in the block
+/// that may hold the upper bound.
 fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u64>> {
     let footer = file.footer();
     let all = footer.num_values;
@@ -76,7 +76,7 @@ fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u6
     };
     let end = match &bounds.upper {
         None => all,
-        // All keys are larger in the block after the block that may hold the bound.
+        // In the block after the one that may hold the bound, all keys are larger.
         Some(upper) => match block_at(file, root, upper)?.1 {
             Some(block) => ordinal(block)?,
             None => all,
@@ -113,8 +113,8 @@ fn ordinal_of(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     })
 }
 
-/// The first ordinal of a block of an ad hoc index. Such an index has no positional index; the block itself has the
-/// ordinal.
+/// The first ordinal of a block of an ad hoc index. Such an index has no positional index; instead the block
+/// itself states the ordinal.
 fn adhoc_ordinal(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     file.format().limits.block("block of the ad hoc index", pointer.size.into())?;
     let stored = file.source().read(pointer.range())?;

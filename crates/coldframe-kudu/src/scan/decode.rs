@@ -1,4 +1,4 @@
-//! Decodes one unit of a rowset: decodes base values, applies deltas, and drops rows that do not exist.
+//! Decodes one unit of a rowset: reads base values, applies deltas, and drops rows that do not exist.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,24 +27,24 @@ use coldframe_cfile::scan::column::{ColumnPart, ColumnScan};
 pub(crate) struct ColumnInput {
     pub(crate) column: Arc<Column>,
     pub(crate) source: Source,
-    /// The range of its blocks among the unit's fetches.
+    /// Which of the unit's fetches are blocks of this column.
     pub(crate) fetched: Range<usize>,
-    /// Set if neither null nor any value of the column's dictionary passes the filter: for each of them, null first,
-    /// `false`.
+    /// Set if the filter excludes null and every value of the column's dictionary. Then it has a `false` for
+    /// each of them, first for null.
     pub(crate) excluded: Option<Arc<Vec<bool>>>,
 }
 
 /// The blocks of a delta file that a unit needs.
 pub(crate) struct DeltaInput {
-    /// The index of the file.
+    /// The index of the delta file.
     pub(crate) file: usize,
-    /// The indexes of its blocks.
+    /// The indexes of the blocks in the file.
     pub(crate) blocks: Range<usize>,
-    /// The range of these blocks among the unit's fetches.
+    /// Which of the unit's fetches are these blocks.
     pub(crate) fetched: Range<usize>,
 }
 
-/// Decodes a unit.
+/// Decodes the rows of a unit.
 pub(crate) struct DecodeRows {
     pub(crate) columns: Vec<ColumnInput>,
     pub(crate) deltas: Vec<DeltaInput>,
@@ -73,17 +73,17 @@ impl DecodeUnit for DecodeRows {
     }
 }
 
-/// Splits a range in two, the first half last, as `pending` is a stack.
+/// Divides a range in two. The first half comes last, because `pending` is a stack.
 fn halves(rows: &Range<u64>) -> [Range<u64>; 2] {
     let middle = rows.start + (rows.end - rows.start) / 2;
     [middle..rows.end, rows.start..middle]
 }
 
-/// A unit whose values may exceed one batch: it is split until each piece fits.
+/// A unit whose values may exceed one batch: it is divided until each piece fits in a batch.
 struct Pieces {
     unit: DecodeRows,
     bytes: Vec<Bytes>,
-    /// The ranges still to decode; the next one is last.
+    /// The ranges that are still to be decoded; the next one is the last in the list.
     pending: Vec<Range<u64>>,
     ready: Option<BatchIter>,
 }
@@ -111,7 +111,8 @@ impl Iterator for Pieces {
     }
 }
 
-/// Filters by `mask`, which covers the rows before any filter; `before` is the mask applied so far.
+/// Keeps the rows that are set in `mask`, which has a bit for each row of the range. `before`: the mask that
+/// has already been applied to the batch.
 fn filter_rows(
     batch: RecordBatch,
     before: Option<BooleanArray>,
@@ -136,7 +137,7 @@ pub(crate) fn in_batches(batch: RecordBatch, max_rows: usize) -> BatchIter {
 }
 
 impl DecodeRows {
-    /// Decodes some rows of the unit. Losses are recorded only on success.
+    /// Decodes some rows of the unit. Losses are recorded only if this succeeds.
     fn rows(&self, rows: Range<u64>, bytes: &[Bytes]) -> Result<Option<RecordBatch>> {
         let count = usize::try_from(rows.end - rows.start)
             .map_err(|_| Error::invalid("the unit is larger than the address space"))?;
@@ -229,7 +230,7 @@ impl<'u> Rows<'u> {
         Ok(all)
     }
 
-    /// Records the rows that the deltas of a lost index block may concern.
+    /// Records the rows that may have deltas in the blocks that a lost index block lists.
     fn record_lost_entries(&self, file: &DeltaFile, loss: &Loss, salvage: &mut Salvage) {
         let rows = loss.rows.start.max(self.rows.start)..loss.rows.end.min(self.rows.end);
         let place = &file.opened.place;
@@ -246,7 +247,7 @@ impl<'u> Rows<'u> {
         format!("{unit}: {} in {}: ordinals {start}..{end}: {structure}", place.name, place.path)
     }
 
-    /// Records the rows that an unreadable delta block may concern.
+    /// Records the rows that may have deltas in a block that cannot be read.
     fn record_lost_deltas(&self, block: &DeltaBlock<'_>, e: Error, salvage: &mut Salvage) -> Result<()> {
         let rows = block.file.rows_of(block.index);
         let rows = rows.start.max(self.rows.start)..rows.end.min(self.rows.end);
@@ -267,7 +268,7 @@ impl<'u> Rows<'u> {
         Ok(())
     }
 
-    /// Applies changes from the server's memory. They come after all flushed ones.
+    /// Applies the changes that were in the server's memory. They are newer than all flushed changes.
     fn apply_log<'a>(&'a self, changes: &mut Changes<'a>, salvage: &mut Salvage) -> Result<()> {
         let (log, rowset) = &self.unit.log;
         let counts = |time: u64| self.unit.snapshot.is_none_or(|snapshot| time < snapshot);
@@ -316,8 +317,8 @@ impl<'u> Rows<'u> {
         }
     }
 
-    /// Whether the dictionary of a column excludes every row. Rows with unreadable codes are not excluded: decoding
-    /// them reports the reason.
+    /// Whether the dictionary of a column excludes every row. Rows whose codes cannot be read are not
+    /// excluded, so that decoding them reports the reason.
     fn excluded_by_dictionary(&self, bytes: &[Bytes], changes: &Changes<'_>) -> bool {
         self.unit.columns.iter().enumerate().any(|(place, input)| {
             let (Some(keep), Source::File { scan, .. }) = (&input.excluded, &input.source) else {
@@ -379,7 +380,7 @@ impl<'u> Rows<'u> {
             arrays.push(array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.count));
-        // Until lost rows are dropped, they are null, also in columns that are not nullable.
+        // Until lost rows are dropped, they are null, even in columns that are not nullable.
         let decode = &self.unit.request.decode;
         let schema = if salvage.is_whole() { decode.clone() } else { nullable(decode) };
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(arrow_error)?;
@@ -455,12 +456,12 @@ struct DamagedColumn<'a> {
     part: ColumnPart,
     stored: Vec<Bytes>,
     location: &'a Location,
-    /// Rows that the index does not lead to.
+    /// Rows whose blocks the index does not list.
     index: &'a [Loss],
 }
 
 impl DamagedColumn<'_> {
-    /// The lost rows, with the index's reasons where it has them.
+    /// The lost rows. If the index has caused a loss, its reason is given.
     fn losses(&self) -> Vec<Loss> {
         let mut all = Vec::new();
         for loss in self.part.survey(&self.stored) {

@@ -1,4 +1,5 @@
-//! Rows of a server's memory, recovered from the write-ahead log. They are a part of the table after its rowsets.
+//! Rows of a server's memory, recovered from the write-ahead log. As a part of the table, they come after its
+//! rowsets.
 //!
 //! ```text
 //! rows a..b in the order of their keys: blank values ──▶ entries before the snapshot ──▶ rows that exist ──▶ Arrow
@@ -20,16 +21,16 @@ use super::patch::Changes;
 use crate::schema::Column;
 use crate::wal::{LogLoss, Replayed, TabletLog};
 
-/// Most rows of a unit.
+/// Maximum number of rows of a unit.
 const UNIT_ROWS: u64 = 1 << 14;
 
 /// The units of a split.
 pub(crate) struct MemoryPlan {
     pub(crate) log: Arc<TabletLog>,
-    /// The tablet's name for errors.
+    /// The name of the tablet in errors.
     pub(crate) name: String,
     pub(crate) columns: Vec<Arc<Column>>,
-    /// The columns of the primary key, under the names that filters use.
+    /// The columns of the primary key, with the names that filters use.
     pub(crate) key: Vec<Arc<Column>>,
     pub(crate) request: PlanRequest,
     pub(crate) snapshot: Option<u64>,
@@ -155,12 +156,13 @@ impl DecodeMemory {
             .map_err(arrow_error)
     }
 
-    /// The value of a column that a row's entries do not mention: the column is newer than the row.
+    /// The values of a column for rows whose entries do not mention it, because the column is newer than the
+    /// row.
     fn base(&self, column: &Column, count: usize) -> Result<ArrayRef> {
         if column.read_default.is_some() { column.defaults(count) } else { column.blank(count) }
     }
 
-    /// The mask of rows that exist and are known. Unknown rows are recorded as lost.
+    /// The mask of rows that exist and whose state is known. Unknown rows are recorded as lost.
     fn kept(&self, rows: &Range<u64>, count: usize, exists: &dyn Fn(usize) -> bool) -> BooleanArray {
         let mut kept: Vec<bool> = (0..count).map(exists).collect();
         for loss in &self.replayed.lost_rows {

@@ -1,8 +1,9 @@
 //! Applies deltas to decoded arrays, in bulk.
 //!
-//! The deltas of a unit are gathered first: for each requested column the (row, cell) pairs in the order in which they
-//! apply (the last pair of a row wins); and for each row whether it exists. Then each column is patched once.
-//! Cells of a fixed width are written into the array's own buffer; unchanged strings are copied in runs.
+//! The deltas of a unit are gathered first: for each requested column the pairs of row and cell, in the order
+//! in which they apply (for each row the last pair is valid); and for each row, whether it exists. Then each
+//! column is patched once. Cells of a fixed width are written into the array's own buffer; unchanged strings
+//! are copied in runs.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use coldframe_cfile::layout::delta::{ChangeType, Delta};
 use coldframe_core::arrays::strings;
 use coldframe_core::salvage::check_batch;
 
-/// A row of the unit, and its new value or null.
+/// A row of the unit, and its new value, which may be null.
 type RowCell<'a> = (u32, Option<&'a [u8]>);
 type Cells<'c, 'a> = &'c [RowCell<'a>];
 
@@ -26,21 +27,21 @@ type Cells<'c, 'a> = &'c [RowCell<'a>];
 pub(crate) struct Changes<'a> {
     first: u64,
     rows: usize,
-    /// Maps a column's id to its position in `cells`. Ids are small, so this is a table.
+    /// Maps a column's id to its position in `cells`. Ids are small, so this is a list.
     places: Vec<Option<usize>>,
-    /// For each requested column: row and cell.
+    /// For each requested column: the changed rows and their cells.
     cells: Vec<Vec<RowCell<'a>>>,
     /// Which rows exist; `None` while all do.
     present: Option<BooleanBufferBuilder>,
-    /// The announced number of entries.
+    /// The number of entries that [`Self::expect`] announced.
     expected: usize,
 }
 
-/// Column ids above this are refused: the table by id would be too large.
+/// Column ids above this are refused: the list by id would be too large.
 const MAX_NUMBERED: usize = 1 << 20;
 
 impl<'a> Changes<'a> {
-    /// No changes yet to the rows `first..first + rows`, of which `columns` are requested.
+    /// An empty set of changes to the rows `first..first + rows` and the requested columns `columns`.
     pub(crate) fn new(first: u64, rows: usize, columns: &[Arc<Column>]) -> Result<Self> {
         let numbers = columns.iter().map(|c| usize::try_from(c.id).unwrap_or(0));
         let len = numbers.clone().max().map_or(0, |n| n + 1);
@@ -108,7 +109,7 @@ impl<'a> Changes<'a> {
         self.cells.get(place).is_some_and(|cells| !cells.is_empty())
     }
 
-    /// Patches the array of the requested column at `place`.
+    /// Applies the changes to `array`, which holds the requested column at `place`.
     pub(crate) fn patch(&self, place: usize, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
         let Some(cells) = self.cells.get(place).filter(|c| !c.is_empty()) else { return Ok(array) };
         for (_, cell) in cells {
@@ -132,7 +133,7 @@ fn index(row: u32) -> usize {
     usize::try_from(row).unwrap_or(usize::MAX)
 }
 
-/// The validity after the changes.
+/// The null bitmap after the changes.
 fn patch_nulls(nulls: Option<&NullBuffer>, rows: usize, cells: Cells<'_, '_>) -> Option<NullBuffer> {
     if nulls.is_none() && cells.iter().all(|(_, cell)| cell.is_some()) {
         return None;
@@ -200,7 +201,7 @@ fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
 /// Copies the unchanged values in runs.
 fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     let array = array.as_bytes::<T>();
-    // Keep the last cell of each row: a stable sort by row preserves their order.
+    // Only the last cell of each row is kept; a stable sort by row preserves the order of a row's cells.
     let mut sorted: Vec<RowCell<'_>> = Vec::new();
     let last = if cells.is_sorted_by_key(|(row, _)| *row) {
         cells
@@ -236,7 +237,7 @@ fn end_of(out: &[u8]) -> Result<i32> {
     i32::try_from(out.len()).map_err(|_| Error::batch_too_long("changed values", out.len() as u64))
 }
 
-/// Appends the values between the first and the last of `offsets`, and their end offsets.
+/// Appends the values from the first to the last of `offsets` to `out`, and their ends to `ends`.
 fn copy_run(offsets: Option<&[i32]>, values: &[u8], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
     let Some([first, rest @ ..]) = offsets else { return Ok(()) };
     let Some(last) = rest.last() else { return Ok(()) };

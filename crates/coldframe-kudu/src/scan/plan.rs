@@ -1,4 +1,5 @@
-//! Plans one split: a range of ordinals of a rowset, cut into units of bounded rows and bytes.
+//! Plans one split: a range of ordinals of a rowset, divided into units with a limited number of rows and
+//! bytes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,11 +20,13 @@ use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
 use crate::wal::{LogLoss, Replayed, TabletLog};
 
-/// Most rows of a unit: few enough that its arrays stay in the cache and their memory is reused.
+/// Maximum number of rows of a unit, small enough that its arrays stay in the processor's cache and their
+/// memory is reused.
 const UNIT_ROWS: u64 = 1 << 16;
-/// Below this batch size, units are no larger than a batch: small batches are requested because values are large.
+/// If the batch size is less than this, units are no larger than a batch, since small batches are usually
+/// requested because values are large.
 const FEW_ROWS: u64 = 1 << 10;
-/// Most stored bytes of a unit, unless a single row takes more.
+/// Maximum stored bytes of a unit; a single row may take more.
 const UNIT_BYTES: u64 = 8 << 20;
 
 /// The units of one split.
@@ -33,9 +36,9 @@ pub(crate) struct RowSetPlan {
     request: PlanRequest,
     reading: Reading,
     columns: Vec<Arc<Column>>,
-    /// The columns of the primary key, under the names that the filter uses.
+    /// The columns of the primary key, with the names that the filter uses.
     key: Vec<Arc<Column>>,
-    /// The split's ordinals; as requested until [`Self::start`] narrows them.
+    /// The ordinals of the split, which [`Self::start`] narrows.
     rows: Range<u64>,
     log: Arc<TabletLog>,
     opened: Option<OpenRowSet>,
@@ -44,15 +47,16 @@ pub(crate) struct RowSetPlan {
 struct OpenRowSet {
     log: Arc<Replayed>,
     sources: Vec<Source>,
-    /// For each column whose dictionary the filter excludes: `false` for each value. See [`ColumnInput::excluded`].
+    /// For each column, set if the filter excludes all values of its dictionary. See
+    /// [`ColumnInput::excluded`].
     excluded: Vec<Option<Arc<Vec<bool>>>>,
     deltas: Arc<Vec<DeltaFile>>,
 }
 
 impl RowSetPlan {
-    /// Plans the ordinals `rows` of a rowset. Reads nothing before the first unit is requested. `columns` are those to
-    /// decode, in the order of the opened table; `key` are those of the primary key. The tablet's own schema may be
-    /// older and use other names.
+    /// Plans the ordinals `rows` of a rowset. Reads nothing before the first unit is requested. `columns`:
+    /// the columns to decode, in the order of the opened table. `key`: the columns of the primary key. Their
+    /// names are those of the table, since the tablet's own schema may be older and use other names.
     pub(crate) fn new(
         tablet: Arc<Tablet>,
         rowset: RowSet,
@@ -73,7 +77,7 @@ impl RowSetPlan {
         e.within(format!("rowset {}", self.rowset.id)).within(format!("tablet {}", self.tablet.id))
     }
 
-    /// Opens what the split needs; `false` if none of it can be read.
+    /// Opens the files that the split needs; `false` if none of it can be read.
     fn start(&mut self) -> Result<bool> {
         let all = match row_count(&self.tablet, &self.rowset, &self.reading) {
             Ok(rows) => rows,
@@ -87,7 +91,7 @@ impl RowSetPlan {
             let bounds = KeyBounds::new(predicate, &key);
             match key_rows(&self.tablet, &self.rowset, &bounds, self.rows.clone(), &self.reading) {
                 Ok(rows) => self.rows = rows,
-                // An unreadable index only means that nothing is pruned.
+                // If the index cannot be read, nothing is pruned.
                 Err(e) if Fault::is(&e) && self.tolerant() => {}
                 Err(e) => return Err(e),
             }
@@ -99,7 +103,7 @@ impl RowSetPlan {
         self.check_log(&log)?;
         let deltas = match delta_files(&self.tablet, &self.rowset, self.tolerant(), &self.reading) {
             Ok(deltas) => Arc::new(deltas),
-            // Without deltas no row's current values are known.
+            // If deltas are lost, the current values of all rows are unknown.
             Err(e) => return self.skip_rowset(e, Some(self.rows.end - self.rows.start)),
         };
         let mut sources = Vec::with_capacity(self.columns.len());
@@ -117,7 +121,7 @@ impl RowSetPlan {
         Ok(true)
     }
 
-    /// Rows that a hole in the log leaves unknown are an error, unless losses are tolerated.
+    /// Under `raise`, it is an error if the state of rows is unknown because of a hole in the log.
     fn check_log(&self, log: &Replayed) -> Result<()> {
         let counts = |loss: &&LogLoss| {
             let known = self.reading.snapshot.is_some_and(|snapshot| loss.since >= snapshot);
@@ -130,8 +134,8 @@ impl RowSetPlan {
         }
     }
 
-    /// If the filter's terms on this column alone exclude null and all values of the column's dictionary: for each of
-    /// them, null first, `false`.
+    /// Set if those conditions of the filter that are only on this column exclude null and every value of the
+    /// column's dictionary. Then it has a `false` for each of them, first for null.
     fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
         let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
             return Ok(None);

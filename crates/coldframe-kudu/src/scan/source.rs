@@ -21,19 +21,19 @@ use crate::rowset::{Location, Opened, Reading, open_block, stats};
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
 
-/// The source of a requested column.
+/// Where the values of a requested column come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// Blocks of a file.
+    /// From blocks of a file.
     File {
         scan: Arc<ColumnScan>,
         place: Arc<Location>,
         /// Ordinals whose blocks the index does not list.
         losses: Arc<Vec<Loss>>,
     },
-    /// The rowset is older than the column: its rows have the read default.
+    /// From the read default: the rowset is older than the column.
     Default,
-    /// The column's file cannot be read. Its values are null.
+    /// From nowhere: the column's file cannot be read, and its values are null.
     Lost,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct DeltaFile {
     pub(crate) undo: bool,
     /// For each block, the row of its first entry and the pointer to the block.
     pub(crate) blocks: Vec<(u64, BlockPointer)>,
-    /// Rows whose entries cannot be found.
+    /// Rows of which entries may be lost, because an index block cannot be read.
     pub(crate) losses: Vec<Loss>,
 }
 
@@ -65,7 +65,7 @@ impl DeltaFile {
     }
 }
 
-/// The delta files that the snapshot needs, in the order in which they apply.
+/// Opens the delta files that the snapshot needs, in the order in which they apply.
 pub(crate) fn delta_files(
     tablet: &Tablet,
     rowset: &RowSet,
@@ -73,7 +73,7 @@ pub(crate) fn delta_files(
     reading: &Reading,
 ) -> Result<Vec<DeltaFile>> {
     let mut files = Vec::new();
-    // Without a snapshot every operation counts and none is undone.
+    // Without a snapshot, all operations are applied and none is undone.
     let undo = rowset.undo.iter().filter(|_| reading.snapshot.is_some());
     let all = undo.map(|id| (*id, true)).chain(rowset.redo.iter().map(|id| (*id, false)));
     for (id, undo) in all {
@@ -116,15 +116,15 @@ struct Index<'a> {
 }
 
 impl Index<'_> {
-    /// The row of each block's first entry, and the block; and, if losses are tolerated, the rows whose entries cannot
-    /// be found.
+    /// The blocks, each with the row of its first entry. If losses are tolerated, also the rows of which
+    /// entries may be lost.
     fn read(&self) -> Result<(Vec<DeltaBlock>, Vec<Loss>)> {
         let mut walk = self.file.walk(self.root)?;
         if self.tolerant {
             walk = walk.lossy();
         }
         let (mut blocks, mut losses) = (Vec::new(), Vec::<Loss>::new());
-        // The row at which the last step began, and the loss that is still open there.
+        // The row at which the last step began, and the loss that has begun there and not ended.
         let (mut at, mut open) = (0u64, None::<Loss>);
         while let Some(step) = walk.step()? {
             let (key, block) = match step {
@@ -139,7 +139,7 @@ impl Index<'_> {
                 Err(e) => return Err(e),
             };
             if let Some(mut loss) = open.take() {
-                // The step that ends the loss may continue with the same row.
+                // The block after the loss may begin with entries of the same row.
                 loss.rows.end = row.saturating_add(1);
                 losses.push(loss);
             }
@@ -167,7 +167,8 @@ impl Index<'_> {
     }
 }
 
-/// The source of a requested column, in a rowset of `all` rows; `None` if the column is lost, and its rows too.
+/// The source of a requested column, in a rowset of `all` rows; `None` if the column is lost and its rows are
+/// dropped with it.
 pub(crate) fn column_source(
     tablet: &Tablet,
     rowset: &RowSet,
@@ -207,7 +208,8 @@ pub(crate) fn column_source(
     }
 }
 
-/// Refuses a file whose type or length differs from the column's and the rowset's: it is not that column's file.
+/// Fails if the file's type differs from the column's, or its length from the rowset's: it is then not the
+/// file of this column.
 fn check_file(file: &CFile, column: &Column, rows: u64) -> Result<()> {
     let (actual, values) = (file.footer().data_type, file.footer().num_values);
     if actual != column.data_type {

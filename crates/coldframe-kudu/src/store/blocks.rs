@@ -7,8 +7,8 @@
 //! ... `logr`         | data/rdb/..                                        the same records in RocksDB (`logr.rs`)
 //! ```
 //!
-//! Bytes of the id count from the most significant (`file_block_manager.cc`, `log_block_manager.cc`). A deleted block is a hole,
-//! or its bytes are left in place.
+//! Bytes of the id are counted from the most significant one (`file_block_manager.cc`,
+//! `log_block_manager.cc`). A deleted block becomes a hole in the file, or its bytes stay where they are.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,7 +28,7 @@ use crate::store::roots::{BlockManager, DATABASE, DataDir, join};
 #[derive(Debug)]
 pub(crate) struct BlockStore {
     folder: Arc<dyn Folder>,
-    /// The name of the folder in errors.
+    /// The name of the opened folder, for errors.
     root: Arc<str>,
     dirs: Vec<DataDir>,
     keys: ServerKeys,
@@ -58,14 +58,14 @@ struct Extent {
 pub(crate) struct OpenBlock {
     /// The block's decrypted bytes.
     pub(crate) bytes: Arc<dyn ReadAt>,
-    /// The path of the file that holds it, relative to the opened folder.
+    /// The path of the file that holds the block, relative to the opened folder.
     pub(crate) path: String,
     /// The offset of the block in that file.
     pub(crate) offset: u64,
 }
 
 impl BlockStore {
-    /// A store of the blocks in `dirs`. Reads nothing yet.
+    /// Creates a store of the blocks in `dirs`. Reads nothing yet.
     pub(crate) fn new(
         (folder, root): (Arc<dyn Folder>, Arc<str>),
         dirs: Vec<DataDir>,
@@ -76,7 +76,7 @@ impl BlockStore {
         Self { folder, root, dirs, keys, checked, limits, containers: Mutex::new(None) }
     }
 
-    /// The name of a file below the folder in errors.
+    /// The path of a file below the opened folder, as errors state it.
     pub(crate) fn full_path(&self, path: &str) -> String {
         join(&self.root, path)
     }
@@ -86,7 +86,7 @@ impl BlockStore {
         &self.dirs
     }
 
-    /// Opens the block with the id `id`.
+    /// Opens the block with this id.
     pub(crate) fn open(&self, id: u64) -> Result<OpenBlock> {
         if self.dirs.iter().any(|d| d.manager.has_containers())
             && let Some(block) = self.open_in_container(id)?
@@ -112,7 +112,7 @@ impl BlockStore {
         )))
     }
 
-    /// The directories that keep one file per block, first the one that the block's id names.
+    /// The directories that keep one file per block, beginning with the one that the block's id names.
     fn directories_of(&self, id: u64) -> impl Iterator<Item = &DataDir> {
         let index = usize::try_from(id >> 48).unwrap_or(usize::MAX);
         let named = move |d: &&DataDir| d.all_uuids.get(index) == Some(&d.uuid);
@@ -166,7 +166,7 @@ impl BlockStore {
         Ok(all)
     }
 
-    /// Adds the live blocks of a data directory with a database, and notes the parts that cannot be read.
+    /// Adds the live blocks of a data directory with a database, and records the parts that cannot be read.
     fn read_database(&self, path: &str, all: &mut Containers) -> Result<()> {
         let reading = Reading { checked: self.checked, limits: self.limits };
         let database = match logr::Blocks::read(self.folder.as_ref(), path, reading) {
@@ -187,8 +187,8 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Adds the live blocks of one container. A part that cannot be read is noted; the records before it are
-    /// valid.
+    /// Adds the live blocks of one container. A part that cannot be read is recorded; the records before it
+    /// are valid.
     fn read_container(&self, path: &str, all: &mut Containers) -> Result<()> {
         let metadata = format!("{path}.metadata");
         let stored = self.folder.open(&metadata)?;
@@ -205,13 +205,13 @@ impl BlockStore {
     }
 
     fn read_metadata(&self, stored: Arc<dyn ReadAt>, path: &str, all: &mut Containers) -> Result<()> {
-        // The super blocks have already shown that the key is right.
+        // The super blocks have already shown which key is right.
         let (file, start) = decrypted_block(stored, &self.keys, &Expected::start(&[MAGIC]))?;
         let file = Section::of(file.clone(), &(start..file.len()))?;
         let container = all.files.len();
         all.files.push(path.to_owned());
         if file.is_empty() {
-            return Ok(()); // a server that stopped while it created the container
+            return Ok(()); // the server stopped while it created the container
         }
         let bytes = whole_file(file.as_ref(), &self.limits)?;
         self.read_records(&bytes, container, all)

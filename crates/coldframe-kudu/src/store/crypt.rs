@@ -5,8 +5,9 @@
 //! file key = AES-ECB(server key)      counter = physical offset / 16, in the low eight bytes, big-endian
 //! ```
 //!
-//! `instance` holds the server's key, encrypted by a key provider. The default provider, which is meant for tests, writes the
-//! hexadecimal digits of the key's bytes XOR 42. For any other provider the user must give the key (`keys={"server": ..}`).
+//! `instance` holds the server's key, encrypted by a key provider. The default provider, which is meant for
+//! tests, combines each byte of the key with 42 by XOR and writes the hexadecimal digits of the result. For
+//! any other provider the user must give the key (`keys={"server": ..}`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,14 +23,14 @@ use crate::layout::proto::Instance;
 const MAGIC: &[u8] = b"kuduenc";
 /// Length of the header. Offsets in an encrypted file include it.
 pub(crate) const HEADER: u64 = 64;
-/// This many zeros are a hole in the file, not ciphertext that happens to be zero.
+/// So many zeros in a row are a hole in the file, and not ciphertext that happens to be zero.
 const HOLE: usize = 16;
 
 /// The candidate keys for a server's files.
 #[derive(Clone, Default)]
 pub(crate) struct ServerKeys {
     keys: Vec<Vec<u8>>,
-    /// Whether the server encrypts its files: it encrypts all of them or none.
+    /// Whether the server encrypts its files. A server encrypts either all of them or none.
     encrypts: bool,
 }
 
@@ -40,7 +41,8 @@ impl std::fmt::Debug for ServerKeys {
 }
 
 impl ServerKeys {
-    /// The given key, or else the keys in `instance`, decoded as the test provider encodes them.
+    /// The key that the user gave, or else the keys in `instance`, decoded as Kudu's default key provider
+    /// encodes them: hexadecimal digits, XOR 42.
     pub(crate) fn new(given: Option<&Vec<u8>>, instance: &Instance) -> Self {
         if let Some(key) = given {
             return Self { keys: vec![key.clone()], encrypts: true };
@@ -62,28 +64,28 @@ fn unmask(text: &str) -> Option<Vec<u8>> {
     matches!(key.len(), 16 | 24 | 32).then_some(key)
 }
 
-/// Known plaintext of a file. A key that does not produce it is the wrong key.
+/// Bytes that a file is known to have once it is decrypted. A key that does not produce them is wrong.
 pub(crate) struct Expected<'a> {
     /// The physical offset of the known bytes.
     at: u64,
-    /// The possible values, all of the same length.
+    /// The possible values of these bytes, all of the same length.
     any: &'a [&'a [u8]],
 }
 
 impl Expected<'static> {
-    /// The magic of a CFile that begins at offset `at`.
+    /// The magic bytes of a CFile that begins at offset `at`.
     pub(crate) fn cfile(at: u64) -> Self {
         Self { at, any: &[MAGIC_V2, MAGIC_V1] }
     }
 }
 
 impl<'a> Expected<'a> {
-    /// The start of a file, after the encryption header.
+    /// Expects one of these values at the start of a file, after the encryption header.
     pub(crate) fn start(any: &'a [&'a [u8]]) -> Self {
         Self { at: HEADER, any }
     }
 
-    /// Whether `clear` has these bytes, or the beginning of them if it ends there.
+    /// Whether `clear` has these bytes. If `clear` is too short, its bytes must be the beginning of them.
     fn is_in(&self, clear: &dyn ReadAt) -> Result<bool> {
         let len = self.any.first().map_or(0, |bytes| bytes.len()) as u64;
         let end = self.at.saturating_add(len).min(clear.len());
@@ -92,9 +94,9 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// Decrypts `file`, keeping room for the header so that offsets stay the same; returns `file` itself if it is not
-/// encrypted. Picks the key that produces the expected bytes. A file with nothing after its header needs no key: the
-/// server stopped while creating it.
+/// Decrypts `file`, and keeps the space of the header, so that offsets stay the same; returns `file` itself
+/// if it is not encrypted. Picks the key that produces the expected bytes. A file that has nothing after its
+/// header needs no key, since the server stopped while creating it.
 pub(crate) fn decrypted(
     file: Arc<dyn ReadAt>,
     keys: &ServerKeys,
@@ -117,7 +119,7 @@ pub(crate) fn decrypted_block(
     Ok((clear, start))
 }
 
-/// The decrypted file, where its content starts, and `Some` if the key is known to be right.
+/// The decrypted file, the offset at which its content starts, and `Some` if the key is known to be right.
 type Clear = (Arc<dyn ReadAt>, u64, Option<()>);
 
 fn with_key(file: Arc<dyn ReadAt>, keys: &ServerKeys, expected: &Expected<'_>) -> Result<Clear> {
@@ -185,7 +187,7 @@ impl Header {
     }
 }
 
-/// Decrypts an encrypted file, at its physical offsets.
+/// Decrypts an encrypted file; offsets are those of the stored file.
 struct Decrypted {
     inner: Arc<dyn ReadAt>,
     key: Vec<u8>,
@@ -225,7 +227,8 @@ impl ReadAt for Decrypted {
     }
 }
 
-/// A part of a file as a file of its own: a block of a container, or the bytes after the encryption header.
+/// A part of a file that is read as a file of its own: a block in a container, or the bytes after the
+/// encryption header.
 #[derive(Debug)]
 pub(crate) struct Section {
     inner: Arc<dyn ReadAt>,

@@ -1,4 +1,5 @@
-//! The block records of the `logr` block manager, which keeps them in RocksDB: one instance per data directory.
+//! The block records of the `logr` block manager, which keeps them in one RocksDB database per data
+//! directory.
 //!
 //! ```text
 //! data/rdb/..         the database
@@ -7,10 +8,10 @@
 //! value:  the record that creates the block (as in a `.metadata` file, without its frame); deleting a block deletes its key
 //! ```
 //!
-//! Source: `log_block_manager.cc` (`LogBlockContainerRdbMeta`). Of the records with one key, the record with
-//! the largest sequence number is current. If it is invalid the block is lost: an earlier record may have
-//! been deleted since. Ids of blocks are not reused and
-//! super blocks name live blocks only, so a lost deletion exposes no block that a reader asks for.
+//! Source: `log_block_manager.cc` (`LogBlockContainerRdbMeta`). Of several records with the same key, the one
+//! with the largest sequence number is current. If it is invalid, the block is lost, since an earlier record
+//! may have been deleted. Ids of blocks are not reused and super blocks name live blocks only, so if a
+//! deletion is lost, no reader asks for the block that reappears.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +26,7 @@ use crate::store::roots::{DATABASE, join};
 
 /// The number of digits of a container's uuid.
 const UUID: usize = 32;
-/// About how much memory a block and a container take.
+/// Approximately how much memory a block and a container take.
 const BLOCK_BYTES: u64 = 2 * size_of::<((u32, u64), Newest)>() as u64;
 const CONTAINER_BYTES: u64 = 2 * size_of::<([u8; UUID], u32)>() as u64;
 
@@ -33,7 +34,7 @@ const CONTAINER_BYTES: u64 = 2 * size_of::<([u8; UUID], u32)>() as u64;
 #[derive(Debug)]
 struct Newest {
     sequence: u64,
-    /// Offset and length; `None` if the block is deleted or lost.
+    /// The offset and length of the block; `None` if the block is deleted or lost.
     bytes: Option<(u64, u64)>,
 }
 
@@ -89,7 +90,8 @@ impl Blocks {
         result
     }
 
-    /// The paths of the containers; and each live block with the index of its container and its range.
+    /// The paths of the containers; and for each live block its id, the index of its container, and its
+    /// range.
     pub(crate) fn live(&self, path: &str) -> (Vec<String>, impl Iterator<Item = (u64, usize, Range<u64>)>) {
         let mut names: Vec<(&u32, &[u8; UUID])> = self.containers.iter().map(|(name, n)| (n, name)).collect();
         names.sort_unstable();
@@ -102,7 +104,8 @@ impl Blocks {
     }
 }
 
-/// Parses a key into container and block. The container becomes part of a path, so only digits are accepted.
+/// Divides a key into container and block. Since the container becomes part of a path, only digits are
+/// accepted.
 fn key(key: &[u8]) -> Result<([u8; UUID], u64)> {
     let parts = key.split_first_chunk::<UUID>().filter(|(uuid, _)| uuid.iter().all(u8::is_ascii_hexdigit));
     let id = |rest: &[u8]| {
@@ -158,12 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_record_counts_in_any_order() {
+    fn the_newest_record_is_current_in_any_order() {
         let (old, new) = (created(7, 4096), created(7, 8192));
         assert_eq!(live(&[(1, Some(&old)), (3, Some(&new)), (2, None)]), [8192]);
         assert_eq!(live(&[(3, None), (1, Some(&old))]), [0; 0]);
         assert_eq!(live(&[(2, Some(&old)), (1, None)]), [4096]);
-        // The newest record names another block or nothing; the one before it may have been deleted since.
+        // The newest record is for another block, or empty. The record before it must not be used, since it
+        // may have been deleted.
         assert_eq!(live(&[(1, Some(&old)), (2, Some(&created(8, 0)))]), [0; 0]);
         assert_eq!(live(&[(2, Some(b"\xff")), (1, Some(&old))]), [0; 0]);
     }

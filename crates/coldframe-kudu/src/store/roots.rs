@@ -1,4 +1,4 @@
-//! Where a Kudu server keeps its files, in the opened folder or below it.
+//! Where a Kudu server keeps its files, seen from the opened folder.
 //!
 //! ```text
 //! root/instance                        the server's uuid and keys: every root has it
@@ -9,9 +9,10 @@
 //! root/data/..                         blocks
 //! ```
 //!
-//! One root may be all of these (`fs_wal_dir`, `fs_metadata_dir`, `fs_data_dirs` of the server). The opened folder is a root, or
-//! holds the roots of one or several servers. Roots with the same uuid belong to one server. If a server was copied twice, a data
-//! directory goes with the nearest metadata directory.
+//! One root may have all of these roles (`fs_wal_dir`, `fs_metadata_dir`, `fs_data_dirs` of the server). The
+//! opened folder is a root, or contains the roots of one or several servers. Roots with the same uuid belong
+//! to one server. If a server was copied twice, each data directory is combined with the nearest metadata
+//! directory.
 
 use coldframe_core::io::{Entry, Folder, files_below};
 use coldframe_core::{Error, Limits, Result};
@@ -19,9 +20,9 @@ use coldframe_core::{Error, Limits, Result};
 use crate::layout::container::{MAGIC, only_message, whole_file};
 use crate::layout::proto::{DirInstance, Instance};
 
-/// How deep below the opened folder a root may be.
+/// A root may be at most so many levels below the opened folder.
 const DEPTH: usize = 4;
-/// How deep to look when recognising a folder by its contents.
+/// How many levels are searched when a folder is recognised by its contents.
 const PROBE_DEPTH: usize = 2;
 const INSTANCE: &str = "instance";
 /// The database folder in a data directory of the `logr` block manager.
@@ -50,16 +51,16 @@ struct Root {
 /// How a data directory keeps its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockManager {
-    /// A file for each block.
+    /// One file for each block.
     File,
-    /// Many blocks in a container.
+    /// Many blocks in each container.
     Log,
-    /// The same, with the block records in a database.
+    /// Like `Log`, with the block records in a database.
     LogRocks,
 }
 
 impl BlockManager {
-    /// Whether blocks are in containers.
+    /// Whether the block manager keeps blocks in containers.
     pub(crate) fn has_containers(self) -> bool {
         self != Self::File
     }
@@ -70,25 +71,25 @@ impl BlockManager {
 pub(crate) struct DataDir {
     /// The folder of the blocks.
     pub(crate) path: String,
-    /// Its uuid. The order of the uuids determines which directory a block id names.
+    /// The uuid of the directory. The order of the uuids determines which directory a block id means.
     pub(crate) uuid: Vec<u8>,
     /// The uuids of all the server's directories, in order.
     pub(crate) all_uuids: Vec<Vec<u8>>,
     pub(crate) manager: BlockManager,
 }
 
-/// One server's directories.
+/// The directories of one server.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerDirs {
     /// The root with `tablet-meta`.
     pub(crate) metadata: String,
-    /// The root with `wals`, if it was copied.
+    /// The root with `wals`, if that root was copied.
     pub(crate) wals: Option<String>,
     pub(crate) data: Vec<DataDir>,
     pub(crate) instance: Instance,
 }
 
-/// Whether `folder` is a root, or holds roots and nothing else.
+/// Whether `folder` is a root, or contains roots and nothing else.
 pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
     only_roots(folder, "", PROBE_DEPTH)
 }
@@ -96,7 +97,7 @@ pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
 fn only_roots(folder: &dyn Folder, path: &str, depth: usize) -> Result<bool> {
     let entries = match folder.list(path) {
         Ok(entries) => entries,
-        // Deleted after the parent folder was listed.
+        // The folder was deleted after its parent was listed.
         Err(e) if !path.is_empty() && e.is_not_found() => return Ok(false),
         Err(e) => return Err(e),
     };
@@ -272,7 +273,7 @@ fn group(roots: &[Root]) -> Vec<ServerDirs> {
     servers
 }
 
-/// How many bytes two paths have in common; a path shares most with itself.
+/// How many bytes two paths have in common; two equal paths have the most.
 fn common(a: &str, b: &str) -> usize {
     if a == b { usize::MAX } else { a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count() }
 }

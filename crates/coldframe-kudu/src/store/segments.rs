@@ -17,7 +17,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Picks the segments among a folder's entries.
+    /// Selects the segments among the entries of a folder.
     pub(crate) fn among(entries: &[coldframe_core::io::Entry]) -> Self {
         let number = |path: &str| name_of(path).strip_prefix("wal-")?.parse::<u64>().ok();
         let files = entries.iter().filter(|e| !e.is_folder);
@@ -33,7 +33,7 @@ impl Segments {
         self.files.values().map(|(_, len)| *len).sum()
     }
 
-    /// Their numbers, paths and lengths, in order.
+    /// The numbers, paths and lengths of the segments, in order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &str, u64)> {
         self.files.iter().map(|(number, (path, len))| (*number, path.as_str(), *len))
     }
@@ -50,7 +50,7 @@ pub(crate) fn open_segment(
     if file.is_empty() {
         return Ok(None);
     }
-    // The super block has already shown that the key is right.
+    // The super block has already shown which key is right.
     let (file, start) = decrypted_block(file, keys, &Expected::start(&[MAGIC]))?;
     let file = Section::of(file.clone(), &(start..file.len()))?;
     limits.block("a segment of the log", file.len())?;

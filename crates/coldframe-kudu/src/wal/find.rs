@@ -18,12 +18,12 @@ pub(crate) struct RowSetKeys<'a> {
     reading: Reading,
     finder: KeyFinder,
     place: Arc<Location>,
-    /// The REDO files, opened on first use.
+    /// The REDO delta files, opened on first use.
     redo: Option<Vec<DeltaFile>>,
 }
 
 impl<'a> RowSetKeys<'a> {
-    /// Opens the file that is sorted by key.
+    /// Opens the file of the rowset that is sorted by key.
     pub(crate) fn open(tablet: &'a Tablet, rowset: &'a RowSet, reading: &Reading) -> Result<Self> {
         let missing = || Error::corrupt("expected a file that is sorted by keys, found none");
         let (id, _) = key_index(tablet, rowset).ok_or_else(missing)?;

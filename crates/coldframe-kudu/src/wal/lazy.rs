@@ -1,7 +1,7 @@
 //! The log of a tablet, replayed on first use.
 //!
 //! A replayed log is as large as the server's memory was. A table keeps the logs that it used last ([`ReplayCache`]), and a
-//! [`Summary`] of the others; a scan that returns to one of those replays it again.
+//! [`Summary`] of each of the others; a scan that needs one of those again replays it again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -54,7 +54,7 @@ pub(crate) struct TabletLog {
 }
 
 impl TabletLog {
-    /// The log of a replica. Reads nothing yet.
+    /// Creates the log of a replica, without reading anything.
     pub(crate) fn new(
         folder: Arc<dyn Folder>,
         tablet: Arc<Tablet>,
@@ -73,7 +73,7 @@ impl TabletLog {
 
     /// What the log adds to the flushed rows.
     pub(crate) fn replayed(&self) -> Result<Arc<Replayed>> {
-        // A second caller waits here and then finds the log replayed.
+        // A second caller waits here until the log is replayed.
         let mut state = lock(&self.state);
         if let Some(replayed) = state.replayed.upgrade() {
             return Ok(replayed);
@@ -99,8 +99,8 @@ impl TabletLog {
     }
 
     /// Whether the Raft group has agreed on an operation of this log. `known` is the highest index that a commit
-    /// message confirms; all operations up to it are agreed. Beyond it, a group of one agrees with itself, and what a
-    /// majority of replicas has will be agreed.
+    /// message confirms; the group has agreed on all operations up to it. On later operations a group with a
+    /// single member has agreed too, and a larger group will agree on those that a majority of replicas has.
     fn is_committed(&self, id: OpId, known: i64) -> bool {
         let agreed = |tail: &Tail| id.index <= tail.committed && tail.has(id);
         if id.index <= known || self.others.iter().any(agreed) {

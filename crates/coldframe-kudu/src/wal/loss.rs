@@ -1,15 +1,16 @@
-//! Which rows a hole in the log leaves unknown.
+//! Determines the rows whose state is unknown because of a hole in the log.
 //!
-//! The log is a sequence of changes. If some are missing, a row that one of them concerned may be outdated or deleted. Such a row is
-//! not returned. The log often narrows them down:
+//! The log is a sequence of changes. If some are missing, a row that one of them changed may be outdated or
+//! deleted. Such a row is not returned. The rest of the log often shows that only some rows can be concerned:
 //!
 //! | missing | known | lost |
 //! |---|---|---|
 //! | only commit messages | the rows of their operations, by key | those rows |
-//! | operations, but not their commit messages | the stores they changed | nothing if the store was flushed later; else its rowset's rows, or the new rows that existed then |
-//! | both | which rowsets and new rows were flushed since | all rows of the others |
+//! | operations, but not their commit messages | the stores that they changed | none if the store was flushed later; otherwise the rows of its rowset, or the new rows that existed then |
+//! | both | which rowsets and new rows were flushed later | all rows of the others |
 //!
-//! A row inserted after the hole is known in full. A snapshot from before the hole loses nothing.
+//! The state of a row that was inserted after the hole is known. A snapshot from before the hole loses no
+//! rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -23,11 +24,11 @@ use crate::layout::operations::{OpId, Store};
 /// A place in the log where records are missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Hole {
-    /// The location and the reason.
+    /// The location of the hole, and the reason.
     pub(crate) what: Arc<Fault>,
-    /// The last operation before it.
+    /// The last operation before the hole.
     pub(crate) before: Option<OpId>,
-    /// No operation in the hole is older than this.
+    /// A hybrid time; no operation in the hole is older.
     pub(crate) time: u64,
     /// Which operations are missing.
     pub(crate) gap: Gap,
@@ -36,11 +37,11 @@ pub(crate) struct Hole {
 /// The operations that a hole may contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gap {
-    /// No operation, at most commit messages.
+    /// No operation is missing, but commit messages may be.
     None,
-    /// Those with these indexes.
+    /// The operations with these indexes are missing.
     Operations(Range<i64>),
-    /// Unknown, as no operation follows.
+    /// It is unknown which operations are missing, since none follows.
     Unknown,
 }
 
@@ -48,26 +49,26 @@ pub(crate) enum Gap {
 #[derive(Clone, Debug)]
 pub(crate) struct LogLoss {
     pub(crate) rows: Range<u64>,
-    /// Snapshots at this time or earlier are unaffected.
+    /// Snapshots at this time or earlier are not affected.
     pub(crate) since: u64,
     pub(crate) what: Arc<Fault>,
 }
 
 impl LogLoss {
-    /// The loss of `rows`, a subset of its own.
+    /// The part of this loss that concerns `rows`.
     pub(crate) fn of(&self, rows: Range<u64>, within: &str) -> Loss {
         let Damage { bytes, structure, reason, .. } = &self.what.damage;
         let structure = format!("{within}: {structure}");
         Loss { rows, bytes: bytes.clone(), structure, reason: explained(reason) }
     }
 
-    /// A damage record for rows that appear nowhere else.
+    /// A damage record for rows of which nothing else is known.
     pub(crate) fn record(&self, within: &str) -> Damage {
         let loss = self.of(0..0, within);
         Damage { bytes: loss.bytes, rows_lost: None, structure: loss.structure, reason: loss.reason }
     }
 
-    /// The error with which a strict read ends.
+    /// The error with which a read under `raise` ends.
     pub(crate) fn to_error(&self, within: &str) -> Error {
         self.what.as_error(&self.record(within))
     }
@@ -79,19 +80,19 @@ fn explained(reason: &str) -> String {
     )
 }
 
-/// The rows that a hole leaves unknown.
+/// The rows whose state is unknown because of a hole.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unknown {
-    /// New rows.
+    /// Whether new rows are unknown.
     pub(crate) memory: bool,
-    /// All rows of these rowsets.
+    /// The rowsets all of whose rows are unknown.
     pub(crate) rowsets: BTreeSet<u64>,
 }
 
 impl Hole {
-    /// What a hole leaves unknown in a tablet with `rowsets`. `orphans` are commits without operations, by index, with
-    /// the stores in memory that they went to. `flushed` has, for each rowset and for the MemRowSet, the highest index
-    /// known to be flushed.
+    /// The rows whose state is unknown because of a hole, in a tablet with the rowsets `rowsets`. `orphans`:
+    /// by index, commit messages of operations that are not in the log, with the stores in memory that they
+    /// name. `flushed`: for each rowset and for the MemRowSet, the highest index that is known to be flushed.
     pub(crate) fn unknown(
         &self,
         rowsets: &[u64],
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(unknown(Gap::Operations(7..8)), Unknown::default());
         assert_eq!(unknown(Gap::Operations(7..9)), Unknown { memory: true, rowsets: [].into() });
         assert_eq!(unknown(Gap::Operations(9..10)), Unknown { memory: false, rowsets: [4].into() });
-        // One unknown operation: stores flushed later are safe.
+        // If one operation is unknown, stores that were flushed later cannot have lost it.
         assert_eq!(unknown(Gap::Operations(10..11)), Unknown { memory: false, rowsets: [5, 6].into() });
         assert_eq!(unknown(Gap::Operations(i64::MIN..11)), Unknown { memory: false, rowsets: [5, 6].into() });
         assert_eq!(unknown(Gap::Unknown), Unknown { memory: true, rowsets: [4, 5, 6].into() });

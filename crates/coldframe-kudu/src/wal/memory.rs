@@ -29,8 +29,8 @@ impl Entries {
         self.all.push(StoredEntry { row, time, kind, cells: start..self.cells.len() });
     }
 
-    /// Renumbers rows and sorts by the new numbers; rows without a new number are dropped. Call once, after the last
-    /// entry.
+    /// Renumbers rows and sorts by the new numbers; rows without a new number are dropped. Must be called
+    /// once, after the last entry.
     pub(crate) fn number(&mut self, number: impl Fn(u64) -> Option<u64>) {
         self.all.retain_mut(|entry| match number(entry.row) {
             Some(row) => {
@@ -46,7 +46,7 @@ impl Entries {
         self.all.len()
     }
 
-    /// About how much memory they take.
+    /// Approximately how much memory the entries take.
     pub(crate) fn memory(&self) -> u64 {
         self.bytes().saturating_add((self.all.len() as u64).saturating_mul(size_of::<StoredEntry>() as u64))
     }

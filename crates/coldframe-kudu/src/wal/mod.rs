@@ -1,4 +1,4 @@
-//! Recovers the rows that only the write-ahead log holds.
+//! Recovers the rows that exist only in the write-ahead log.
 //!
 //! ```text
 //! segments ──▶ entries ──▶ operations by index ──▶ rows of memory, changes to rowsets ──▶ scans
@@ -11,9 +11,9 @@
 //! | `read` | the segments of a tablet, their operations, and the holes |
 //! | `rows` | the rows of a write |
 //! | `memory` | entries in the form of delta files, in memory |
-//! | `replay` | the state of memory after the operations |
-//! | `find` | rows of rowsets by key |
-//! | `loss` | what a hole in the log leaves unknown |
+//! | `replay` | the contents of the server's memory after the operations |
+//! | `find` | finding rows of rowsets by key |
+//! | `loss` | which rows are unknown because of a hole in the log |
 //! | `lazy`, `summary` | the log of a tablet, replayed on first use, and its summary |
 //! | `tail` | how far the log of another replica reaches |
 

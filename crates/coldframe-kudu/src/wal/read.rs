@@ -4,10 +4,11 @@
 //! replicate 7.41 | replicate 7.42 | commit 7.41: store, store .. | replicate 7.43 | commit 7.42 ..
 //! ```
 //!
-//! A replicate message gives an operation a term and an index; a commit message follows once it was applied. For each
-//! row, the commit message names the store in memory that got the row. If that store was flushed later, the row is in
-//! a rowset; the super block lists the last flushed stores. If an index appears again, it replaces operations that
-//! were never committed (`tablet_bootstrap.cc`).
+//! A replicate message gives an operation a term and an index; a commit message follows once the operation
+//! has been applied. For each row, the commit message names the store in memory that got the row. If that
+//! store was flushed later, the row is in a rowset; the super block lists the last flushed stores. If an
+//! index occurs again, the new operation replaces one that was never committed, and all after it
+//! (`tablet_bootstrap.cc`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -28,15 +29,15 @@ use crate::schema::TableSchema;
 use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
 
-/// Holes that are recorded; the log is unknown after the last of them.
+/// Maximum number of recorded holes. What follows the last of them in the log counts as unknown.
 const MAX_HOLES: usize = 256;
 
-/// What was flushed, according to the super block.
+/// What has been flushed, according to the super block.
 #[derive(Debug)]
 pub(crate) struct Flushed {
     memrowset: i64,
     rowsets: HashMap<i64, i64>,
-    /// Whether a transaction has no rows in memory.
+    /// For each transaction, whether it has no rows in memory.
     transactions: HashMap<i64, bool>,
 }
 
@@ -54,7 +55,7 @@ impl Flushed {
     /// has.
     fn store_state(&self, store: &Store) -> StoreState {
         let active = match (store.transaction, store.memrowset, store.rowset) {
-            // A transaction that neither the super block nor the log knows ended long ago.
+            // A transaction that neither the super block nor the log knows must have ended long ago.
             (Some(transaction), ..) => self.transactions.get(&transaction).map(|ended| !ended),
             (None, Some(id), _) => Some(id > self.memrowset),
             (None, None, Some(id)) => {
@@ -77,14 +78,14 @@ enum StoreState {
     Gone,
 }
 
-/// The store in memory that a row has to be replayed into.
+/// The store in memory into which a row has to be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// None: the row was flushed, or not written at all.
+    /// No store: the row was flushed, or was not written at all.
     None,
-    /// The MemRowSet (new rows).
+    /// The MemRowSet, for new rows.
     Memory,
-    /// The DeltaMemStore (changes) of the rowset with this id.
+    /// The DeltaMemStore, for changes, of the rowset with this id.
     RowSet(u64),
 }
 
@@ -94,18 +95,18 @@ pub(crate) enum OpBody {
     Write(Write),
     Alter(AlterSchema),
     Participant(ParticipantOp),
-    /// Does not change rows.
+    /// It does not change rows.
     Other,
 }
 
-/// How an operation was applied, as far as known.
+/// Whether and how an operation was applied, as far as this is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
-    /// Unknown: there is no commit message.
+    /// This is unknown, since there is no commit message.
     Unknown,
     /// The operation was not applied.
     Not,
-    /// The operation was applied. For a write: the target of each row.
+    /// The operation was applied. For a write, this is the target of each row.
     To(Vec<Target>),
 }
 
@@ -113,16 +114,16 @@ pub(crate) enum Applied {
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
     pub(crate) id: OpId,
-    /// A hybrid time.
+    /// The time of the operation, a hybrid time.
     pub(crate) time: u64,
     pub(crate) what: OpBody,
     pub(crate) applied: Applied,
 }
 
-/// What a replay needs of a log.
+/// The contents of a log, as far as a replay needs them.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// By index.
+    /// The operations by index.
     pub(crate) ops: BTreeMap<i64, Op>,
     /// Schemas in segment headers: the first index with the schema, its version, and its columns.
     pub(crate) schemas: Vec<(i64, u32, proto::Schema)>,
@@ -135,14 +136,14 @@ pub(crate) struct Log {
     pub(crate) holes: Vec<Hole>,
     /// Commit messages of operations that are not in the log, with the stores in memory that they name.
     pub(crate) orphans: BTreeMap<i64, Vec<Store>>,
-    /// The highest index known to be flushed, for each rowset id; `None` is the MemRowSet.
+    /// For each rowset id, the highest index that is known to be flushed; the id `None` means the MemRowSet.
     pub(crate) flushed: HashMap<Option<i64>, i64>,
     /// The number of segments that could be opened.
     pub(crate) segments: u64,
     first: Option<OpId>,
     time: u64,
     open_holes: usize,
-    /// Whether the log has more holes than are kept.
+    /// Whether the log has more holes than are recorded.
     too_many_holes: bool,
 }
 
@@ -178,7 +179,7 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
     Ok(log)
 }
 
-/// The file of a segment.
+/// The file of a segment, with its place for errors.
 struct SegmentFile {
     path: String,
     len: u64,
@@ -188,7 +189,7 @@ struct Reader<'a> {
     log: Log,
     flushed: Flushed,
     limits: &'a Limits,
-    /// The schema of the super block.
+    /// The schema according to the super block.
     schema: &'a TableSchema,
 }
 
@@ -238,7 +239,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Refuses a schema that changes a column's type: a column id has one type for its lifetime.
+    /// Fails if a schema changes the type of a column: a column id always has the same type.
     fn check(&self, schema: Option<TableSchema>) -> Result<()> {
         for column in schema.iter().flat_map(|s| &s.columns) {
             let known = self.schema.columns.iter().find(|c| c.id == column.id);
@@ -326,7 +327,7 @@ impl Reader<'_> {
         }
         self.log.open_holes = self.log.holes.len();
         self.log.first.get_or_insert(id);
-        // Operations from this index on were never committed and no longer can be.
+        // Operations from this index on were never committed and can no longer be.
         drop(self.log.ops.split_off(&id.index));
         let what = match (replicate.op_type, replicate.write, replicate.alter_schema, replicate.participant) {
             (kind::WRITE, Some(write), ..) => OpBody::Write(write),
@@ -401,8 +402,8 @@ impl Reader<'_> {
         targets
     }
 
-    /// Handles a commit of an operation that is not in the log: its segment was deleted because all its operations
-    /// were flushed.
+    /// Handles the commit message of an operation that is not in the log. The segment of the operation was
+    /// deleted, because all operations in it had been flushed.
     fn orphan(&mut self, id: OpId, commit: &Commit, place: &SegmentFile, bytes: &Range<u64>) {
         let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
         let stores = rows.iter().filter(|r| !r.skip && r.failed.is_none()).flat_map(|r| &r.stores);

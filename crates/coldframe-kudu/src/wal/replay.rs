@@ -7,7 +7,7 @@
 //! not committed ──▶ not applied, nor anything after it
 //! ```
 //!
-//! Operations are applied in index order, with the columns that the tablet had at that point.
+//! Operations are applied in index order, with the columns that the tablet had at the time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -32,27 +32,27 @@ use crate::tablet::Tablet;
 pub(crate) struct Replayed {
     /// New rows, numbered in the order of `keys`.
     pub(crate) rows: Entries,
-    /// Their encoded keys, sorted.
+    /// The encoded keys of the new rows, sorted.
     pub(crate) keys: Vec<Vec<u8>>,
     /// The changes to each rowset's rows.
     pub(crate) changes: HashMap<u64, Entries>,
     /// New rows whose current state is unknown.
     pub(crate) lost_rows: Vec<LogLoss>,
-    /// Holes in which rows may have been inserted that appear nowhere else. They have no row numbers.
+    /// Holes in which rows may have been inserted of which nothing else is known. Such rows have no numbers.
     pub(crate) lost_inserts: Vec<LogLoss>,
     /// For each rowset, the rows whose current state is unknown.
     pub(crate) lost_changes: HashMap<u64, Vec<LogLoss>>,
     /// All damage in the log.
     pub(crate) broken: Vec<Arc<Fault>>,
-    /// Live rows minus those that were flushed, if nothing is lost.
+    /// The number of live rows minus the number of flushed live rows, if nothing is lost.
     pub(crate) live: i64,
-    /// The number of operations in the log, and how many of them are not committed.
+    /// The number of operations in the log, and the number of those that are not committed.
     pub(crate) operations: u64,
     pub(crate) uncommitted: u64,
 }
 
 impl Replayed {
-    /// About how much memory it takes.
+    /// Approximately how much memory the replayed log takes.
     pub(crate) fn bytes(&self) -> u64 {
         let keys: usize = self.keys.iter().map(|key| key.len() + size_of::<Vec<u8>>()).sum();
         let changes: u64 = self.changes.values().map(Entries::memory).sum();
@@ -77,8 +77,8 @@ impl Replayed {
     }
 }
 
-/// Replays the log of a tablet. `committed` returns whether the Raft group agreed on an operation without a commit
-/// message, given the highest index of a commit message.
+/// Replays the log of a tablet. `committed` returns whether the Raft group agreed on an operation that has no
+/// commit message; its second argument is the highest index with a commit message.
 pub(crate) fn replay(
     tablet: &Tablet,
     folder: &dyn Folder,
@@ -109,9 +109,9 @@ pub(crate) fn replay(
 struct Row {
     number: u64,
     live: bool,
-    /// Since when its state is unknown, and why.
+    /// If its state is unknown: since when, and why.
     lost: Option<(u64, Arc<Fault>)>,
-    /// The operation that wrote all its cells.
+    /// The index of the operation that wrote all cells of the row.
     written_by: i64,
 }
 
@@ -120,7 +120,7 @@ struct Row {
 struct RowSetChanges {
     numbers: HashMap<Vec<u8>, u64>,
     entries: Entries,
-    /// Whether the last change to a row deleted or reinserted it.
+    /// For rows that a change deleted or reinserted: whether they are live.
     live: HashMap<u64, bool>,
 }
 
@@ -142,10 +142,11 @@ struct Replay<'a> {
     changes: HashMap<u64, RowSetChanges>,
     transactions: HashMap<i64, Vec<UncommittedRow>>,
     finders: HashMap<u64, RowSetKeys<'a>>,
-    /// The state of new rows written before this operation is unknown: a hole may contain changes to them.
+    /// If a hole may contain changes to new rows: the state of rows that were written before this operation
+    /// is unknown.
     memory_since: Option<(i64, u64, Arc<Fault>)>,
     missing: Vec<LogLoss>,
-    /// Keys whose rows are unknown, whichever store they are in.
+    /// Keys of rows whose state is unknown, whichever store they are in.
     uncertain: Vec<(Vec<u8>, u64, Arc<Fault>)>,
     out: Replayed,
 }
@@ -158,7 +159,7 @@ impl<'a> Replay<'a> {
         let last_hole = log.holes.iter().rev().find_map(|h| Some((h.before?.index, h)));
         let mut schemas = log.schemas.iter().peekable();
         // Set at the first operation whose commit message the server did not write before it stopped. From there on,
-        // operations are applied again or not at all.
+        // operations are applied again, or not at all.
         let mut reapplying = false;
         for (index, op) in &log.ops {
             while let Some((_, version, schema)) = schemas.next_if(|(first, ..)| first <= index) {
@@ -192,7 +193,7 @@ impl<'a> Replay<'a> {
     }
 
     fn set_schema(&mut self, version: u32, schema: impl FnOnce() -> Result<TableSchema>) -> Result<()> {
-        // The first schema counts whatever its version: it is older than the super block's.
+        // The first schema is used whatever its version, because it is older than that of the super block.
         if self.version.is_none_or(|known| version > known) {
             self.schema = schema()?;
             self.version = Some(version);
@@ -279,11 +280,12 @@ impl<'a> Replay<'a> {
 
     fn alter(&mut self, version: u32, schema: Option<&crate::layout::proto::Schema>) -> Result<()> {
         let Some(schema) = schema else { return Ok(()) };
-        // A schema change that came too late was not applied.
+        // The server does not apply a change of the schema to an older version.
         self.set_schema(version, || TableSchema::new(schema))
     }
 
-    /// Applies a step of a transaction. At its end its rows become visible, with that time.
+    /// Applies a step of a transaction. When the transaction ends, its rows become visible, with the time of
+    /// that step.
     fn participant(&mut self, op: &Op, step: &ParticipantOp) {
         let Some(transaction) = step.transaction else { return };
         match step.step {
@@ -338,7 +340,7 @@ impl<'a> Replay<'a> {
         match kind {
             ChangeType::Reinsert => *state = Row { number, live: true, lost: None, written_by: op.id.index },
             ChangeType::Delete => state.live = false,
-            // The row was inserted in a hole.
+            // The row is not known, so it must have been inserted in a hole.
             ChangeType::Update if !live => {
                 state.live = true;
                 state.lost = state.lost.take().or(why.map(|what| (op.time, what)));
@@ -390,7 +392,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Marks a row of such an operation as unknown.
+    /// Marks a row as unknown, because the commit message of its operation is lost.
     fn mark_uncertain(&mut self, key: Vec<u8>, kind: RowOpKind, (since, what): (u64, &Arc<Fault>)) {
         if let Some(known) = self.rows.get_mut(&key) {
             known.lost = Some((since, what.clone()));
@@ -400,7 +402,7 @@ impl<'a> Replay<'a> {
         self.uncertain.push((key, since, what.clone()));
     }
 
-    /// If the rows of an operation cannot be read, it may concern any row.
+    /// If the rows of an operation cannot be read, the operation may concern any row.
     fn unless_damaged(&mut self, op: &Op, done: Result<()>) -> Result<()> {
         match done {
             Err(e) if Fault::is(&e) => {
@@ -450,7 +452,7 @@ impl<'a> Replay<'a> {
         self.unless_damaged(op, done)
     }
 
-    /// The fault that prevents lookups by key. It is recorded once, as it repeats for every row.
+    /// The fault that prevents lookups by key. It is recorded only once, since it occurs again for every row.
     fn broken_once(&mut self, op: &Op, e: &Error) -> Arc<Fault> {
         match self.out.broken.last() {
             Some(last) if last.damage.reason == e.reason() => last.clone(),
@@ -462,7 +464,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Finds the store of the live row with a key.
+    /// Finds the store that has the live row with a key.
     fn find(&mut self, key: &[u8]) -> Result<Target> {
         if self.rows.get(key).is_some_and(|r| r.live) {
             return Ok(Target::Memory);

@@ -5,8 +5,8 @@
 //! value| as many bytes as its type has, little-endian;     string, binary: offset u64, length u64 in the indirect data |
 //! ```
 //!
-//! Columns are those of the client's schema, which has no ids: they are matched by name with the columns that the tablet had when the
-//! write was made (`row_operations.proto`).
+//! The columns are those of the client's schema. It has no ids, so they are matched by name with the columns
+//! that the tablet had when the write was made (`row_operations.proto`).
 
 use coldframe_cfile::layout::delta::put_cell;
 use coldframe_cfile::layout::types::Physical;
@@ -17,7 +17,8 @@ use coldframe_encoding::Cursor;
 use crate::layout::proto::{self, RowOperations};
 use crate::schema::{Column, TableSchema};
 
-/// The operation on a row. Variants that ignore errors are not distinguished: the commit message has the errors.
+/// The operation on a row. Kinds that only differ in ignoring errors are treated as equal, since the commit
+/// message states the errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowOpKind {
     Insert,
@@ -27,7 +28,7 @@ pub(crate) enum RowOpKind {
 }
 
 impl RowOpKind {
-    /// The operation, and whether it skips columns that cannot change.
+    /// The operation, and whether it ignores changes to immutable columns.
     fn of(number: u8) -> Result<(Self, bool)> {
         Ok(match number {
             1 => (Self::Insert, false),
@@ -43,7 +44,7 @@ impl RowOpKind {
     }
 }
 
-/// The value that a row gives for a column.
+/// The value that the client gives for a column of a row.
 #[derive(Clone, Copy, Debug)]
 enum Given<'a> {
     Nothing,
@@ -57,7 +58,7 @@ pub(crate) struct RowOp<'a> {
     pub(crate) kind: RowOpKind,
     /// For each of the tablet's columns, the value that is given.
     cells: Vec<Given<'a>>,
-    /// The value that the server generates if the row is inserted.
+    /// The value of the auto-incrementing column that the server generates if the row is inserted.
     number: [u8; 8],
 }
 
@@ -134,7 +135,8 @@ impl<'a> RowOps<'a> {
         Ok(Some(RowOp { kind, cells, number: self.counter.to_le_bytes() }))
     }
 
-    /// Advances the counter: a row without a value gets the next one; a given value is never generated again.
+    /// Advances the counter: a row without a value gets the next one; a value that a client gives is never
+    /// generated later.
     fn count(&mut self, kind: RowOpKind, cells: &[Given<'_>]) {
         let Some(place) = self.numbered.filter(|_| matches!(kind, RowOpKind::Insert | RowOpKind::Upsert))
         else {
@@ -173,7 +175,8 @@ pub(crate) fn value<'a>(cursor: &mut Cursor<'a>, indirect: &'a [u8], column: &Co
 }
 
 impl RowOp<'_> {
-    /// A column's value in a new row: the given one, the generated one, or the default.
+    /// A column's value in a new row: the one that the client gives, the one that the server generates, or
+    /// the default.
     fn new_cell<'c>(&'c self, place: usize, column: &'c Column) -> Result<Option<&'c [u8]>> {
         match (self.cells.get(place), &column.write_default) {
             (Some(Given::Value(cell)), _) => Ok(Some(cell)),

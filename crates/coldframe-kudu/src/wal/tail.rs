@@ -1,4 +1,4 @@
-//! The end of a replica's log: which operations it has, and how far the Raft group has agreed.
+//! The end of a replica's log: which operations it has, and up to which operation the Raft group has agreed.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::layout::operations::{EntryBatch, OpId};
 use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
 
-/// The contents of the last segments.
+/// What the last segments of a log contain.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail {
     /// The highest index of a commit message.
     pub(crate) committed: i64,
-    /// The term of each operation, by index.
+    /// The term of each operation, by its index.
     terms: BTreeMap<i64, i64>,
 }
 
 impl Tail {
-    /// Whether the replica has the operation. For operations before the segments that were read: whether the group
-    /// agreed on it.
+    /// Whether the replica has the operation. For an operation before the segments that were read, whether
+    /// the group has agreed on it.
     pub(crate) fn has(&self, id: OpId) -> bool {
         self.terms.get(&id.index).map_or(id.index <= self.committed, |term| *term == id.term)
     }

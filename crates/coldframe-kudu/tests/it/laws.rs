@@ -1,5 +1,6 @@
-//! The laws of damage, for each kind of file of a data directory: losses are reported, and no row is returned that was
-//! not there. A lost block or delta never exposes an older or a deleted value.
+//! The laws of damage, for each kind of file of a data directory: losses are reported, and no row is returned
+//! that the table did not have. If a block or delta is lost, no older or deleted value may be returned
+//! instead.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,8 @@ fn options(table: &str, snapshot: Option<i64>) -> OpenOptions {
     OpenOptions { extra, ..OpenOptions::default() }
 }
 
-/// Damages each file of a directory for which `of` holds, up to `max_files` of them, in `damages` ways.
+/// Checks the laws: damages up to `max_files` files of a directory for which `of` returns true, each in
+/// `damages` ways.
 fn obey(name: &str, options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, damages: usize) {
     let folder = MemoryFolder::load(&fixture::data().join("kudu/files").join(name));
     let paths: Vec<String> = folder.files.keys().filter(|p| of(p)).cloned().collect();
@@ -39,17 +41,17 @@ fn is_block(path: &str) -> bool {
 }
 
 #[test]
-fn blocks_in_files_of_their_own() {
+fn the_laws_hold_for_blocks_in_files_of_their_own() {
     obey("file_blocks", &options("numbers", None), is_block, 40, 12);
 }
 
 #[test]
-fn blocks_at_an_older_snapshot() {
+fn the_laws_hold_for_blocks_at_an_older_snapshot() {
     obey("file_blocks", &options("numbers", Some(7_353_429_188_416_778_241)), is_block, 40, 12);
 }
 
 #[test]
-fn containers() {
+fn the_laws_hold_for_containers() {
     let container = |path: &str| path.ends_with(".data") || path.ends_with(".metadata");
     obey("encrypted", &options("numbers", None), container, 8, 30);
 }
@@ -71,7 +73,7 @@ fn log(table: &str) -> Vec<Subject> {
             let bytes = damaged.read(0..damaged.len())?;
             KuduFormat.open(&folder.with(&at, bytes).source(), &options)
         };
-        // A log cut between two records looks like one that ends there.
+        // A log that is cut off between two records looks like a log that ends there.
         let subject =
             Subject::new(format!("{table}/{path}"), bytes.clone(), open).part_of_table().damages(150);
         subjects.push(subject.unit(|_| AllowedLoss::file().silent()));
@@ -80,24 +82,25 @@ fn log(table: &str) -> Vec<Subject> {
 }
 
 #[test]
-fn logs_of_new_rows() {
+fn the_laws_hold_for_logs_of_new_rows() {
     log("notes").into_iter().for_each(Subject::obey);
 }
 
 #[test]
-fn logs_of_changes() {
-    // A cut may take away changes to rows: the rows are then older, as they are for Kudu.
+fn the_laws_hold_for_logs_of_changes() {
+    // If a log is cut off, changes to rows may be missing. The rows are then older, as they would be for
+    // Kudu.
     log("trips").into_iter().chain(log("ledger")).for_each(|subject| subject.unsummed().obey());
 }
 
 #[test]
-fn super_blocks() {
+fn the_laws_hold_for_super_blocks() {
     obey("file_blocks", &options("numbers", None), |path| path.contains("tablet-meta"), 3, 20);
 }
 
-/// A file that is gone although others name it: its contents are lost, and that is reported.
+/// If a file is missing although others refer to it, its contents are lost, and that is reported.
 #[test]
-fn lost_files() {
+fn the_laws_hold_for_lost_files() {
     for (name, lost) in [("encrypted", ".data"), ("encrypted", ".metadata"), ("file_blocks", "/data/")] {
         let whole = MemoryFolder::load(&fixture::data().join("kudu/files").join(name));
         let paths: Vec<&String> =

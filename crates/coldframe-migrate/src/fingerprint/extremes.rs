@@ -1,7 +1,7 @@
 //! The smallest and the largest value of a column, in the target's type.
 //!
-//! Numbers and times use the target's scale and unit. Long texts and blobs are truncated: the start is enough for
-//! people to recognise a column and to inspect a difference.
+//! Numbers and times use the target's scale and unit. Long texts and blobs are truncated: their start is
+//! enough for a user who looks at a difference.
 
 mod texts;
 
@@ -22,7 +22,7 @@ use super::numbers::{in_unit, scale_of, unit_of};
 pub enum Extreme {
     /// A boolean.
     Bool(bool),
-    /// An integer; a date in days, a time in the target's unit.
+    /// An integer. Dates are in days, times in the target's unit.
     Whole(i128),
     /// The unscaled value of a decimal, and its scale.
     Decimal(i128, i8),
@@ -34,13 +34,13 @@ pub enum Extreme {
     Bytes(Vec<u8>),
 }
 
-/// Characters or bytes of a value that are kept.
+/// Maximum characters or bytes of a value that are kept.
 const KEPT: usize = 64;
 
 /// The smallest and the largest value, if there is any.
 pub type Ends = Option<(Extreme, Extreme)>;
 
-/// Combines two pairs.
+/// Combines the extremes of two sets of values.
 pub(crate) fn merged(a: Ends, b: Ends) -> Ends {
     let (Some((low, high)), Some((smallest, largest))) = (&a, &b) else { return a.or(b) };
     Some((
@@ -109,7 +109,7 @@ pub(crate) fn nans(array: &ArrayRef) -> Result<u64> {
         let array = array.as_primitive::<T>();
         let count = match array.null_count() {
             0 => array.values().iter().filter(|value| is_nan(value)).count(),
-            // The value below a null is arbitrary.
+            // The values under nulls are arbitrary.
             _ => array.iter().flatten().filter(is_nan).count(),
         };
         count as u64

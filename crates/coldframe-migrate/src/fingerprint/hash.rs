@@ -20,7 +20,7 @@ use super::numbers;
 const NESTED: u64 = 0x632b_e59b_d9b4_e019;
 
 /// The number of nulls, including references to a dictionary's null entries. The struct that replaces a union is
-/// never null, though its set branch may be.
+/// never null, although its branch may be.
 pub(super) fn nulls(array: &ArrayRef) -> u64 {
     if matches!(array.data_type(), DataType::Union(_, _)) { 0 } else { array.logical_null_count() as u64 }
 }
@@ -118,7 +118,7 @@ fn bytes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()>
         let array = array.as_bytes::<T>();
         let (bytes, offsets) = (array.value_data(), array.value_offsets());
         let ends = offsets.get(1..).unwrap_or_default();
-        // Inlined: with a call per value, a row of two texts takes a tenth longer.
+        // This is inlined: with a call for each value, a row of two texts takes a tenth longer.
         let value = |(from, to): (&T::Offset, &T::Offset)| bytes.get(from.as_usize()..to.as_usize());
         out.extend(offsets.iter().zip(ends).map(|place| value(place).map_or(NULL, city64)));
     }
@@ -142,7 +142,8 @@ fn folded(elements: &[u64]) -> u64 {
         .fold(splitmix64(elements.len() as u64 ^ NESTED), |hash, element| splitmix64(hash ^ element))
 }
 
-/// Folds lists, given their offsets and the hashes of the elements that they span, counted from the first.
+/// Folds the hashes of each list's elements. `offsets` count from the first element; `elements` has the
+/// hashes.
 fn folds(offsets: impl Iterator<Item = (usize, usize)>, elements: &[u64], out: &mut Vec<u64>) {
     out.extend(offsets.map(|(start, end)| folded(elements.get(start..end).unwrap_or_default())));
 }

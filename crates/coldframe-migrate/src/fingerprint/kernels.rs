@@ -1,4 +1,4 @@
-//! The loops over whole columns: values to hashes, hashes into sums and into the hashes of rows.
+//! The loops over whole columns: from values to hashes, and from hashes to sums and to the hashes of rows.
 //!
 //! ```text
 //! values   v v v v v v ..   ──map───▶  h h h h h h ..
@@ -9,8 +9,8 @@
 //! A value takes five 64-bit multiplications. AVX-512 (DQ) does eight of them in one instruction; older vector extensions have none. So
 //! each loop of [`plain`] is compiled a second time, in [`avx512`], for processors that have it.
 //!
-//! Measured on one core of a shared x86-64 machine, including the work around the loops: 2 ns per number instead of 8 without AVX-512;
-//! 37 ns per row of eight columns, two of them texts, instead of 58.
+//! Measured on one core of a shared x86-64 machine, including the work around the loops: 2 ns for a number
+//! instead of 8 ns without AVX-512; 37 ns for a row of eight columns, two of them texts, instead of 58 ns.
 
 #![expect(unsafe_code, reason = "functions for some processors only; up to four times as fast")]
 
@@ -23,7 +23,7 @@ pub(super) struct Sum {
     high: u64,
 }
 
-/// The high half sums the same hashes, mixed differently, which makes the two sums independent.
+/// A constant with which the hashes are mixed again for the high half, so that the two sums are independent.
 const HIGH: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Sum {
@@ -43,7 +43,7 @@ impl Sum {
     }
 }
 
-/// Odd, so that multiplication never merges two hashes.
+/// The multiplier of a row's hash. It is odd, so multiplication never makes two hashes equal.
 const FOLD: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// Calls the variant of a loop for this processor.
@@ -85,13 +85,13 @@ pub(super) fn finish(rows: &mut [u64]) -> Sum {
 
 /// The smallest and the largest value; NaN is neither.
 pub(super) fn extremes<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
-    // NaN is not equal to itself.
+    // NaN is skipped; it is not equal to itself.
     let first = values.iter().position(|value| value.partial_cmp(value).is_some())?;
     let (start, values) = (*values.get(first)?, values.get(first..)?);
     Some(dispatch!(ends_from(start, values)))
 }
 
-/// The loops themselves. They are inlined, and so use the caller's instruction set.
+/// The loops themselves. They are inlined, so they use the instruction set of the caller.
 mod plain {
     use super::{FOLD, Sum, splitmix64};
 
@@ -183,7 +183,7 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Lengths around those of a vector, and values of all magnitudes.
+    /// Columns whose lengths are close to those of a vector, with values of all magnitudes.
     fn columns() -> impl Iterator<Item = Vec<u64>> {
         [0, 1, 7, 8, 9, 63, 64, 65, 1000].into_iter().map(|len: u64| (0..len).map(splitmix64).collect())
     }

@@ -16,7 +16,7 @@ fn map<T: ArrowPrimitiveType>(array: &dyn Array, out: &mut Vec<u64>, hash: impl 
     kernels::map(array.as_primitive::<T>().values(), out, hash);
 }
 
-/// A 64-bit integer; equals [`whole`] for the same value.
+/// The hash of a 64-bit integer, which equals that of [`whole`] for the same value.
 #[inline]
 fn word(value: i64) -> u64 {
     splitmix64(value.cast_unsigned())
@@ -47,7 +47,7 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -
             out.extend(array.as_boolean().values().iter().map(|bit| splitmix64(u64::from(bit))));
         }
         t if t.is_integer() => match actual {
-            // Converting to 128 bits would take a fourth longer.
+            // Converting to 128 bits would take a quarter longer.
             DataType::Int8 => map::<Int8Type>(array, out, |v| word(v.into())),
             DataType::Int16 => map::<Int16Type>(array, out, |v| word(v.into())),
             DataType::Int32 => map::<Int32Type>(array, out, |v| word(v.into())),
@@ -58,7 +58,8 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -
         t if t.is_decimal() => decimals(array, target, out)?,
         DataType::Date32 | DataType::Date64 => dates(array, target, out)?,
         DataType::Timestamp(unit, zone) => match actual {
-            // An instant never equals a local time. The name of a zone does not change an instant.
+            // The hash of an instant never equals that of a local time. The name of a zone does not change an
+            // instant.
             DataType::Timestamp(_, own) if own.is_none() != zone.is_none() => {
                 return Err(mismatch(actual, target));
             }
@@ -73,8 +74,8 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -
     Ok(())
 }
 
-/// An integer or a decimal's unscaled value. Values of 64 bits hash like 64-bit integers; larger ones include all bits that differ
-/// from the sign.
+/// The hash of an integer, or of a decimal's unscaled value. Values that fit in 64 bits hash like 64-bit
+/// integers; in larger values the high bits are hashed, too.
 #[inline]
 fn whole(value: i128) -> u64 {
     let [low, high] = halves(value);
@@ -83,7 +84,8 @@ fn whole(value: i128) -> u64 {
     if high == sign { hash } else { splitmix64(hash ^ high.wrapping_mul(3)) }
 }
 
-/// Most decimals fit 64 bits; if all values of an array do, no per-value check is needed.
+/// Hashes integers. Most decimals fit in 64 bits; if all values of an array do, they need not be checked one
+/// by one.
 #[expect(clippy::cast_possible_truncation, reason = "only values of 64 bits")]
 fn wholes(values: &[i128], out: &mut Vec<u64>) {
     let beyond = values.iter().fold(0, |beyond, value| beyond | (i128::from(*value as i64) ^ value));
@@ -137,7 +139,7 @@ enum Scale {
 impl Scale {
     fn between(own: i8, target: i8) -> Self {
         let by = i32::from(target) - i32::from(own);
-        // If the power exceeds the type, the only value that converts is zero.
+        // If the power is too large for the type, zero is the only value that can be converted.
         let power = 10i128.checked_pow(by.unsigned_abs()).unwrap_or(i128::MAX);
         match by {
             0 => Self::Same,
@@ -189,7 +191,7 @@ pub(super) fn scale_of(of: &DataType) -> Option<i8> {
     }
 }
 
-/// A 256-bit integer; a value that fits 128 bits hashes like a 128-bit integer.
+/// The hash of a 256-bit integer. A value that fits in 128 bits hashes like a 128-bit integer.
 fn wide(value: i256) -> u64 {
     value.to_i128().map_or_else(
         || {
@@ -233,7 +235,8 @@ pub(super) fn unit_of(of: &DataType) -> Option<(TimeUnit, u8)> {
     }
 }
 
-/// Converts units: rounds down to a coarser one, also before 1970; converts to a finer one exactly.
+/// Converts a time to another unit: to a coarser unit by rounding down, even before 1970; to a finer unit
+/// exactly.
 pub(super) fn in_unit(value: i64, own: TimeUnit, target: TimeUnit) -> Option<i64> {
     let (have, want) = (per_second(own), per_second(target));
     if have > want { Some(value.div_euclid(have / want)) } else { value.checked_mul(want / have) }
@@ -248,7 +251,7 @@ fn times(array: &dyn Array, target_unit: TimeUnit, target: &DataType, out: &mut 
         DataType::Timestamp(TimeUnit::Second, _) => map::<TimestampSecondType>(array, out, hash),
         DataType::Timestamp(TimeUnit::Millisecond, _) => map::<TimestampMillisecondType>(array, out, hash),
         DataType::Timestamp(TimeUnit::Microsecond, _) => map::<TimestampMicrosecondType>(array, out, hash),
-        // The most common pair, with a constant divisor, which makes division cheap.
+        // This is the most common pair of units; a constant divisor makes the division fast.
         DataType::Timestamp(TimeUnit::Nanosecond, _) if target_unit == TimeUnit::Microsecond => {
             map::<TimestampNanosecondType>(array, out, |v| word(v.div_euclid(1_000)));
         }

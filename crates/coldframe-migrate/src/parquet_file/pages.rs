@@ -6,11 +6,12 @@
 //!         └ field 1        └ field 2           └ field 3      field 4   └ field 5, 7 or 8, a struct
 //! ```
 //!
-//! Thrift's compact protocol: the high half of a field's first byte is the distance of its number from the previous one, the low half
-//! its type: 5 an i32 (zigzag, a varint), c a struct. Inserting a checksum reduces the distance of the next field by one. See
-//! `PageHeader` in parquet.thrift: the CRC-32 covers the data as stored, that is, everything after the header.
+//! In Thrift's compact protocol, the high half of a field's first byte is the distance of its number from
+//! that of the previous field. The low half is its type: 5 is an i32 (zigzag, a varint), c is a struct.
+//! Inserting a checksum reduces the distance of the next field by one. See `PageHeader` in parquet.thrift:
+//! the CRC-32 covers the data as stored, that is, everything after the header.
 //!
-//! The crate passes on the dictionary last; in the file it comes first.
+//! The crate passes on the dictionary page last, but in the file it comes first.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +22,7 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// The first byte of an i32 field whose number is one above the previous field's.
+/// The first byte of an i32 field whose number is one more than that of the previous field.
 const NEXT_I32: u8 = 0x15;
 /// The `PageType` of a dictionary page.
 const DICTIONARY: u8 = 2;
@@ -31,12 +32,12 @@ const DICTIONARY: u8 = 2;
 struct Pages {
     /// A header whose data has not arrived yet.
     header: Option<Bytes>,
-    /// Headers and data, alternating.
+    /// The header and the data of the dictionary page, in turns.
     dictionary: Vec<Bytes>,
     data: Vec<Bytes>,
     /// How many bytes the checksums have added to the headers.
     grown: usize,
-    /// The total size.
+    /// The total size of the pages.
     len: usize,
 }
 
@@ -78,7 +79,7 @@ fn with_checksum(header: &[u8], sum: u32) -> Result<(u8, Vec<u8>)> {
     Ok((kind.ok_or_else(unknown)?, made))
 }
 
-/// The 32 bits of an i32 as zigzag varint.
+/// Appends the 32 bits of an i32 as a zigzag varint.
 fn push_zigzag(out: &mut Vec<u8>, bits: u32) {
     let sign = if bits >> 31 == 1 { u32::MAX } else { 0 };
     let mut rest = (bits << 1) ^ sign;
@@ -170,7 +171,7 @@ impl ChunkPages {
             metadata,
             bloom_filter: close.bloom_filter.take(),
             column_index: None,
-            // Its offsets would ignore the checksums.
+            // The offset index is dropped, because its offsets would not include the checksums.
             offset_index: None,
         })
     }
@@ -185,7 +186,7 @@ impl Length for ChunkPages {
 impl ChunkReader for ChunkPages {
     type T = Blobs;
 
-    /// Reads from the start, as copying a chunk does.
+    /// Copying a chunk always reads from the start.
     fn get_read(&self, start: u64) -> Result<Blobs> {
         if start != 0 {
             return Err(ParquetError::General(format!("expected to copy a chunk from 0, found {start}")));
@@ -199,7 +200,7 @@ impl ChunkReader for ChunkPages {
     }
 }
 
-/// Reads blobs in sequence.
+/// Reads several pieces of bytes one after the other.
 pub(super) struct Blobs(std::vec::IntoIter<Bytes>);
 
 impl Read for Blobs {
@@ -242,7 +243,7 @@ mod tests {
         for len in 0..9 {
             assert!(with_checksum(&header[..len], 7).is_err(), "{len}");
         }
-        // The header has a checksum already.
+        // This header already has a checksum.
         assert!(with_checksum(&[0x15, 0, 0x15, 2, 0x15, 2, 0x15, 9, 0x1c, 0], 7).is_err());
         assert!(with_checksum(&[0x15, 0, 0x18, 2, 0x15, 2, 0x2c, 0], 7).is_err());
     }

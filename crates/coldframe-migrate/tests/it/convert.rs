@@ -1,4 +1,4 @@
-//! The unit of a migration: rows become files whose pages have checksums; a failure leaves no file.
+//! Tests converting: rows become files whose pages have checksums, and a failure leaves no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -271,20 +271,21 @@ fn write_partitioned(
 
 #[test]
 fn each_file_has_rows_of_one_partition() {
-    // One buffer: a file for each partition.
+    // With one buffer for all rows, there is one file for each partition.
     let written = write_partitioned((1 << 30, 4), |n| n % 3, None);
     assert_eq!(written.iter().map(|(partition, _)| *partition).collect::<Vec<_>>(), [0, 1, 2, 999]);
     assert_eq!(written.iter().map(|(_, rows)| rows).sum::<u64>(), 10_000);
-    // A buffer for each batch: while all files stay open, the result is the same.
+    // With a limit of one byte, each batch is a buffer of its own. As long as all files may stay open, the
+    // result is the same.
     assert_eq!(write_partitioned((1, 4), |n| n % 3, None), written);
-    // With one file open, each of the ten buffers closes the others.
+    // If only one file may stay open, the others are closed after each of the ten buffers.
     let files = write_partitioned((1, 1), |n| n % 3, None).len();
     assert!((31..40).contains(&files), "{files}");
-    // Rows in the order of their partitions make few files, even if few may be open.
+    // If rows are in the order of their partitions, few files are written, even if few may be open.
     assert_eq!(write_partitioned((1, 2), |n| n / 5000, None).len(), 3);
-    // Files end at their maximum size, with a row group of 2000 rows; each batch has some 857 rows.
+    // Files end at their maximum size, with row groups of 2000 rows; each batch has about 857 rows.
     assert_eq!(write_partitioned((1 << 30, 4), |_| 7, Some(64)).len(), 5);
-    // More partitions than open files.
+    // There are more partitions than files may be open.
     assert_eq!(write_partitioned((1 << 30, 1), |n| n % 500, None).len(), 501);
 }
 

@@ -1,4 +1,5 @@
-//! Equal rows have equal fingerprints in any storage form; different rows have different fingerprints.
+//! Equal rows have equal fingerprints in whatever form they are stored; different rows have different
+//! fingerprints.
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ fn values_hash_in_the_target_type() {
 }
 
 #[test]
-fn values_that_do_not_fit_hash_differently() {
+fn values_that_do_not_fit_have_another_hash() {
     let big: ArrayRef = Arc::new(Int64Array::from(vec![(1 << 53) + 1]));
     let near: ArrayRef = Arc::new(Float64Array::from(vec![9_007_199_254_740_992.0]));
     assert_ne!(hashes(big, &DataType::Float64), hashes(near, &DataType::Float64));
@@ -85,7 +86,7 @@ fn only_the_order_of_rows_and_batches_is_ignored() {
     assert!(whole.differences(&another).iter().any(|d| d.contains("column a: smallest and largest")));
 }
 
-/// A table with a column for each kind of number that takes another code path. Every third value is null.
+/// A table with a column for each kind of number that has a code path of its own. Every third value is null.
 fn wide_table(rows: i64) -> RecordBatch {
     let some = |n: i64| (n % 3 != 0).then_some(n);
     let longs: ArrayRef = Arc::new((0..rows).map(some).collect::<Int64Array>());
@@ -94,7 +95,7 @@ fn wide_table(rows: i64) -> RecordBatch {
     let decimals = decimals.with_precision_and_scale(38, 0).unwrap();
     let nan = |n: i64| some(n).map(|n| if n % 7 == 0 { f64::NAN } else { n as f64 / 4.0 });
     let floats: ArrayRef = Arc::new((0..rows).map(nan).collect::<Float64Array>());
-    // Texts of each length that takes another code path.
+    // Texts of all lengths that have a code path of their own.
     let text = |n: i64| some(n).map(|n| "text ".repeat(usize::try_from(n % 17).unwrap()) + "x");
     let texts: ArrayRef = Arc::new((0..rows).map(text).collect::<StringArray>());
     let columns = [("n", longs), ("d", Arc::new(decimals) as ArrayRef), ("f", floats), ("t", texts)];
@@ -102,10 +103,10 @@ fn wide_table(rows: i64) -> RecordBatch {
 }
 
 #[test]
-fn slices_of_a_column_add_up() {
+fn the_fingerprints_of_slices_add_up() {
     let table = wide_table(10_000);
     let whole = fingerprint(std::slice::from_ref(&table));
-    // Steps that end neither at the edge of a validity word nor at the edge of a pass.
+    // These steps end neither with a word of the null bitmap nor with a pass.
     for step in [1_001, 4_097, 9_999] {
         let cuts: Vec<_> =
             (0..10_000).step_by(step).map(|at| table.slice(at, step.min(10_000 - at))).collect();

@@ -1,4 +1,4 @@
-//! A file takes the column names of its Hive table, where Hive and Spark agree on how to read it.
+//! Gives a file the column names of its Hive table, if Hive and Spark read it in the same way.
 //!
 //! | file | table | |
 //! |---|---|---|
@@ -7,14 +7,14 @@
 //! | int, float, decimal(5,2), varchar(9) | bigint, double, decimal(9,3), string | every value stays the same: the reader of the table converts them |
 //! | anything else | | an error: text becomes numbers, char loses its blanks, and readers differ |
 //!
-//! A column that only the file or only the table has is no mistake: tables change.
+//! A column that only the file or only the table has is no mistake, because tables change.
 
 use coldframe_core::{Error, Result};
 
 use crate::layout::proto;
 use crate::layout::types::Kind;
 
-/// The prefix of column names before Hive 2.0; the column's number follows.
+/// The start of a column name before Hive 2.0; the column's number follows.
 const PLACEHOLDER: &str = "_col";
 
 /// The columns of a file of a transactional table.
@@ -140,13 +140,13 @@ fn is_read_alike(own: &proto::Type, want: &proto::Type) -> bool {
         }
         (Kind::Char | Kind::Varchar, _) if from == to => own.maximum_length == want.maximum_length,
         (Kind::Float, Kind::Double) | (Kind::Varchar, Kind::String) => true,
-        // The fields of structs are compared by their names.
+        // Structs may have different fields, because these are compared by name.
         _ if from == to => from == Kind::Struct || own.subtypes.len() == want.subtypes.len(),
         _ => matches!((width(from), width(to)), (Some(from), Some(to)) if from < to),
     }
 }
 
-/// A type in Hive's notation, without its nested types.
+/// A type as Hive writes it, without its nested types.
 fn shown(of: &proto::Type) -> String {
     let name = kind(of).map_or("an unknown type", Kind::name);
     match kind(of) {
@@ -156,7 +156,7 @@ fn shown(of: &proto::Type) -> String {
     }
 }
 
-/// The error for a file that Hive and Spark may read differently.
+/// The error for a file that Hive and Spark might read differently.
 fn unlike(what: impl std::fmt::Display) -> Error {
     Error::unsupported(format!("a file that its table's columns do not describe: {what}"))
 }
@@ -210,7 +210,7 @@ mod tests {
             |text: &str| format!("operation originalTransaction bucket rowId currentTransaction row {text}");
         assert_eq!(named(of("_col0:int,_col1:string"), "id bigint, name string").unwrap(), row("id name"));
         assert_eq!(named(of("NAME:string"), "id int, name string").unwrap(), row("name"));
-        // An external table over such a file.
+        // An external table over such a file is also accepted.
         let outside = format!("{identities}, row struct<_col0:int>");
         let own = named(of("_col0:int"), &outside).unwrap();
         assert_eq!(own, row("_col0"));

@@ -1,4 +1,4 @@
-//! The types of a file from the user's schema: [the language of `CREATE TABLE`](coldframe_core::types::ddl),
+//! Derives types from the user's schema: [the language of `CREATE TABLE`](coldframe_core::types::ddl),
 //! which ORC also uses to print its types, or Arrow's types.
 
 use coldframe_core::types::ddl;

@@ -1,4 +1,4 @@
-//! Chunks: a file with a codec stores everything except the postscript in them.
+//! Reads the chunks in which a file with a codec stores everything except the postscript.
 //!
 //! ```text
 //! none       | the bytes |
@@ -13,7 +13,7 @@ use coldframe_encoding::{Cursor, Error, Limits, Result};
 
 use super::proto::PostScript;
 
-/// Block size of files that do not state it.
+/// The block size of files that do not state it.
 const DEFAULT_BLOCK: u64 = 256 << 10;
 /// Most values that a byte of content can hold: a run of 130 bytes of eight bits each takes two bytes.
 const VALUES_OF_A_BYTE: u64 = 520;
@@ -25,19 +25,19 @@ pub(crate) const HEADER: usize = 3;
 pub(crate) struct Compression {
     /// [`Algorithm::None`]: there are no chunks.
     pub(crate) algorithm: Algorithm,
-    /// Maximum bytes of a chunk after decompression.
+    /// Maximum number of bytes of a chunk after decompression.
     pub(crate) block_size: usize,
-    /// Whether each chunk must end at the end of its compressed data, and be full unless it is the last.
-    /// Required after damage, where a short chunk would shift all values.
+    /// Whether each chunk must end at the end of its compressed data, and be full unless it is the last
+    /// chunk. Required after damage, where a short chunk would shift all values.
     pub(crate) strict: bool,
 }
 
 /// The header of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
-    /// Bytes after the header.
+    /// Number of bytes after the header.
     pub(crate) length: usize,
-    /// Whether they are stored uncompressed.
+    /// Whether the bytes after the header are stored uncompressed.
     pub(crate) original: bool,
 }
 
@@ -46,14 +46,14 @@ pub(crate) struct ChunkHeader {
 pub(crate) struct Chunk<'a> {
     /// The bytes after the header.
     pub(crate) bytes: &'a [u8],
-    /// Their offset in the file.
+    /// The offset of the bytes in the file.
     pub(crate) start: u64,
-    /// Whether they are the content itself, uncompressed.
+    /// Whether the bytes are stored uncompressed.
     pub(crate) original: bool,
 }
 
 impl ChunkHeader {
-    /// Parses its three bytes.
+    /// Parses the three bytes of a header.
     pub(crate) fn new([a, b, c]: [u8; HEADER]) -> Self {
         let word = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
         Self { length: word >> 1, original: word & 1 == 1 }
@@ -61,7 +61,7 @@ impl ChunkHeader {
 }
 
 impl Compression {
-    /// As stated in the postscript.
+    /// The codec that the postscript states.
     pub(crate) fn new(postscript: &PostScript, limits: &Limits) -> Result<Self> {
         let algorithm = match postscript.compression() {
             0 => Algorithm::None,
@@ -108,7 +108,7 @@ impl Compression {
         Ok(Chunk { bytes, start, original: header.original })
     }
 
-    /// A chunk's content appended to `out`.
+    /// Appends the content of a chunk to `out`.
     pub(crate) fn decompress(
         self,
         codec: &mut Decompressor,
@@ -164,7 +164,7 @@ impl Compression {
             let chunk = self.stored(&mut chunks)?;
             with_decompressor(|codec| self.decompress(codec, &chunk, &mut out))?;
             limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
-            // Counted twice: the message itself, and its decoded form.
+            // The message itself and its decoded form are both counted.
             limits.decoded("a message", 2 * out.len() as u64, file_len).map_err(|e| e.at(offset))?;
         }
         Ok(out)

@@ -1,4 +1,4 @@
-//! Column encryption: which variant of a column can be read, and the keys of its streams.
+//! Decrypts columns: finds the variant of a column that can be read, and the keys of its streams.
 //!
 //! ```text
 //! Footer.encryption = { masks, keys: [{name, version, algorithm}], variants: [{root, key, encryptedKey, .., fileStatistics}] }
@@ -13,7 +13,7 @@
 //! stripe. Local keys are wrapped as in ORC's in-memory key store; if a key server wrapped them, it must
 //! unwrap them, and the user gives the result as the key.
 //!
-//! Columns without a given key are read from the plain streams, which hold the masked values.
+//! A column whose key is not given is read from the plain streams, which hold the masked values.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 use super::compression::Compression;
 use super::proto;
 
-/// Largest column and stripe number that fit into the vector.
+/// Largest column and stripe number that fit into the initialisation vector.
 const MAX_NUMBER: u64 = 0xff_ffff;
 
 /// `Stream.Kind` of a variant's file statistics.
@@ -36,22 +36,22 @@ pub(crate) type KeyNamed<'a> = &'a dyn Fn(&str) -> Result<Option<Vec<u8>>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encryption {
     variants: Vec<Variant>,
-    /// For each column the variant that is read; `None` for plain columns and those without a key.
+    /// For each column, the variant that is read; `None` for plain columns and those without a key.
     readable: Vec<Option<usize>>,
     /// For each column, the name of a key that would decrypt it.
     locked: Vec<Option<String>>,
 }
 
-/// Some columns under one key.
+/// The columns that are encrypted with one key.
 #[derive(Clone, Debug)]
 struct Variant {
-    /// Its first column.
+    /// The first column of the variant.
     root: usize,
     /// The number of columns from that one on.
     columns: usize,
-    /// Name of the key.
+    /// The name of the key.
     key_name: String,
-    /// Its key for the statistics of the file, if the master key is given.
+    /// The key of the file's statistics, if the master key is given.
     footer_key: Option<Vec<u8>>,
     /// The local key of each stripe, if the master key is given.
     stripe_keys: Vec<Vec<u8>>,
@@ -65,7 +65,7 @@ pub(crate) struct StreamKey {
 }
 
 impl std::fmt::Debug for StreamKey {
-    /// Without the key.
+    /// The key is not printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StreamKey").finish_non_exhaustive()
     }
@@ -82,8 +82,8 @@ impl StreamKey {
 }
 
 impl Encryption {
-    /// From the footer. `ends[c]` is the column after the last one inside column `c`; `key_named` returns the user's
-    /// keys.
+    /// Parses the encryption in the footer. `ends[c]` is the column after the last one inside column `c`;
+    /// `key_named` returns the user's keys.
     pub(crate) fn new(footer: &proto::Footer, ends: &[usize], key_named: KeyNamed<'_>) -> Result<Self> {
         let Some(stored) = &footer.encryption else { return Ok(Self::default()) };
         let mut encryption = Self {
@@ -133,13 +133,13 @@ impl Encryption {
         self.variants.get(variant).map_or(usize::MAX, |v| v.root)
     }
 
-    /// The variant to read for a column; `None` for its plain streams.
+    /// The variant to read for a column; `None` if its plain streams are read.
     pub(crate) fn variant_of(&self, column: usize) -> Option<usize> {
         self.readable.get(column).copied().flatten()
     }
 
     /// For each variant whose key is given: its first column, and the file's statistics of its columns. If a
-    /// key does not decrypt them, it is the wrong key.
+    /// key does not decrypt the statistics, it is the wrong key.
     pub(crate) fn file_statistics(
         &self,
         footer: &proto::Footer,
@@ -217,7 +217,7 @@ struct MasterKeys<'a> {
 }
 
 impl MasterKeys<'_> {
-    /// By name, or by name and version in ORC's form.
+    /// The key by its name, or by name and version in ORC's form.
     fn get(&mut self, key: &proto::EncryptionKey) -> Result<Option<Vec<u8>>> {
         let id = (key.key_name().to_owned(), key.key_version());
         if let Some(key_bytes) = self.requested.get(&id) {
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_are_big_endian() {
+    fn initialisation_vectors_are_big_endian() {
         let iv = vector(0x01_0203, 0x0405, 0x06_0708).unwrap();
         assert_eq!(iv, [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert!(vector(1 << 24, 0, 1).is_err() && vector(0, 0, 0).is_err() && vector(0, 1 << 16, 1).is_err());

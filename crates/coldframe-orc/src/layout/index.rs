@@ -1,11 +1,11 @@
-//! Row indexes: the positions of row groups in the streams of a column.
+//! Reads row indexes: the positions of row groups in the streams of a column.
 //!
 //! ```text
 //! ROW_INDEX stream = RowIndex { one entry a row group: positions, statistics }
 //! positions        = of each stream of the column in turn: [chunk] byte [value in the run] [bit]
 //! ```
 //!
-//! ORC specification v1, "Row Index". Only files with a codec have the number for the chunk; streams of plain
+//! ORC specification v1, "Row Index". Only files with a codec have a number for the chunk; streams of plain
 //! bytes have no position in a run, and only bits have a position in a byte. A stream that the stripe lacks
 //! has no numbers.
 
@@ -20,13 +20,13 @@ use super::types::{Column, Kind};
 /// Where a row group begins in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IndexPosition {
-    /// Stored bytes before its chunk; without a codec, before the row group.
+    /// Number of stored bytes before its chunk; without a codec, before the row group.
     pub(crate) chunk: u64,
-    /// Bytes before it in the chunk.
+    /// Number of bytes before the row group in the chunk.
     pub(crate) byte: u64,
-    /// Values before it in the run.
+    /// Number of values before the row group in the run.
     pub(crate) run: u64,
-    /// Bits before it in the byte.
+    /// Number of bits before the row group in the byte.
     pub(crate) bit: u64,
 }
 
@@ -35,21 +35,21 @@ pub(crate) struct IndexPosition {
 pub(crate) struct Positions(Vec<((usize, StreamKind), IndexPosition)>);
 
 impl Positions {
-    /// From streams that each occur once.
+    /// The positions of these streams, each of which occurs once.
     pub(crate) fn new(mut all: Vec<((usize, StreamKind), IndexPosition)>) -> Self {
         all.sort_unstable_by_key(|(stream, _)| *stream);
         Self(all)
     }
 
-    /// Where the row group begins in a stream; the start if the stream is unknown.
+    /// Where the row group begins in a stream; the start of the stream if it is unknown.
     pub(crate) fn of(&self, column: usize, kind: StreamKind) -> IndexPosition {
         let index = self.0.binary_search_by_key(&(column, kind), |(stream, _)| *stream);
         index.ok().and_then(|at| self.0.get(at)).map(|(_, position)| *position).unwrap_or_default()
     }
 }
 
-/// The streams of a column that have positions, in the order of the numbers. The flags: whether a number for
-/// the run exists, and one for the bit.
+/// The streams of a column that have positions, in the order of the numbers. The flags state whether there is
+/// a number for the run and one for the bit.
 fn order(column: &Column, dictionary: bool, short_decimals: bool) -> &'static [(StreamKind, bool, bool)] {
     use StreamKind::{Data, Length, Secondary};
     match column.kind {

@@ -1,4 +1,4 @@
-//! The messages of `orc_proto.proto`, written by hand so that a build needs no protobuf compiler.
+//! Declares the messages of `orc_proto.proto`, by hand, so that a build needs no protobuf compiler.
 //!
 //! ORC specification v1, "File Tail", "Stripes", "Indexes", "Column Encryption"; fields that the page lacks
 //! follow the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version),
@@ -31,7 +31,7 @@ pub struct PostScript {
     /// Stored bytes of the metadata.
     #[prost(uint64, optional, tag = "5")]
     pub metadata_length: Option<u64>,
-    /// The writer's version: which of its bugs are fixed.
+    /// The writer's version: it shows which of its bugs are fixed.
     #[prost(uint32, optional, tag = "6")]
     pub writer_version: Option<u32>,
     /// Bytes of the encrypted stripe statistics before the metadata.
@@ -45,7 +45,7 @@ pub struct PostScript {
 /// Types, stripes, statistics and user metadata of the file.
 #[derive(Clone, PartialEq, Message)]
 pub struct Footer {
-    /// Bytes of the magic at the start.
+    /// Number of the magic bytes at the start.
     #[prost(uint64, optional, tag = "1")]
     pub header_length: Option<u64>,
     /// Bytes of header and stripes.
@@ -86,19 +86,19 @@ pub struct Footer {
 /// The position of a stripe.
 #[derive(Clone, PartialEq, Message)]
 pub struct StripeInformation {
-    /// Of its first byte.
+    /// The offset of the first byte.
     #[prost(uint64, optional, tag = "1")]
     pub offset: Option<u64>,
-    /// Bytes of its index streams.
+    /// Number of bytes of the index streams.
     #[prost(uint64, optional, tag = "2")]
     pub index_length: Option<u64>,
-    /// Bytes of its data streams.
+    /// Number of bytes of the data streams.
     #[prost(uint64, optional, tag = "3")]
     pub data_length: Option<u64>,
-    /// Bytes of its footer.
+    /// Number of bytes of the footer.
     #[prost(uint64, optional, tag = "4")]
     pub footer_length: Option<u64>,
-    /// Its rows.
+    /// Number of rows.
     #[prost(uint64, optional, tag = "5")]
     pub number_of_rows: Option<u64>,
     /// The stripe's number for encryption, where it was merged from another file.
@@ -121,13 +121,13 @@ pub struct Type {
     /// Names of a struct's children.
     #[prost(string, repeated, tag = "3")]
     pub field_names: Vec<String>,
-    /// Of char and varchar, in characters.
+    /// The length of char and varchar, in characters.
     #[prost(uint32, optional, tag = "4")]
     pub maximum_length: Option<u32>,
-    /// Of decimals.
+    /// The precision of decimals.
     #[prost(uint32, optional, tag = "5")]
     pub precision: Option<u32>,
-    /// Of decimals.
+    /// The scale of decimals.
     #[prost(uint32, optional, tag = "6")]
     pub scale: Option<u32>,
     /// The user's attributes.
@@ -136,7 +136,7 @@ pub struct Type {
     /// Coordinate system of geometry and geography.
     #[prost(string, optional, tag = "8")]
     pub crs: Option<String>,
-    /// Of a geography's edges.
+    /// The algorithm that interpolates the edges of a geography.
     #[prost(uint32, optional, tag = "9")]
     pub algorithm: Option<u32>,
 }
@@ -290,7 +290,7 @@ pub struct StringStatistics {
 /// Of booleans.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct BucketStatistics {
-    /// How many are true.
+    /// How many values are true.
     #[prost(uint64, repeated, tag = "1")]
     pub count: Vec<u64>,
 }
@@ -354,13 +354,13 @@ pub struct BinaryStatistics {
 /// Of lists and maps.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct CollectionStatistics {
-    /// Elements of the shortest.
+    /// Number of elements of the shortest list or map.
     #[prost(uint64, optional, tag = "1")]
     pub min_children: Option<u64>,
-    /// Elements of the longest.
+    /// Number of elements of the longest list or map.
     #[prost(uint64, optional, tag = "2")]
     pub max_children: Option<u64>,
-    /// Elements of all.
+    /// Number of elements of all lists and maps.
     #[prost(uint64, optional, tag = "3")]
     pub total_children: Option<u64>,
 }
@@ -379,16 +379,16 @@ pub struct GeospatialStatistics {
 /// The bounding box of all geometries.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct BoundingBox {
-    /// West.
+    /// The west end.
     #[prost(double, optional, tag = "1")]
     pub xmin: Option<f64>,
-    /// East.
+    /// The east end.
     #[prost(double, optional, tag = "2")]
     pub xmax: Option<f64>,
-    /// South.
+    /// The south end.
     #[prost(double, optional, tag = "3")]
     pub ymin: Option<f64>,
-    /// North.
+    /// The north end.
     #[prost(double, optional, tag = "4")]
     pub ymax: Option<f64>,
     /// Lowest.
@@ -408,10 +408,10 @@ pub struct BoundingBox {
 /// The streams and encodings of a stripe.
 #[derive(Clone, PartialEq, Message)]
 pub struct StripeFooter {
-    /// In file order.
+    /// The streams, in file order.
     #[prost(message, repeated, tag = "1")]
     pub streams: Vec<Stream>,
-    /// One for each column.
+    /// The encoding of each column.
     #[prost(message, repeated, tag = "2")]
     pub columns: Vec<ColumnEncoding>,
     /// Java's name of the zone that timestamps were written in.
@@ -425,10 +425,10 @@ pub struct StripeFooter {
 /// The streams and encodings of a stripe under one key.
 #[derive(Clone, PartialEq, Message)]
 pub struct StripeEncryptionVariant {
-    /// In file order.
+    /// The streams, in file order.
     #[prost(message, repeated, tag = "1")]
     pub streams: Vec<Stream>,
-    /// One for each column from the variant's root on.
+    /// The encoding of each column from the variant's root on.
     #[prost(message, repeated, tag = "2")]
     pub encoding: Vec<ColumnEncoding>,
 }
@@ -442,7 +442,7 @@ pub struct Stream {
     /// The column it belongs to.
     #[prost(uint32, optional, tag = "2")]
     pub column: Option<u32>,
-    /// Stored bytes.
+    /// Number of stored bytes.
     #[prost(uint64, optional, tag = "3")]
     pub length: Option<u64>,
 }
@@ -453,10 +453,10 @@ pub struct ColumnEncoding {
     /// 0 direct, 1 dictionary, 2 direct v2, 3 dictionary v2.
     #[prost(uint32, optional, tag = "1")]
     pub kind: Option<u32>,
-    /// Entries of the dictionary.
+    /// Number of entries of the dictionary.
     #[prost(uint32, optional, tag = "2")]
     pub dictionary_size: Option<u32>,
-    /// 0 as first written, 1 since timestamps are in UTC.
+    /// The form of the bloom filters: 0 as first written, 1 since timestamps are in UTC.
     #[prost(uint32, optional, tag = "3")]
     pub bloom_encoding: Option<u32>,
 }
@@ -464,7 +464,7 @@ pub struct ColumnEncoding {
 /// Where row groups begin in the streams of a column, and their statistics.
 #[derive(Clone, PartialEq, Message)]
 pub struct RowIndex {
-    /// One for each row group.
+    /// The entry of each row group.
     #[prost(message, repeated, tag = "1")]
     pub entry: Vec<RowIndexEntry>,
 }
@@ -503,7 +503,7 @@ pub struct PositionEntry {
 /// The bloom filters of a column.
 #[derive(Clone, PartialEq, Message)]
 pub struct BloomFilterIndex {
-    /// One for each row group.
+    /// The bloom filter of each row group.
     #[prost(message, repeated, tag = "1")]
     pub bloom_filter: Vec<BloomFilter>,
 }
@@ -514,10 +514,10 @@ pub struct BloomFilter {
     /// How many bits a value sets.
     #[prost(uint32, optional, tag = "1")]
     pub num_hash_functions: Option<u32>,
-    /// Its words, in the first kind.
+    /// The words of a filter of the first kind.
     #[prost(fixed64, repeated, packed = "false", tag = "2")]
     pub bitset: Vec<u64>,
-    /// Its words, in the second kind.
+    /// The words of a filter of the second kind.
     #[prost(bytes = "vec", optional, tag = "3")]
     pub utf8bitset: Option<Vec<u8>>,
 }
@@ -570,10 +570,10 @@ pub struct EncryptionKey {
 /// A tree of columns under one key.
 #[derive(Clone, PartialEq, Message)]
 pub struct EncryptionVariant {
-    /// Its first column.
+    /// The first column of the tree.
     #[prost(uint32, optional, tag = "1")]
     pub root: Option<u32>,
-    /// Number of the key.
+    /// The number of the key.
     #[prost(uint32, optional, tag = "2")]
     pub key: Option<u32>,
     /// The key of the footer's statistics, encrypted with the named key.

@@ -1,4 +1,4 @@
-//! Where a file's writer deviates from the specification, by the writer's name and version in the file.
+//! Lists where a file's writer deviates from the specification, by the writer's name and version in the file.
 //!
 //! ```text
 //! Footer.writer            0 Java, 1 C++, 2 Presto, 3 Go, 4 Trino, 5 CUDF       softwareVersion: its release, sometimes
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blooms_of_early_cpp_writers_are_wrong() {
+    fn bloom_filters_of_early_cpp_writers_are_wrong() {
         assert!(!has_right_blooms(None) && !has_right_blooms(Some("1.6.11-SNAPSHOT")));
         assert!(has_right_blooms(Some("1.7.1")));
     }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn calendar_defaults_to_the_writers() {
+    fn the_default_calendar_depends_on_the_writer() {
         let hybrid = |writer, calendar| {
             let footer = Footer { writer: Some(writer), calendar, ..Footer::default() };
             Quirks::new(&footer, &PostScript::default(), None).hybrid

@@ -1,4 +1,4 @@
-//! A stripe's footer, and the positions of its streams.
+//! Parses a stripe's footer, and computes the positions of its streams.
 //!
 //! ```text
 //! | ROW_INDEX, BLOOM_FILTER.. of each column | encrypted ones | PRESENT, DATA.. of each column | encrypted ones | footer |
@@ -61,7 +61,7 @@ impl StreamKind {
         KINDS.iter().find(|(k, _)| *k == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether it comes before the data.
+    /// Whether the stream is in front of the data.
     pub(crate) fn is_index(self) -> bool {
         matches!(self, Self::RowIndex | Self::BloomFilter | Self::BloomFilterUtf8 | Self::EncryptedIndex)
     }
@@ -70,26 +70,26 @@ impl StreamKind {
 /// The position of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stripe {
-    /// Its index in the file, from 0.
+    /// The index of the stripe in the file, from 0.
     pub(crate) number: usize,
     /// The bytes of the whole stripe.
     pub(crate) bytes: Range<u64>,
-    /// The bytes of its footer.
+    /// The bytes of the stripe's footer.
     pub(crate) footer: Range<u64>,
-    /// Bytes of its index streams.
+    /// Number of bytes of the index streams.
     pub(crate) index_length: u64,
-    /// Its rows.
+    /// Number of rows.
     pub(crate) rows: u64,
-    /// Its number for encryption.
+    /// The stripe's number in encryption.
     pub(crate) encryption_number: u64,
-    /// Rows of the stripes before it.
+    /// Number of rows in the stripes before it.
     pub(crate) first_row: u64,
-    /// Bytes of the stripes before it; more than the file has if stripes share bytes.
+    /// Number of bytes of the stripes before it; more than the file has, if stripes share bytes.
     pub(crate) bytes_before: u64,
 }
 
 impl Stripe {
-    /// From the file's footer, after `previous`; stripes must be inside the file.
+    /// The stripe that the file's footer describes, after `previous`; it must be inside the file.
     pub(crate) fn new(previous: Option<&Self>, info: &StripeInformation, file_len: u64) -> Result<Self> {
         let number = previous.map_or(0, |p| p.number + 1);
         let start = info.offset();
@@ -119,7 +119,7 @@ impl Stripe {
     }
 
     /// An error if stripes share so many bytes that reading all of them would read the file over and over. A
-    /// few may overlap: their contents show which is wrong.
+    /// few may overlap, because their contents show which is wrong.
     pub(crate) fn check_budget(&self, file_len: u64) -> Result<()> {
         let max = file_len.saturating_mul(2);
         if self.bytes_before <= max {
@@ -131,7 +131,7 @@ impl Stripe {
         )))
     }
 
-    /// Its name in errors.
+    /// The name of the stripe in errors.
     pub(crate) fn name(&self) -> String {
         format!("stripe {}", self.number)
     }
@@ -140,11 +140,11 @@ impl Stripe {
 /// One stream of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StreamPlace {
-    /// Its column.
+    /// The column of the stream.
     pub(crate) column: usize,
-    /// Its kind's number.
+    /// The number of the stream's kind.
     pub(crate) kind: u32,
-    /// Its bytes in the file.
+    /// The bytes of the stream in the file.
     pub(crate) bytes: Range<u64>,
     /// The encryption variant that it belongs to.
     pub(crate) variant: Option<usize>,
@@ -155,7 +155,7 @@ pub(crate) struct StreamPlace {
 pub(crate) struct StripeLayout {
     /// All streams in file order; placeholders are replaced by the streams in them.
     pub(crate) streams: Vec<StreamPlace>,
-    /// One for each column, from the variant that is read.
+    /// The encoding of each column, from the variant that is read.
     pub(crate) encodings: Vec<ColumnEncoding>,
     /// Java's name of the writer's zone.
     pub(crate) writer_timezone: Option<String>,
@@ -196,7 +196,7 @@ impl StripeLayout {
                     continue;
                 }
             };
-            // One placeholder for each area; another would add all streams of all variants again.
+            // Each area has one placeholder; a second one would add all streams of all variants again.
             if let Some(has_placeholder) = has_placeholder.get_mut(usize::from(index))
                 && std::mem::replace(has_placeholder, true)
             {

@@ -1,11 +1,12 @@
-//! The end of a file, which locates everything else.
+//! Parses the end of a file, which states where everything else is.
 //!
 //! ```text
 //! | "ORC" | stripe .. | encrypted stripe statistics | metadata | footer | postscript | length of the postscript u8 |
 //! ```
 //!
-//! ORC specification v1, "File Tail". Real files also occur with the magic only at the file's start (Hive 0.11),
-//! without version, block size or lengths, or with no bytes at all (Java: a table without rows or columns).
+//! ORC specification v1, "File Tail". There are also files with the magic bytes only at the start (Hive
+//! 0.11), without version, block size or lengths, or with no bytes at all (Java: a table without rows or
+//! columns).
 
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ use super::types::Kind;
 
 /// The first bytes of a file, and the last of its postscript.
 pub(crate) const MAGIC: &[u8] = b"ORC";
-/// Bytes of the first read from the file's end.
+/// Number of bytes of the first read at the file's end.
 pub(crate) const GUESS: u64 = 16 << 10;
 
 /// The tail of a file.
@@ -26,7 +27,7 @@ pub(crate) const GUESS: u64 = 16 << 10;
 pub(crate) struct Tail {
     /// The postscript.
     pub(crate) postscript: PostScript,
-    /// The codec it names.
+    /// The codec that the postscript states.
     pub(crate) compression: Compression,
     /// The footer.
     pub(crate) footer: Footer,
@@ -47,9 +48,10 @@ pub(crate) struct Tail {
 pub(crate) struct End {
     /// The postscript.
     pub(crate) postscript: PostScript,
-    /// The codec it names.
+    /// The codec that the postscript states.
     pub(crate) compression: Compression,
-    /// Whether the postscript ends with the magic; early writers put it at the file's start only.
+    /// Whether the postscript ends with the magic bytes; early writers put them only at the start of the
+    /// file.
     pub(crate) has_magic: bool,
     /// Where the encrypted statistics of stripes are.
     pub(crate) stripe_statistics_bytes: Range<u64>,
@@ -62,7 +64,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// From the `last` bytes of a file of `len`.
+    /// Parses the `last` bytes of a file of `len` bytes.
     pub(crate) fn parse(last: &[u8], len: u64, limits: &Limits) -> Result<Self> {
         let start = len.saturating_sub(last.len() as u64);
         let (length, rest) =
@@ -104,7 +106,7 @@ impl End {
         })
     }
 
-    /// The error for a file without the magic.
+    /// The error for a file without the magic bytes.
     pub(crate) fn without_magic(&self) -> Error {
         Error::corrupt("expected the magic \"ORC\" in the postscript or at the file's start, found neither")
             .at(self.postscript_bytes.start)
@@ -113,7 +115,7 @@ impl End {
 }
 
 impl Tail {
-    /// With the footer's stored bytes, in a file of `len` bytes.
+    /// Parses the footer's stored bytes, in a file of `len` bytes.
     pub(crate) fn new(end: End, stored: &[u8], len: u64, limits: &Limits) -> Result<Self> {
         let start = end.footer_bytes.start;
         let footer = end.compression.message(stored, start, limits, len).within(|| "footer")?;

@@ -1,4 +1,4 @@
-//! The tree of types, flat: a column for each, numbered in pre-order.
+//! Stores the tree of types as a list: a column for each type, numbered in pre-order.
 //!
 //! ```text
 //! struct<a:int,b:list<string>,c:double>      0 struct | 1 a int | 2 b list | 3 b.item string | 4 c double
@@ -38,7 +38,7 @@ pub enum Kind {
     Geography,
 }
 
-/// In the order of their numbers.
+/// The kinds in the order of their numbers.
 const KINDS: [Kind; 21] = [
     Kind::Boolean,
     Kind::Byte,
@@ -130,21 +130,21 @@ pub(crate) struct Column {
     pub(crate) end: usize,
     /// The dotted path from the root, for messages.
     pub(crate) path: String,
-    /// Of char and varchar.
+    /// The length of char and varchar.
     pub(crate) maximum_length: Option<u32>,
-    /// Of decimals; 0 in Hive 0.11.
+    /// The precision of decimals; 0 in Hive 0.11.
     pub(crate) precision: u32,
-    /// Of decimals.
+    /// The scale of decimals.
     pub(crate) scale: u32,
     /// The user's attributes.
     pub(crate) attributes: Vec<(String, String)>,
     /// Coordinate system of geometry and geography.
     pub(crate) crs: Option<String>,
-    /// Of a geography's edges.
+    /// The algorithm that interpolates the edges of a geography.
     pub(crate) algorithm: Option<u32>,
 }
 
-/// All columns of a file.
+/// The columns of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TypeTree {
     columns: Vec<Column>,
@@ -261,7 +261,7 @@ impl TypeTree {
 /// stored many times.
 const LONGEST_PATH: usize = 256;
 
-/// The path of a child, cut in the middle if it is too long: it is only for display.
+/// The path of a child, shortened in the middle if it is too long: it is only for display.
 fn path_below(path: &str, step: String) -> String {
     let whole = if path.is_empty() { step } else { format!("{path}.{step}") };
     if whole.len() <= LONGEST_PATH {

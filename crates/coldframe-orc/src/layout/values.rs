@@ -1,4 +1,4 @@
-//! Values as statistics and bloom filters store them.
+//! Converts values to the forms in which statistics and bloom filters store them.
 
 /// Thomas Wang's mix of a 64-bit integer, with arithmetic shifts.
 pub(crate) fn mix(key: i64) -> u64 {

@@ -1,4 +1,4 @@
-//! Bloom filters: whether a row group can contain a value of the scan's filter.
+//! Decides by bloom filters whether a row group can contain a value of the scan's filter.
 //!
 //! ```text
 //! BLOOM_FILTER, BLOOM_FILTER_UTF8 stream = BloomFilterIndex { one BloomFilter a row group }
@@ -6,7 +6,7 @@
 //! bit of round i in 1..=k:  c = low32(h) + i * high32(h) as i32;  (c < 0 ? !c : c) % bits
 //! ```
 //!
-//! ORC specification v1, "Bloom Filter Index". What the writers hash to `h`:
+//! ORC specification v1, "Bloom Filter Index". The writers compute the hash `h` as follows:
 //!
 //! | type | h |
 //! |---|---|
@@ -30,7 +30,7 @@ use coldframe_encoding::hash::{ORC_SEED, murmur3_64};
 use super::Stored;
 use crate::layout::values::{decimal_text, mix};
 
-/// How a stream's filters hash, which decides which values can be looked up.
+/// How the filters of a stream compute hashes; this decides which values can be looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hashing {
     /// `BLOOM_FILTER`.
@@ -56,12 +56,12 @@ enum Bitset<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// Of the kind `BLOOM_FILTER`.
+    /// A filter of the kind `BLOOM_FILTER`.
     pub(crate) fn original(bitset: &'a [u64], hashes: u32) -> Self {
         Self { bitset: Bitset::Numbers(bitset), hashes }
     }
 
-    /// Of the kind `BLOOM_FILTER_UTF8`.
+    /// A filter of the kind `BLOOM_FILTER_UTF8`.
     pub(crate) fn utf8(bitset: &'a [u8], hashes: u32) -> Self {
         Self { bitset: Bitset::Bytes(bitset), hashes }
     }
@@ -83,8 +83,8 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Whether a value with this hash may be present. A filter without bits or with an absurd number of hash
-    /// functions rules out nothing.
+    /// Whether a value with this hash may be present. A filter without bits or with an impossible number of
+    /// hash functions rules out nothing.
     fn has_hash(&self, hash: u64) -> bool {
         let Ok(bits) = i32::try_from(self.word_count().saturating_mul(64)) else { return true };
         if bits == 0 || self.hashes == 0 || self.hashes > 1 << 10 {
@@ -140,7 +140,7 @@ impl<'a> Filter<'a> {
     /// Zero is stored with either sign, and equals zero of both signs.
     fn has_double(&self, value: f64) -> bool {
         let has = |v: f64| self.has_number(v.to_bits().cast_signed());
-        // There are many NaNs.
+        // NaN has many bit patterns.
         if value == 0.0 { has(0.0) || has(-0.0) } else { value.is_nan() || has(value) }
     }
 
@@ -154,7 +154,7 @@ impl<'a> Filter<'a> {
             let blanks = width.saturating_sub(length).min(1 << 16);
             self.has_bytes(format!("{trimmed}{:blanks$}", "").as_bytes())
         };
-        // Writers pad to a number of characters or of bytes.
+        // Some writers pad to a number of characters, others to a number of bytes.
         self.has_bytes(value.as_bytes())
             || self.has_bytes(trimmed.as_bytes())
             || padded(trimmed.chars().count())
@@ -193,7 +193,8 @@ mod tests {
     use arrow_array::{Decimal128Array, Int64Array, StringArray};
     use std::sync::Arc;
 
-    /// A filter with the bits that a writer sets for `hashes`, computed in wider integers than the reader's.
+    /// A filter with the bits that a writer sets for `hashes`; the computation uses wider integers than the
+    /// reader's.
     fn filter_of(hashes: &[u64], k: i64, word_count: usize) -> Vec<u64> {
         let mut bits = vec![0u64; word_count];
         let half = |n: u64| i64::from(u32::try_from(n & 0xffff_ffff).unwrap().cast_signed());
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_decimals() {
+    fn texts_of_decimals_are_looked_up_as_writers_print_them() {
         let cases = [(0, 0, "0"), (0, 2, "0.00"), (-5, 1, "-0.5"), (12_340, 3, "12.340"), (7, 0, "7")];
         for (value, scale, text) in cases {
             assert_eq!(decimal_text(value, scale), text);
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn padded_and_foreign_texts() {
+    fn padded_and_non_ascii_texts_are_looked_up_where_possible() {
         let bits = filter_of(&[murmur3_64(b"ab   ", ORC_SEED)], 3, 4);
         let filter = Filter::original(&bits, 3);
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["ab", "ab   ", "xy", "\u{e4}"]));

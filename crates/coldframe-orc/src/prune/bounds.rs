@@ -1,4 +1,4 @@
-//! Statistics of a file, a stripe or a row group: as bounds for pruning, and as plain data.
+//! Converts the statistics of a file, a stripe or a row group to bounds for pruning.
 //!
 //! ```text
 //! Footer.statistics[column]                      the file
@@ -99,7 +99,7 @@ fn is_above<T: PartialOrd>(low: Option<T>, high: Option<T>) -> bool {
 fn impossible_strings(stats: &ColumnStatistics, stored: Stored) -> bool {
     let Some(s) = &stats.string_statistics else { return false };
     let all = [&s.minimum, &s.maximum, &s.lower_bound, &s.upper_bound];
-    // Bytes that are not UTF-8 sort differently.
+    // Bytes that are not UTF-8 have another order.
     if all.iter().any(|bound| bound.is_some() && as_text(bound).is_none()) {
         return true;
     }
@@ -116,7 +116,7 @@ pub(crate) fn bounds(
     stored: Stored,
     quirks: Quirks,
 ) -> ColumnBounds {
-    // Neither values nor nulls counted: the writer did not count.
+    // If neither values nor nulls were counted, the writer did not count.
     let counted = stats.number_of_values.is_some_and(|n| n > 0) || stats.has_null == Some(true);
     let has_value = stats.number_of_values.map(|n| n > 0).filter(|_| counted);
     let has_null = stats.has_null.filter(|_| counted);
@@ -213,7 +213,7 @@ fn narrow(value: f64) -> Option<f32> {
     (f64::from(short) == value).then_some(short)
 }
 
-/// UTF-8 text only: other bytes sort differently, and guarantee nothing.
+/// The bytes if they are UTF-8; other bytes have another order and guarantee nothing.
 fn as_text(stored: &Option<Vec<u8>>) -> Option<&str> {
     std::str::from_utf8(stored.as_deref()?).ok()
 }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_nan() {
+    fn zeros_are_widened_and_nan_gives_no_bounds() {
         let zero = |f: f64| Arc::new(Float64Array::from(vec![f])) as ArrayRef;
         let stats = |minimum, maximum, sum| {
             with(|s| {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_and_padded_strings() {
+    fn bounds_of_truncated_and_padded_strings_are_used() {
         let text = |t: &str| Arc::new(StringArray::from(vec![t])) as ArrayRef;
         let cut = with(|s| {
             s.string_statistics = Some(StringStatistics {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals() {
+    fn decimals_are_rounded_outwards() {
         for (text, scale, down, up) in [
             ("1.5", 2, 150, 150),
             ("-0.005", 2, -1, 0),
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_are_not_text_promise_nothing() {
+    fn strings_that_are_not_text_guarantee_nothing() {
         let latin = with(|s| {
             s.string_statistics = Some(StringStatistics {
                 minimum: Some(b"a".to_vec()),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_and_timestamps() {
+    fn untrusted_dates_and_timestamps_give_no_bounds() {
         let days =
             with(|s| s.date_statistics = Some(DateStatistics { minimum: Some(-150_000), maximum: Some(5) }));
         let range = bounds(&days, &DataType::Date32, Stored::HybridDate, quirks(JAVA, 9));
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_statistics_promise_nothing() {
+    fn absent_statistics_guarantee_nothing() {
         let none = ColumnStatistics::default();
         let unknown = bounds(&none, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
         assert!(unknown.has_null.is_none() && unknown.has_value.is_none() && unknown.min.is_none());
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_booleans_and_narrow_integers() {
+    fn counts_of_booleans_and_bounds_of_small_integers_are_used() {
         let array = |v: bool| Arc::new(BooleanArray::from(vec![v])) as ArrayRef;
         let trues = with(|s| s.bucket_statistics = Some(BucketStatistics { count: vec![9] }));
         assert!(!may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, array(false)));
@@ -491,7 +491,7 @@ mod tests {
         let ints = with(|s| {
             s.int_statistics = Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None });
         });
-        // A maximum outside the type is not from the column's values, and neither is the minimum.
+        // A maximum outside the type did not come from the column's values, and neither did the minimum.
         let unknown = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
         assert!(unknown.max.is_none() && unknown.min.is_none() && unknown.has_null.is_none());
     }

@@ -16,7 +16,7 @@ use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::layout::types::{Column, Kind, TypeTree};
 
-/// The columns of a filter.
+/// The columns of a filter, with what decides on reading a stripe.
 #[derive(Clone, Debug)]
 pub(crate) struct Pruner {
     columns: Vec<Filtered>,
@@ -27,16 +27,16 @@ pub(crate) struct Pruner {
 struct Filtered {
     path: String,
     id: usize,
-    /// The structs that contain it, without the root.
+    /// The structs that contain the column, without the root.
     around: Vec<usize>,
     data_type: DataType,
     stored: Stored,
-    /// Whether the file's statistics and bloom filters of it are trusted.
+    /// Whether the file's statistics and bloom filters of the column are trusted.
     trusted: bool,
 }
 
 impl Filtered {
-    /// Its type; for a dictionary, the type of the values.
+    /// The type of the column; for a dictionary, the type of the values.
     fn plain(&self) -> &DataType {
         match &self.data_type {
             DataType::Dictionary(_, values) => values,
@@ -51,7 +51,7 @@ pub(crate) type StatisticsOf<'a> = &'a dyn Fn(usize) -> Option<&'a ColumnStatist
 pub(crate) type BloomOf<'a> = &'a dyn Fn(usize) -> Option<(Filter<'a>, Hashing)>;
 
 impl Pruner {
-    /// For `predicate` over a file of this schema and tree.
+    /// Prepares `predicate` for a file of this schema and tree.
     pub(crate) fn new(predicate: &Predicate, schema: &Schema, tree: &TypeTree, quirks: Quirks) -> Self {
         let mut paths = Vec::new();
         predicate.columns(&mut paths);
@@ -61,7 +61,7 @@ impl Pruner {
         Self { columns, quirks }
     }
 
-    /// Whether the statistics of stripes are right.
+    /// Whether the statistics of stripes are correct.
     pub(crate) fn trusts_stripes(&self) -> bool {
         self.quirks.merged_statistics
     }

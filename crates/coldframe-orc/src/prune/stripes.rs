@@ -1,4 +1,4 @@
-//! Which stripes and row groups a filter must read, by their statistics and bloom filters.
+//! Finds the stripes and row groups that a filter must read, by their statistics and bloom filters.
 //!
 //! ```text
 //! Metadata.stripeStats[stripe]             excludes a stripe without a read of its footer
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Pruning reads only the indexes of the filter's columns. An index that is damaged or does not fit the
-//! stripe is ignored: it only saves work.
+//! stripe is ignored, because it only saves work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
 use crate::layout::types::Kind;
 use crate::open::Shape;
 
-/// Prunes one scan.
+/// Decides what one scan reads.
 pub(crate) struct StripePruner {
     shape: Arc<Shape>,
     predicate: Predicate,
@@ -31,7 +31,7 @@ pub(crate) struct StripePruner {
 }
 
 impl StripePruner {
-    /// For a scan filtered by `predicate`.
+    /// Prepares a scan with the filter `predicate`.
     pub(crate) fn new(shape: Arc<Shape>, predicate: &Predicate) -> Self {
         let mut pruner = Pruner::new(predicate, &shape.schema, &shape.tree, shape.quirks);
         if pruner.trusts_stripes() {
@@ -171,8 +171,8 @@ impl StripeIndex {
     }
 }
 
-/// The bloom filters of a column, preferably UTF-8 ones. `None` if the encoding is newer than the known ones,
-/// since its hashes are unknown.
+/// The bloom filters of a column, UTF-8 ones if there are any. `None` if the encoding is newer than the known
+/// ones, because its hashes are unknown.
 fn filters_of(layout: &StripeLayout, column: usize) -> Option<(&StreamPlace, Hashing)> {
     if let Some(place) = layout.stream(column, StreamKind::BloomFilterUtf8) {
         let utc = match layout.encoding(column).bloom_encoding() {

@@ -1,13 +1,13 @@
-//! The remains of a tail whose end is lost: the statistics of stripes, and the footer. Each of the two proves
-//! which stripes the file had.
+//! Reads the remains of a tail whose end is lost: the statistics of stripes, and the footer. Each of the two
+//! proves which stripes the file had.
 //!
 //! ```text
 //! .. last stripe | metadata: field 1 for each stripe | footer: fields 1, 2, .. | postscript |
 //!                | 0a ..  0a ..                      | 08 ..                   |     where the file may end at any byte
 //! ```
 //!
-//! Only the lost postscript states their lengths. Both are written in field order, so their fields delimit
-//! them.
+//! The lengths of both are only in the lost postscript. Their fields are in order, so the fields show where
+//! each ends.
 
 use coldframe_core::{Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
@@ -16,15 +16,15 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use crate::layout::compression::Compression;
 use crate::layout::proto::{self, ColumnStatistics, Footer, Metadata, StripeInformation};
 
-/// Maximum bytes that are read.
+/// Maximum number of bytes that are read.
 const LONGEST: u64 = 16 << 20;
 /// Wire types of a message's fields: a number, or bytes with their length.
 const NUMBER: u8 = 0;
 /// See [`NUMBER`].
 const BYTES: u8 = 2;
-/// Of `Metadata`.
+/// The wire types of the fields of `Metadata`.
 const METADATA: &[u8] = &[BYTES];
-/// Of `Footer`.
+/// The wire types of the fields of `Footer`.
 const FOOTER: &[u8] =
     &[NUMBER, NUMBER, BYTES, BYTES, BYTES, NUMBER, BYTES, NUMBER, NUMBER, BYTES, NUMBER, BYTES];
 
@@ -34,7 +34,8 @@ pub(super) struct Remains {
     /// The rows of each stripe by its statistics, as far as these remain.
     pub(super) rows: Vec<u64>,
     /// Whether `rows` has all stripes: the footer begins after the statistics, or they are whole chunks.
-    /// Without a codec, a file cut between the statistics of two stripes looks as if it had no more stripes.
+    /// Without a codec, a file truncated between the statistics of two stripes looks as if it had no more
+    /// stripes.
     pub(super) ended: bool,
     /// The stripes and the row count in the footer, if these fields remain.
     pub(super) listed: Option<(Vec<StripeInformation>, u64)>,
@@ -61,7 +62,7 @@ pub(super) fn remains(
     Ok(left)
 }
 
-/// The content of all complete chunks.
+/// The contents of all complete chunks.
 fn chunks(stored: &[u8], at: u64, compression: Compression, limits: &Limits, file_len: u64) -> Vec<u8> {
     let (mut rest, mut codec, mut content) = (Cursor::new(stored, at), Decompressor::new(), Vec::new());
     while !rest.is_empty() && limits.decoded("a tail", 2 * content.len() as u64, file_len).is_ok() {

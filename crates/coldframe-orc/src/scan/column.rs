@@ -1,15 +1,15 @@
-//! Columns: from streams to arrays.
+//! Decodes the streams of a column to arrays.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`input`] | the streams of a stripe, opened where a row group begins |
 //! | [`number`] | booleans, integers, floats, dates |
 //! | [`decimal`] | decimals |
-//! | [`timestamp`] | both kinds |
+//! | [`timestamp`] | timestamps with and without time zone |
 //! | [`text`], [`dictionary`] | strings and binary, direct and by dictionary |
 //! | [`nested`] | struct, list, map, union |
 //!
-//! A stream has no values for nulls, nor for rows whose parent is null. A reader decodes the dense values
+//! A stream contains no values for nulls or for rows whose parent is null. A reader decodes the dense values
 //! into the front of an array's memory and spreads them over the rows.
 
 mod decimal;
@@ -37,7 +37,7 @@ use crate::scan::stream::StreamPosition;
 
 /// Decodes one column of a stripe.
 pub(crate) trait ColumnReader: Send + Sync {
-    /// The next `rows` rows. With `parent`, only its valid rows are stored; the others become null.
+    /// Reads the next `rows` rows. With `parent`, only its valid rows are stored; the others become null.
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef>;
 
     /// Skips `rows` rows; by default they are decoded and dropped.
@@ -45,7 +45,7 @@ pub(crate) trait ColumnReader: Send + Sync {
         self.read(rows, parent).map(drop)
     }
 
-    /// Adds its positions in its streams and those of nested columns.
+    /// Adds the positions of the column and of nested columns in their streams.
     fn positions(&self, into: &mut Vec<StreamPosition>);
 
     /// Adds the values of the last read, including nested ones, that the column's type cannot hold.
@@ -58,9 +58,9 @@ pub(crate) trait ColumnReader: Send + Sync {
 /// null.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MalformedValue {
-    /// Its row in the last read.
+    /// The row in the last read.
     pub(crate) row: usize,
-    /// Its column.
+    /// The column of the value.
     pub(crate) column: Option<usize>,
     /// What is wrong with it.
     pub(crate) why: Malformed,
@@ -124,7 +124,7 @@ fn rows_of(validity: &Validity, dense: &[usize]) -> Vec<usize> {
     }
 }
 
-/// A reader of `column` with the children that `field` has.
+/// Creates a reader of `column` with the children that `field` has.
 pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
     let reader: Result<Box<dyn ColumnReader>> = match column.kind {
         Kind::Boolean | Kind::Byte | Kind::Short | Kind::Int | Kind::Long | Kind::Float | Kind::Double => {
@@ -185,7 +185,7 @@ impl ColumnReader for Named {
 /// Which rows have values.
 struct Present(Option<BitRle>);
 
-/// Rows and how many of them have values.
+/// The number of rows, and how many of them have values.
 struct Validity {
     nulls: Option<NullBuffer>,
     valid: usize,
@@ -251,7 +251,7 @@ fn primitive<A: ArrowPrimitiveType, W: ArrowNativeType>(
     PrimitiveArray::new(ScalarBuffer::new(Buffer::from_vec(values), 0, rows), nulls)
 }
 
-/// The front of `values` for the dense values.
+/// The front of `values`, which the dense values fill.
 fn dense<'a, T>(values: &'a mut [T], validity: &Validity) -> &'a mut [T] {
     values.get_mut(..validity.valid).unwrap_or_default()
 }

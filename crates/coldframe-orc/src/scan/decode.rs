@@ -1,4 +1,4 @@
-//! Decodes a stripe: its columns side by side, a batch at a time.
+//! Decodes a stripe: reads all its columns for the rows of a batch, then those of the next batch.
 //!
 //! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and
 //! [`threads`] finds idle. There are two ways to read:
@@ -35,7 +35,7 @@ use super::rle::bytes::BitRle;
 use super::statements::{Tally, is_of_statistics};
 use super::tallies::{Complete, compare};
 
-/// Batches of fewer rows are not worth a thread.
+/// Batches of fewer rows are decoded on one thread.
 const PARALLEL_ROWS: usize = 4096;
 /// Decoded bytes that are kept until they are proved. What takes more is decoded once more afterwards.
 const KEPT_BYTES: u64 = 2 * MAX_BATCH_BYTES;
@@ -114,7 +114,7 @@ pub(super) struct Decoded {
 /// The result of a step.
 enum Step {
     Batch(RecordBatch),
-    /// Nothing yet.
+    /// The step gave no batch.
     Pending,
     Done,
 }
@@ -139,7 +139,7 @@ impl Iterator for StripeBatches {
 }
 
 impl StripeBatches {
-    /// For a stripe whose streams were fetched; [`Self::set_tasks`] sets what to read.
+    /// Decodes a stripe whose streams were fetched; [`Self::set_tasks`] sets what to read.
     pub(crate) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
         let nullable = scan.columns.iter().map(|(_, field)| field.is_nullable());
         Self {

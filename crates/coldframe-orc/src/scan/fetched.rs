@@ -1,4 +1,4 @@
-//! The bytes of a stripe's streams: fetched with the unit, or read once a row group needs them.
+//! Holds the bytes of a stripe's streams: fetched with the unit, or read when a row group needs them.
 //!
 //! A scout decodes the filter's columns first. If requests are cheap, the streams of the other columns are
 //! read only for row groups with a row that passes:
@@ -17,7 +17,7 @@ use super::column::input::{StoredPart, StoredStreams};
 use super::job::{DeferredStreams, PartPlan, Run, ScanShared, StripeJob};
 use super::ranges;
 
-/// Adds the `bytes` of `parts` to `streams`, decrypted.
+/// Decrypts the `bytes` of `parts` and adds them to `streams`.
 pub(crate) fn add(
     scan: &ScanShared,
     job: &StripeJob,
@@ -48,7 +48,7 @@ pub(crate) fn read_deferred(
     let is_wanted = |group: &Run| runs.iter().any(|run| run.rows.contains(&group.rows.start));
     let wanted: Vec<bool> = deferred.groups.iter().map(is_wanted).collect();
     let mut parts = ranges::of_runs(scan, &deferred.columns, &job.layout, &deferred.groups, &wanted);
-    // Dictionaries are read once.
+    // Dictionaries are read only once.
     parts.retain(|part| !part.whole || !streams.contains_key(&(part.column, part.kind)));
     for part in &parts {
         streams.remove(&(part.column, part.kind));

@@ -1,5 +1,5 @@
-//! The input of decode: the columns of a scan, and for each stripe its runs of rows and the parts of streams
-//! that they need.
+//! Defines the input of the decoder: the columns of a scan, and for each stripe its runs of rows and the
+//! parts of streams that they need.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::open::Shape;
 /// State shared by all stripes of a scan.
 #[derive(Clone)]
 pub(crate) struct ScanShared {
-    /// The file.
+    /// The open file.
     pub(crate) shape: Arc<Shape>,
     /// The columns to decode, with their fields.
     pub(crate) columns: Vec<(usize, FieldRef)>,
@@ -39,7 +39,7 @@ pub(crate) struct ScanShared {
 }
 
 impl ScanShared {
-    /// Finds the columns of a request.
+    /// Prepares the scan of a request.
     pub(crate) fn new(shape: Arc<Shape>, request: &PlanRequest) -> Result<Self> {
         let mut columns = Vec::with_capacity(request.decode.fields().len());
         let mut needed = Vec::new();
@@ -149,7 +149,7 @@ fn add_needed(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<u
 pub(crate) struct Run {
     /// Which rows of the stripe are decoded.
     pub(crate) rows: Range<u64>,
-    /// Where they begin; `None` for the stripe's start.
+    /// The position of the first row; `None` for the stripe's start.
     pub(crate) positions: Option<Arc<Positions>>,
     /// Which of them are returned.
     pub(crate) wanted: Range<u64>,
@@ -169,7 +169,7 @@ pub(crate) struct StripeJob {
     pub(crate) stripe: Stripe,
     /// Its footer.
     pub(crate) layout: StripeLayout,
-    /// Rows to decode.
+    /// The runs of rows to decode.
     pub(crate) runs: VecDeque<Run>,
     /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
@@ -177,7 +177,7 @@ pub(crate) struct StripeJob {
     pub(crate) groups: Option<Arc<Groups>>,
     /// Parts of streams to fetch with the unit.
     pub(crate) parts: Vec<PartPlan>,
-    /// Streams to read once a row group needs them; `None` if all are fetched.
+    /// The streams that are read when a row group needs them; `None` if all are fetched.
     pub(crate) deferred: Option<DeferredStreams>,
 }
 
@@ -235,22 +235,22 @@ pub(crate) struct DeferredStreams {
 /// Part of a stream to fetch.
 #[derive(Clone, Debug)]
 pub(crate) struct PartPlan {
-    /// Its column.
+    /// The column of the stream.
     pub(crate) column: usize,
-    /// Its kind.
+    /// The kind of the stream.
     pub(crate) kind: StreamKind,
-    /// Its offset in the stream.
+    /// The offset of the part in the stream.
     pub(crate) start: u64,
-    /// Whether it is the whole stream, needed by every row group.
+    /// Whether the part is the whole stream, which every row group needs.
     pub(crate) whole: bool,
-    /// Its bytes in the file.
+    /// The bytes of the part in the file.
     pub(crate) bytes: Range<u64>,
 }
 
 /// Stored bytes of each column to decode, including nested columns.
 pub(crate) fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
     let tree = &scan.shape.tree;
-    // Prefix sums over the columns: a column's own bytes are a difference.
+    // Sums over the columns up to each one: the bytes of a column are the difference of two sums.
     let mut sums = vec![0u64; tree.columns().len() + 1];
     for part in job.parts.iter().chain(job.deferred.iter().flat_map(|deferred| &deferred.parts)) {
         if let Some(sum) = sums.get_mut(part.column + 1) {

@@ -1,4 +1,4 @@
-//! The stripes of a split, and the streams to fetch for each.
+//! Plans the stripes of a split, and the streams to fetch for each stripe.
 //!
 //! ```text
 //! stripe   -- statistics of the stripe --> excluded, or its footer is read
@@ -23,7 +23,7 @@ use super::unit::DecodeStripe;
 use crate::layout::stripe::Stripe;
 use crate::prune::stripes::StripePruner;
 
-/// A source with a larger worthwhile gap between reads has expensive requests.
+/// If gaps of more bytes than this are read to save a request, the requests of the source are expensive.
 const CHEAP_GAP: u64 = 4096;
 
 /// Most rows of a stripe whose lost values become null.
@@ -39,7 +39,7 @@ pub(crate) struct StripePlan {
     limit: Option<u64>,
     /// Stripes that statistics, indexes and bloom filters exclude.
     pruned: u64,
-    /// The error to return after all stripes, for lost rows outside of them.
+    /// The error to return after all stripes, for lost rows outside them.
     lost: Option<Error>,
 }
 

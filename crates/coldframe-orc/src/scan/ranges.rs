@@ -1,4 +1,4 @@
-//! The bytes of row groups in a stream.
+//! Computes the bytes of row groups in a stream.
 //!
 //! The bytes of adjacent row groups begin at the position in the index and end where the next group begins,
 //! plus the chunks that a run of values may reach into.
@@ -21,7 +21,7 @@ pub(crate) const VALUES: [StreamKind; 5] = [
     StreamKind::DictionaryData,
 ];
 
-/// Upper bound of a run of integers in bytes: 512 values of 8 bytes, a header, a base and patches.
+/// Maximum number of bytes of a run of integers: 512 values of 8 bytes, a header, a base and patches.
 const LONGEST_RUN: u64 = 4400;
 
 /// All streams of the needed columns.
@@ -106,9 +106,9 @@ pub(crate) fn runs<'a>(
     })
 }
 
-/// The largest end offset of a row group in its stream, if the next one begins at `next`: the end of the run
-/// of values at `next`, which may reach into later chunks. `chunks` are the sorted offsets of chunks in the
-/// index.
+/// The offset at which a row group ends at the latest in its stream, if the next one begins at `next`: the
+/// end of the run of values at `next`, which may reach into later chunks. `chunks` are the sorted offsets of
+/// chunks in the index.
 ///
 /// ```text
 /// stored stream   | chunk | chunk | chunk | chunk | chunk |
@@ -158,7 +158,8 @@ mod tests {
         // The group's last run begins in the chunk of the next group's first value, and may end in the chunk
         // after it.
         assert_eq!(ends(&all, [3], codec(1 << 16)), [2100]);
-        // Without a known next chunk, the block size is the limit; short blocks may hold only part of a run.
+        // If the next chunk is unknown, the block size is the limit; short blocks may hold only part of a
+        // run.
         assert_eq!(ends(&[(10, 10, 0)], [0], codec(1 << 16)), [10 + (1 << 16) + 3]);
         assert_eq!(ends(&[(10, 10, 1)], [0], codec(1024)), [10 + 6 * 1027]);
     }

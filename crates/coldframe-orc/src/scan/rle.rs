@@ -1,4 +1,4 @@
-//! Run length encodings of bytes, bits and integers.
+//! Decodes run length encodings of bytes, bits and integers.
 //!
 //! | module | holds |
 //! |---|---|

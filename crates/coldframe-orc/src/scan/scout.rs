@@ -9,7 +9,7 @@
 //!                                                      the consumer filters once more
 //! ```
 //!
-//! Of the other row groups, only the filter's columns are decompressed and decoded. If most row groups have
+//! In the other row groups, only the filter's columns are decompressed and decoded. If most row groups have
 //! rows that pass, a scout saves nothing, and the scan continues without it.
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use crate::open::Shape;
 
-/// Row groups examined together: few at first, since the scout may save nothing.
+/// Number of row groups that are examined together: few at first, since the scout may save nothing.
 const FIRST: usize = 4;
 const NEXT: usize = 16;
 
@@ -40,7 +40,7 @@ pub(crate) struct ScoutShared {
 }
 
 impl ScoutShared {
-    /// For a filtered scan; `None` if the filter uses all columns of the scan.
+    /// The state for a filtered scan; `None` if the filter uses all columns of the scan.
     pub(crate) fn new(shape: &Arc<Shape>, request: &PlanRequest) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let decode = Projection::resolve(&shape.schema, Some(&[]), &scouting.paths())?.decode;
@@ -52,7 +52,7 @@ impl ScoutShared {
         Ok(Some(Self { scan, scouting, futile: AtomicBool::new(false) }))
     }
 
-    /// Whether scouts save work so far.
+    /// Whether scouts have saved work so far.
     pub(crate) fn is_useful(&self) -> bool {
         !self.futile.load(Ordering::Relaxed)
     }
@@ -69,7 +69,7 @@ impl ScoutShared {
 pub(crate) struct Scout {
     shared: Arc<ScoutShared>,
     batches: StripeBatches,
-    /// Row groups not examined yet.
+    /// The row groups that are not examined yet.
     left: VecDeque<Run>,
     most: usize,
 }

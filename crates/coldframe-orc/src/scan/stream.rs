@@ -1,4 +1,4 @@
-//! The bytes of one stream, decompressed chunk by chunk on demand.
+//! Decompresses the bytes of one stream on demand, chunk by chunk.
 //!
 //! ```text
 //! stored    | chunk | chunk | original chunk | chunk |     bytes of the file, all in memory
@@ -48,7 +48,7 @@ const PLACED: u64 = 8192;
 pub(crate) struct StreamPosition {
     /// The column; its reader fills it in.
     pub(crate) column: Option<usize>,
-    /// Which stream.
+    /// The kind of the stream.
     pub(crate) kind: StreamKind,
     /// The place of the next byte.
     pub(crate) place: Place,
@@ -95,7 +95,7 @@ impl StreamPosition {
 #[derive(Debug, Default)]
 struct Window {
     memory: Vec<u8>,
-    /// Where the unread part begins and ends.
+    /// The unread part.
     left: Range<usize>,
 }
 
@@ -135,9 +135,9 @@ impl Window {
 #[derive(Debug)]
 pub(crate) struct ByteStream {
     stored: Bytes,
-    /// Offset in `stored` of the next chunk's header.
+    /// The offset in `stored` of the next chunk's header.
     next: usize,
-    /// Offset in the file of `stored`.
+    /// The offset of `stored` in the file.
     offset: u64,
     compression: Compression,
     window: Window,
@@ -145,7 +145,7 @@ pub(crate) struct ByteStream {
     plain: Range<usize>,
     /// How many bytes at the window's end are copies of the bytes before `plain`.
     seam: usize,
-    /// Bytes of content opened so far.
+    /// Number of bytes of content opened so far.
     opened: u64,
     /// The chunks whose content is in memory or shortly before it: their offsets in the file, and the bytes of
     /// content before them.
@@ -153,7 +153,7 @@ pub(crate) struct ByteStream {
 }
 
 impl ByteStream {
-    /// `stored` begins with a chunk, at `offset` of the file.
+    /// Creates a stream of `stored`, which begins with a chunk at `offset` of the file.
     pub(crate) fn new(stored: Bytes, offset: u64, compression: Compression) -> Self {
         let (next, plain) = match compression.algorithm {
             Algorithm::None => (stored.len(), 0..stored.len()),
@@ -172,13 +172,13 @@ impl ByteStream {
         }
     }
 
-    /// Its offset in the file: of the next chunk, or of the next byte in a plain one.
+    /// The offset of the next chunk in the file, or of the next byte in a plain one.
     pub(crate) fn offset(&self) -> u64 {
         let at = if self.plain.is_empty() { self.next } else { self.plain.start };
         self.offset + at as u64
     }
 
-    /// The bytes in memory.
+    /// The decompressed bytes in memory.
     #[inline]
     pub(crate) fn buffered(&self) -> &[u8] {
         if self.window.len() > 0 {
@@ -188,7 +188,7 @@ impl ByteStream {
         }
     }
 
-    /// Makes `want` bytes available; fewer only at the stream's end.
+    /// Makes `want` bytes available, or fewer at the stream's end.
     #[inline]
     pub(crate) fn fill(&mut self, want: usize) -> Result<&[u8]> {
         if self.buffered().len() < want {
@@ -210,8 +210,8 @@ impl ByteStream {
                 self.next_chunk()?;
                 continue;
             }
-            // A seam as long as the wanted bytes: once all bytes before it are consumed, reading continues in the
-            // plain chunk itself.
+            // The seam is as long as the wanted bytes: once all bytes before it are consumed, reading
+            // continues in the plain chunk itself.
             let n = self.plain.len().min(want);
             let seam = self.plain.start..self.plain.start + n;
             self.plain.start = seam.end;
@@ -220,7 +220,7 @@ impl ByteStream {
         }
     }
 
-    /// Bytes in memory, decompressed.
+    /// Number of decompressed bytes in memory.
     fn buffered_len(&self) -> usize {
         self.window.len() + self.plain.len()
     }
@@ -287,7 +287,7 @@ impl ByteStream {
         self.opened = self.opened.saturating_add(length as u64);
     }
 
-    /// Opens the next chunk after the window: as plain, or decompressed.
+    /// Opens the next chunk after the window: as a plain chunk, or decompressed.
     fn next_chunk(&mut self) -> Result<()> {
         self.open_chunk().map_err(|e| e.within(CHUNK))
     }
@@ -328,7 +328,7 @@ impl ByteStream {
         Ok((chunk, stored.len() - chunks.remaining()))
     }
 
-    /// Writers fill every chunk except the last.
+    /// An error if the chunk is not full: writers fill every chunk except the last.
     fn check_full(&self, length: usize, end: usize) -> Result<()> {
         if self.compression.strict && end < self.stored.len() && length < self.compression.block_size {
             let message =
@@ -379,7 +379,7 @@ impl ByteStream {
     /// Appends the next `n` bytes to `out`.
     pub(crate) fn append(&mut self, mut n: usize, out: &mut Vec<u8>) -> Result<()> {
         while n > 0 {
-            // A chunk that certainly fits is decompressed directly into its place.
+            // A chunk that is certain to fit is decompressed directly into its place.
             if n >= self.compression.block_size && self.next < self.stored.len() && self.buffered().is_empty()
             {
                 let before = out.len();
@@ -413,7 +413,7 @@ impl ByteStream {
         Ok(out)
     }
 
-    /// The next `n` bytes, which must exist: shared if they are in one plain chunk, or copied.
+    /// The next `n` bytes, which must exist: shared if they are in one plain chunk, otherwise copied.
     pub(crate) fn share(&mut self, n: u64) -> Result<Bytes> {
         let plain = self.plain.clone();
         match usize::try_from(n).ok().filter(|n| self.window.len() == 0 && *n <= plain.len()) {
@@ -541,9 +541,9 @@ mod tests {
     }
 
     proptest! {
-        /// With any chunks and steps, each byte is returned once and in order.
+        /// For any chunks and steps, each byte is returned once and in order.
         #[test]
-        fn steps_of_any_size_over_chunks_of_any_kind(
+        fn steps_of_any_size_return_each_byte_once(
             content in proptest::collection::vec(any::<u8>(), 0..600),
             block in 1usize..70,
             compressed in proptest::collection::vec(any::<bool>(), 1..6),

@@ -1,4 +1,4 @@
-//! The unit of a stripe: passes the fetched bytes of its streams to the decoder.
+//! Passes the fetched bytes of a stripe's streams to the decoder.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl DecodeUnit for DecodeStripe {
         fetched::add(&scan, &job, &job.parts, bytes, &mut streams)?;
         let runs = std::mem::take(&mut job.runs);
         let candidates = std::mem::take(&mut job.candidates);
-        // Deferred streams need the scout, useful or not.
+        // Deferred streams need the scout, even if it saves no work.
         let is_useful = |scout: &Arc<ScoutShared>| !candidates.is_empty() && scout.is_useful();
         let scout = scout.filter(|scout| job.deferred.is_some() || is_useful(scout));
         let scout = scout.and_then(|shared| {

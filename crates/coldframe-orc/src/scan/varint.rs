@@ -1,4 +1,4 @@
-//! Base-128 varints, many at a time.
+//! Decodes base-128 varints, many at a time.
 //!
 //! ```text
 //! value      7 bits a byte, low first, top bit = more bytes follow; signed ones as zigzag (ORC specification v1, "Base 128 Varint")
@@ -6,7 +6,7 @@
 //! 8 bytes    -> one word; its groups of seven bits are joined pair by pair
 //! ```
 
-/// Maximum bytes of a 128-bit varint.
+/// Maximum number of bytes of a 128-bit varint.
 pub(crate) const LONGEST: usize = 19;
 
 /// The top bits of the bytes of a word.
@@ -48,7 +48,7 @@ pub(crate) fn long(bytes: &[u8]) -> Option<(u128, usize)> {
 /// The length of the first `count` varints of `bytes`, and their number: fewer if `bytes` ends, or before a
 /// varint longer than [`LONGEST`].
 pub(crate) fn skip(bytes: &[u8], count: usize) -> (usize, usize) {
-    // `open`: how many bytes after the last varint were examined.
+    // `open` is the number of bytes that were examined after the last varint.
     let (mut at, mut passed, mut open) = (0, 0, 0);
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>) {
         let ends = ends(window);
@@ -81,9 +81,9 @@ fn has_long(followed: u64, open: usize) -> bool {
     all != 0 || open + followed.trailing_ones() as usize >= LONGEST
 }
 
-/// Bytes examined together.
+/// Number of bytes that are examined together.
 const BLOCK: usize = 64;
-/// A block, plus the bytes that the word of its last value extends into.
+/// A block, and the bytes into which the word of its last value extends.
 const WINDOW: usize = BLOCK + 8;
 
 /// Decodes varints of at most eight bytes from the front of `bytes` into the front of `values`, as long as
@@ -106,7 +106,7 @@ pub(crate) fn many(bytes: &[u8], values: &mut [u64]) -> (usize, usize) {
     (at, done)
 }
 
-/// [`ends`] of a block of values of two bytes each.
+/// The result of [`ends`] for a block of values of two bytes each.
 const PAIRS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
 /// Decodes the values that end in a block, up to the first that is longer than a word.
@@ -139,7 +139,7 @@ fn block(window: &[u8; WINDOW], out: &mut [u64; BLOCK]) -> (usize, usize) {
         start = next;
         count += 1;
     }
-    // A separate loop, which the compiler vectorises.
+    // This is a separate loop, so that the compiler vectorises it.
     out.iter_mut().take(count).for_each(|word| *word = push_together(*word));
     (start, count)
 }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_equal_length() {
+    fn values_of_equal_length_are_decoded() {
         for bits in (7..70).step_by(7) {
             let values: Vec<u128> =
                 (0..200).map(|n| (1u128 << bits) - 1 - n % (1 << (bits.min(8) - 1))).collect();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_without_an_end_is_none() {
+    fn a_value_without_an_end_is_not_decoded() {
         assert_eq!(long(&[0x80; 30]), None);
         assert_eq!(short(&[0xff; 8]), None);
         assert_eq!(many(&[0xff; 200], &mut [0; 100]), (0, 0));

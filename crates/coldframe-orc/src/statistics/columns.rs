@@ -1,4 +1,4 @@
-//! The statistics of top-level columns, typed, to compare with decoded values.
+//! Returns the statistics of top-level columns in their types, to compare them with decoded values.
 //!
 //! Statistics that writers compute differently are left out: instants (in which zone?), bounds of texts
 //! (truncated, or in another order), sums of floating point numbers (the order of addition), bounds that are
@@ -48,7 +48,7 @@ fn of_column(column: &Column, stats: &ColumnStatistics, quirks: Quirks) -> Colum
         (out.smallest, out.largest) = (of.minimum.map(Bound::Days), of.maximum.map(Bound::Days));
     }
     out.trues = stats.bucket_statistics.as_ref().and_then(|of| of.count.first().copied());
-    // For text that is declared as binary, the statistics are of the text.
+    // The statistics of text that is declared as binary are those of the text.
     let texts =
         stats.string_statistics.as_ref().filter(|_| column.kind != Kind::Binary).and_then(|of| of.sum);
     let blobs = stats.binary_statistics.as_ref().and_then(|of| of.sum);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_are_digits_with_a_point() {
+    fn decimals_are_parsed_as_digits_with_a_point() {
         for (text, expected) in [
             ("1.50", Some((150, 2))),
             ("-7.25", Some((-725, 2))),

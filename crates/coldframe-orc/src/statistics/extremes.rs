@@ -1,4 +1,5 @@
-//! The exact part of a file's statistics: results equal to `count`, `min` and `max` over the decoded rows.
+//! Returns the exact part of a file's statistics: the results equal `count`, `min` and `max` over the decoded
+//! rows.
 //!
 //! | | exact where |
 //! |---|---|
@@ -23,7 +24,7 @@ use crate::prune::Stored;
 use crate::prune::bounds::bounds;
 use crate::prune::filter::top_level_column;
 
-/// A requested column.
+/// A requested column, with its type.
 struct Requested {
     id: usize,
     data_type: DataType,
@@ -60,7 +61,7 @@ pub(crate) fn extremes(
     Ok(known.collect())
 }
 
-/// `None` if the rows must be decoded.
+/// The extremes of a unit; `None` if its rows must be decoded.
 fn of_unit(unit: &UnitStatistics, rows: u64, columns: &[Requested], quirks: Quirks) -> Option<Extremes> {
     let of = |id: usize| unit.get(id).and_then(Option::as_ref);
     // Without indexes, Java's writer counts nothing and writes zeros.
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_have_ends() {
+    fn integers_have_exact_ends() {
         let unit = extremes_of(root(10), bytes(-3, 40), requested(DataType::Int8, Stored::Plain)).unwrap();
         assert_eq!((unit.rows, unit.columns[0].values), (10, 7));
         let ends = unit.columns[0].ends.clone().unwrap();

@@ -1,4 +1,5 @@
-//! Bloom filters of the kind `BLOOM_FILTER_UTF8`, one per row group, with the size of Java's `BloomFilter`.
+//! Writes bloom filters of the kind `BLOOM_FILTER_UTF8`, one per row group, with the size of Java's
+//! `BloomFilter`.
 //!
 //! [`crate::prune::bloom`] describes the hashes.
 
@@ -16,7 +17,7 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// For `rows` values, with `fpp` as the false positive probability.
+    /// Creates a filter for `rows` values, where `fpp` is the probability of a false positive.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -82,7 +83,7 @@ mod tests {
 
     /// The sizes of Java's `BloomFilter(10000, 0.01)`, `(1000, 0.05)`.
     #[test]
-    fn sizes_are_javas() {
+    fn sizes_equal_those_of_java() {
         let sizes = [(10_000, 0.01), (1000, 0.05)].map(|(rows, fpp)| Bloom::new(rows, fpp));
         assert_eq!(sizes.map(|b| (b.words.len() * 64, b.hashes)), [(95_872, 7), (6_272, 4)]);
     }

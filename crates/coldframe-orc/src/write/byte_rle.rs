@@ -1,4 +1,4 @@
-//! Byte RLE, and bits packed in it.
+//! Encodes byte RLE, and bits packed in it.
 //!
 //! ```text
 //! run       | n in 0..=127 | byte |        n + 3 times the byte
@@ -19,7 +19,7 @@ pub(super) struct ByteRle {
     literals: [u8; MAX_LITERALS],
     pending: usize,
     repeat: bool,
-    /// How many of the last literals are equal.
+    /// How many literals at the end are equal.
     tail: usize,
 }
 
@@ -30,7 +30,7 @@ impl Default for ByteRle {
 }
 
 impl ByteRle {
-    /// Values in the current run.
+    /// Number of values in the current run.
     pub(super) fn pending(&self) -> u64 {
         self.pending as u64
     }
@@ -96,7 +96,7 @@ impl ByteRle {
         (self.repeat, self.pending) = (true, MIN_REPEAT);
     }
 
-    /// The same value `count` times.
+    /// Appends the same value `count` times.
     pub(super) fn repeat(&mut self, value: u8, mut count: usize, out: &mut Vec<u8>) {
         while count > 0 {
             let in_run = self.repeat && self.pending > 0 && self.first() == Some(value);
@@ -117,7 +117,7 @@ impl ByteRle {
 pub(super) struct BitRle {
     bytes: ByteRle,
     current: u8,
-    /// Bits of `current` in use.
+    /// Number of bits of `current` in use.
     used: u32,
 }
 
@@ -195,7 +195,7 @@ mod tests {
 
     /// The examples of the specification.
     #[test]
-    fn as_specified() {
+    fn the_examples_of_the_specification_are_encoded() {
         assert_eq!(encode(&[0; 100]), [0x61, 0x00]);
         assert_eq!(encode(&[0x44, 0x45]), [0xfe, 0x44, 0x45]);
         let (mut bits, mut out) = (BitRle::default(), vec![]);
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(values in runs()) {
+        fn encoded_values_are_decoded(values in runs()) {
             prop_assert_eq!(decode(&encode(&values)), values);
         }
 
@@ -227,7 +227,7 @@ mod tests {
         }
 
         #[test]
-        fn bits(parts in proptest::collection::vec((any::<bool>(), 0usize..100), 0..9)) {
+        fn bits_are_encoded_in_bytes(parts in proptest::collection::vec((any::<bool>(), 0usize..100), 0..9)) {
             let (mut rle, mut out, mut expected) = (BitRle::default(), vec![], vec![]);
             for (value, count) in parts {
                 if value { rle.write_true(count, &mut out) } else { rle.write(std::iter::repeat_n(false, count), &mut out) }

@@ -1,4 +1,4 @@
-//! One column of the tree: its validity, streams, row index, and child columns.
+//! Writes one column of the tree: its validity, streams, row index, and child columns.
 //!
 //! ```text
 //! PRESENT            a bit for each value of the parent: 1 for not null; omitted if the stripe has no null
@@ -31,7 +31,7 @@ use super::stream::{Codec, Stream};
 use crate::layout::proto;
 use crate::layout::stripe::StreamKind;
 
-/// A stream of the stripe, as stored.
+/// The bytes of a stream of the stripe.
 #[derive(Debug)]
 pub(super) struct StoredStream {
     pub(super) column: u32,
@@ -56,7 +56,7 @@ struct Entry {
     statistics: proto::ColumnStatistics,
 }
 
-/// One column.
+/// One column with its child columns.
 #[derive(Debug)]
 pub(super) struct Column {
     id: u32,
@@ -140,7 +140,7 @@ impl Column {
         self.children.iter_mut().try_for_each(|c| c.end_group(codec))
     }
 
-    /// Memory in use.
+    /// Number of bytes of memory in use.
     pub(super) fn memory(&self, codec: &Codec) -> usize {
         let own = self.present.memory(codec) + self.data.memory(codec);
         own + self.children.iter().map(|c| c.memory(codec)).sum::<usize>()
@@ -239,7 +239,8 @@ impl Column {
         columns.try_for_each(|(child, values)| child.write(&values.slice(start, length), context))
     }
 
-    /// Writes the lengths of the lists or maps that are not null. Returns whether all null ones are empty.
+    /// Writes the lengths of the lists or maps that are not null. Returns whether all those that are null are
+    /// empty.
     fn write_lengths(
         &mut self,
         offsets: &[i32],
@@ -384,8 +385,8 @@ fn offset_range(offsets: &[i32]) -> (usize, usize) {
     (start, end.saturating_sub(start))
 }
 
-/// How many rows are converted to plain arrays at once: a plain array repeats the values that a dictionary or
-/// run stores once, and it holds less than the large layouts.
+/// The number of rows that are converted to plain arrays at once: a plain array repeats the values that a
+/// dictionary or run stores once, and it holds fewer values than the layouts with 64-bit offsets.
 fn rows_at_once(array: &ArrayRef) -> usize {
     const MAX_BYTES: usize = 64 << 20;
     let longest = match array.data_type() {

@@ -1,4 +1,4 @@
-//! Decimals as varints of the digits, each with a scale.
+//! Encodes decimals as varints of the digits, each with a scale.
 //!
 //! ```text
 //! DATA       zigzag varints of up to 128 bits
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! ORC specification v1, "Decimal Columns". Java drops the trailing zeros of each value, so that scales
-//! differ. Equal scales cost nothing and are faster to read: this writer drops the trailing zeros that all
-//! values of a batch share, and those of a single value only if that saves more bytes than the differing
-//! scales take.
+//! differ. Equal scales take almost no bytes and are faster to read: this writer drops the trailing zeros
+//! that all values of a batch share, and those of a single value only if that saves more bytes than the
+//! differing scales take.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 
@@ -18,7 +18,7 @@ pub(super) fn put(values: &[i128], scale: i8, data: &mut Vec<u8>, scales: &mut V
     let zeros: Vec<u32> = values.iter().map(|v| zeros_at_end(*v, most)).collect();
     let common = zeros.iter().copied().min().unwrap_or(0);
     let others: usize = zeros.iter().map(|z| (z - common) as usize).sum();
-    // A digit is 0.47 bytes of a varint; differing scales are mostly 4 bits wide.
+    // A digit takes 0.47 bytes of a varint; differing scales are usually 4 bits wide.
     let each = others * 47 > values.len() * 50;
     for (value, zeros) in values.iter().zip(zeros) {
         let dropped = if each { zeros } else { common };

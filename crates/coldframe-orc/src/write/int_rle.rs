@@ -1,4 +1,4 @@
-//! Integer RLE, version 2.
+//! Encodes integer RLE, version 2.
 //!
 //! ```text
 //! SHORT_REPEAT | 00 bytes-1:3 count-3:3 | value BE |                                    3..=10 equal values
@@ -12,11 +12,11 @@
 //!
 //! 1. Three equal values end a run and begin a run of equal values: SHORT_REPEAT up to 10, DELTA with delta 0
 //!    above.
-//! 2. Other runs end at 512 values. Up to 3 values are DIRECT.
-//! 3. Equal deltas, and monotonic values whose first two differ: DELTA.
-//! 4. PATCHED_BASE, if nine tenths of the values need at least two bits less than the widest, and nineteen
-//!    twentieths do so above the minimum.
-//! 5. DIRECT.
+//! 2. Other runs end at 512 values. Runs of up to 3 values are DIRECT.
+//! 3. Equal deltas, and monotonic values whose first two differ, are DELTA.
+//! 4. A run is PATCHED_BASE if nine tenths of the values need at least two bits less than the widest, and so
+//!    do nineteen twentieths of the differences from the minimum.
+//! 5. All other runs are DIRECT.
 
 mod patched;
 
@@ -24,7 +24,7 @@ use coldframe_encoding::Result;
 use coldframe_encoding::bits::{BitOrder, pack};
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 
-/// Maximum values of a run.
+/// Maximum number of values of a run.
 pub(super) const MAX_RUN: usize = 512;
 const MIN_REPEAT: usize = 3;
 const MAX_SHORT_REPEAT: usize = 10;
@@ -38,7 +38,7 @@ const DELTA: u8 = 3;
 #[derive(Debug)]
 pub(super) struct IntRle {
     signed: bool,
-    /// Whether widths are rounded up to widths that unpack fastest.
+    /// Whether widths are rounded up to those that unpack fastest.
     aligned: bool,
     literals: Box<[i64; MAX_RUN]>,
     pending: usize,
@@ -56,7 +56,7 @@ impl IntRle {
         self.aligned
     }
 
-    /// Values in the current run.
+    /// Number of values in the current run.
     pub(super) fn pending(&self) -> u64 {
         self.pending as u64
     }
@@ -179,7 +179,7 @@ impl IntRle {
         self.put_direct(&stored, values.len(), out)
     }
 
-    /// The values as stored, unsigned.
+    /// The values as they are stored, without a sign.
     fn stored(&self, values: &[i64]) -> [u64; MAX_RUN] {
         let mut stored = [0; MAX_RUN];
         if self.signed {

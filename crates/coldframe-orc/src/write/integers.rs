@@ -1,4 +1,4 @@
-//! One stream of integers.
+//! Writes one stream of integers.
 
 use coldframe_encoding::Result;
 

@@ -1,4 +1,4 @@
-//! The streams of a column's own values.
+//! Writes the streams of a column's own values.
 //!
 //! | type | streams |
 //! |---|---|
@@ -115,7 +115,7 @@ impl Data {
         }
     }
 
-    /// Memory in use.
+    /// Number of bytes of memory in use.
     pub(super) fn memory(&self, codec: &Codec) -> usize {
         match self {
             Self::Nothing => 0,
@@ -291,7 +291,7 @@ fn count_floats(values: &[f64], statistics: &mut Statistics, bloom: Option<&mut 
     }
 }
 
-/// Java's one NaN.
+/// The one NaN that Java writes.
 fn canonical(value: f64) -> f64 {
     if value.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { value }
 }

@@ -1,4 +1,4 @@
-//! The writer's options.
+//! Defines the writer's options.
 
 use coldframe_core::options::Kind;
 use coldframe_encoding::codec::Algorithm;

@@ -1,14 +1,14 @@
-//! The ORC types for the columns of an Arrow schema.
+//! Finds the ORC types for the columns of an Arrow schema.
 //!
 //! | Arrow | ORC |
 //! |---|---|
 //! | bool, int8, int16, int32, int64 | boolean, tinyint, smallint, int, bigint |
 //! | float16, float32, float64 | float, float, double |
-//! | string, binary: all layouts | string, or varchar(n) or char(n) by the option `types`; binary |
+//! | string (all layouts); binary (all layouts) | string, or varchar(n) or char(n) by the option `types`; binary |
 //! | date32, date64 | date |
 //! | timestamp of any unit, without and with a zone | timestamp, timestamp with local time zone |
 //! | decimal of up to 38 digits | decimal |
-//! | list: all layouts | list |
+//! | list (all layouts) | list |
 //! | map, struct, union | map, struct, uniontype |
 //! | dictionary, run-end encoded | the types of their values |
 //!
@@ -26,7 +26,7 @@ const MAX_VARCHAR: u32 = 65_535;
 /// Hive's limit for char.
 const MAX_CHAR: u32 = 255;
 
-/// Maximum branches of a union: its tag is a signed byte.
+/// Maximum number of branches of a union: its tag is a signed byte.
 const MAX_BRANCHES: usize = 128;
 
 /// A column and its children.
@@ -48,16 +48,16 @@ pub(super) struct ColumnType {
 pub(super) enum Length {
     /// string
     Any,
-    /// varchar(n): more are cut off.
+    /// varchar(n): longer text is truncated.
     AtMost(u32),
-    /// char(n): more are cut off, shorter texts are padded with blanks.
+    /// char(n): longer text is truncated, shorter text is padded with blanks.
     Exactly(u32),
 }
 
 impl std::str::FromStr for Length {
     type Err = Error;
 
-    /// In Hive's notation.
+    /// Parses a type in Hive's notation.
     fn from_str(text: &str) -> Result<Self> {
         let lower = text.trim().to_ascii_lowercase();
         let within = |name: &str, most: u32| {
@@ -88,12 +88,12 @@ pub(super) enum Kind {
     String(Length),
     Binary,
     Date,
-    /// Whether its values are instants.
+    /// A timestamp; whether its values are instants.
     Timestamp(bool),
     Decimal(u8, i8),
     List,
     Map,
-    /// The names of its children.
+    /// A struct; the names of its children.
     Struct(Vec<String>),
     Union,
 }
@@ -126,7 +126,7 @@ impl Kind {
 }
 
 impl ColumnType {
-    /// The root. `lengths` are the lengths of text columns, by path.
+    /// The type of the root. `lengths` are the lengths of text columns, by path.
     pub(super) fn of(schema: &Schema, lengths: &[(String, Length)]) -> Result<Self> {
         let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
         let mut types = Types { next: 0, limits: Limits::default() };
@@ -165,7 +165,7 @@ impl ColumnType {
         all
     }
 
-    /// As stored in the footer.
+    /// The type as the footer stores it.
     pub(super) fn to_proto(&self) -> proto::Type {
         let pair = |(key, value): &(String, String)| proto::StringPair {
             key: Some(key.clone()),
@@ -197,7 +197,7 @@ struct Types {
 
 impl Types {
     fn of_field(&mut self, field: &Field, parent: &str, depth: u64) -> Result<ColumnType> {
-        // The root is the first level of the tree that is read back.
+        // Readers count the root as the first level of the tree.
         if depth >= self.limits.max_depth {
             return Err(Error::schema(format!(
                 "expected types of at most {} levels, found a deeper one",
@@ -230,7 +230,7 @@ impl Types {
                         .within(path));
                 };
                 entries.iter().try_for_each(|f| child(self, f))?;
-                // A null key could not be read back.
+                // A map with a null key could not be read.
                 if let Some(key) = children.first_mut() {
                     key.nullable = false;
                 }
@@ -253,7 +253,7 @@ impl Types {
             }
             leaf => leaf_kind(leaf).map_err(|e| e.within(format!("column {path:?}")))?,
         };
-        // The type of a column is no attribute of it.
+        // The Hive type of a column is not stored as an attribute.
         let kept = field.metadata().iter().filter(|(key, _)| *key != HIVE_TYPE);
         let mut attributes: Vec<_> = kept.map(|(k, v)| (k.clone(), v.clone())).collect();
         attributes.sort();
@@ -270,8 +270,8 @@ fn short(path: &str) -> &str {
 /// Arrow's name of an extension type, in a field's metadata.
 const EXTENSION: &str = "ARROW:extension:name";
 
-/// Refuses an extension type whose storage type ORC reads back as another type: it would mislead every reader
-/// of the file.
+/// Refuses an extension type whose storage type is read from ORC as another type, because the extension type
+/// would be wrong for it.
 fn check_extension(field: &Field) -> Result<()> {
     let Some(name) = field.metadata().get(EXTENSION) else { return Ok(()) };
     if is_read_back(field.data_type()) {
@@ -284,7 +284,7 @@ fn check_extension(field: &Field) -> Result<()> {
     )))
 }
 
-/// Whether a column of the type is read back as the same type, except for the unit of times.
+/// Whether a column of the type is read as the same type, except for the unit of times.
 fn is_read_back(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_text_are_by_path() {
+    fn lengths_of_text_are_given_by_path() {
         let inner = DataType::Struct(vec![Field::new("t", DataType::LargeUtf8, true)].into());
         let schema = Schema::new(vec![Field::new("s", inner, true), Field::new("n", DataType::Int8, true)]);
         let of = |path: &str, text: &str| ColumnType::of(&schema, &[(path.to_owned(), text.parse()?)]);

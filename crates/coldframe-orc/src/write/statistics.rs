@@ -1,25 +1,26 @@
-//! Statistics of a row group, merged into those of the stripe and of the file.
+//! Collects statistics of a row group, and merges them into those of the stripe and of the file.
 //!
-//! ORC specification v1, "Column Statistics". As in Java, with these differences: a sum of integers is left
-//! out only if the final sum overflows, not if an intermediate one does; NaN is no bound, but enters the sum,
-//! so that readers do not trust the bounds; children of lists and maps are counted by list, not by batch.
+//! ORC specification v1, "Column Statistics". The statistics are those of Java, with these differences: a sum
+//! of integers is left out only if the final sum overflows, not if an intermediate one does; NaN is no bound,
+//! but is added to the sum, so that readers do not trust the bounds; children of lists and maps are counted
+//! by list, not by batch.
 
 use std::cmp::Ordering;
 
 use crate::layout::proto;
 use crate::layout::values::decimal_text;
 
-/// Texts are truncated after this many bytes.
+/// Text is truncated after this many bytes.
 const MAX_TEXT: usize = 1024;
 
 /// The statistics of one column.
 #[derive(Clone, Debug)]
 pub(super) struct Statistics {
-    /// Values that are not null.
+    /// Number of values that are not null.
     pub(super) values: u64,
     /// Whether there was a null.
     pub(super) has_null: bool,
-    /// Bytes of its streams as stored.
+    /// Number of bytes of the column's streams as stored.
     pub(super) bytes_on_disk: u64,
     /// The part that depends on its type.
     pub(super) of_type: OfType,
@@ -42,9 +43,9 @@ pub(super) enum OfType {
     Binary(u64),
     /// Range and sum of the unscaled numbers, and the scale; the sum is `None` if it overflows.
     Decimal(Range<i128>, Option<i128>, i8),
-    /// Of the days.
+    /// The range of the days.
     Date(Range<i64>),
-    /// Milliseconds, and nanoseconds within them.
+    /// The range of the milliseconds, with the nanoseconds within them.
     Timestamp(Range<(i64, i32)>),
     /// list, map: of the numbers of children.
     Collection(Range<u64>, u64),
@@ -54,7 +55,7 @@ pub(super) enum OfType {
 pub(super) type Range<T> = Option<(T, T)>;
 
 impl Statistics {
-    /// Statistics of no values.
+    /// The statistics of no values.
     pub(super) fn new(of_type: OfType) -> Self {
         Self { values: 0, has_null: false, bytes_on_disk: 0, of_type }
     }
@@ -109,7 +110,7 @@ impl Statistics {
         }
     }
 
-    /// As stored.
+    /// The statistics as the file stores them.
     pub(super) fn to_proto(&self) -> proto::ColumnStatistics {
         let mut to = proto::ColumnStatistics {
             number_of_values: Some(self.values),
@@ -194,7 +195,7 @@ fn text(range: Option<&(Vec<u8>, Vec<u8>)>, sum: u64) -> proto::StringStatistics
     to
 }
 
-/// The front of a text that is too long for statistics; `None` for a shorter text.
+/// The start of a text that is too long for statistics; `None` for a shorter text.
 fn cut(text: &[u8]) -> Option<&str> {
     let front = text.get(..MAX_TEXT).filter(|_| text.len() > MAX_TEXT)?;
     match std::str::from_utf8(front) {
@@ -271,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut_at_characters() {
+    fn long_texts_are_truncated_between_characters() {
         let long = "\u{e4}".repeat(600) + "x";
         let max = "\u{10ffff}".repeat(300);
         let mut all = Statistics::new(OfType::Text(None, 0));
@@ -282,7 +283,7 @@ mod tests {
         let stored = all.to_proto().string_statistics.unwrap();
         assert_eq!((stored.minimum, stored.maximum, stored.sum), (None, None, Some(9)));
         assert_eq!(stored.lower_bound.unwrap(), "\u{e4}".repeat(512).into_bytes());
-        assert_eq!(stored.upper_bound, None); // nothing is greater
+        assert_eq!(stored.upper_bound, None); // no text is greater
         assert_eq!(successor("a\u{10ffff}").as_deref(), Some("b"));
         assert_eq!(successor("\u{d7ff}").as_deref(), Some("\u{e000}"));
         assert_eq!(cut(&long.as_bytes()[..1024]), None);
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_as_hive_writes_them() {
+    fn decimals_are_printed_as_hive_does() {
         for (value, scale, text) in [(0, 2, "0"), (12_340, 3, "12.34"), (-100, 2, "-1"), (100, 0, "100")] {
             assert_eq!(trimmed_decimal(value, scale), text);
         }

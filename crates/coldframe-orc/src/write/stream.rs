@@ -1,4 +1,4 @@
-//! One stream of a column: collects bytes, cuts them into blocks, and compresses these to chunks.
+//! Writes one stream of a column: collects bytes, divides them into blocks, and compresses these to chunks.
 //!
 //! ```text
 //! none       | the bytes |
@@ -20,9 +20,9 @@ pub(super) const MAX_BLOCK: usize = (1 << 23) - 1;
 pub(super) struct Codec {
     /// The algorithm; [`Algorithm::None`] for files without chunks.
     pub(super) algorithm: Algorithm,
-    /// Its level; `None` for the default.
+    /// The level; `None` for the codec's default.
     pub(super) level: Option<i32>,
-    /// Bytes of a block before compression.
+    /// Number of bytes of a block before compression.
     pub(super) block: usize,
     compressor: Compressor,
 }
@@ -50,7 +50,7 @@ impl Codec {
         Ok(())
     }
 
-    /// All of `bytes` as a separate stream: a footer, an index.
+    /// Compresses all of `bytes` as a separate stream, such as a footer or an index.
     pub(super) fn whole(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
         if self.algorithm == Algorithm::None {
             return Ok(bytes.to_vec());
@@ -66,7 +66,7 @@ impl Codec {
 /// The bytes of one stream in the current stripe.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    /// Chunks.
+    /// The finished chunks.
     done: Vec<u8>,
     /// Bytes that are not in a chunk yet; all of them in an uncompressed file.
     pub(super) open: Vec<u8>,
@@ -95,7 +95,7 @@ impl Stream {
         to.push(self.open.len() as u64);
     }
 
-    /// The whole stream; begins a new one.
+    /// Returns the whole stream and begins a new one.
     pub(super) fn take(&mut self, codec: &mut Codec) -> Result<Vec<u8>> {
         if codec.algorithm == Algorithm::None {
             return Ok(std::mem::take(&mut self.open));
@@ -143,7 +143,7 @@ mod tests {
             .unwrap();
         assert_eq!(plain, [7; 100]);
         assert_eq!(position[2..], [3 + first as u64, 3]);
-        // Three bytes are not worth compression.
+        // Compression does not make three bytes smaller.
         assert_eq!(bytes[3 + first..], [3 << 1 | 1, 0, 0, 7, 1, 2]);
         assert!(stream.take(&mut codec).unwrap().is_empty());
     }

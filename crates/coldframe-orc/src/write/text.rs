@@ -1,4 +1,4 @@
-//! Strings: direct, or as indexes of a dictionary.
+//! Writes strings directly, or as indexes of a dictionary.
 //!
 //! ```text
 //! DIRECT_V2      DATA the bytes | LENGTH of each value
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! As in Java's writer, the choice is made for the whole file after the first row group (or the first stripe,
-//! without row groups): no dictionary if there are more entries than `dictionary_threshold` times the number
-//! of values. A stripe's entries are sorted, so the indexes of its values, and with them the positions, are
-//! known only at the end of the stripe.
+//! without row groups): there is no dictionary if it would have more entries than `dictionary_threshold`
+//! times the number of values. A stripe's entries are sorted, so the indexes of its values, and with them the
+//! positions, are known only at the end of the stripe.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -23,7 +23,8 @@ use super::integers::IntStream;
 use super::schema::Length;
 use super::stream::{Codec, Stream};
 
-/// Values of varchar and char as Java's writer stores them: cut to the length, and char values padded with blanks.
+/// Values of varchar and char as Java's writer stores them: truncated to the length, with char values padded
+/// with blanks.
 pub(super) fn fitted(values: ArrayRef, length: Length) -> ArrayRef {
     let (Length::AtMost(most) | Length::Exactly(most)) = length else { return values };
     let most = most as usize;
@@ -50,12 +51,12 @@ pub(super) fn fitted(values: ArrayRef, length: Length) -> ArrayRef {
 #[derive(Debug)]
 pub(super) struct Text {
     threshold: f64,
-    /// Whether there is a dictionary; `None` until decided.
+    /// Whether there is a dictionary; `None` until this is decided.
     decided: Option<bool>,
     dictionary: Dictionary,
     /// The entry of each value.
     numbers: Vec<u32>,
-    /// How many values precede each row group except the first.
+    /// The number of values before each row group except the first.
     groups: Vec<usize>,
     pub(super) data: Stream,
     pub(super) lengths: IntStream,
@@ -151,7 +152,7 @@ impl Text {
         let mut rows = IntStream::new(false, self.lengths.is_aligned());
         let mut positions = Vec::with_capacity(self.groups.len());
         let mut start = 0;
-        // Values after the last row group belong to none.
+        // The values after the last row group belong to no row group.
         for end in self.groups.drain(..).chain([self.numbers.len()]) {
             let mut position = Vec::new();
             rows.position(codec, &mut position);
@@ -192,7 +193,7 @@ impl Text {
         self.dictionary.clear();
     }
 
-    /// Memory in use.
+    /// Number of bytes of memory in use.
     pub(super) fn memory(&self, codec: &Codec) -> usize {
         let streams = self.data.memory(codec) + self.lengths.memory(codec);
         streams + self.dictionary.memory() + self.numbers.len() * 4
@@ -205,7 +206,8 @@ struct Dictionary {
     bytes: Vec<u8>,
     /// Where each entry ends in `bytes`.
     ends: Vec<usize>,
-    /// Number + 1 and some bits of the hash; 0 is a free slot. Its length is a power of two.
+    /// Each slot has the number + 1 and some bits of the hash; 0 marks a free slot. The number of slots is a
+    /// power of two.
     table: Vec<(u32, u32)>,
     seed: u32,
 }
@@ -288,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_has_a_number_of_its_own() {
+    fn each_value_has_its_own_number() {
         let mut dictionary = Dictionary::new();
         let values: Vec<String> = (0..5000).map(|i| format!("{}", i % 1700)).collect();
         let numbers: Vec<u32> = values.iter().map(|v| dictionary.number(v.as_bytes())).collect();

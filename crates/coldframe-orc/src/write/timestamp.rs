@@ -1,4 +1,4 @@
-//! Timestamps as seconds and nanoseconds.
+//! Converts timestamps to seconds and nanoseconds.
 //!
 //! ```text
 //! seconds      since 2015-01-01 00:00:00 in the writer's zone, which is UTC here
@@ -36,7 +36,7 @@ fn parts(value: i64, unit: TimeUnit) -> (i64, i64) {
 /// The stored seconds and nanoseconds of a value.
 pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i64, i64)> {
     let (mut second, mut nanos) = parts(value, unit);
-    // The reader's coarsest unit is microseconds.
+    // The largest unit of the reader is the microsecond, so the value must fit 64 bits in it.
     let micros = match unit {
         TimeUnit::Second => value.checked_mul(1_000_000),
         TimeUnit::Millisecond => value.checked_mul(1000),

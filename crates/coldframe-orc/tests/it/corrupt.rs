@@ -1,5 +1,5 @@
-//! Accidental damage (cuts, changed bytes) and single false fields: helpful errors, never a panic, a hang or
-//! invalid Arrow.
+//! Damages files (truncates them, changes bytes, sets single wrong fields): the errors are helpful, and there
+//! is no panic, no endless loop and no invalid Arrow array.
 
 use crate::support;
 
@@ -36,7 +36,7 @@ fn samples() -> Vec<(String, Bytes)> {
     all
 }
 
-/// The number of mutants of a file.
+/// The number of damaged files to try.
 fn budget(all: usize, len: usize) -> usize {
     if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() {
         all
@@ -45,7 +45,8 @@ fn budget(all: usize, len: usize) -> usize {
     }
 }
 
-/// Reads `bytes` in every way, with a source that stops endless reads; returns the rows of a read with skip.
+/// Reads `bytes` in every way, with a source that stops endless reads; returns the rows that a read with
+/// `OnError::Skip` yields.
 fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
     let mut options = OpenOptions::default();
     options.extra.insert("timestamp_unit".into(), Value::from("us"));
@@ -83,13 +84,13 @@ fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
     assert_tiled(&file.inspect().unwrap());
     file.metadata().unwrap();
     file.verify_structure().unwrap();
-    // Damaged statistics may be an error.
+    // Damaged statistics may give an error.
     drop(file.statistics());
     Some(skipped.batch)
 }
 
 #[test]
-fn cut_at_every_byte() {
+fn a_truncated_file_is_refused() {
     let mut mutants = 0;
     for (name, bytes) in samples() {
         for len in mutate::spread(bytes.len(), budget(bytes.len(), bytes.len()))
@@ -104,10 +105,10 @@ fn cut_at_every_byte() {
 }
 
 #[test]
-fn each_byte_changed() {
+fn a_changed_byte_gives_rows_or_an_error() {
     let mut mutants = 0;
     for (name, bytes) in samples() {
-        // The tail and the first stripe's index hold most numbers.
+        // Most numbers are in the tail and the index of the first stripe.
         let places = mutate::spread(bytes.len(), budget(bytes.len(), 2 * bytes.len()))
             .chain(bytes.len().saturating_sub(150)..bytes.len())
             .chain(0..bytes.len().min(60));
@@ -121,7 +122,7 @@ fn each_byte_changed() {
 }
 
 #[test]
-fn shaken_files() {
+fn randomly_changed_files_give_rows_or_an_error() {
     let mut mutants = 0;
     for (seed, (name, bytes)) in samples().into_iter().enumerate() {
         let mut dice = Dice::new(seed as u64);
@@ -196,7 +197,7 @@ fn counts_beyond_the_bytes_are_refused() {
 }
 
 #[test]
-fn wild_streams_and_stripes_are_refused() {
+fn streams_and_stripes_at_impossible_places_are_refused() {
     // A stream of a column that does not exist, and one longer than the stripe.
     let e = first_error(&Crafted::new(Kind::Long, 1, vec![(1, 9, vec![0, 0, 0])]).bytes());
     assert!(e.to_string().contains("column"), "{e}");
@@ -263,7 +264,7 @@ fn deep_and_broken_trees_are_refused() {
     );
 }
 
-/// Text that is not UTF-8 is an error, direct and as a dictionary entry.
+/// Text that is not UTF-8 is an error, whether it is stored directly or in a dictionary.
 #[test]
 fn invalid_text_is_refused() {
     let direct = vec![(1, 1, vec![0xff, 0xfe, b'a']), (2, 1, vec![0x02, 3, 0])];
@@ -273,9 +274,9 @@ fn invalid_text_is_refused() {
     }
 }
 
-/// An index with wild positions and statistics only loses its benefit.
+/// An index with impossible positions and statistics is not used, and no row is lost.
 #[test]
-fn wild_indexes_do_not_mislead() {
+fn impossible_indexes_cause_no_panic() {
     let entry = |position: u64, values: u64| proto::RowIndexEntry {
         positions: vec![position; 3],
         statistics: Some(proto::ColumnStatistics {

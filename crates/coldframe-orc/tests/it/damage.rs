@@ -1,4 +1,5 @@
-//! Damage at a known place: which rows are lost, and which stay. Every byte belongs to a structure.
+//! Damages files at known places and checks which rows are lost and which remain. Every byte belongs to a
+//! structure.
 
 use crate::support;
 
@@ -17,7 +18,7 @@ use coldframe_testing::mutate::flipped;
 use coldframe_testing::{Fixture, fixture, layout, rows};
 use support::crafted::tailed;
 
-/// Low limits, so that excessive requests of a mutant are refused early.
+/// Low limits, so that a damaged file that requests too much memory is refused early.
 fn limits() -> Limits {
     Limits {
         max_block_bytes: 64 << 20,
@@ -47,7 +48,7 @@ fn small() -> Vec<Fixture> {
 }
 
 #[test]
-fn leaves_tile_the_file() {
+fn the_leaves_of_the_tree_cover_the_file() {
     for file in files() {
         let Ok(table) = open(file.bytes()) else { continue };
         let node = table.inspect().unwrap();
@@ -95,7 +96,7 @@ fn data_of(bytes: &[u8], column: usize) -> std::ops::Range<usize> {
 }
 
 #[test]
-fn a_broken_chunk_costs_its_row_groups() {
+fn a_broken_chunk_loses_its_row_groups() {
     // Deflate may read the damage as its last block: the chunk becomes too short, without an error.
     for codec in ["snappy", "zlib"] {
         broken_chunk(codec);
@@ -115,7 +116,7 @@ fn broken_chunk(codec: &str) {
     let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(skipped.error.is_none());
     let lost: u64 = skipped.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
-    // The rows of a row group before the damage stay.
+    // The rows of a row group before the damage remain.
     assert!((1..=2000).contains(&lost), "{:?}", skipped.damage);
     assert_eq!(skipped.batch.num_rows() as u64 + lost, ROWS.unsigned_abs());
     let (ids, texts) =
@@ -134,7 +135,7 @@ fn broken_chunk(codec: &str) {
 }
 
 #[test]
-fn a_broken_stripe_footer_costs_the_stripe() {
+fn a_broken_stripe_footer_loses_the_stripe() {
     let whole = written("zlib");
     let node = open(whole.clone()).unwrap().inspect().unwrap();
     let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
@@ -162,11 +163,12 @@ fn a_limit_reads_the_first_row_groups_only() {
     assert!(some * 2 < everything, "{some} of {everything}");
 }
 
-/// A plain read refuses a value that no array can hold; a read with skip or null records it as damage.
+/// A read with `raise` refuses a value that no array can hold; a read with `skip` or `null` records it as
+/// damage.
 #[test]
 fn a_map_with_a_null_key_is_refused_or_lost() {
     let file = small().into_iter().find(|f| f.name().contains("nested_v011")).unwrap();
-    // Hits a run of the keys' PRESENT stream.
+    // The changed byte is in a run of the keys' PRESENT stream.
     let changed = flipped(&file.bytes(), 3813, 1);
     let table = open(changed.clone()).unwrap();
     assert_tolerant(table.as_ref(), Some(changed.len() as u64), &[1]);
@@ -181,7 +183,7 @@ fn a_map_with_a_null_key_is_refused_or_lost() {
     }
 }
 
-/// A footer that counts more rows than its stripes have: rows are missing, or the count is wrong.
+/// The footer states more rows than its stripes have, so either rows are missing or the number is wrong.
 #[test]
 fn different_row_counts_of_footer_and_stripes_are_damage() {
     let info = proto::StripeInformation { offset: Some(3), number_of_rows: Some(0), ..Default::default() };
@@ -204,7 +206,7 @@ fn different_row_counts_of_footer_and_stripes_are_damage() {
     assert_eq!(report.damage.len(), 1);
 }
 
-/// A limit counts returned rows, not the rows of damaged stripes and row groups.
+/// A limit applies to returned rows, not to the rows of damaged stripes and row groups.
 #[test]
 fn a_limit_counts_returned_rows() {
     let bytes = {

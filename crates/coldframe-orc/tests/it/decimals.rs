@@ -1,4 +1,5 @@
-//! Decimals of Hive 0.11, whose type states no precision: values have different scales, and keep all digits.
+//! Reads decimals of Hive 0.11, whose type states no precision: values have different scales, and keep all
+//! digits.
 
 use crate::support;
 
@@ -17,7 +18,7 @@ const SECONDARY: u32 = 5;
 /// A file of decimals without precision: unscaled values below 64, and scales in a run of literals.
 fn file(values: &[(u8, u8)]) -> Crafted {
     let data = values.iter().map(|(value, _)| value << 1).collect();
-    // RLE version 1: this many literals, each in zigzag.
+    // These are literals of RLE version 1, each in zigzag.
     let mut scales = vec![0u8.wrapping_sub(u8::try_from(values.len()).unwrap())];
     scales.extend(values.iter().map(|(_, scale)| scale << 1));
     let streams = vec![(DATA, 1, data), (SECONDARY, 1, scales)];
@@ -39,7 +40,7 @@ fn no_digit_after_the_point_is_lost() {
     let (kind, values) = read(&file(&[(15, 1), (7, 16), (3, 0)]), &OpenOptions::default()).unwrap();
     assert_eq!(kind, DataType::Decimal128(38, 16));
     assert_eq!(values, [15 * 10i128.pow(15), 7, 3 * 10i128.pow(16)]);
-    // Java's default scale if it is enough, so that the files of a table have the same type.
+    // Java's default scale is used if it is enough, so that the files of a table have the same type.
     let (kind, values) = read(&file(&[(15, 1), (7, 4)]), &OpenOptions::default()).unwrap();
     assert_eq!((kind, values), (DataType::Decimal128(38, 10), vec![15 * 10i128.pow(9), 7 * 10i128.pow(6)]));
 }
@@ -55,7 +56,7 @@ fn precision_and_scale_may_be_declared() {
     assert!(e.contains("expected a decimal of scale 2, found one of scale 3"), "{e}");
 }
 
-/// A value that would need more than 38 digits at the scale of another is not truncated.
+/// If a value would need more than 38 digits at the scale of another one, it is not truncated.
 #[test]
 fn values_beyond_38_digits_are_an_error() {
     let e = read(&file(&[(63, 0), (1, 38)]), &OpenOptions::default()).unwrap_err();

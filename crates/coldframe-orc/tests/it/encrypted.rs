@@ -1,4 +1,4 @@
-//! Encrypted columns: their values with keys, the masked values without, and refusals.
+//! Reads encrypted columns: with keys the values, without them the masked values or an error.
 
 use crate::support;
 
@@ -38,7 +38,7 @@ fn encrypted() -> Vec<(Fixture, BTreeMap<String, Vec<u8>>)> {
 }
 
 #[test]
-fn keys_reveal_masked_values() {
+fn keys_give_the_values_that_were_masked() {
     for (fixture, keys) in encrypted() {
         let bytes = fixture.bytes();
         let with = OpenOptions { keys: keys.clone(), ..OpenOptions::default() };
@@ -54,7 +54,7 @@ fn keys_reveal_masked_values() {
         let (plain, masked) = (read(&with), read(&OpenOptions::default()));
         assert_eq!(plain.num_rows(), masked.num_rows());
         assert!(plain != masked, "{}: the mask hides nothing", fixture.name());
-        // ORC prints a key's name with its version.
+        // ORC prints the name of a key with its version.
         let versions = keys.iter().map(|(name, key)| (format!("{name}@0"), key.clone())).collect();
         assert!(
             read(&OpenOptions { keys: versions, ..OpenOptions::default() }) == plain,
@@ -80,7 +80,7 @@ fn keys_reveal_masked_values() {
     }
 }
 
-/// Returns keys, and records the requested names.
+/// Returns keys, and records the names that are requested.
 #[derive(Debug)]
 struct RecordingKeys {
     keys: BTreeMap<String, Vec<u8>>,
@@ -110,7 +110,7 @@ fn each_key_is_requested_once() {
         names.sort_unstable();
         names.dedup();
         assert_eq!(all, names.len(), "{}: {names:?}", fixture.name());
-        // Without keys, the masked values remain.
+        // Without keys, the masked values are returned.
         let none = Arc::new(RecordingKeys { keys: BTreeMap::new(), names: Mutex::default() });
         let source = OpenOptions { key_source: Some(none), ..OpenOptions::default() };
         assert!(read(&source) == read(&OpenOptions::default()), "{}", fixture.name());
@@ -146,10 +146,10 @@ fn wrong_keys_give_errors() {
     }
 }
 
-/// With a key, statistics are those of the values, otherwise of the masked values; counts of all levels
-/// agree.
+/// With a key, statistics are those of the values, otherwise those of the masked values; the counts of all
+/// levels agree.
 #[test]
-fn statistics_follow_the_keys() {
+fn statistics_depend_on_the_keys() {
     for (fixture, keys) in encrypted() {
         let read = |keys: BTreeMap<String, Vec<u8>>| {
             let options = OpenOptions { keys, ..OpenOptions::default() };

@@ -1,5 +1,5 @@
-//! Small files that claim much data, and healthy files that are wide or long: work and memory stay in
-//! proportion to the file.
+//! For small files that state much data, and for undamaged files that are wide or long, work and memory are
+//! in proportion to the file.
 
 use crate::support;
 
@@ -83,7 +83,7 @@ fn a_long_name_is_not_repeated_for_each_child() {
 }
 
 fn empty_words(rows: u64, entries: u32) -> Crafted {
-    // Empty entries: runs of 512 zeros in four bytes.
+    // The entries are empty: runs of 512 zeros take four bytes.
     let lengths = [0xc1, 0xff, 0, 0].repeat(entries.div_ceil(512) as usize);
     let streams = vec![(1, 1, vec![0x02, 0, 0]), (2, 1, lengths), (3, 1, vec![])];
     let mut file = Crafted::new(Kind::String, rows, streams);
@@ -103,7 +103,7 @@ fn a_dictionary_has_no_more_entries_than_values() {
     assert!(outcome.damage[0].reason.contains("at most 1 entries"), "{:?}", outcome.damage);
 }
 
-/// A footer may list one stripe any number of times, in a dozen bytes each.
+/// A footer may list one stripe any number of times, with about twelve bytes each.
 #[test]
 fn stripes_that_share_their_bytes_are_not_all_read() {
     let _alone = alone();
@@ -121,7 +121,7 @@ fn stripes_that_share_their_bytes_are_not_all_read() {
     assert_eq!(outcome.batch.num_rows() as u64 + outcome.damage.len() as u64 * rows, rows * 5_000);
 }
 
-/// Such a union can hold no value, not even a null.
+/// Such a union cannot have a value, not even a null.
 #[test]
 fn a_union_of_no_types_is_damage() {
     let _alone = alone();
@@ -131,9 +131,10 @@ fn a_union_of_no_types_is_damage() {
     assert!(e.is_damage() && e.to_string().contains("children of a uniontype, found 0"), "{e}");
 }
 
-/// The root's nulls belong to no column: their rows are lost, and the scan continues.
+/// The nulls of the root belong to no column: if they are damaged, their rows are lost, and the scan
+/// continues.
 #[test]
-fn damaged_nulls_of_the_root_end_no_scan() {
+fn damaged_nulls_of_the_root_do_not_end_the_scan() {
     let _alone = alone();
     for present in [vec![], vec![0xff], vec![0x7f]] {
         let streams = vec![(0, 0, present), (1, 1, vec![0xc0, 9, 0, 2])];
@@ -178,7 +179,7 @@ fn row_groups_without_index_entries_take_no_memory() {
     assert!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().error.is_none());
 }
 
-/// One row of many columns: work is linear in the columns.
+/// The file has one row of many columns, and the work is linear in the columns.
 #[test]
 fn work_is_linear_in_the_columns() {
     let _alone = alone();
@@ -239,7 +240,8 @@ fn drained(file: &dyn TableFile, on_error: OnError) -> (usize, usize, usize) {
     (rows, largest, log.len())
 }
 
-/// Long values are not damage: batches get shorter, also for values written from an Arrow dictionary.
+/// Long values are not damage: batches have fewer rows, also for values that were written from an Arrow
+/// dictionary.
 #[test]
 fn dictionaries_of_long_words_are_read_in_short_batches() {
     let _alone = alone();
@@ -262,7 +264,7 @@ fn long_lists_are_read_in_short_batches() {
     let rows = 65_536u64;
     let list = Type { kind: Some(Kind::List.number()), subtypes: vec![2], ..Type::default() };
     let byte = Type { kind: Some(Kind::Byte.number()), ..Type::default() };
-    // 128 runs of 512 lengths of 2,100; runs of 130 bytes.
+    // There are 128 runs of 512 lengths of 2,100, and runs of 130 bytes.
     let lengths = [0xc1, 0xff, 0xb4, 0x10, 0].repeat(128);
     let mut bytes = [127u8, 5].repeat(usize::try_from(rows * 2100 / 130).unwrap());
     bytes.extend([u8::try_from(rows * 2100 % 130 - 3).unwrap(), 5]);
@@ -277,9 +279,9 @@ fn long_lists_are_read_in_short_batches() {
     }
 }
 
-/// With skip and null, an unknown zone or encoding is damage of its stripe.
+/// With `skip` and `null`, an unknown zone or encoding counts as damage of its stripe.
 #[test]
-fn unknown_zones_and_encodings_end_no_tolerant_scan() {
+fn unknown_zones_and_encodings_do_not_end_a_scan_with_skip() {
     let _alone = alone();
     let mut zoned = Crafted::new(Kind::Timestamp, 1, vec![(1, 1, vec![0, 1, 2]), (5, 1, vec![0, 1, 0])]);
     zoned.timezone = Some("Mars/Olympus".to_owned());
@@ -300,7 +302,7 @@ fn unknown_zones_and_encodings_end_no_tolerant_scan() {
     }
 }
 
-/// The C++ tools write bytes unchecked, which may be Latin-1.
+/// The C++ tools do not check the bytes that they write, which may be Latin-1.
 #[test]
 fn statistics_that_are_not_utf8_are_returned_as_bytes() {
     let _alone = alone();

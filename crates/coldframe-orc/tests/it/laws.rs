@@ -1,4 +1,4 @@
-//! The laws of every format, for ORC: damage costs only rows of its stripe, and all of it is recorded.
+//! Tests the laws of every format for ORC: damage loses only rows of its stripe, and all of it is recorded.
 
 use crate::support;
 
@@ -18,7 +18,8 @@ fn orc() -> Opener {
     opener(|source: Source| OrcFormat.open(&source, &OpenOptions::default()))
 }
 
-/// Every kind of stream: nulls, runs, dictionaries, direct text, lengths, the two streams of a timestamp.
+/// A table with every kind of stream: nulls, runs, dictionaries, direct text, lengths, the two streams of a
+/// timestamp.
 fn table(rows: i64) -> RecordBatch {
     let ids: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
     let some: ArrayRef = Arc::new((0..rows).map(|i| (i % 7 > 0).then_some(i * i)).collect::<Int64Array>());
@@ -71,8 +72,8 @@ fn stripes(tree: &Node) -> Units {
     Units::new(tree.children.iter().filter_map(stripe))
 }
 
-/// An ORC file has no checksums. Its smallest unit is a row group; damage of an index or of a stripe's footer
-/// costs the stripe. The tail locates everything.
+/// An ORC file has no checksums. Its smallest unit is a row group; if an index or a stripe's footer is
+/// damaged, the stripe is lost. The tail states where everything is.
 fn obey(codec: &str) {
     let subject = Subject::new(format!("written {codec}"), file(1000, codec), |source| {
         OrcFormat.open(&source, &OpenOptions::default())
@@ -83,7 +84,7 @@ fn obey(codec: &str) {
         .unsummed()
         .damages(600)
         .unit(move |damaged| match damaged.moves() {
-            // The tail locates everything, and it has moved itself.
+            // The tail states where everything is, and it has itself moved.
             true => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost).and(AllowedLoss::file()),
             false => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost),
         })
@@ -91,17 +92,17 @@ fn obey(codec: &str) {
 }
 
 #[test]
-fn stripes_without_a_codec() {
+fn damage_without_a_codec_loses_only_its_stripe() {
     obey("none");
 }
 
 #[test]
-fn stripes_of_zlib() {
+fn damage_with_zlib_loses_only_its_stripe() {
     obey("zlib");
 }
 
 #[test]
-fn stripes_of_zstd() {
+fn damage_with_zstd_loses_only_its_stripe() {
     obey("zstd");
 }
 

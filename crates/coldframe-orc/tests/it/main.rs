@@ -19,6 +19,6 @@ mod refused;
 mod support;
 mod text;
 
-/// Counts what tests allocate: each law has a budget.
+/// Counts what tests allocate, because each law limits the memory that may be used.
 #[global_allocator]
 static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

@@ -1,4 +1,4 @@
-//! Filters: pruning changes no rows, and few rows cost few bytes.
+//! Tests filters: pruning changes no rows, and few bytes are read for few rows.
 
 use crate::support;
 
@@ -40,7 +40,7 @@ fn leaves(schema: &Schema) -> Vec<String> {
 
 const OPS: [Op; 6] = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
 
-/// One test of a column against its values.
+/// One random test of a column, made from its values.
 fn leaf(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicate {
     let path = paths[dice.below(paths.len())].clone();
     let column = coldframe_core::projection::column(batch, &path).unwrap();
@@ -101,7 +101,8 @@ fn pruning_changes_no_rows() {
     assert!(checked > 0);
 }
 
-/// Columns that are sorted, random, sparse, long, floating and nested; several stripes of small row groups.
+/// A table with sorted, random, sparse, long, floating-point and nested columns, for several stripes of small
+/// row groups.
 fn table(n: i64) -> RecordBatch {
     let mut dice = Dice::new(3);
     let mut random = |below: usize| dice.below(below);
@@ -151,9 +152,10 @@ fn between(column: &str, low: i64, high: i64) -> Predicate {
     ])
 }
 
-/// One row in a thousand of a sorted column: only the row groups around these rows are read.
+/// The filter selects one row in a thousand by a sorted column, and only the row groups of these rows are
+/// read.
 #[test]
-fn few_rows_cost_few_bytes() {
+fn few_bytes_are_read_for_few_rows() {
     for compression in ["none", "zstd"] {
         let n = 400_000;
         let options = [
@@ -173,7 +175,7 @@ fn few_rows_cost_few_bytes() {
         let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
         println!("{compression}: {read} of {len} bytes");
         assert!(read < len / 10, "{compression}: {read} of {len} bytes");
-        // Where no row can match, only statistics are read.
+        // If no row can match, only statistics are read.
         let scan = Scan { predicate: Some(between("id", n, n + 10)), ..Scan::default() };
         assert_eq!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().batch.num_rows(), 0);
         let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
@@ -181,7 +183,7 @@ fn few_rows_cost_few_bytes() {
     }
 }
 
-/// Bloom filters exclude row groups that minima and maxima cannot exclude.
+/// Bloom filters exclude row groups that the smallest and largest values cannot exclude.
 #[test]
 fn bloom_filters_leave_out_row_groups() {
     let read_of = |filters: Vec<Value>| {
@@ -229,12 +231,12 @@ fn dictionaries_are_compared_like_strings() {
     assert!(matches!(opened.file.schema().field(3).data_type(), DataType::Dictionary(..)));
 }
 
-/// Where a stripe has a small dictionary, a filter tests its entries; in other stripes it tests the rows. The
+/// If a stripe has a small dictionary, a filter tests its entries; in other stripes it tests the rows. The
 /// same rows pass.
 #[test]
 fn small_dictionaries_are_tested_by_entry() {
     let rows = 20_000;
-    // Most of the file, so that the scout decodes the words first.
+    // This column makes up most of the file, so the scout decodes the small `word` column first.
     let long = |i: i64| format!("{:064x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
     let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(long)));
     // The first stripe has three words and nulls, the second as many words as rows.
@@ -312,7 +314,7 @@ fn other_columns_are_read_only_where_a_row_passes() {
     }
 }
 
-/// The statistics of stripes decide which splits a filter needs; these hold all rows that pass.
+/// The statistics of stripes decide which splits a filter needs; they hold all rows that pass.
 #[test]
 fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1000).map(|i| i / 100 * 100 + i % 7)));

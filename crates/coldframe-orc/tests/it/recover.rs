@@ -1,4 +1,4 @@
-//! Files without their tail: the rows recovered from their stripes.
+//! Reads files without their tail: the rows come from their stripes.
 
 use crate::support;
 
@@ -25,7 +25,7 @@ fn table(n: i64) -> RecordBatch {
 const DDL: &str = "id bigint, word string";
 const CODECS: [&str; 6] = ["none", "zlib", "snappy", "lz4", "zstd", "lzo"];
 
-/// Four stripes.
+/// A file of four stripes.
 fn stripes(codec: &str) -> Bytes {
     let options = [
         ("codec", Value::from(codec)),
@@ -68,12 +68,12 @@ fn read(file: &dyn TableFile) -> rows::Outcome {
 }
 
 #[test]
-fn a_lost_tail_costs_no_stripe() {
+fn a_lost_tail_loses_no_stripe() {
     for codec in CODECS {
         let (bytes, want) = (stripes(codec), table(4000));
         let ends = ends(&bytes);
         assert_eq!(ends.len(), 4);
-        // The tail is cut off whole or in part, or a stripe is cut in two.
+        // The tail is missing as a whole or in part, or a stripe is truncated.
         for (cut, rows) in [(ends[3], 4000), (ends[3] + 9, 4000), (ends[3] - 1, 3000), (ends[1] + 50, 2000)] {
             let cut = bytes.slice(..cut);
             assert!(open(codec, cut.clone(), &OpenOptions::default()).is_err());
@@ -89,7 +89,7 @@ fn a_lost_tail_costs_no_stripe() {
 
 /// If a stripe's footer is damaged, only that stripe is lost.
 #[test]
-fn a_lost_stripe_costs_itself() {
+fn a_lost_stripe_loses_no_other() {
     for codec in CODECS {
         let bytes = stripes(codec);
         let ends = ends(&bytes);
@@ -105,7 +105,7 @@ fn a_lost_stripe_costs_itself() {
         let lost: Vec<_> = got.damage.iter().map(|d| (d.bytes.start, d.bytes.end, d.rows_lost)).collect();
         let end = ends[3] as u64;
         assert_eq!(lost, [(ends[0] as u64, ends[1] as u64, None), (end, end, None)], "{codec}");
-        // The number of lost rows is unknown, so a read that raises on damage raises here.
+        // The number of lost rows is unknown, so a read with `raise` fails.
         let raised = rows::read(file.as_ref(), OnError::Raise).unwrap();
         assert!(raised.error.is_some_and(|e| e.is_damage()), "{codec}");
     }
@@ -124,7 +124,7 @@ fn a_schema_must_not_contradict_the_file() {
     assert!(matches!(e.kind(), coldframe_core::ErrorKind::Schema(_)), "{e}");
 }
 
-/// A filter works on a recovered file as on any file.
+/// A filter works on a recovered file as on any other file.
 #[test]
 fn recovered_files_are_pruned() {
     let bytes = stripes("zlib");
@@ -150,7 +150,7 @@ fn open_in(folder: &Path, name: &str, options: &OpenOptions) -> coldframe_core::
 }
 
 #[test]
-fn a_named_neighbour_supplies_the_types() {
+fn a_named_file_beside_it_supplies_the_types() {
     let folder = tempfile::tempdir().unwrap();
     for codec in CODECS {
         let bytes = stripes(codec);
@@ -161,7 +161,7 @@ fn a_named_neighbour_supplies_the_types() {
         std::fs::write(folder.path().join("000002_0"), &bytes).unwrap();
         let mut named = recovering(None);
         named.extra.insert("schema_from".into(), Value::from("000002_0"));
-        // A neighbour that is not named may be of another table, with other names and types.
+        // A file that the user does not name may be of another table, with other names and types.
         let e = open_in(folder.path(), "000001_0", &recovering(None)).unwrap_err();
         assert!(e.to_string().contains("schema_from") && e.to_string().contains("000002_0"), "{e}");
         let file = open_in(folder.path(), "000001_0", &named).unwrap();
@@ -170,9 +170,9 @@ fn a_named_neighbour_supplies_the_types() {
     }
 }
 
-/// A file with another one appended: the first tail is inside the file, and supplies types and stripes.
+/// Another file was appended to the first: the first tail is inside the file, and supplies types and stripes.
 #[test]
-fn a_tail_inside_is_used() {
+fn an_earlier_tail_inside_the_file_is_used() {
     for codec in CODECS {
         let bytes = stripes(codec);
         let longer = [bytes.as_ref(), &bytes[3..ends(&bytes)[0]]].concat();
@@ -184,9 +184,9 @@ fn a_tail_inside_is_used() {
     }
 }
 
-/// Every file of the corpus without its tail, with its own types: all rows, or an error.
+/// Every file of the corpus is read without its tail, with its own types, and gives all rows or an error.
 #[test]
-fn fixtures_without_their_tails() {
+fn fixtures_without_their_tails_give_all_rows_or_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let (mut whole, mut refused) = (0, 0);
     for fixture in support::fixtures() {
@@ -231,9 +231,9 @@ fn fixtures_without_their_tails() {
     assert!(whole > refused);
 }
 
-/// Damage in the middle of a recovered file: errors and damage records, never a panic.
+/// Damage in the middle of a recovered file gives errors and damage records, never a panic.
 #[test]
-fn shaken_files_are_survived() {
+fn randomly_changed_files_without_tails_give_rows_or_an_error() {
     for (seed, codec) in CODECS.into_iter().enumerate() {
         let bytes = stripes(codec);
         let cut = bytes.slice(..ends(&bytes)[1]);
@@ -248,7 +248,7 @@ fn shaken_files_are_survived() {
     }
 }
 
-/// If the remains of the tail prove that no stripe is missing, no damage is recorded, and a plain read
+/// If the remains of the tail prove that no stripe is missing, no damage is recorded, and a read with `raise`
 /// succeeds.
 #[test]
 fn no_damage_where_the_rest_of_the_tail_proves_all_stripes() {
@@ -292,7 +292,7 @@ fn a_footers_list_counts_the_rows_of_a_lost_stripe() {
     }
 }
 
-/// A file without its end, with further damage: noise in stripe footers, a missing stripe.
+/// A file without its end, with more damage: changed bytes in stripe footers, a missing stripe.
 fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     let cut = dice.below(bytes.len());
     let mut left = bytes[..cut.max(1)].to_vec();
@@ -306,8 +306,9 @@ fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     left.into()
 }
 
-/// The laws of recovery: returned rows are rows of the file, in order and none twice. If rows are missing,
-/// reads with skip and null record damage, and a plain read fails. Without a record, no row is missing.
+/// Recovery obeys these laws: returned rows are rows of the file, in order and none twice. If rows are
+/// missing, reads with `skip` and `null` record damage, and a read with `raise` fails. Without a record, no
+/// row is missing.
 #[test]
 fn only_rows_of_the_file_are_recovered_and_every_loss_is_recorded() {
     let want = rows::as_text(&table(4000));

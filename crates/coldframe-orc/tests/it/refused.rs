@@ -1,4 +1,4 @@
-//! Data that the writer cannot store is refused with an error that names column and value.
+//! Tests that data that the writer cannot store is refused with an error that names column and value.
 
 use crate::support;
 
@@ -16,7 +16,7 @@ use coldframe_testing::rows;
 fn write(schema: Schema, columns: Vec<ArrayRef>) -> Result<u64> {
     let schema = Arc::new(schema);
     let mut writer = OrcFormat.create(Box::new(std::io::sink()), &schema, &WriteOptions::default())?;
-    // Like a batch from the C data interface, where nothing checks the nulls against the fields.
+    // The batch is like one from the C data interface, where the nulls are not checked against the fields.
     let batch = unsafe_batch(&schema, columns);
     writer.write(&batch)?;
     writer.finish()
@@ -63,7 +63,7 @@ fn errors_name_values_that_do_not_fit() {
 }
 
 #[test]
-fn types_that_are_not_read_back_are_named() {
+fn types_that_would_be_read_differently_are_named() {
     let extension = |name: &str, of: DataType| {
         let metadata = [("ARROW:extension:name".to_owned(), name.to_owned())];
         Field::new("x", of, true).with_metadata(std::collections::HashMap::from(metadata))
@@ -71,7 +71,7 @@ fn types_that_are_not_read_back_are_named() {
     let uuid: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter([[7u8; 16]].iter()).unwrap());
     let schema = Schema::new(vec![extension("arrow.uuid", DataType::FixedSizeBinary(16))]);
     refused(schema, vec![uuid], &["column \"x\"", "arrow.uuid", "cast"]);
-    // An extension type whose storage type ORC has is kept.
+    // An extension type is kept if ORC has its storage type.
     let json: ArrayRef = Arc::new(StringArray::from(vec!["{}"]));
     write(Schema::new(vec![extension("arrow.json", DataType::Utf8)]), vec![json]).unwrap();
     let deep = (0..128).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
@@ -82,7 +82,7 @@ fn types_that_are_not_read_back_are_named() {
     refused(wide, vec![], &["100000 columns", "100001"]);
 }
 
-/// The deepest accepted type is read back.
+/// The type with the most levels that are accepted can be read.
 #[test]
 fn the_deepest_accepted_type_is_read_back() {
     let deep = (0..126).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
@@ -95,7 +95,7 @@ fn the_deepest_accepted_type_is_read_back() {
 }
 
 #[test]
-fn the_first_and_last_values_of_a_unit_are_read_back() {
+fn the_first_and_last_values_of_a_unit_can_be_read() {
     let all = vec![Some(i64::MIN), None, Some(i64::MIN + 1), Some(i64::MAX), Some(0)];
     let micros: ArrayRef = Arc::new(TimestampMicrosecondArray::from(all.clone()));
     let nanos: ArrayRef = Arc::new(TimestampNanosecondArray::from(all));
@@ -110,7 +110,7 @@ fn the_first_and_last_values_of_a_unit_are_read_back() {
     }
 }
 
-/// Columns that fail at different rows are each lost once: the row group is not read endlessly.
+/// Columns that fail at different rows are each lost once: the row group is not read again and again.
 #[test]
 fn columns_may_fail_at_different_rows() {
     let column = |bad: usize| -> ArrayRef {
@@ -131,8 +131,8 @@ fn columns_may_fail_at_different_rows() {
     assert_eq!((nulls, got.damage.len()), (vec![1, 1, 1], 3));
 }
 
-/// A timestamp outside the range of nanoseconds may be damage: a plain scan ends with a helpful error; a scan
-/// with skip or null keeps the rows before it.
+/// A timestamp outside the range of nanoseconds may be damage: a scan with `raise` ends with a helpful error;
+/// a scan with `skip` or `null` keeps the rows before it.
 #[test]
 fn values_beyond_the_unit_cost_only_themselves() {
     let mut all: Vec<i64> = (0..30).collect();

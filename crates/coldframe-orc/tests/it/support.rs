@@ -1,4 +1,4 @@
-//! Test files: from `tests/data`, from a larger corpus if present, and files that tests write.
+//! Provides test files: from `tests/data`, from a larger corpus if present, and files that tests write.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -28,7 +28,7 @@ pub(crate) fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Op
     open_source(name, Arc::new(bytes), options)
 }
 
-/// All small fixtures.
+/// The small files under `tests/data`.
 pub(crate) fn fixtures() -> Vec<Fixture> {
     let mut manifests = vec![fixture::data().join("orc/files/MANIFEST.json")];
     if let Some(folder) = fixture::larger_corpus("orc") {

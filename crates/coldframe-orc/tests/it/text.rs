@@ -1,5 +1,5 @@
-//! Text that is not UTF-8, such as Latin-1 from Hive: each value costs only itself, and declared as binary it
-//! costs nothing.
+//! Reads text that is not UTF-8, such as Latin-1 from Hive: only these values are lost, and none if the
+//! column is declared as binary.
 
 use crate::support;
 
@@ -15,7 +15,7 @@ use coldframe_core::{
 use coldframe_testing::rows;
 use support::{open, written};
 
-/// Rows; values with the mark become invalid UTF-8.
+/// Number of rows; values with the mark become invalid UTF-8.
 const ROWS: i64 = 900;
 const MARKED: [i64; 4] = [3, 250, 251, 899];
 const MARK: &[u8] = b"caf#";
@@ -55,7 +55,8 @@ fn table() -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
 }
 
-/// A file of several stripes and row groups, by dictionary and direct, whose marked values are Latin-1.
+/// A file of several stripes and row groups, with text in dictionaries and stored directly, whose marked
+/// values are Latin-1.
 fn latin() -> Bytes {
     let options = [
         ("codec", Value::from("none")),
@@ -97,7 +98,7 @@ fn ids(batch: &RecordBatch) -> Vec<i64> {
 }
 
 #[test]
-fn an_error_names_column_row_and_remedy() {
+fn an_error_names_column_row_and_solution() {
     for options in [OpenOptions::default(), dictionaries()] {
         for column in COLUMNS {
             let got = rows::scan(file(&options).as_ref(), &only(column, OnError::Raise), None).unwrap();
@@ -108,7 +109,7 @@ fn an_error_names_column_row_and_remedy() {
 }
 
 #[test]
-fn skip_costs_only_the_rows_of_malformed_values() {
+fn skip_loses_only_the_rows_of_malformed_values() {
     for options in [OpenOptions::default(), dictionaries()] {
         for column in COLUMNS {
             let got = rows::scan(file(&options).as_ref(), &only(column, OnError::Skip), None).unwrap();
@@ -127,7 +128,7 @@ fn skip_costs_only_the_rows_of_malformed_values() {
 }
 
 #[test]
-fn null_costs_only_the_malformed_values() {
+fn null_loses_only_the_malformed_values() {
     let (whole, marked) = (table(), |row: usize| MARKED.contains(&i64::try_from(row).unwrap()));
     for column in COLUMNS {
         let got =
@@ -170,9 +171,9 @@ fn malformed_values_are_counted() {
     }
 }
 
-/// Any batch size gives the same values: those before and after a malformed value stay.
+/// Any batch size gives the same values: those before and after a malformed value remain.
 #[test]
-fn batches_do_not_matter() {
+fn the_batch_size_does_not_change_the_values() {
     let whole = rows::read(file(&OpenOptions::default()).as_ref(), OnError::Skip).unwrap();
     for batch_rows in [1, 7, 100, 450] {
         let scan = Scan { on_error: OnError::Skip, batch_rows, ..Scan::default() };
@@ -224,7 +225,8 @@ fn only_text_may_be_declared_as_binary() {
     }
 }
 
-/// A table's schema may have more columns than a file, and other types: where types differ, the file's stay.
+/// A table's schema may have more columns than a file, and other types: if types differ, the file's type is
+/// used.
 #[test]
 fn a_file_takes_binary_from_its_tables_schema() {
     let of_table = |schema: &str| {
@@ -239,7 +241,7 @@ fn a_file_takes_binary_from_its_tables_schema() {
     assert!(kinds[3].contains("Binary") && kinds[5].contains("Binary"), "{kinds:?}");
     let got = rows::scan(table.as_ref(), &only("word", OnError::Raise), None).unwrap();
     assert_eq!(got.batch.column(1).as_binary::<i32>().value(3), b"un caf\xe9");
-    // For a single file, the same is a mistake.
+    // For a single file, the same schema is a mistake.
     let mut options = of_table(schema);
     options.extra.insert("schema_of".into(), Value::from("file"));
     assert!(open("latin", latin(), &options).is_err());

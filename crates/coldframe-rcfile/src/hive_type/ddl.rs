@@ -1,4 +1,4 @@
-//! Hive's types from the column list of a `CREATE TABLE`, and back.
+//! Reads Hive's types from the column list of a `CREATE TABLE`, and prints them.
 
 use coldframe_core::types::ddl::{self, Kind, Type, quoted};
 use coldframe_encoding::{Error, Limits, Result};
@@ -16,7 +16,7 @@ pub fn parse_type(text: &str, limits: &Limits) -> Result<HiveType> {
     hive_type(text, ddl::parse_type(text, limits)?)
 }
 
-/// Converts a type parsed from `text` to Hive's.
+/// Converts a type parsed from `text` to Hive's type.
 fn hive_type(text: &str, of: Type) -> Result<HiveType> {
     let nested = |of: Type| hive_type(text, of);
     let made = match of.kind {
@@ -54,7 +54,7 @@ fn hive_type(text: &str, of: Type) -> Result<HiveType> {
     made.map_err(|e| ddl::error_at(text, of.at, e.reason()))
 }
 
-/// A length within Hive's bounds.
+/// A length within Hive's limits.
 fn length(of: &str, n: u32, max: u32) -> Result<u32> {
     if (1..=max).contains(&n) {
         return Ok(n);
@@ -62,7 +62,7 @@ fn length(of: &str, n: u32, max: u32) -> Result<u32> {
     Err(Error::schema(format!("{of}({n}): expected a length of 1..={max}")))
 }
 
-/// Prints a column list. Quotes all names, since reserved words differ between readers.
+/// Prints a column list. All names are quoted, since the reserved words differ between readers.
 pub fn print_columns<'a>(columns: impl IntoIterator<Item = (&'a str, &'a HiveType)>) -> String {
     let column = |(name, of): (&str, &HiveType)| format!("{} {}", quoted(name), print_type(of));
     columns.into_iter().map(column).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,5 @@
-//! Types as Hive writes them, as Arrow has them and back; invalid text is an error with its position.
+//! Types are read and printed as Hive writes them and converted from and to Arrow types; invalid text is an
+//! error with its position.
 
 use arrow_schema::{DataType, Field};
 use coldframe_encoding::Limits;
@@ -63,7 +64,7 @@ fn an_error_names_the_position_and_the_expectation() {
 }
 
 #[test]
-fn nesting_is_bounded() {
+fn nesting_is_limited() {
     let deep = |n: usize| format!("a {}int{}", "array<".repeat(n), ">".repeat(n));
     assert_eq!(parsed(&deep(127))[0].1.depth(), 128);
     assert!(refused(&deep(128)).contains("max_depth"));
@@ -132,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "\\PC*|[a-z<>,:`'() 0-9]*|((array|map|struct|decimal)[<(]){0,9}") {
+    fn any_text_gives_types_or_an_error(text in "\\PC*|[a-z<>,:`'() 0-9]*|((array|map|struct|decimal)[<(]){0,9}") {
         let _ = ddl::parse_columns(&text, &Limits::default());
     }
 }

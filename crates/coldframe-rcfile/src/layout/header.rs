@@ -1,4 +1,4 @@
-//! The header: its variant, the codec, the metadata, the sync marker.
+//! Parses the header: its variant, the codec, the metadata and the sync marker.
 //!
 //! ```text
 //! RCF1 | "RCF" 01 | compressed u8 | [codec: Text] | metadata | sync [16] |
@@ -23,7 +23,7 @@ pub(crate) const COLUMN_NUMBER: &str = "hive.io.rcfile.column.number";
 
 const KEY_CLASS_SUFFIX: &str = "RCFile$KeyBuffer";
 
-/// The variant of a file's header.
+/// The variant of a file's header, which the magic bytes state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Magic {
@@ -180,7 +180,7 @@ const ENTRY_BYTES: u64 = 96;
 fn parse_metadata(c: &mut Cursor<'_>, limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let at = c.offset();
     let count = c.i32_be()?;
-    // Two empty Texts take two bytes. A higher count is corrupt and must not cause an allocation.
+    // Two empty Texts take two bytes. A higher count is an error, and no memory is allocated for it.
     let max = c.remaining() / 2;
     let count = usize::try_from(count).ok().filter(|n| *n <= max).ok_or_else(|| {
         Error::corrupt(format!("expected a count of at most {max} entries, found {count}")).at(at)

@@ -1,4 +1,4 @@
-//! The key of a row group: its number of rows, each column's size, each cell's length.
+//! Parses the key of a row group: its number of rows, the size of each column and the length of each cell.
 //!
 //! ```text
 //! | rows: VInt | column x n |
@@ -29,7 +29,7 @@ pub(crate) struct ColumnKey {
 pub(crate) struct KeyBuffer {
     /// Rows in the group.
     pub(crate) rows: u64,
-    /// Its columns.
+    /// The columns of the group.
     pub(crate) columns: Vec<ColumnKey>,
     /// Length of the key in bytes.
     pub(crate) len: usize,
@@ -49,7 +49,7 @@ impl KeyBuffer {
         Self::parse_prefix(bytes, columns, offset, bytes.len() as u64).map_err(|e| e.error)
     }
 
-    /// Like [`Self::parse`], but `bytes` are only the first of `whole` bytes.
+    /// Like [`Self::parse`], but `bytes` are only the first bytes of `whole`.
     pub(crate) fn parse_prefix(
         bytes: &Bytes,
         columns: usize,
@@ -58,7 +58,7 @@ impl KeyBuffer {
     ) -> Result<Self, KeyError> {
         let mut c = Cursor::new(bytes, offset);
         let rows = length(&mut c, "number of rows")?;
-        // Each column takes at least three bytes: allocate only for columns that can exist.
+        // Each column takes at least three bytes: memory is allocated only for columns that the key can hold.
         let mut parsed = Vec::with_capacity(columns.min(c.remaining() / 3));
         let behind = whole.saturating_sub(bytes.len() as u64);
         for i in 0..columns {
@@ -87,7 +87,7 @@ fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<Column
 
 fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64, KeyError> {
     let at = c.offset();
-    // A VInt has at most nine bytes: with that many available, more bytes change nothing.
+    // A VInt has at most nine bytes: if nine are left, more bytes would change nothing.
     let incomplete = c.remaining() < 9;
     let value = c.hadoop_vint().within(|| what.to_owned()).map_err(|error| KeyError { error, incomplete })?;
     u64::try_from(value).map_err(|_| {
@@ -128,7 +128,7 @@ impl CellLengths {
         Ok(())
     }
 
-    /// Number and bytes of the cells after those read so far.
+    /// The number of cells after those read so far, and the sum of their lengths.
     pub(crate) fn rest(&self) -> Result<(u64, u64)> {
         let last = u64::try_from(self.run_length).unwrap_or(0);
         let (cells, bytes) = count_behind(self.bytes.get(self.at..).unwrap_or_default(), last)?;
@@ -225,12 +225,12 @@ fn too_long(total: i64) -> Error {
     Error::corrupt(format!("expected cells of less than 2 GiB together, found {total} bytes"))
 }
 
-/// Number and total bytes of the cells that run-length coded lengths encode.
+/// The number of cells whose lengths are in this run-length coded list, and the sum of the lengths.
 pub(crate) fn count_cells(lengths: &[u8]) -> Result<(u64, u64)> {
     count_behind(lengths, 0)
 }
 
-/// Like [`count_cells`], for lengths that follow a cell of `last` bytes.
+/// Like [`count_cells`], for lengths that follow a cell with `last` bytes.
 fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     let mut c = Cursor::new(lengths, 0);
     let (mut cells, mut bytes) = (0u64, 0u64);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_and_long_lengths() {
+    fn runs_and_lengths_of_several_bytes_are_expanded() {
         assert_eq!(read(&[5, 0xfe], 2).unwrap(), [5, 10]); // a run of two: 5, !1
         assert_eq!(read(&[0, 0xfc, 3], 5).unwrap(), [0, 0, 0, 0, 3]);
         assert_eq!(read(&[0x8f, 0x8d, 0xfe, 1], 3).unwrap(), [141, 282, 283]);
@@ -281,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_cut_of_the_rows_gives_the_same_ends(
+        fn reading_rows_in_parts_gives_the_same_ends(
             lengths in proptest::collection::vec((prop_oneof![0i32..300, 8180i32..8200], 0u32..14), 1..60), cuts in 1usize..40,
         ) {
             let (mut bytes, mut want, mut end) = (Vec::new(), Vec::new(), 0);

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! All integers are big-endian. Hive uses the record length (decompressed key + columns on disk) only to skip a group.
-//! This reader does not use it either, so a wrong record length loses nothing. The key of an uncompressed file delimits
-//! itself, and its two lengths are ignored for the same reason. Source: Hive's `RCFile.Reader.nextKeyBuffer`,
-//! `RCFile.Writer.flushRecords`.
+//! This reader does not use it either, so no row is lost if it is wrong. The key of an uncompressed file
+//! shows where it ends, so the reader ignores its two lengths as well. Source: Hive's
+//! `RCFile.Reader.nextKeyBuffer`, `RCFile.Writer.flushRecords`.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use super::key::KeyBuffer;
 /// A sync marker: the escape and the hash.
 pub(crate) const SYNC_MARKER_LEN: u64 = 4 + SYNC_LEN as u64;
 
-/// The record length -1, which announces a marker.
+/// The value -1 in place of a record length; a sync marker follows.
 pub(crate) const SYNC_ESCAPE: i32 = -1;
 
 /// The lengths before a key.
@@ -30,7 +30,7 @@ pub(crate) struct RecordHeader {
     pub(crate) record_len: i32,
     /// Decompressed key.
     pub(crate) key_len: i32,
-    /// Key on disk.
+    /// Length of the key on disk.
     pub(crate) key_disk_len: i32,
 }
 
@@ -54,14 +54,14 @@ pub(crate) struct RowGroup {
     pub(crate) header_offset: u64,
     /// The record header.
     pub(crate) header: RecordHeader,
-    /// The key on disk.
+    /// The bytes of the key on disk.
     pub(crate) key_bytes: Range<u64>,
     /// The key.
     pub(crate) key: KeyBuffer,
 }
 
 impl RowGroup {
-    /// First byte, including the sync marker.
+    /// The first byte of the group, including the sync marker.
     pub(crate) fn start(&self) -> u64 {
         self.sync.as_ref().map_or(self.header_offset, |s| s.start)
     }
@@ -82,7 +82,7 @@ impl RowGroup {
     }
 }
 
-/// The properties of a file that its row groups are read with.
+/// The properties of a file that are needed to read its row groups.
 #[derive(Clone, Debug)]
 pub(crate) struct FileContext {
     /// The file's sync hash.
@@ -93,7 +93,7 @@ pub(crate) struct FileContext {
     pub(crate) codec: Option<HadoopCodec>,
     /// Where the first row group starts.
     pub(crate) header_end: u64,
-    /// Bounds.
+    /// The limits on memory.
     pub(crate) limits: Limits,
 }
 

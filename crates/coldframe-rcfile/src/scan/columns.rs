@@ -1,4 +1,4 @@
-//! The decoders of a scan's columns, shared by all of its row groups.
+//! Creates the decoders of a scan's columns, which all row groups share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,18 +15,18 @@ use crate::serde::{Cells, ColumnDecoder, empty_bytes};
 
 /// How one column is decoded.
 pub(crate) struct ScanColumn {
-    /// Its index in the file; `None` for a column that the file lacks, which reads as null.
+    /// The index of the column in the file; `None` for a column that the file lacks, whose values are null.
     pub(crate) in_file: Option<usize>,
-    /// Its name, for errors.
+    /// The name of the column, for errors.
     pub(crate) name: String,
-    /// Its type.
+    /// The Arrow type of the column.
     pub(crate) data_type: DataType,
-    /// The SerDe.
+    /// The decoder of the SerDe.
     pub(crate) decoder: Arc<dyn ColumnDecoder>,
 }
 
 impl ScanColumn {
-    /// Its name in errors.
+    /// The name of the column in errors.
     pub(super) fn title(&self) -> String {
         match self.in_file {
             Some(i) => format!("column {i} (`{}`)", self.name),
@@ -56,7 +56,7 @@ struct Scratch {
 }
 
 impl Decoders {
-    /// For the columns of `schema`, in its order.
+    /// Creates the decoders for the columns of `schema`, in its order.
     pub(crate) fn new(
         columns: Vec<ScanColumn>,
         schema: SchemaRef,
@@ -74,7 +74,7 @@ impl Decoders {
         self.columns.is_empty()
     }
 
-    /// Indexes in the file of the columns to fetch, in the order of the fetches.
+    /// Indexes of the columns in the file, in the order in which they are fetched.
     pub(super) fn file_columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns.iter().filter_map(|c| c.in_file)
     }
@@ -101,7 +101,7 @@ impl Decoders {
         Ok(Buffer::from_vec(out))
     }
 
-    /// Takes back a buffer for reuse, unless an array shares it.
+    /// Keeps a buffer for reuse, unless an array shares it.
     pub(super) fn recycle(&self, buffer: Buffer) {
         if self.codec.is_some()
             && let Ok(bytes) = buffer.into_vec::<u8>()

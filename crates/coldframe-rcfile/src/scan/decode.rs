@@ -1,4 +1,4 @@
-//! Splits the fetched columns of a row group into cells and determines what is lost.
+//! Splits the fetched columns of a row group into cells and finds out what is lost.
 //!
 //! A column is decompressed once, as a whole; its cells are decoded a batch at a time ([`batches`]). If the SerDe
 //! passes on a column's bytes without a copy (strings, binary), they live as long as the batches; otherwise the buffer
@@ -32,7 +32,8 @@ use super::columns::{Decoders, ScanColumn};
 use crate::layout::key::{CellLengths, ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
 
-/// Maximum rows decoded at once, whatever the batch size, and maximum lengths expanded before they are counted.
+/// Maximum number of rows that are decoded at once, whatever the batch size, and of lengths that are expanded
+/// before they are counted.
 const MAX_ROWS: usize = 1 << 20;
 
 /// Arrow bytes of a row group that is decoded before its first row is handed out. A longer one is decoded twice.
@@ -46,9 +47,9 @@ const EMPTY_BYTES: u64 = 64 << 20;
 pub(crate) struct DecodeGroup {
     pub(super) decoders: Arc<Decoders>,
     pub(super) group: RowGroup,
-    /// Maximum rows of a batch.
+    /// Maximum number of rows of a batch.
     pub(super) batch_rows: usize,
-    /// Maximum rows decoded at once.
+    /// Maximum number of rows that are decoded at once.
     pub(super) max_rows: usize,
     pub(super) on_error: OnError,
     damage: DamageLog,
@@ -123,9 +124,9 @@ pub(super) struct ColumnCells {
 /// Where a column's cells are.
 #[derive(Clone)]
 pub(super) enum Places {
-    /// Nowhere: `TRUNCATE TABLE .. COLUMNS` removed them.
+    /// There are no cells: `TRUNCATE TABLE .. COLUMNS` removed them.
     Nulled,
-    /// The offsets of all cells of the group, and how many of the cells are taken.
+    /// The offsets of all cells of the group, and the number of cells already taken.
     All(OffsetBuffer<i32>, usize),
     /// Lengths that are expanded a batch at a time.
     Lengths(CellLengths),

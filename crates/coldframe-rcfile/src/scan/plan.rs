@@ -1,4 +1,5 @@
-//! Finds the row groups of a byte range by walking; after damage, continues at the next readable group.
+//! Finds the row groups of a byte range by going from one to the next; after damage, it continues at the next
+//! readable group.
 //!
 //! A split `start..end` holds the groups from the first sync marker at or after `start` (from the first group, if
 //! `start` is in the header) up to the first sync marker at or after `end`: a group without a marker belongs to
@@ -34,7 +35,7 @@ pub(crate) struct GroupPlan {
     /// Where the next group is expected; `None` before the first.
     at: Option<u64>,
     split: Range<u64>,
-    /// Groups seen so far, to number them in errors.
+    /// The number of groups so far, which numbers the next group in errors.
     seen: u64,
 }
 
@@ -47,7 +48,7 @@ impl GroupPlan {
         request: PlanRequest,
         split: Range<u64>,
     ) -> Result<Self> {
-        // Values that depend on earlier rows are decoded for all rows.
+        // If values depend on earlier rows, all rows are decoded.
         let divided =
             if decoders.at_once { None } else { Divided::new(&request, &decoders.schema)?.map(Arc::new) };
         Ok(Self { walk, source, decoders: Arc::new(decoders), divided, request, at: None, split, seen: 0 })
@@ -83,8 +84,8 @@ impl GroupPlan {
     }
 
     /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not. It does if it
-    /// begins with a marker, or if the marker that starts the next split precedes it: a walk through damaged bytes may
-    /// miss that marker.
+    /// begins with a marker, or if the marker that starts the next split precedes it: if bytes are damaged,
+    /// the walk may not see that marker.
     fn belongs_to_next_split(&mut self, at: u64) -> Result<bool> {
         Ok(self.walk.begins_split(at) || self.walk.sync(self.split.end)? <= at)
     }
@@ -111,7 +112,8 @@ impl GroupPlan {
             return Err(Error::corrupt(message).at(group.key_bytes.start).within("key"));
         }
         self.walk.limits().unit_rows("a row group", rows).at(group.key_bytes.start).within(|| "key")?;
-        // Decoding detects missing cells and salvages the others, but a scan that only counts does not decode.
+        // Decoding finds missing cells and keeps the others, but a scan that only counts rows does not
+        // decode.
         let counted = group.key.columns.iter().find(|c| !c.lengths.is_empty());
         if let Some(column) = counted.filter(|_| self.decoders.is_empty() && !self.skips()) {
             let cells = count_cells(&column.lengths).map(|(cells, _)| cells).unwrap_or(0);
@@ -123,7 +125,7 @@ impl GroupPlan {
         Ok(group)
     }
 
-    /// Records the damage at `at` and continues after it, or raises.
+    /// Records the damage at `at` and continues after it, or returns the error.
     fn resync(&mut self, at: u64, e: Error) -> Result<()> {
         let e = e.within(format!("row group {}", self.seen)).at(at);
         if !self.skips() || !e.is_damage() {

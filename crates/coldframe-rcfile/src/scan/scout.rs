@@ -7,7 +7,8 @@
 //! others              |         |   v     |         |     v v |    not decompressed before the first `x` of the group
 //! ```
 //!
-//! Cells are independent: if few rows of a batch pass, only the cells of those rows are gathered and decoded.
+//! Cells do not depend on each other: if few rows of a batch pass, only the cells of those rows are gathered
+//! and decoded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const FEW: usize = 8;
 
 /// A row group whose other columns are decoded only if a row passes.
 pub(super) struct ScoutGroup {
-    /// Shared by the scouts of all row groups.
+    /// The division of the columns, shared by all row groups.
     pub(super) columns: Arc<Divided>,
     pub(super) all: DecodeGroup,
 }
@@ -51,7 +52,7 @@ struct Scouted {
     divided: Arc<Divided>,
     /// The columns' bytes, until their cells are needed.
     stored: Vec<Option<Bytes>>,
-    /// Cells of the columns that are read.
+    /// The cells of the columns that are read.
     columns: Vec<Option<ColumnCells>>,
     /// How many rows were taken from the filter's columns, and from the others.
     filter_at: u64,
@@ -148,7 +149,8 @@ impl Scouted {
             let known = known.collect::<Result<Vec<_>>>()?;
             return self.queue(known, decoded, stay);
         }
-        // All rows; also used if a cell does not decode, so that the error names its row.
+        // All rows are decoded; this is also done if a cell cannot be decoded, so that the error names its
+        // row.
         let mut at = 0;
         while at < rows {
             let (decoded, taken) = fitting(rows - at, |n| {

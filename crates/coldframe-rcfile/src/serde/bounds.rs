@@ -1,4 +1,4 @@
-//! Checks that a reader of the Hive type gets a written value back.
+//! Checks that Hive will read a written value as the same value.
 
 use coldframe_encoding::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! `LazyBinaryColumnarSerDe`: the SerDe of RCFile tables since Hive 0.12.
+//! Reads and writes the cells of `LazyBinaryColumnarSerDe`, the SerDe of RCFile tables since Hive 0.12.
 //!
 //! An empty cell is null. Otherwise the bytes of the cell are the value, without a length prefix:
 //!
@@ -25,11 +25,12 @@
 //! Sources: Hive's `LazyBinaryColumnarSerDe`, `LazyBinaryColumnarStruct`, `LazyBinarySerDe`, `LazyBinaryUtils`,
 //! `TimestampWritable`(`V2`), and the bytes of files that Hive 0.8 to 4.1, Spark and Trino wrote.
 //!
-//! Hive checks little when it reads: a cell that contradicts its type throws, reads on into the next cell or gives
-//! a wrong value. Here it is an error that names the row. A decimal that does not fit its type is null, as in Hive.
+//! Hive checks little when it reads: if a cell contradicts its type, Hive throws an exception, continues into
+//! the next cell or returns a wrong value. Here it is an error that names the row. A decimal that does not
+//! fit its type is null, as in Hive.
 //!
-//! Decoding works a column at a time, also for nested types: a nested type gathers the bytes of its elements into
-//! cells of their own (`cells::Elements`), and the element's type decodes those.
+//! A whole column is decoded at a time, also for nested types: a nested type gathers the bytes of its
+//! elements into cells of their own (`cells::Elements`), and the element's type decodes those.
 
 mod cells;
 mod decimal;
@@ -54,16 +55,16 @@ use self::elements::ListBytes;
 use super::{Cells, ColumnDecoder, ColumnEncoder, HiveVersion, SerdeOptions};
 use crate::hive_type::HiveType;
 
-/// A decoder of the cells of a column of type `hive_type`.
+/// The decoder for the cells of a column of type `hive_type`.
 pub(crate) fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let data_type = hive_type.to_arrow(options.timestamp_unit);
     Ok(Box::new(Decoder { values: values(hive_type, options)?, data_type, lists: ListBytes::new(hive_type) }))
 }
 
-/// An encoder into the cells of a column of type `hive_type`.
+/// The encoder for the cells of a column of type `hive_type`.
 ///
-/// It takes arrays of the type that [`HiveType::to_arrow`] gives; timestamps of every unit.
+/// It takes arrays of the type that [`HiveType::to_arrow`] gives; timestamps may have any unit.
 pub(crate) fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     Ok(Box::new(encode::Encoder::new(hive_type.clone(), options)))

@@ -1,4 +1,4 @@
-//! `ColumnarSerDe`: cells of text, nested values between separators.
+//! Reads and writes the cells of `ColumnarSerDe`: text, with separators between the parts of nested values.
 //!
 //! ```text
 //! bigint 42 | string ^A is no separator here | array<map<string,int>> k ^D 1 ^C l ^D 2 ^B m ^D 3 | null \N
@@ -53,8 +53,8 @@ use self::strings::CharLimit;
 use super::{Cells, ColumnDecoder, HiveVersion, SerdeOptions, TimestampUnit, expansion};
 use crate::hive_type::{HiveType, interval_day_time_fields};
 
-/// Whether a value of this type may depend on earlier cells in its row group, so that the group must be decoded in one
-/// piece: an extended boolean keeps the last value when a word is not a boolean.
+/// Whether a value of this type may depend on earlier cells in its row group, so that the whole group must be
+/// decoded together: an extended boolean keeps the last value when a word is not a boolean.
 pub(crate) fn depends_on_earlier_rows<'a>(
     types: impl IntoIterator<Item = &'a HiveType>,
     options: &SerdeOptions,

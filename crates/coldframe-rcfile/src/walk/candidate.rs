@@ -1,4 +1,4 @@
-//! Offsets at which a row group may start, and a budget for examining them.
+//! Finds offsets at which a row group may start, within a budget.
 //!
 //! A record header makes the test cheap and reliable:
 //!
@@ -15,11 +15,11 @@ use crate::layout::row_group::RecordHeader;
 /// Length of a record header.
 pub(super) const HEADER_LEN: usize = 12;
 
-/// How many bytes the searches of one walk may examine, in addition to four times the file's size: hostile bytes
-/// may look like a group at every offset.
+/// How many bytes the searches of one walk may examine, in addition to four times the file's size: crafted
+/// bytes may look like a group at every offset.
 const BUDGET: u64 = 4 << 20;
 
-/// The cost of examining an offset, besides its key.
+/// The cost of examining an offset, without its key.
 const EXAMINE_COST: u64 = 16;
 
 /// The remaining budget, in bytes.
@@ -75,7 +75,8 @@ impl GroupWalk {
         plausible.then(|| at.saturating_add(disk_len).saturating_add(columns))
     }
 
-    /// Whether the key after a plausible header agrees with it. The key is charged before it is read.
+    /// Whether the key after a plausible header agrees with it. The budget is charged for the key before it
+    /// is read.
     pub(super) fn agrees(&mut self, at: u64, header: &RecordHeader) -> Option<()> {
         let key_len = u64::try_from(header.key_len).ok()?;
         let disk_len = u64::try_from(header.key_disk_len).ok()?;

@@ -1,8 +1,8 @@
-//! Where reading continues after damage.
+//! Finds the offset at which reading continues after damage.
 //!
 //! A writer inserts a sync marker only every 2,000 bytes or so: small groups follow each other without one. Hive
-//! never looks for the next group. Here the bytes up to the next marker are searched for a self-consistent group
-//! ([`super::candidate`]).
+//! never searches for the next group. This reader searches the bytes up to the next marker for a
+//! self-consistent group ([`super::candidate`]).
 
 use std::ops::Range;
 

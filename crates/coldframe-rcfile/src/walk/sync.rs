@@ -1,4 +1,4 @@
-//! The search for sync markers.
+//! Searches for sync markers.
 //!
 //! A marker is the escape -1 and the file's hash. Hive searches for the hash alone, so a marker with a damaged escape
 //! still begins a split, and the split before must end there. Cells may hold the same bytes, so a split begins only at
@@ -18,8 +18,8 @@ use crate::layout::row_group::{SYNC_ESCAPE, SYNC_MARKER_LEN};
 const FIRST_SEARCH: u64 = 4 << 10;
 const SEARCH: u64 = 1 << 20;
 
-/// The result of a search: the first marker at or after `from` is at `at` (the end of the file if there is none). It is
-/// kept so that each byte of a file is searched once.
+/// The result of a search: `at` is the offset of the first marker at or after `from` (the end of the file if
+/// there is none). It is kept so that each byte of a file is searched once.
 pub(super) struct KnownMarker {
     from: u64,
     at: u64,
@@ -60,7 +60,7 @@ impl GroupWalk {
             let end = at.saturating_add(step + SYNC_MARKER_LEN).min(file_len);
             let bytes = self.window.read(at..end)?;
             for hash in finder.find_iter(&bytes) {
-                // The escape of a hash at the very start is before `from`.
+                // The hash is at the very start, so its escape is before `from`.
                 let Some(marker) = hash.checked_sub(4) else { continue };
                 let escape = bytes.get(marker..hash).is_some_and(|bytes| bytes == SYNC_ESCAPE.to_be_bytes());
                 let place = at + marker as u64;
@@ -73,7 +73,7 @@ impl GroupWalk {
             if end == file_len {
                 break;
             }
-            // A marker may straddle two reads.
+            // A marker may be divided between two reads.
             (at, step) = (end - (SYNC_MARKER_LEN - 1), SEARCH.min(step * 8));
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! The header.
+//! Writes the header.
 //!
 //! ```text
 //! RCF1  | 'R' 'C' 'F' 1 | compressed: 0 or 1 | [Text codec] | metadata | sync: 16 bytes |

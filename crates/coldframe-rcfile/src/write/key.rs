@@ -1,4 +1,4 @@
-//! The key of a row group.
+//! Writes the key of a row group.
 //!
 //! ```text
 //! key    | VInt rows | column | column .. |

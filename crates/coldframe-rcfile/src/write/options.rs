@@ -1,4 +1,4 @@
-//! The writer's options.
+//! Defines the writer's options.
 
 use coldframe_core::options::{Choice, Field, Kind};
 use coldframe_core::{Error, Result, Value};

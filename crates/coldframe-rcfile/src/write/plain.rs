@@ -1,5 +1,6 @@
-//! The Arrow type that an encoder accepts for the values of another one: dictionaries and run-end encoded arrays become
-//! their values, views and large lists the common types. Times keep their unit, so that no digits are lost.
+//! Finds the Arrow type that an encoder accepts in place of another type: dictionaries and run-end encoded
+//! arrays become their values, views and large lists the common types. Times keep their unit, so that no
+//! digits are lost.
 
 use std::sync::Arc;
 

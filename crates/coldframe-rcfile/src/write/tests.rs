@@ -1,4 +1,5 @@
-//! Files parsed by an independent parser: headers, ends of groups, sync markers, runs of lengths, cells.
+//! An independent parser of written files gives the expected headers, ends of groups, sync markers, runs of
+//! lengths and cells.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -144,7 +145,7 @@ fn a_file_without_rows_is_its_header() {
 }
 
 #[test]
-fn both_headers() {
+fn both_variants_of_the_header_are_written() {
     let codec = Some(HadoopCodec::from_algorithm(Algorithm::Zlib).unwrap());
     let metadata = BTreeMap::from([("a".to_owned(), "ä".to_owned()), ("z".to_owned(), String::new())]);
     let options = Settings { codec, metadata, ..options() };
@@ -167,7 +168,7 @@ fn both_headers() {
 
 #[test]
 fn a_group_ends_with_the_row_that_exceeds_its_bytes() {
-    // Ten bytes a row.
+    // Each row has ten bytes.
     let text: StringArray = (0..25).map(|_| Some("0123456789")).collect();
     let rows = |row_group_bytes| {
         let options = Settings { row_group_bytes, ..options() };
@@ -192,7 +193,7 @@ fn a_group_ends_at_its_record_interval_across_batches() {
         [700, 700, 700, 700, 700, 700, 700, 100]
     );
     assert_eq!(layout.groups[7].columns[1][99], b"x".repeat(4999 % 50));
-    // How the rows are batched makes no difference.
+    // The division of the rows into batches makes no difference.
     assert_eq!(bytes, write(&[whole], options));
 }
 
@@ -222,7 +223,7 @@ fn after_a_header_of_2000_bytes_the_first_group_has_a_marker() {
 }
 
 #[test]
-fn lengths_of_cells_are_runs() {
+fn lengths_of_cells_are_stored_as_runs() {
     let texts = ["a", "a", "bc", "", "", "", "", "d"];
     let options = Settings { types: Some(vec![HiveType::Varchar(9)]), ..options() };
     let layout = parse(&write(&[batch(vec![("t", Arc::new(StringArray::from(texts.to_vec())))])], options));
@@ -259,7 +260,7 @@ fn arrays_are_cast_where_that_loses_nothing() {
     assert_eq!(columns[1], [&b"x"[..], b"yy", b"z"]);
     assert_eq!(columns[2], [[1], [2], [3]]);
 
-    // A value that does not fit is an error, and ends the file.
+    // A value that does not fit is an error, and nothing more can be written.
     let mut columns = batch.columns().to_vec();
     columns[2] = Arc::new(Int32Array::from(vec![1, 2, 300]));
     let large = RecordBatch::try_new(batch.schema(), columns).unwrap();
@@ -271,7 +272,7 @@ fn arrays_are_cast_where_that_loses_nothing() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_written() {
+fn an_unsuitable_schema_is_refused() {
     let schema = numbers(0).schema();
     let writer = |types| Writer::new(Vec::new(), &schema, Settings { types: Some(types), ..options() });
     let error = writer(vec![HiveType::Int]).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Each file as a whole: layout, projection by position, batches of any size.
+//! Tests each file as a whole: its layout, projections by position, batches of any size.
 
 use coldframe_core::{Node, OnError, OpenOptions, Scan, TableFile, Value};
 use coldframe_rcfile::RcFile;
@@ -16,7 +16,7 @@ fn expect_row_count(case: &Fixture) -> Option<u64> {
 }
 
 #[test]
-fn files_have_the_row_counts_of_their_writers() {
+fn files_have_the_row_counts_that_their_writers_state() {
     for case in fixture::files("rcfile") {
         let file = open(&case);
         let outcome = rows::read(&file, OnError::Raise).unwrap();
@@ -40,7 +40,7 @@ fn files_have_the_row_counts_of_their_writers() {
 }
 
 #[test]
-fn batches_of_any_size_hold_the_same_rows() {
+fn the_batch_size_does_not_change_the_rows() {
     for case in fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json")) {
         let file = open(&case);
         let whole = rows::read(&file, OnError::Raise).unwrap().batch;
@@ -55,7 +55,7 @@ fn batches_of_any_size_hold_the_same_rows() {
 
 /// Each byte belongs to one leaf, in damaged files too.
 #[test]
-fn inspect_accounts_for_each_byte() {
+fn inspect_lists_each_byte_once() {
     let mut all = fixture::distinct(fixture::files("rcfile"));
     all.extend(fixture::manifest(&fixture::data().join("rcfile/damaged/MANIFEST.json")));
     for case in all {
@@ -86,7 +86,7 @@ fn detail(node: &Node, key: &str) -> Json {
 
 /// Header and row groups are where an independent parser found them.
 #[test]
-fn the_layout_agrees_with_another_parser() {
+fn the_layout_equals_that_of_another_parser() {
     let Some(folder) = fixture::larger_corpus("rcfile") else { return };
     let layouts = fixture::json(&folder.join("layout.json"));
     let layouts = layouts.as_object().unwrap();

@@ -1,7 +1,7 @@
-//! Damage of every kind at every offset: never a panic, never a hang, never invalid Arrow.
+//! Damages files in every way at every offset: no panic, no endless loop, no invalid Arrow array.
 //!
-//! The mutants are the same at each run. With `COLDFRAME_EXHAUSTIVE` set, all of them are tried instead of about as
-//! many as half a minute allows.
+//! The damaged files are the same in each run. With `COLDFRAME_EXHAUSTIVE` set, all of them are tried instead
+//! of about as many as half a minute allows.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ fn fixtures() -> Vec<Fixture> {
     all
 }
 
-/// How many of the `all` mutants of a file of length `len` to try.
+/// The number of damaged files to try, out of `all`, for a file of length `len`.
 fn budget(all: usize, len: usize) -> usize {
     if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() {
         all
@@ -41,7 +41,8 @@ fn budget(all: usize, len: usize) -> usize {
     }
 }
 
-/// Reads `bytes` in every way, with a source that ends endless reads; returns the rows that skipping recovers.
+/// Reads `bytes` in every way, from a source that ends endless reads; returns the rows that a read with
+/// `OnError::Skip` yields.
 fn survive(bytes: &Bytes, options: &OpenOptions, what: &str) -> Option<RecordBatch> {
     let counted = Source::file("mutant", Arc::new(Counted::new(bytes.clone())));
     let file = match RcFile::open(&counted, options) {
@@ -74,9 +75,9 @@ fn truth(case: &Fixture) -> RecordBatch {
     rows::read(&file, OnError::Skip).unwrap().batch
 }
 
-/// A truncated file gives the first rows, and reports it unless it ends between two groups.
+/// A truncated file gives the first rows, and the damage is reported unless the file ends between two groups.
 #[test]
-fn cut_at_every_byte() {
+fn a_truncated_file_gives_its_first_rows() {
     let mut mutants = 0;
     for case in fixtures() {
         let (bytes, options, truth) = (case.bytes(), case.options(), truth(&case));
@@ -104,7 +105,7 @@ fn places(len: usize) -> Vec<usize> {
 }
 
 #[test]
-fn each_byte_changed() {
+fn a_changed_byte_gives_rows_or_an_error() {
     let mut mutants = 0;
     for case in fixtures().into_iter().filter(|f| f.bytes().len() <= 16 << 10) {
         let (bytes, options) = (case.bytes(), case.options());
@@ -127,7 +128,7 @@ fn each_byte_changed() {
 }
 
 #[test]
-fn shaken_files() {
+fn randomly_changed_files_give_rows_or_an_error() {
     let mut mutants = 0;
     for (seed, case) in fixtures().into_iter().enumerate() {
         let (bytes, options) = (case.bytes(), case.options());
@@ -141,7 +142,7 @@ fn shaken_files() {
     println!("{mutants} shaken files");
 }
 
-/// A header without codec.
+/// A header without a codec.
 fn header(columns: &str) -> Vec<u8> {
     let mut file = b"RCF\x01\x00\x00\x00\x00\x01".to_vec();
     for text in [b"hive.io.rcfile.column.number", columns.as_bytes()] {
@@ -151,7 +152,7 @@ fn header(columns: &str) -> Vec<u8> {
     file
 }
 
-/// A row group whose key holds `numbers` as VInts.
+/// A row group whose key consists of `numbers` as VInts.
 fn group(numbers: &[i64], data: &[u8]) -> Vec<u8> {
     let mut key = Vec::new();
     numbers.iter().for_each(|n| put_hadoop_vlong(&mut key, *n));
@@ -181,13 +182,13 @@ fn assert_limit(e: &coldframe_core::Error, name: &str) {
 }
 
 #[test]
-fn claims_beyond_the_bytes_are_refused() {
+fn lengths_beyond_the_bytes_are_refused() {
     let raw = OpenOptions::default();
     let max = i64::from(i32::MAX);
     // 2^31 - 1 rows of no bytes: one run.
     let rows = [header("1"), group(&[max, 0, 0, 6, 0, !(max - 1)], b"")].concat();
     assert_limit(&first_error(rows, &raw), "max_unit_rows");
-    // Rows within the limit that the lengths do not have.
+    // The number of rows is within the limit, but the lengths are for fewer rows.
     let e = first_error([header("1"), group(&[1 << 23, 0, 0, 1, 0], b"")].concat(), &raw);
     assert!(matches!(e.kind(), ErrorKind::Corrupt(_)), "{e}");
     // A column, and one cell, of 2^31 - 1 bytes.
@@ -202,9 +203,9 @@ fn claims_beyond_the_bytes_are_refused() {
     assert!(first_error([header("100000"), group(&[1], b"")].concat(), &raw).is_damage());
 }
 
-/// A compressed file with a small zlib stream that claims to be, or is, far too long.
+/// A compressed file with a small zlib stream that is far too long, by its stated or its real length.
 #[test]
-fn bombs_of_a_codec_are_refused() {
+fn streams_that_decompress_to_too_much_are_refused() {
     let raw = OpenOptions::default();
     let mut file = b"RCF\x01\x01".to_vec();
     let class = "org.apache.hadoop.io.compress.DefaultCodec";

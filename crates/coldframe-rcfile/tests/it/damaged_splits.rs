@@ -1,4 +1,5 @@
-//! Damage and splits: each loss is counted once, each remaining row is read once; nothing is invented.
+//! Tests damaged files that are split: each loss is counted once, each remaining row is read once, and no row
+//! is added.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampNanosecondType;
@@ -71,7 +72,7 @@ fn text_file(cells: &[&str]) -> Vec<u8> {
     written(&RcFileFormat, &[batch], &[("serde", "text".into())]).unwrap().into()
 }
 
-/// These cells as a column of a type, with a property of the SerDe.
+/// Reads these cells as a column of a type, with a property of the SerDe.
 fn text_batch(cells: &[&str], hive_type: &str, property: (&str, &str), batch_rows: usize) -> RecordBatch {
     let schema = Some(SchemaSpec::Ddl(format!("b {hive_type}")));
     let mut open = OpenOptions { schema, ..OpenOptions::default() };
@@ -113,7 +114,8 @@ fn a_null_format_may_be_a_timestamp_beyond_nanoseconds() {
     }
 }
 
-/// Damages each byte of a marker and of the record header after it, and cuts splits at the marker and near it.
+/// Damages each byte of a marker and of the record header after it, with splits that begin at the marker and
+/// near it.
 #[test]
 fn a_damaged_marker_belongs_to_one_split() {
     use coldframe_core::TableFile;
@@ -147,7 +149,8 @@ fn a_damaged_marker_belongs_to_one_split() {
     }
 }
 
-/// Null keeps at least the rows that skip keeps, whatever byte is damaged.
+/// A read with `OnError::Null` yields at least the rows that a read with `OnError::Skip` yields, whatever
+/// byte is damaged.
 #[test]
 fn null_keeps_what_skip_keeps() {
     let mut dice = Dice::new(13);
@@ -170,7 +173,7 @@ fn null_keeps_what_skip_keeps() {
 }
 
 #[test]
-fn extended_booleans_do_not_depend_on_where_batches_are_cut() {
+fn extended_booleans_do_not_depend_on_the_batch_size() {
     let cells = ["t", "no", "no", "no", "0", "yes", "T", "\\N", "what"];
     let all = extended_booleans(&cells, 100);
     assert_eq!(all.len(), cells.len());

@@ -1,4 +1,4 @@
-//! Files whose claims exceed their size: each ends soon, in little memory.
+//! Files whose numbers exceed their size are read in short time and little memory.
 
 use bytes::Bytes;
 use coldframe_core::{
@@ -10,7 +10,7 @@ use coldframe_testing::fixture::source;
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::{laws, rows};
 
-/// A header without codec.
+/// A header without a codec.
 fn header(columns: usize) -> Vec<u8> {
     let mut file = b"RCF\x01\x00\x00\x00\x00\x01".to_vec();
     put_hadoop_text(&mut file, b"hive.io.rcfile.column.number");
@@ -51,9 +51,9 @@ fn open(bytes: Vec<u8>) -> RcFile {
     RcFile::open(&source(bytes), &OpenOptions::default()).unwrap()
 }
 
-/// Work for each pair of columns would be 10^10 steps, and this test would take minutes.
+/// If work were done for each pair of columns, that would be 10^10 steps, and this test would take minutes.
 #[test]
-fn one_row_of_many_columns() {
+fn one_row_of_many_columns_is_read_in_linear_time() {
     let columns = 99_000;
     let bytes = [header(columns), group(&key(1, columns, 1), &vec![b'5'; columns])].concat();
     let ddl: Vec<String> = (0..columns).map(|i| format!("column_with_a_long_name_{i} int")).collect();
@@ -67,7 +67,7 @@ fn one_row_of_many_columns() {
 
 /// Empty cells take no bytes in the file but memory in a batch, so batches have fewer rows.
 #[test]
-fn many_empty_cells_come_in_short_batches() {
+fn many_empty_cells_are_returned_in_short_batches() {
     let columns = 20_000;
     let bytes = [header(columns), group(&key(1 << 16, columns, 0), b"")].concat();
     let most = bytes.len() * 4 + (80 << 20);
@@ -86,13 +86,14 @@ fn many_empty_cells_come_in_short_batches() {
 /// The shortest file.
 const BASE: usize = 3 << 19;
 
-/// Reads files of `unit` repeated n, 2n and 4n times: work grows in proportion, in bounded memory. Returns the number
-/// of readable rows of the first file.
+/// Reads files of `unit` repeated n, 2n and 4n times: the work grows in proportion, and the memory is
+/// limited. Returns the number of readable rows of the first file.
 fn survive(what: &str, header: &[u8], unit: &[u8]) -> usize {
     let base = BASE / unit.len();
     let twins = [base, 2 * base, 4 * base].map(|n| Bytes::from([header, &unit.repeat(n)].concat()));
     let open = laws::opener(|source| RcFileFormat.open(&source, &OpenOptions::default()));
-    // The budget of searches has a constant part. Short files stay below it, so only work without searches is linear.
+    // The budget of searches has a constant part. Short files do not use it up, so the work is linear only
+    // without searches.
     if what == "no markers" {
         laws::assert_linear(what, &twins, &open);
     }
@@ -115,20 +116,20 @@ fn not_every_likely_header_is_examined() {
 /// Groups without markers, with a wrong byte between them, so that only the last is anchored: each search for the next marker
 /// could read the rest of the file.
 #[test]
-fn damage_between_groups_without_markers() {
+fn damage_between_groups_without_markers_takes_linear_time() {
     let unit = [group(&key(1, 1, 4), b"abcd"), vec![0xfe]].concat();
     assert_eq!(survive("no markers", &header(1), &unit), 1);
 }
 
 /// The hash alone, repeated: it is no marker, but parses as the lengths of inconsistent groups.
 #[test]
-fn hashes_that_are_no_markers() {
+fn hashes_without_an_escape_take_linear_time() {
     survive("hashes", &header(100), &[7; 16]);
 }
 
 /// Markers without a following group: each is damage, and the reader resynchronises at each.
 #[test]
-fn markers_alone() {
+fn markers_without_groups_take_linear_time() {
     let marker = [&[0xff; 4][..], &[7; 16]].concat();
     assert_eq!(survive("markers", &header(2), &marker), 0);
     assert_eq!(
@@ -139,7 +140,7 @@ fn markers_alone() {
 
 /// Ten million entries of a header would take a hundred times its bytes.
 #[test]
-fn a_header_of_empty_entries() {
+fn a_header_of_empty_entries_takes_little_memory() {
     let mut bytes = b"RCF\x01\x00".to_vec();
     bytes.extend((8u32 << 20).to_be_bytes());
     put_hadoop_text(&mut bytes, b"hive.io.rcfile.column.number");

@@ -1,4 +1,4 @@
-//! The laws of every format, for RCFile: damage costs a row group, and all of it is recorded.
+//! Tests the laws of every format for RCFile: damage loses at most a row group, and all of it is recorded.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -61,12 +61,12 @@ fn obey(name: &str, summed: bool) {
 }
 
 #[test]
-fn groups_of_a_codec_that_sums() {
+fn damage_loses_only_its_row_group_with_a_checksum() {
     obey("binary_groups_zlib.rc", true);
 }
 
 #[test]
-fn groups_that_nothing_sums() {
+fn damage_loses_only_its_row_group_without_a_checksum() {
     obey("text_groups.rc", false);
 }
 
@@ -84,7 +84,7 @@ fn work_grows_as_the_file_does() {
     };
     laws::assert_linear("many groups", &twins(groups), &open);
     laws::assert_bounded("many groups", &twins(groups)[0], &open);
-    // Each record header claims one byte more: none is self-consistent.
+    // Each record header states one byte too many, so that none is self-consistent.
     let mut hostile = groups.to_vec();
     for at in 16..hostile.len() {
         if hostile[at - 16..at] == header[header.len() - 16..] {

@@ -1,4 +1,4 @@
-//! Which bytes are read for projections, counts, limits and filters.
+//! Tests which bytes are read for projections, counts, limits and filters.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -91,7 +91,7 @@ fn a_projection_reads_its_column_and_the_keys() {
     let keys: u64 = columns(&tree, "key buffer").iter().map(|(start, end)| end - start).sum();
     let column: u64 = wanted.iter().map(|(start, end)| end - start).sum();
     let total: u64 = read.iter().map(|r| r.end - r.start).sum();
-    // A walk reads a key by windows of 64 KiB, and may have to ask twice where a key is longer.
+    // A walk reads a key in windows of 64 KiB, and may have to read twice if a key is longer.
     assert!(
         total <= column + 3 * keys + 4 * 2 * (64 << 10),
         "{total} of {len}; column {column}, keys {keys}"
@@ -111,7 +111,7 @@ fn a_count_reads_keys_only() {
 }
 
 #[test]
-fn a_limit_stops_the_reading() {
+fn a_scan_with_a_limit_reads_no_further_groups() {
     let (log, file, len) = large_file();
     let tree = file.inspect().unwrap();
     let second = tree.children.iter().find(|n| n.name == "row group 1").unwrap().bytes.clone();
@@ -130,7 +130,7 @@ fn a_limit_stops_the_reading() {
     }
 }
 
-/// Opening reads the header's guess, once, whatever the length of the file.
+/// Opening reads the first bytes of the file once, whatever its length.
 #[test]
 fn opening_reads_the_header_only() {
     let (log, _file, _) = large_file();
@@ -139,7 +139,7 @@ fn opening_reads_the_header_only() {
     assert!(read[0].iter().all(|r| r.end <= 4096), "{read:?}");
 }
 
-/// A filter gives the rows that pass it in an unfiltered scan, whatever is projected.
+/// A scan with a filter yields the rows that pass the filter in a scan without it, whatever is projected.
 #[test]
 fn filtered_scans_equal_filtered_results() {
     for name in ["text_groups.rc", "binary_groups_zlib.rc"] {
@@ -174,9 +174,9 @@ fn filtered_scans_equal_filtered_results() {
     }
 }
 
-/// A scan holds one row group, not the file.
+/// A scan keeps one row group in memory, not the file.
 #[test]
-fn a_scan_holds_one_row_group() {
+fn a_scan_keeps_one_row_group_in_memory() {
     let (log, file, _) = large_file();
     let split = Split { part: 0, range: 0..u64::MAX, rows: None };
     let mut reader = ScanReader::try_new(&file, &Scan::default(), &split, DamageLog::default()).unwrap();
@@ -187,7 +187,7 @@ fn a_scan_holds_one_row_group() {
             groups += 1;
             assert_eq!(reader.units(), groups, "a group was decoded before its rows were requested");
         }
-        // Nothing of later groups is fetched before their rows are requested.
+        // No bytes of later groups are fetched before their rows are requested.
         seen += batch.num_rows();
         assert!(seen as u64 <= reader.units() * 100_000);
     }
@@ -200,7 +200,7 @@ fn any_of(values: impl IntoIterator<Item = i64>) -> Predicate {
     Predicate::Or(values.into_iter().map(equals).collect())
 }
 
-/// Rows that pass have all of their cells, for few and many rows and for any batch size.
+/// Rows that pass have all their cells, whether few or many pass and for any batch size.
 #[test]
 fn passing_rows_are_complete_in_any_batch_size() {
     let (_, file, _) = large_file();

@@ -1,4 +1,5 @@
-//! The writer's input: it reads back equal, or is refused with an error that names column and value.
+//! Values that are written are the same when they are read, or are refused with an error that names column
+//! and value.
 
 use std::sync::Arc;
 
@@ -36,13 +37,13 @@ fn read(bytes: Vec<u8>, ddl: &str, pairs: &[(&str, &str)]) -> RecordBatch {
     outcome.batch
 }
 
-/// Unsuitable input is an error about the input, not a corrupt file.
+/// The error must concern the input, not state that the file is damaged.
 fn assert_unsuitable(e: &Error) {
     assert!(matches!(e.kind(), ErrorKind::Schema(_) | ErrorKind::InvalidArgument(_)), "{e:?}");
 }
 
 #[test]
-fn too_many_columns_to_read_back() {
+fn more_columns_than_readers_accept_are_refused() {
     for (columns, fits) in [(100_000, true), (100_001, false)] {
         let fields: Vec<Field> =
             (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
@@ -59,9 +60,10 @@ fn too_many_columns_to_read_back() {
     }
 }
 
-/// The first and last values of each unit, in all SerDes and versions: equal, or refused by column and row.
+/// The first and last values of each unit, in all SerDes and versions: the values are equal, or the error
+/// names column and row.
 #[test]
-fn extreme_timestamps() {
+fn extreme_timestamps_are_equal_or_refused() {
     let ends = [i64::MIN, i64::MIN + 1, -1, 0, 253_402_300_800, i64::MAX - 1, i64::MAX];
     let year_10000 = ends[4];
     let mut refused = 0;
@@ -134,7 +136,7 @@ fn an_error_names_a_value_outside_its_type() {
 }
 
 #[test]
-fn types_nested_too_deep_are_errors_of_the_schema() {
+fn types_nested_too_deeply_are_errors_of_the_schema() {
     let mut array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     for _ in 0..128 {
         let item = Arc::new(Field::new("item", array.data_type().clone(), true));

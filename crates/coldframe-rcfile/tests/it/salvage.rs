@@ -1,4 +1,4 @@
-//! Damaged files: `OnError::Skip` recovers the surviving rows and reports the losses.
+//! Tests damaged files: `OnError::Skip` yields the remaining rows and reports the losses.
 
 #![allow(
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ fn salvaged(case: &Fixture) -> Outcome {
 }
 
 #[test]
-fn the_damaged_fixtures_give_back_their_surviving_rows() {
+fn skip_yields_the_remaining_rows_of_damaged_fixtures() {
     let all = fixture::manifest(&fixture::data().join("rcfile/damaged/MANIFEST.json"));
     assert_eq!(all.len(), 3);
     for case in all {
@@ -124,7 +124,7 @@ fn entries(folder: &std::path::Path, bases: &BTreeMap<String, Fixture>) -> Vec<E
 /// Never fewer rows than lie in undamaged groups, nor than Hive reads correctly, with or without
 /// `tolerate.corruptions`.
 #[test]
-fn a_larger_corpus_gives_back_all_undamaged_groups() {
+fn skip_yields_all_undamaged_groups_of_a_larger_corpus() {
     let Some(folder) = fixture::larger_corpus("rcfile") else { return };
     let bases: BTreeMap<String, Fixture> =
         fixture::manifest(&folder.join("MANIFEST.json")).into_iter().map(|f| (f.name(), f)).collect();

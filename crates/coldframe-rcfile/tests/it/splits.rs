@@ -1,4 +1,4 @@
-//! Byte ranges: which rows belong to each, and that any cut gives each row once.
+//! Tests byte ranges: which rows belong to each, and that any division of a file gives each row once.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
@@ -21,7 +21,7 @@ fn read(file: &RcFile, range: std::ops::Range<u64>) -> RecordBatch {
     outcome.batch
 }
 
-/// Ranges that cover `len` bytes, cut at `cuts`.
+/// Ranges that cover `len` bytes, divided at `cuts`.
 fn partition(len: u64, mut cuts: Vec<u64>) -> Vec<std::ops::Range<u64>> {
     cuts.extend([0, len]);
     cuts.sort_unstable();
@@ -34,7 +34,7 @@ fn assert_covered(name: &str, file: &RcFile, ranges: &[std::ops::Range<u64>], al
 }
 
 #[test]
-fn any_cut_gives_each_row_once() {
+fn any_division_gives_each_row_once() {
     let mut dice = Dice::new(5);
     let files = fixture::distinct(fixture::files("rcfile")).into_iter().filter(|f| f.bytes().len() < 300_000);
     for case in files {
@@ -53,7 +53,7 @@ fn any_cut_gives_each_row_once() {
 }
 
 #[test]
-fn each_place_to_cut_a_small_file() {
+fn a_small_file_may_be_divided_anywhere() {
     let all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));
     for case in all.into_iter().filter(|f| ["text_groups.rc", "text_seq6.rc"].contains(&f.name().as_str())) {
         let file = RcFile::open(&source(case.bytes()), &OpenOptions::default()).unwrap();

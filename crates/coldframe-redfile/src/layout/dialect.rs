@@ -1,4 +1,4 @@
-//! The dialects: layouts that share one magic and one version.
+//! The dialects: layouts that have the same magic bytes and version.
 //!
 //! | | before each row group | children | repetition levels | numbers | lengths | booleans | compression |
 //! |---|---|---|---|---|---|---|---|
@@ -12,31 +12,31 @@
 //!
 //! The one writer of the format wrote A to F between 5 and 20 February 2013; `spec` is the order in the README's
 //! text. Nothing in a file names its dialect. It is detected by parsing the file's pages: levels must end where their
-//! length says and be in range, and values must end with the page.
+//! length states and must be in range, and values must end with the page.
 
 use std::fmt;
 use std::str::FromStr;
 
 use coldframe_encoding::{Error, Result};
 
-/// A layout.
+/// A dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// 5 and 6 February 2013.
+    /// Written on 5 and 6 February 2013.
     RedelmA,
-    /// 8 February.
+    /// Written on 8 February 2013.
     RedelmB,
-    /// 8 February.
+    /// Written on 8 February 2013.
     RedelmC,
-    /// 8 February.
+    /// Written on 8 February 2013.
     RedelmD,
-    /// 11 to 19 February.
+    /// Written from 11 to 19 February 2013.
     RedelmE,
-    /// 19 and 20 February.
+    /// Written on 19 and 20 February 2013.
     #[default]
     RedelmF,
-    /// The README's.
+    /// As the README describes it.
     Spec,
 }
 
@@ -54,9 +54,9 @@ pub(crate) enum LengthCoding {
 /// How repetition levels are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RepetitionCoding {
-    /// Like definition levels.
+    /// As runs, like definition levels.
     Runs,
-    /// Packed, the last group padded.
+    /// Packed, with the last group padded.
     Padded,
     /// Packed into as few bytes as possible.
     Packed,
@@ -73,7 +73,7 @@ impl Dialect {
         (Self::Spec, "spec"),
     ];
 
-    /// Its name in options and metadata.
+    /// The dialect's name in options and metadata.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(d, _)| *d == self).map_or("", |(_, name)| name)
     }
@@ -92,7 +92,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a boolean is a byte.
+    /// Whether a boolean takes a byte.
     pub(crate) fn byte_booleans(self) -> bool {
         matches!(self, Self::RedelmA | Self::RedelmB)
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_parse_back() {
+    fn names_of_dialects_are_parsed() {
         for (dialect, name) in Dialect::NAMES {
             assert_eq!(name.parse::<Dialect>().unwrap(), dialect);
         }

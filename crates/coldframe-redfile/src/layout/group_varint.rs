@@ -5,8 +5,9 @@
 //! INT64 | u16 LE: bit 15 unused, five lengths - 1 of 3 bits, the first in the top ones | 5 values |
 //! ```
 //!
-//! The last group is padded with zeros. The definition levels give the number of values. The README describes the
-//! encoding; no writer of the time implemented it, and the byte order of the INT64 header is not documented.
+//! The last group is padded with zeros. The number of values follows from the definition levels. The README
+//! describes the encoding; no writer of the time implemented it, and the byte order of the INT64 header is
+//! not documented.
 
 use coldframe_encoding::{Cursor, Error, Result};
 
@@ -52,8 +53,8 @@ pub(crate) fn decode_i64(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Resu
     c.finish()
 }
 
-/// Refuses a count that the bytes cannot hold, before anything is allocated: a group of `values` takes `least` bytes
-/// or more.
+/// Before anything is allocated, fails for a count that the bytes cannot hold: a group of `values` values
+/// takes at least `least` bytes.
 fn check_room(bytes: &[u8], count: usize, values: usize, least: usize) -> Result<()> {
     let groups = bytes.len() / least;
     if count.div_ceil(values) <= groups {
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readmes_example_is_read() {
+    fn the_example_of_the_readme_is_read() {
         let bytes = [0x2d, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1];
         let mut out = vec![];
         decode_i32(&bytes, 4, &mut out).unwrap();
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn five_longs_share_two_bytes() {
+    fn five_longs_share_a_header_of_two_bytes() {
         // Lengths 1, 2, 8, 1, 1.
         let header = (1u16 << 9 | 7 << 6).to_le_bytes();
         let mut bytes = header.to_vec();

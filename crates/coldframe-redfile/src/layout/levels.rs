@@ -7,23 +7,24 @@
 //! run   | 1 | value: w bits | count: LEB128, its groups of 8 bits from whatever bit on |
 //! ```
 //!
-//! It does not mark its end: the reader must know how many levels there are. All dialects write definition levels this
-//! way, the first one also repetition levels. The others pack repetition levels, most significant bit first, and
-//! dialects B to E pad the last group of values to whole bytes (8 levels of 3 bits, 4 of 6).
+//! The stream does not mark its end, so the reader must know how many levels there are. All dialects write
+//! definition levels in this way; the first one also writes repetition levels so. The others pack repetition
+//! levels, most significant bit first. Dialects B to E pad the last group of levels to whole bytes (a group
+//! is 8 levels of 3 bits, or 4 levels of 6).
 //!
-//! A level is one load of 64 bits, of which at least 57 are usable, whatever bit it begins at; consecutive single
-//! levels share one load. Levels of one bit, which most columns have, have their own code: all singles of a load at
-//! once, and short runs as one store.
+//! To read a level, 64 bits are loaded, of which at least 57 can be used, whatever bit the level begins at;
+//! consecutive single levels share a load. Levels of one bit, which most columns have, have code of their
+//! own, which handles all single levels of a load together, and writes a short run with one store.
 
 use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::{Error, Result};
 
-/// Bits of a level up to `max`.
+/// The number of bits of a level whose maximum is `max`.
 pub(crate) fn width(max: u8) -> u32 {
     8 - max.leading_zeros()
 }
 
-/// Fills `levels` from a stream of runs; returns how many bytes it took.
+/// Fills `levels` from a stream of runs; returns how many bytes of the stream they took.
 pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
     let w = width(max);
     if w == 1 {
@@ -69,12 +70,12 @@ pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<u
     Ok(bit.div_ceil(8))
 }
 
-/// How many single levels of one bit one load holds.
+/// The maximum number of single levels of one bit in one load.
 const SINGLES: usize = 28;
 /// The longest run that is written with one store.
 const SHORT_RUN: usize = 32;
 
-/// The levels of four singles of one bit: the byte's bits 1, 3, 5 and 7.
+/// For each byte, the levels of its four single levels of one bit: bits 1, 3, 5 and 7 of the byte.
 const FOUR_SINGLES: [[u8; 4]; 256] = {
     let mut table = [[0; 4]; 256];
     let mut rest: &mut [[u8; 4]] = &mut table;
@@ -95,8 +96,8 @@ fn decode_bits(stream: &[u8], levels: &mut [u8]) -> Result<usize> {
         if bit >= end {
             return Err(too_few(levels.len(), at));
         }
-        // The lowest set flag belongs to the first run. Levels written after the last single are overwritten
-        // later.
+        // The lowest flag that is set belongs to the first run. Levels that are written after the last single
+        // level are overwritten later.
         let word = window(stream, bit);
         let flags = word & 0x0055_5555_5555_5555 | 1 << (2 * SINGLES);
         let singles = (flags.trailing_zeros() / 2) as usize;
@@ -123,7 +124,8 @@ fn decode_bits(stream: &[u8], levels: &mut [u8]) -> Result<usize> {
     Ok(bit.div_ceil(8))
 }
 
-/// Writes the first `singles` levels of `word`, and possibly some after them; returns how many fitted.
+/// Writes the first `singles` levels of `word`, and possibly some after them; returns how many fit into
+/// `levels`.
 #[inline(always)]
 fn put_singles(word: u64, singles: usize, levels: &mut [u8]) -> usize {
     if let Some(place) = levels.first_chunk_mut::<SINGLES>() {
@@ -139,7 +141,7 @@ fn put_singles(word: u64, singles: usize, levels: &mut [u8]) -> usize {
     room
 }
 
-/// The count of a run at the front of `word`, at most `left` levels, and the bits it takes.
+/// The count of a run at the front of `word`, at most `left` levels, and the number of bits that it takes.
 #[inline(always)]
 fn run_length(word: u64, left: usize) -> Result<(usize, usize)> {
     let (mut count, mut shift) = (0, 0);
@@ -161,7 +163,7 @@ fn wrong_run(count: u64, left: usize) -> Error {
     Error::corrupt(format!("expected a run of 1 to {left} levels, found one of {count}"))
 }
 
-/// The 57 or more bits from `bit` on; zeros past the end.
+/// At least 57 bits of the stream, from bit `bit` on; zeros after its end.
 #[inline(always)]
 fn window(stream: &[u8], bit: usize) -> u64 {
     let bytes = stream.get(bit / 8..).unwrap_or_default();
@@ -172,7 +174,8 @@ fn window(stream: &[u8], bit: usize) -> u64 {
     word >> (bit % 8)
 }
 
-/// One bit for each of up to 64 levels, the first in the lowest bit: whether the level is at least `least`.
+/// For each of up to 64 levels, a bit that is set if the level is at least `least`. The lowest bit is that of
+/// the first level.
 #[inline]
 pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
     let (eights, rest) = levels.as_chunks::<8>();
@@ -188,10 +191,10 @@ pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
 fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
     const TOP: u64 = 0x8080_8080_8080_8080;
     let (level, least) = (u64::from_le_bytes(levels), u64::from_le_bytes([least; 8]));
-    // No byte borrows from another, since each has its top bit set before its low bits are subtracted.
+    // In the subtraction no byte borrows from another, because the top bit of each byte is set before.
     let low = (level | TOP) - (least & !TOP);
     let reached = (level & !least | !(level ^ least) & low) & TOP;
-    // A byte of 0 or 1 for each level; the multiplication gathers them in the top byte.
+    // There is a byte 0 or 1 for each level; the multiplication gathers these in the top byte.
     (reached >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
@@ -208,7 +211,7 @@ fn check_highest(highest: u8, max: u8) -> Result<()> {
     Err(Error::corrupt(format!("expected levels up to {max}, found {highest}")))
 }
 
-/// Bytes of packed levels, `padded` to a whole group or not.
+/// The number of bytes of packed levels. `padded`: whether the last group is padded.
 pub(crate) fn packed_len(count: usize, max: u8, padded: bool) -> usize {
     let width = width(max);
     if !padded {
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_column_is_read() {
+    fn the_column_of_the_paper_is_read() {
         let mut levels = [9; 4];
         assert_eq!(decode_runs(&[0x25, 0], 2, &mut levels).unwrap(), 2);
         assert_eq!(levels, [2; 4]);
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn false_streams_are_errors() {
+    fn invalid_streams_are_errors() {
         let mut levels = [0; 4];
         let e = decode_runs(&[0x2d, 0], 2, &mut levels).unwrap_err();
         assert_eq!(e.to_string(), "expected a run of 1 to 4 levels, found one of 5");

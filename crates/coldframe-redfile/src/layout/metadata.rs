@@ -17,7 +17,7 @@ use coldframe_encoding::{Error, Limits, Result};
 
 use crate::layout::thrift::{Field, Reader, ThriftType, Writer};
 
-/// A leaf's type.
+/// The type of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Type {
@@ -27,7 +27,7 @@ pub enum Type {
     Int32,
     /// 64-bit integers.
     Int64,
-    /// 96 bits.
+    /// Values of 96 bits.
     Int96,
     /// IEEE 754, 32 bits.
     Float,
@@ -92,11 +92,11 @@ fn from_table<T: Copy, const N: usize>(all: [T; N], code: i32, what: &str) -> Re
     value.ok_or_else(|| Error::corrupt(format!("expected {what}, found {code}")))
 }
 
-/// A chunk's compression.
+/// The compression of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Codec {
-    /// None.
+    /// No compression.
     Uncompressed,
     /// Snappy in Hadoop's framing.
     Snappy,
@@ -104,7 +104,7 @@ pub enum Codec {
     Gzip,
     /// LZO in Hadoop's framing.
     Lzo,
-    /// An unknown number.
+    /// A codec with an unknown number.
     Unknown(i32),
 }
 
@@ -153,33 +153,33 @@ pub const CONVERTED_UTF8: i32 = 0;
 pub const CONVERTED_MAP: i32 = 1;
 /// The converted type of the repeated group inside a map.
 pub const CONVERTED_MAP_KEY_VALUE: i32 = 2;
-/// The converted type of a list: a group around a repeated group around elements. It comes from Parquet; no writer of
-/// RED1's time used it.
+/// The converted type of a list: a group around a repeated group around elements. It is from Parquet; no
+/// writer of Redfiles used it at the time.
 pub const CONVERTED_LIST: i32 = 3;
 
 /// How an element lists its children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Children {
-    /// It has none: a leaf.
+    /// It has no children: it is a leaf.
     #[default]
     None,
-    /// This many of the following elements, each with its own descendants after it.
+    /// So many of the following elements, each with its own descendants after it.
     Count(i32),
-    /// The indexes of its children in the list of elements.
+    /// The indexes of the element's children in the list of elements.
     Indices(Vec<i32>),
 }
 
 /// A node of the schema tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaElement {
-    /// Its type; groups have none.
+    /// The element's type; groups have none.
     pub physical_type: Option<Type>,
-    /// How often it occurs; may be absent for the root.
+    /// How often the element occurs in its parent; may be absent for the root.
     pub repetition: Option<Repetition>,
-    /// Its name.
+    /// The element's name.
     pub name: String,
-    /// Its children.
+    /// The element's children.
     pub children: Children,
     /// What the type represents.
     pub converted_type: Option<i32>,
@@ -205,15 +205,15 @@ pub struct ColumnMetaData {
     pub path_in_schema: Vec<String>,
     /// The compression of its pages.
     pub codec: Codec,
-    /// Values, including nulls.
+    /// The number of values, including nulls.
     pub num_values: i64,
-    /// Bytes before compression.
+    /// The size of the pages before compression.
     pub total_uncompressed_size: i64,
-    /// Bytes in the file.
+    /// The size of the pages in the file.
     pub total_compressed_size: i64,
-    /// Offset of its first data page's header.
+    /// The offset of the header of the chunk's first data page.
     pub data_page_offset: i64,
-    /// Offset of its index pages.
+    /// The offset of the chunk's index pages.
     pub index_page_offset: Option<i64>,
     /// User metadata.
     pub key_value_metadata: Vec<KeyValue>,
@@ -224,7 +224,7 @@ pub struct ColumnMetaData {
 pub struct ColumnChunk {
     /// The file that holds it, if it is not this one.
     pub file_path: Option<String>,
-    /// Offset of its metadata in that file; old writers store the first page's offset.
+    /// The offset of the chunk's metadata in that file; old writers store the offset of the first page.
     pub file_offset: i64,
     /// A copy of the metadata.
     pub meta_data: Option<ColumnMetaData>,
@@ -233,9 +233,9 @@ pub struct ColumnChunk {
 /// Rows whose columns are stored together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowGroup {
-    /// One for each leaf.
+    /// The column chunks, one for each leaf.
     pub columns: Vec<ColumnChunk>,
-    /// Total bytes; old writers store 0.
+    /// The total size in bytes; old writers store 0.
     pub total_byte_size: i64,
     /// Number of rows.
     pub num_rows: i64,
@@ -248,7 +248,7 @@ pub struct FileMetaData {
     pub version: i32,
     /// The tree, root first.
     pub schema: Vec<SchemaElement>,
-    /// Number of rows in the file, as summed by a writer whose sum may have wrapped at 2^31.
+    /// Number of rows in the file, as the writer added it up; the sum may have overflowed at 2^31.
     pub num_rows: i64,
     /// The row groups in file order.
     pub row_groups: Vec<RowGroup>,
@@ -269,7 +269,7 @@ impl FileMetaData {
         Ok(metadata)
     }
 
-    /// Decodes the structure; bytes may follow it.
+    /// Decodes the structure. Bytes after it are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut version, mut num_rows, mut schema, mut row_groups) = (None, None, None, None);
         let mut key_value_metadata = Vec::new();
@@ -408,7 +408,7 @@ impl ColumnChunk {
 }
 
 impl ColumnMetaData {
-    /// Decodes the structure; bytes may follow it.
+    /// Decodes the structure. Bytes after it are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut physical_type, mut encodings, mut path, mut codec) = (None, Vec::new(), None, None);
         let (mut num_values, mut uncompressed, mut compressed) = (None, 0, 0);
@@ -482,7 +482,7 @@ fn key_values(r: &mut Reader<'_>, field: Field) -> Result<Vec<KeyValue>> {
     })
 }
 
-/// Writes a list unless it is empty, like the reference.
+/// Writes a list unless it is empty, as the reference does.
 fn put_key_values(w: &mut Writer, id: i16, pairs: &[KeyValue]) {
     if pairs.is_empty() {
         return;
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_metadata_parses_back() {
+    fn encoded_metadata_is_parsed_to_what_it_was() {
         let bytes = sample().encode();
         assert_eq!(FileMetaData::parse(&bytes, 0, &Limits::default()).unwrap(), sample());
     }

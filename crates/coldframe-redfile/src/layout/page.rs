@@ -5,7 +5,8 @@
 //! DataPageHeader | 1 num_values | 2 encoding |
 //! ```
 //!
-//! As many bytes as field 3 states follow it. A page of another type than 0 has no values and is skipped.
+//! The header is followed by as many bytes as field 3 states. A page of another type than 0 has no values and
+//! is skipped.
 
 use coldframe_encoding::{Error, Limits, Result};
 
@@ -14,29 +15,29 @@ use crate::layout::thrift::Reader;
 /// The type of pages that hold values.
 pub(crate) const DATA_PAGE: i32 = 0;
 
-/// A data page's header fields about its values.
+/// What the header of a data page states about its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DataPage {
-    /// Values, including nulls.
+    /// The number of values, including nulls.
     pub(crate) num_values: usize,
-    /// How they are encoded.
+    /// The encoding of the values.
     pub(crate) encoding: i32,
 }
 
 /// A page's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageHeader {
-    /// The type.
+    /// The type of the page.
     pub(crate) page_type: i32,
-    /// Bytes before compression.
+    /// The size of the page before compression.
     pub(crate) uncompressed: usize,
-    /// Bytes in the file.
+    /// The size of the page in the file.
     pub(crate) compressed: usize,
-    /// CRC-32 of the bytes in the file.
+    /// The CRC-32 of the page's bytes in the file.
     pub(crate) crc: Option<u32>,
-    /// Present for data pages.
+    /// What the header states about values; present for data pages.
     pub(crate) data: Option<DataPage>,
-    /// Bytes of the header itself.
+    /// The size of the header itself.
     pub(crate) len: usize,
 }
 
@@ -46,7 +47,7 @@ impl PageHeader {
         Self::decode(&mut Reader::new(bytes, offset, limits))
     }
 
-    /// Decodes a header; bytes may follow it.
+    /// Decodes a header. Bytes after it are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let offset = r.offset();
         let (mut page_type, mut uncompressed, mut compressed) = (None, None, None);
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_data_and_other_pages() {
+    fn headers_of_data_pages_and_other_pages_are_parsed() {
         let limits = Limits::default();
         let bytes = [0x15, 0, 0x15, 32, 0x15, 32, 0x2c, 0x15, 4, 0x15, 0, 0, 0, 0xaa];
         let page = PageHeader::parse(&bytes, 0, &limits).unwrap();

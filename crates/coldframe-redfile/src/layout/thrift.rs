@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Source: the Thrift project's description of the compact protocol. Every size is compared with the remaining bytes
-//! before it is used. Nesting is bounded by [`Limits::max_depth`]. An element of one byte may decode to a struct of
-//! two hundred, so [`Limits::decoded`] bounds the memory of lists before they are built.
+//! before it is used. Nesting is limited by [`Limits::max_depth`]. An element of one byte may decode to a
+//! struct of two hundred bytes, so the memory of lists is limited by [`Limits::decoded`] before they are
+//! built.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 use coldframe_encoding::{Cursor, Error, Limits, Result};
@@ -18,17 +19,17 @@ use coldframe_encoding::{Cursor, Error, Limits, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ThriftType {
-    /// A field that is true; the type of all booleans in a list.
+    /// A boolean field that is true; also the type of all booleans in a list.
     True = 1,
-    /// A field that is false.
+    /// A boolean field that is false.
     False = 2,
     /// One byte.
     Byte = 3,
-    /// Zigzag of 16 bits.
+    /// A zigzag integer of 16 bits.
     I16 = 4,
-    /// Zigzag of 32 bits.
+    /// A zigzag integer of 32 bits.
     I32 = 5,
-    /// Zigzag of 64 bits.
+    /// A zigzag integer of 64 bits.
     I64 = 6,
     /// Eight bytes, little endian.
     Double = 7,
@@ -36,11 +37,11 @@ pub(crate) enum ThriftType {
     Binary = 8,
     /// Values of one type.
     List = 9,
-    /// As a list.
+    /// A set, stored like a list.
     Set = 10,
-    /// Pairs.
+    /// Pairs of keys and values.
     Map = 11,
-    /// Fields.
+    /// A struct of fields.
     Struct = 12,
 }
 
@@ -67,9 +68,9 @@ impl ThriftType {
 /// A field's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// Its id.
+    /// The field's id.
     pub(crate) id: i16,
-    /// The type of its value.
+    /// The type of the field's value.
     pub(crate) kind: ThriftType,
 }
 
@@ -79,14 +80,14 @@ pub(crate) struct Reader<'a> {
     cursor: Cursor<'a>,
     depth: u64,
     limits: Limits,
-    /// A lower bound of the file's length.
+    /// A lower bound for the length of the file.
     file_len: u64,
     /// Memory of the lists built so far.
     built: u64,
 }
 
 impl<'a> Reader<'a> {
-    /// `offset` is the offset of `bytes[0]` in the file.
+    /// `offset`: the offset of `bytes[0]` in the file.
     pub(crate) fn new(bytes: &'a [u8], offset: u64, limits: &Limits) -> Self {
         let file_len = offset.saturating_add(bytes.len() as u64);
         Self { cursor: Cursor::new(bytes, offset), depth: 0, limits: *limits, file_len, built: 0 }
@@ -102,7 +103,7 @@ impl<'a> Reader<'a> {
         &self.cursor
     }
 
-    /// The unread bytes, to read further.
+    /// The unread bytes, for reading in another way.
     pub(crate) fn cursor_mut(&mut self) -> &mut Cursor<'a> {
         &mut self.cursor
     }
@@ -225,13 +226,14 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Charges `count` elements of `each` bytes; an error if all lists together exceed what the file can justify.
+    /// Counts the memory of `count` elements of `each` bytes; an error if all lists together are too large
+    /// for a file of this length.
     fn charge(&mut self, count: usize, each: usize) -> Result<()> {
         self.built = self.built.saturating_add((count as u64).saturating_mul(each as u64));
         self.limits.decoded("the lists of a footer", self.built, self.file_len)
     }
 
-    /// Type and number of a list's elements. Each takes at least one byte.
+    /// Reads the type and the number of a list's elements, each of which takes at least one byte.
     fn list_header(&mut self) -> Result<(Option<ThriftType>, usize)> {
         let at = self.offset();
         let header = self.cursor.u8()?;
@@ -298,7 +300,7 @@ fn known(kind: Option<ThriftType>, at: u64) -> Result<ThriftType> {
     kind.ok_or_else(|| Error::corrupt("expected a thrift type of 1 to 12, found another one").at(at))
 }
 
-/// Appends structures to a buffer. Fields are written in ascending order of their ids.
+/// Writes structures to a buffer. Fields are written in ascending order of their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     out: Vec<u8>,
@@ -316,7 +318,7 @@ impl Writer {
         self.out
     }
 
-    /// Appends a struct, whose fields `write` writes.
+    /// Appends a struct, whose fields are written by `write`.
     pub(crate) fn structure(&mut self, write: impl FnOnce(&mut Self)) {
         self.last.push(0);
         write(self);
@@ -362,7 +364,7 @@ impl Writer {
         self.structure(write);
     }
 
-    /// A list field: `each` writes one element by an `element_` method or [`Self::structure`].
+    /// A list field: `each` writes one element with an `element_` method or with [`Self::structure`].
     pub(crate) fn list<T>(
         &mut self,
         id: i16,
@@ -383,12 +385,12 @@ impl Writer {
         }
     }
 
-    /// A list's `i32` element.
+    /// An `i32` element of a list.
     pub(crate) fn element_i32(&mut self, value: i32) {
         put_zigzag(&mut self.out, value.into());
     }
 
-    /// A list's binary or text element.
+    /// A binary or text element of a list.
     pub(crate) fn element_binary(&mut self, value: &[u8]) {
         put_uleb128(&mut self.out, value.len() as u64);
         self.out.extend_from_slice(value);

@@ -1,29 +1,29 @@
-//! Where the metadata is: the frame of a file, and the footers inside an unfinished one.
+//! Finds the metadata in the frame of a file.
 //!
 //! ```text
 //! file | RED1 | row group ... | FileMetaData | length u32 LE | RED1 |
 //! ```
 //!
 //! A writer may add a cumulative footer after every few row groups: the metadata of all row groups so far, its length
-//! and the magic. The file up to such a footer is a complete file, so a file that is cut off loses only the row groups
-//! after its last footer.
+//! and the magic bytes. The file up to such a footer is a complete file, so a file that is cut off loses only
+//! the row groups after its last footer.
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 
 use crate::layout::footer::{FRAME_LEN, MAGIC};
 use crate::layout::metadata::FileMetaData;
 
-/// How much of the end is read first.
+/// How many bytes at the end of a file are read first.
 const TAIL_GUESS: u64 = 64 << 10;
 
 /// The metadata and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Footer {
-    /// Its contents.
+    /// The metadata.
     pub(crate) metadata: FileMetaData,
-    /// Where it begins.
+    /// The offset at which the metadata begins.
     pub(crate) start: u64,
-    /// Where the magic after it ends.
+    /// The offset at which the magic bytes after the metadata end.
     pub(crate) end: u64,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Footer> {
     ending_at(source, len, limits).within(|| "footer")
 }
 
-/// The footer that ends at `end`.
+/// The footer that ends at the offset `end`.
 fn ending_at(source: &dyn ReadAt, end: u64, limits: &Limits) -> Result<Footer> {
     let tail_start = end.saturating_sub(TAIL_GUESS);
     let tail = source.read(tail_start..end)?;

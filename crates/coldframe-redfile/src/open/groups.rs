@@ -12,17 +12,17 @@ use crate::layout::thrift::Reader;
 use crate::pages::visit::ChunkPlace;
 use crate::schema::Schema;
 
-/// How much of a chunk's own metadata is read first.
+/// How many bytes of a chunk's own metadata are read first.
 const METADATA_GUESS: u64 = 4096;
 
 /// A file of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct DataFile {
-    /// Its name; `None` for the file that was opened.
+    /// The name of the file; `None` for the file that was opened.
     pub(crate) name: Option<String>,
     /// Its bytes.
     pub(crate) source: Arc<dyn ReadAt>,
-    /// Offset of its footer, if that was read.
+    /// The range of the file's footer, if that was read.
     pub(crate) footer: Option<Range<u64>>,
 }
 
@@ -30,24 +30,24 @@ pub(crate) struct DataFile {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Chunk {
-    /// Index of its file.
+    /// The index of the chunk's file.
     pub source: usize,
-    /// From its first page to the next structure in the file.
+    /// The bytes from the chunk's first page to the next structure in the file.
     pub range: Range<u64>,
-    /// Its metadata, or why there is none.
+    /// The chunk's metadata, or why there is none.
     pub metadata: Result<ColumnMetaData, String>,
 }
 
 impl Chunk {
-    /// The byte range of its pages; empty without metadata.
+    /// Where the chunk's pages are; empty if there is no metadata.
     pub(crate) fn place(&self) -> ChunkPlace {
         let values = self.metadata.as_ref().map_or(0, |m| m.num_values);
         ChunkPlace { bytes: self.range.clone(), num_values: u64::try_from(values).unwrap_or(0) }
     }
 
-    /// Charges its bytes to a budget larger than all files. A chunk that exceeds the budget is damaged: otherwise many
-    /// chunks could claim the same pages, and each would be read. Only the pages show which of two such chunks is
-    /// wrong.
+    /// Subtracts the chunk's bytes from a budget that is larger than all files. A chunk that exceeds the
+    /// budget is damaged, because otherwise the same pages could be listed for many chunks and be read for
+    /// each of them. Which of two such chunks is wrong can be seen only from the pages.
     fn charge(&mut self, left: &mut u64) {
         if self.metadata.is_err() {
             return;
@@ -60,9 +60,10 @@ impl Chunk {
         }
     }
 
-    /// Uncompressed bytes of its values as the metadata states them, capped by what the stored bytes can expand to.
+    /// The uncompressed bytes of the chunk's values according to the metadata, but at most the size to which
+    /// the stored bytes can expand.
     pub(crate) fn unpacked(&self) -> u64 {
-        /// More than any codec of the format can expand.
+        /// More than the factor by which any codec of the format can expand data.
         const MAX_EXPANSION: u64 = 1040;
         let stored = self.range.end.saturating_sub(self.range.start);
         let declared = self.metadata.as_ref().map_or(0, |m| m.total_uncompressed_size.unsigned_abs());
@@ -74,28 +75,28 @@ impl Chunk {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Group {
-    /// Its index in the table.
+    /// The group's index in the table.
     pub number: usize,
-    /// The file of its first chunk.
+    /// The index of the file with the group's first chunk.
     pub part: usize,
-    /// Where its first chunk begins.
+    /// The offset at which the first chunk begins.
     pub start: u64,
-    /// Where the last chunk in that file ends.
+    /// The offset at which the last chunk in that file ends.
     pub end: u64,
     /// Number of rows.
     pub rows: u64,
-    /// One for each leaf.
+    /// The chunks, one for each leaf.
     pub chunks: Vec<Chunk>,
 }
 
 impl Group {
-    /// Its name in errors.
+    /// The group's name in errors.
     pub fn name(&self) -> String {
         format!("row group {}", self.number)
     }
 }
 
-/// Files and row groups while they are collected.
+/// Collects files and row groups.
 pub(super) struct Collect<'a> {
     pub(super) parts: Vec<DataFile>,
     by_name: BTreeMap<String, usize>,
@@ -115,7 +116,7 @@ impl<'a> Collect<'a> {
         self.parts.iter().fold(0, |n, p| n.saturating_add(p.source.len()))
     }
 
-    /// The file for a path: the file beside the opened one with the path's last component.
+    /// The file for a path: it is beside the opened file and has the last component of the path as its name.
     pub(super) fn part(&mut self, path: &str) -> Result<usize> {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         if let Some(index) = self.by_name.get(name) {
@@ -147,7 +148,7 @@ impl<'a> Collect<'a> {
 
     /// The files, and the row groups with the byte ranges of their chunks.
     pub(super) fn groups(self, schema: &Schema) -> Result<(Vec<DataFile>, Vec<Arc<Group>>)> {
-        // A row group takes an entry for each leaf, also for leaves that it does not mention.
+        // A row group takes memory for each leaf, including leaves that it does not mention.
         let leaves = schema.leaves.len();
         let missing = self.groups.iter().map(|(_, parts)| leaves.saturating_sub(parts.len()));
         let missing = missing.fold(0u64, |n, m| n.saturating_add((m * size_of::<Chunk>()) as u64));
@@ -184,7 +185,7 @@ impl<'a> Collect<'a> {
     }
 }
 
-/// A footer's description of a chunk.
+/// What a footer states about a chunk.
 struct Described {
     metadata: Result<ColumnMetaData, String>,
     source: usize,
@@ -218,7 +219,7 @@ impl Starts {
         self
     }
 
-    /// The bytes of the structure at `start`; an empty range at the file's end if `start` is beyond it.
+    /// The bytes of the structure at `start`; an empty range at the end of the file if `start` is beyond it.
     fn bytes(&self, source: usize, start: u64) -> Range<u64> {
         let start = start.min(self.ends.get(source).copied().unwrap_or(0));
         let starts = self.starts.get(source).map(Vec::as_slice).unwrap_or_default();
@@ -227,7 +228,8 @@ impl Starts {
     }
 }
 
-/// One chunk for each leaf: by position if the paths agree, else by path; leaves with the same path in order.
+/// One chunk for each leaf: assigned by position if the paths agree, otherwise by path; leaves with the same
+/// path get their chunks in order.
 fn place_chunks(schema: &Schema, mut chunks: Vec<Option<Described>>, starts: &Starts) -> Vec<Chunk> {
     let path = |d: &Option<Described>| {
         d.as_ref().and_then(|d| d.metadata.as_ref().ok()).map(|m| m.path_in_schema.clone())
@@ -269,8 +271,9 @@ fn place_chunks(schema: &Schema, mut chunks: Vec<Option<Described>>, starts: &St
     schema.leaves.iter().enumerate().map(chunk).collect()
 }
 
-/// A chunk's metadata from the footer or, if that has none, from the chunk. Damage costs only the chunk. `budget` is
-/// how many bytes of metadata may still be read: many chunks could claim the same metadata, and each would read it.
+/// A chunk's metadata from the footer or, if that has none, from the chunk. If it is damaged, only this chunk
+/// is lost. `budget`: how many bytes of metadata may still be read. It is needed because the same metadata
+/// could be listed for many chunks, and would be read for each of them.
 fn chunk_metadata(
     chunk: ColumnChunk,
     source: &dyn ReadAt,
@@ -292,7 +295,7 @@ fn chunk_metadata(
         let bytes = source.read(start..end)?;
         let mut reader = Reader::new(&bytes, start, limits);
         let decoded = ColumnMetaData::decode(&mut reader);
-        // The first read costs only the parsed bytes; it may be longer than the metadata.
+        // For the first read only the parsed bytes are counted, since it may be longer than the metadata.
         let cost = if want == METADATA_GUESS { reader.offset() - start } else { end - start };
         *budget = budget.saturating_sub(cost);
         match decoded {

@@ -19,9 +19,9 @@ use crate::layout::footer::MAGIC;
 use crate::layout::metadata::FileMetaData;
 use crate::layout::thrift::Reader;
 
-/// The file's name.
+/// The name of a summary file.
 pub(crate) const NAME: &str = "_RedElmSummary";
-/// How much of a file's start is enough to recognise a summary.
+/// How many bytes at the start of a file are enough to recognise a summary.
 pub(crate) const PROBE_LEN: u64 = 4096;
 
 /// Whether a file that begins with `head` is a summary: a count, a path, and metadata of version 1 followed by a
@@ -51,8 +51,8 @@ pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, 
             let len = c.u16_be()?;
             let at = c.offset();
             let path = c.take(len.into())?;
-            // Modified UTF-8 differs only for U+0000 and above U+FFFF; neither occurs in a path that can be
-            // matched.
+            // Modified UTF-8 differs from UTF-8 only for U+0000 and above U+FFFF, which do not occur in paths
+            // that can be matched.
             let path = std::str::from_utf8(path)
                 .map_err(|_| Error::corrupt("expected a path in UTF-8, found other bytes").at(at))?;
             Ok((path.to_owned(), FileMetaData::decode(&mut reader)?))

@@ -20,28 +20,29 @@ use crate::layout::metadata::{Codec, PLAIN};
 use crate::layout::page::DataPage;
 use crate::schema::Leaf;
 
-/// A page being read.
+/// A page that is being read.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenPage {
     pub(crate) number: usize,
     pub(crate) offset: u64,
     pub(crate) count: usize,
     pub(crate) at: usize,
-    /// Non-null values that are not read yet.
+    /// The number of non-null values that are not read yet.
     pub(crate) present: usize,
     pub(crate) levels: Levels,
-    /// Set instead of `levels` if a short page of an unrepeated leaf has many entries.
+    /// Set instead of `levels` if a short page of a leaf without repetition has many entries.
     pub(crate) runs: Option<Runs>,
     pub(crate) values: PageValues,
-    /// Whether its entries take less than a bit each: then nothing in the file bounds their number.
+    /// Whether the entries take less than a bit each. If so, their number is not limited by the length of the
+    /// file.
     pub(crate) unbacked: bool,
 }
 
-/// Buffers of a finished page, reused for the next page. A clone has none.
+/// Buffers of a finished page, reused for the next page. A clone has no buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     pub(crate) levels: Levels,
-    /// For its decompressed bytes.
+    /// For the page's decompressed bytes.
     pub(crate) scratch: Vec<u8>,
 }
 
@@ -63,13 +64,13 @@ impl OpenPage {
 pub(crate) struct ChunkContext {
     /// The leaf.
     pub(crate) leaf: Leaf,
-    /// The layout of pages.
+    /// The dialect.
     pub(crate) dialect: Dialect,
     /// The decompressor.
     pub(crate) codec: Option<HadoopCodec>,
-    /// Whether page checksums are compared.
+    /// Whether the checksums of pages are compared.
     pub(crate) verify: bool,
-    /// Bounds.
+    /// The limits on memory.
     pub(crate) limits: Limits,
 }
 
@@ -85,8 +86,8 @@ pub(crate) fn page_codec(codec: Codec) -> Result<Option<HadoopCodec>> {
 }
 
 impl ChunkContext {
-    /// Whether values are spread over their rows as they are read: one entry per row, and numbers that need no byte
-    /// swap.
+    /// Whether values are put at their rows while they are read. This needs one entry per row, and numbers
+    /// that need no byte swap.
     pub(crate) fn spreads(&self) -> bool {
         let leaf = &self.leaf;
         let number = matches!(fixed_width(leaf.physical_type), Some(4 | 8));
@@ -189,7 +190,8 @@ impl ChunkContext {
                 unbacked,
             })
         };
-        // Offsets inside decompressed bytes would be mistaken for offsets in the file.
+        // Offsets in errors are dropped, because offsets inside decompressed bytes would be mistaken for
+        // offsets in the file.
         load(spare)
             .map_err(|e| Error::new(e.into_kind()).at(page.place.start))
             .within(|| format!("page {}", page.number))
@@ -210,7 +212,7 @@ impl ChunkContext {
         Some(check_text(&offsets, &data).is_ok())
     }
 
-    /// Decodes all of a page, whose values will become `data_type`; returns its levels.
+    /// Decodes a whole page, whose values are to become `data_type`; returns its levels.
     pub(crate) fn try_page(
         &self,
         page: &Page,

@@ -11,14 +11,14 @@ use crate::layout::metadata::Type;
 use crate::layout::page::DataPage;
 use crate::schema::Leaf;
 
-/// How many more pages must parse in one dialect than in another to exclude the other: a damaged page may happen to
-/// parse only in a wrong one.
+/// How many more pages must parse in one dialect than in another to exclude the other, because a damaged page
+/// may happen to parse only in a wrong dialect.
 const LEAD: u64 = 2;
 
 /// Detects the dialect of a file from its pages.
 #[derive(Debug)]
 pub(crate) struct Detector {
-    /// Each candidate with the number of pages that parse in it. The first is the default.
+    /// Each candidate with the number of pages that parse in it. The first one is the default.
     candidates: Vec<(Dialect, u64)>,
     limits: Limits,
     levels: Levels,
@@ -27,7 +27,7 @@ pub(crate) struct Detector {
 impl Detector {
     /// `children_listed`: whether the schema lists children by index. `raw`: whether all pages are uncompressed.
     pub(crate) fn new(children_listed: bool, raw: bool, limits: Limits) -> Self {
-        // `spec` may have either form of children.
+        // A file of the dialect `spec` may have either form of children.
         let candidates: &[Dialect] = match (children_listed, raw) {
             (true, _) => {
                 &[Dialect::RedelmC, Dialect::RedelmA, Dialect::RedelmB, Dialect::Spec, Dialect::RedelmF]
@@ -52,7 +52,7 @@ impl Detector {
         traits.any(|t| Some(t) != first)
     }
 
-    /// Tries a page. A page that parses in all candidates, or in none, decides nothing.
+    /// Tries a page. A page that parses in all candidates, or in none, is ignored.
     pub(crate) fn observe(&mut self, leaf: &Leaf, header: DataPage, page: &Bytes) {
         let Self { candidates, limits, levels } = self;
         for (dialect, pages) in candidates {
@@ -60,7 +60,7 @@ impl Detector {
         }
     }
 
-    /// The dialect, and whether the bytes leave the byte order of numbers open.
+    /// The dialect, and whether the bytes do not show the byte order of numbers.
     pub(crate) fn decide(&self, leaves: &[Leaf]) -> (Dialect, bool) {
         let first = self.within(1).next().unwrap_or_default();
         let orders = self.within(1).any(|d| d.big_endian() != first.big_endian());
@@ -69,7 +69,7 @@ impl Detector {
     }
 }
 
-/// Checks that a page parses in a dialect. Leaves its levels in `levels`.
+/// Checks that a page parses in a dialect. Writes the page's levels to `levels`.
 pub(crate) fn check_page(
     dialect: Dialect,
     leaf: &Leaf,
@@ -88,7 +88,7 @@ pub(crate) fn check_page(
 }
 
 impl Dialect {
-    /// The properties of the dialect that pages of `leaf` show.
+    /// Those properties of the dialect that can be seen from pages of `leaf`.
     fn traits(self, leaf: &Leaf) -> impl PartialEq + use<> {
         let leveled = leaf.max_definition > 0;
         let padding_matters = !matches!(levels::width(leaf.max_repetition), 0 | 1 | 2 | 4 | 8);
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_lists_determine_nothing() {
+    fn numbers_without_lists_do_not_show_the_dialect() {
         assert_eq!(decide(true, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmC, true));
         assert_eq!(decide(false, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmF, false));
     }
 
-    /// A damaged length turns a page of big-endian lengths into one of varints; the following pages show the right
-    /// dialect.
+    /// A damaged length makes a page of big-endian lengths look like one of varints, but the following pages
+    /// show the right dialect.
     #[test]
     fn one_page_does_not_eliminate_the_right_dialect() {
         let text = leaf(Type::ByteArray, 0, 0);

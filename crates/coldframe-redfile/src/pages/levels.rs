@@ -34,8 +34,9 @@ impl Levels {
     }
 }
 
-/// Definition levels as runs, for pages in which nothing in the file bounds the number of levels: a column of only
-/// nulls is a few bytes, and a table may have many such columns open at once.
+/// Definition levels as runs, for pages in which the number of levels is not limited by the length of the
+/// file: a column of nothing but nulls takes a few bytes, and many such columns of a table may be open at the
+/// same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs(Vec<(usize, u8)>);
 
@@ -45,7 +46,7 @@ impl Runs {
         let max = levels.len() / size_of::<(usize, u8)>() + 1;
         let (mut runs, mut rest, mut end) = (Vec::new(), levels, 0);
         while let Some(level) = rest.first() {
-            // Whole blocks first: runs are long here.
+            // Whole blocks of levels are counted first, since runs are long here.
             let bulk =
                 rest.as_chunks::<16>().0.iter().take_while(|block| **block == [*level; 16]).count() * 16;
             let tail = rest.get(bulk..).unwrap_or_default().iter().take_while(|l| *l == level).count();
@@ -59,7 +60,7 @@ impl Runs {
         Some(Self(runs))
     }
 
-    /// The runs of a range: their lengths and levels.
+    /// The runs of a range: the length and level of each.
     fn within(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u8)> {
         let mut at = range.start;
         let first = self.0.partition_point(|(end, _)| *end <= range.start);
@@ -84,7 +85,7 @@ impl Runs {
 
 /// How often `level` occurs.
 pub(crate) fn count_level(levels: &[u8], level: u8) -> usize {
-    // Byte-sized sums do not overflow over 255 levels, so many are added at a time.
+    // A sum of one byte does not overflow for 255 levels, so many levels are added at a time.
     levels.chunks(255).map(|c| usize::from(c.iter().fold(0u8, |n, l| n + u8::from(*l == level)))).sum()
 }
 
@@ -108,7 +109,8 @@ impl Dialect {
         limits: &Limits,
         levels: &mut Levels,
     ) -> Result<usize> {
-        // Runs take almost no bytes: if there are fewer bits than levels, only the limit bounds their number.
+        // Runs take almost no bytes. If there are fewer bits than levels, the number of levels is limited
+        // only by the option.
         if count / 8 > page.len() {
             limits.block("the levels of a page", count as u64)?;
         }

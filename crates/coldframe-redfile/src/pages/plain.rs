@@ -1,4 +1,4 @@
-//! The values of a page: PLAIN, and GROUP_VAR_INT once decoded.
+//! Reads the values of a page, which are PLAIN, or GROUP_VAR_INT that has been decoded.
 //!
 //! ```text
 //! INT32 INT64 FLOAT DOUBLE | 4 or 8 bytes each, little endian; big endian in the first dialect |
@@ -7,8 +7,8 @@
 //! BOOLEAN                  | a bit each, the highest of a byte first; a byte each in the first two dialects |
 //! ```
 //!
-//! Values are dense, without nulls. Numbers of an unrepeated leaf are spread over their rows while they are read, all
-//! others when a column is assembled.
+//! Values are dense, without nulls. Numbers of a leaf without repetition are put at their rows while they are
+//! read; all other values are put at their rows when a column is assembled.
 
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
 use arrow_schema::DataType;
@@ -22,23 +22,23 @@ use crate::layout::group_varint;
 use crate::layout::levels::at_least;
 use crate::layout::metadata::{GROUP_VAR_INT, PLAIN, Type};
 
-/// Values of a column, one after the other.
+/// The values of a column.
 #[derive(Debug)]
 pub(crate) enum Values {
-    /// Of fixed width, in native form.
+    /// Values of fixed width, in native form.
     Fixed(MutableBuffer),
-    /// Of fixed width, in a page's buffer and possibly unaligned.
+    /// Values of fixed width, in the buffer of a page and possibly unaligned.
     Shared(Bytes),
     /// Byte arrays.
     Arrays {
-        /// Offsets of the values' ends, after a leading 0.
+        /// The offset at which each value ends, after a leading 0.
         offsets: Vec<i32>,
-        /// Their bytes.
+        /// The bytes of the values.
         data: Vec<u8>,
     },
     /// Byte arrays as views.
     Views(Box<ViewedArrays>),
-    /// Bits.
+    /// Booleans, as bits.
     Booleans(BooleanBufferBuilder),
 }
 
@@ -67,7 +67,7 @@ impl Values {
         }
     }
 
-    /// Memory they take.
+    /// The memory that the values take.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Fixed(values) => values.len(),
@@ -81,7 +81,7 @@ impl Values {
     }
 }
 
-/// Bytes of a fixed-width value.
+/// The number of bytes of a value, for types of fixed width.
 pub(crate) fn fixed_width(physical: Type) -> Option<usize> {
     match physical {
         Type::Int32 | Type::Float => Some(4),
@@ -94,13 +94,13 @@ pub(crate) fn fixed_width(physical: Type) -> Option<usize> {
 /// The unread values of a page.
 #[derive(Clone, Debug)]
 pub(crate) enum PageValues {
-    /// Of fixed width.
+    /// Values of fixed width.
     Fixed {
         /// All remaining values.
         bytes: Bytes,
-        /// Bytes of one value.
+        /// The number of bytes of a value.
         width: usize,
-        /// Whether their bytes must be swapped.
+        /// Whether the bytes of values must be swapped.
         big_endian: bool,
     },
     /// Byte arrays.
@@ -110,7 +110,7 @@ pub(crate) enum PageValues {
         /// How a length is coded.
         lengths: LengthCoding,
     },
-    /// Bits, least significant first.
+    /// Booleans as bits, least significant first.
     Booleans {
         /// All booleans of the page.
         bits: Vec<u8>,
@@ -120,7 +120,7 @@ pub(crate) enum PageValues {
 }
 
 impl PageValues {
-    /// The `count` values that make up all of `bytes`.
+    /// Reads the `count` values that `bytes` consists of.
     pub(crate) fn new(
         dialect: Dialect,
         physical: Type,
@@ -210,8 +210,8 @@ impl PageValues {
         }
     }
 
-    /// Appends a row of `width` bytes for each of `levels`: the next value if the level is `max`, else zeros. For
-    /// fixed-width values in native byte order.
+    /// Appends a row of `width` bytes for each of `levels`: the next value if the level is `max`, else zeros.
+    /// This is for values of fixed width in native byte order.
     pub(crate) fn read_rows(&mut self, levels: &[u8], max: u8, out: &mut Values) -> Result<()> {
         let (Self::Fixed { bytes, width, .. }, Values::Fixed(out)) = (self, out) else {
             return Err(Error::corrupt("expected values of one type, found pages of two"));
@@ -225,7 +225,7 @@ impl PageValues {
         Ok(())
     }
 
-    /// Replaces `out` by the next `n` values; does not copy values whose stored form is the form in memory.
+    /// Replaces `out` by the next `n` values; values whose stored form is that in memory are not copied.
     pub(crate) fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, big_endian: false } => {
@@ -240,7 +240,7 @@ impl PageValues {
         }
     }
 
-    /// The page's buffer, if it is not shared: only its capacity is reused.
+    /// The page's buffer, if it is not shared; only its capacity is reused.
     pub(crate) fn into_memory(self) -> Vec<u8> {
         match self {
             Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } if bytes.is_empty() => bytes.into(),
@@ -333,7 +333,8 @@ pub(crate) fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     }
 }
 
-/// INT96 as Hive and Impala later used it: nanoseconds of the day, then the Julian day; returns nanoseconds since 1970.
+/// Converts an INT96 as Hive and Impala used it later, which is nanoseconds of the day and then the Julian
+/// day, to nanoseconds since 1970.
 pub(crate) fn instant(value: &[u8; 12]) -> Result<i64> {
     const EPOCH: i64 = 2_440_588;
     const DAY: i64 = 86_400_000_000_000;
@@ -349,7 +350,8 @@ pub(crate) fn instant(value: &[u8; 12]) -> Result<i64> {
     })
 }
 
-/// [`PageValues::read_rows`] for values of `W` bytes; the bytes read, or `None` if they end early.
+/// [`PageValues::read_rows`] for values of `W` bytes; returns the number of bytes read, or `None` if there
+/// are too few.
 fn spread_bytes<const W: usize>(
     bytes: &[u8],
     levels: &[u8],
@@ -358,7 +360,8 @@ fn spread_bytes<const W: usize>(
 ) -> Option<usize> {
     let mut at = 0;
     let dense = bytes.as_chunks::<W>().0;
-    // Rows are built where they stay in the L1 cache, so that the column's memory is written once.
+    // Rows are first built in a block that stays in the L1 cache, so that the column's memory is written only
+    // once.
     let mut block = [[0; W]; 64];
     for levels in levels.chunks(block.len()) {
         let rows = block.get_mut(..levels.len())?;
@@ -381,7 +384,7 @@ fn check_len(actual: usize, expected: usize) -> Result<()> {
     Err(Error::corrupt(format!("expected values of {expected} bytes, found {actual}")))
 }
 
-/// Booleans of one byte each as bits.
+/// Converts booleans of one byte each to bits.
 fn pack_bytes(bytes: &[u8]) -> Result<Vec<u8>> {
     if let Some(other) = bytes.iter().find(|b| **b > 1) {
         return Err(Error::corrupt(format!("expected a boolean of 0 or 1, found {other}")));
@@ -401,7 +404,8 @@ fn swap_into<const W: usize>(bytes: &[u8], out: &mut MutableBuffer) {
     }
 }
 
-/// Appends views of `n` byte arrays; returns the bytes they take. `length` gives the length at the front, and its size.
+/// Appends views of `n` byte arrays; returns the bytes they take. `length` returns the length of the byte
+/// array at the front, and how many bytes that length takes.
 #[inline(always)]
 fn view_arrays(
     bytes: &Bytes,
@@ -421,7 +425,7 @@ fn view_arrays(
     Ok(at)
 }
 
-/// A length of four bytes.
+/// Reads a length of four bytes.
 #[inline(always)]
 fn fixed(length: impl Fn([u8; 4]) -> u32) -> impl Fn(&[u8]) -> Result<(usize, usize)> {
     move |bytes| Ok((length(*bytes.first_chunk().ok_or_else(ended)?) as usize, 4))
@@ -433,13 +437,13 @@ fn varint(bytes: &[u8]) -> Result<(usize, usize)> {
     Ok((usize::try_from(len).unwrap_or(usize::MAX), bytes.len() - c.remaining()))
 }
 
-/// Bytes copied at once if source and target have that much room.
+/// The number of bytes that are copied at a time, if source and target have so many.
 const WIDE: usize = 32;
 
 /// Reads `n` byte arrays with four-byte lengths; returns the bytes they take.
 ///
-/// The first loop follows the lengths, each of which gives the position of the next; the copies come afterwards and do
-/// not depend on each other.
+/// The first loop reads the lengths, each of which determines the position of the next. The values are copied
+/// afterwards, independently of each other.
 #[inline(always)]
 fn read_arrays(
     bytes: &[u8],
@@ -457,8 +461,8 @@ fn read_arrays(
         let len = length(*prefix) as usize;
         at = at.saturating_add(4).saturating_add(len);
         end = end.saturating_add(len);
-        // A length that leads out of the page is caught at the next length or after the loop; until then `end` only
-        // grows.
+        // If a length goes beyond the page, this is detected at the next length or after the loop; until then
+        // only `end` is wrong.
         offsets.push(i32::try_from(end).map_err(|_| too_long(end, at, bytes))?);
     }
     if at > bytes.len() {
@@ -498,7 +502,7 @@ fn read_varint_arrays(bytes: &[u8], n: usize, offsets: &mut Vec<i32>, data: &mut
     Ok(bytes.len() - c.remaining())
 }
 
-/// More bytes than one batch can hold, or lengths that lead out of the page.
+/// The error for more bytes than one batch can hold, or for lengths that go beyond the page.
 #[cold]
 #[inline(never)]
 fn too_long(bytes: usize, at: usize, page: &[u8]) -> Error {
@@ -523,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_arrays_in_three_codings() {
+    fn byte_arrays_in_three_codings_are_read() {
         let expected = (vec![0, 2, 2, 3], b"abc".to_vec());
         assert_eq!(arrays(Dialect::RedelmA, b"\0\0\0\x02ab\0\0\0\0\0\0\0\x01c", 3).unwrap(), expected);
         assert_eq!(arrays(Dialect::RedelmB, b"\x02ab\0\x01c", 3).unwrap(), expected);
@@ -534,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_both_orders_and_booleans_in_both_sizes() {
+    fn numbers_in_both_orders_and_booleans_in_both_sizes_are_read() {
         let read = |dialect, physical, bytes: &'static [u8], n| {
             let mut out = Values::new(physical);
             PageValues::new(dialect, physical, PLAIN, Bytes::from_static(bytes), n)?.read(n, &mut out)?;

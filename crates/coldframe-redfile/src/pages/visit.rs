@@ -11,16 +11,17 @@ use super::chunk::ChunkContext;
 use super::walk::Page;
 use crate::layout::page::{DATA_PAGE, PageHeader};
 
-/// How much is read to parse a page header.
+/// How many bytes are read to parse a page header.
 const HEADER_GUESS: u64 = 1024;
-/// How much is read at once when pages are visited one after the other, also pages of many short chunks.
+/// How many bytes are read at a time when pages are visited one after the other, including the pages of many
+/// short chunks.
 pub(crate) const WINDOW: u64 = 64 << 10;
 
 /// Where the pages of a chunk are.
 pub(crate) struct ChunkPlace {
-    /// From the first page on.
+    /// The bytes from the first page on.
     pub(crate) bytes: Range<u64>,
-    /// Number of values in them.
+    /// The number of values in the pages.
     pub(crate) num_values: u64,
 }
 

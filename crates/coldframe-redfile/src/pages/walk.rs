@@ -4,7 +4,8 @@
 //! chunk | page header | page | page header | page | ...
 //! ```
 //!
-//! The chunk ends when its pages have as many values as its metadata states; the metadata's lengths are not reliable.
+//! The chunk ends when its pages have as many values as its metadata states; the lengths in the metadata are
+//! not reliable.
 
 use std::ops::Range;
 
@@ -17,15 +18,15 @@ use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
 /// A data page of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
-    /// Its number among the chunk's data pages.
+    /// The number of the page among the chunk's data pages.
     pub(crate) number: usize,
-    /// Header and bytes in the file.
+    /// The range of the page's header and bytes in the file.
     pub(crate) place: Range<u64>,
-    /// Its header's fields.
+    /// The page's header.
     pub(crate) header: PageHeader,
-    /// Its values.
+    /// What the header states about the page's values.
     pub(crate) data: DataPage,
-    /// Its stored bytes.
+    /// The page's bytes as stored.
     pub(crate) stored: Bytes,
 }
 
@@ -40,12 +41,13 @@ pub(crate) struct PageWalk {
 }
 
 impl PageWalk {
-    /// Pages with a total of `values` values from the front of `bytes`, which are at `offset` of the file.
+    /// Walks the pages at the start of `bytes`, until they have `values` values in total. The bytes are at
+    /// `offset` in the file.
     pub(crate) fn new(bytes: Bytes, offset: u64, values: u64, limits: Limits) -> Self {
         Self { bytes, offset, values_left: values, number: 0, limits }
     }
 
-    /// Where the next page's header is expected.
+    /// The offset at which the header of the next page is expected.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }

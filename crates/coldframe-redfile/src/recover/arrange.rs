@@ -1,8 +1,8 @@
 //! Determines which page belongs to which leaf of which row group.
 //!
-//! A row group is a run of chunks, one for each leaf, in which the same number of rows begins. From each page at which
-//! a row group may begin, every number of rows that its first chunk can have is tried. An arrangement is accepted if it
-//! reaches the last page or, if none does, if no other gets further.
+//! A row group is a sequence of chunks, one for each leaf, in which the same number of rows begins. From each
+//! page at which a row group may begin, every number of rows that its first chunk can have is tried. An
+//! arrangement is accepted if it reaches the last page. If none does, the one that gets furthest is accepted.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,9 +22,9 @@ use crate::pages::levels::{Levels, count_level};
 use crate::pages::walk::Page;
 use crate::schema::Schema;
 
-/// Maximum chunks to try: beyond that, the file is hostile or too ambiguous.
+/// Maximum number of chunks to try. If there are more possibilities, the file is malicious or too ambiguous.
 const MAX_TRIES: u64 = 50_000_000;
-/// Size of the row groups into which a single column is cut.
+/// The size of the row groups into which a single column is divided.
 const GROUP_BYTES: u64 = 50 << 20;
 
 /// A reconstructed row group.
@@ -37,24 +37,24 @@ pub(super) struct Arranged {
 }
 
 impl Arranged {
-    /// Where its first page begins.
+    /// The offset at which the first page begins.
     pub(super) fn start(&self) -> u64 {
         self.chunks.first().and_then(|c| c.first()).map_or(0, |p| p.place.start)
     }
 
-    /// Where its last page ends.
+    /// The offset at which the last page ends.
     pub(super) fn end(&self) -> u64 {
         self.chunks.last().and_then(|c| c.last()).map_or(0, |p| p.place.end)
     }
 }
 
-/// The rows of pages, read as pages of one kind of leaf.
+/// How many rows pages have if they are read as pages of one kind of leaf.
 struct Rows {
-    /// Rows that begin before each page, and after the last.
+    /// How many rows begin before each page, and before the end of the last.
     begun: Vec<u64>,
-    /// Number of pages before each that do not parse.
+    /// For each page, how many pages before it cannot be parsed.
     invalid: Vec<u32>,
-    /// Whether the first value of each begins a row.
+    /// For each page, whether its first value begins a row.
     starts: Vec<bool>,
 }
 
@@ -69,8 +69,8 @@ impl Rows {
         Self { begun, invalid, starts: Vec::with_capacity(pages) }
     }
 
-    /// Adds a page: how many rows begin in it, and whether one begins with its first value; `None` if it does
-    /// not parse.
+    /// Adds a page: how many rows begin in it, and whether one begins with its first value; `None` if the
+    /// page cannot be parsed.
     fn push(&mut self, page: Option<(u64, bool)>) {
         let (begun, starts) = page.unwrap_or((0, false));
         self.begun.push(self.begun.last().copied().unwrap_or(0).saturating_add(begun));
@@ -78,7 +78,7 @@ impl Rows {
         self.starts.push(starts);
     }
 
-    /// Rows in `pages`; `None` if they are not a chunk of this kind, or do not have that many rows.
+    /// The number of rows in `pages`; `None` if these pages cannot be a chunk of this kind of leaf.
     fn of(&self, pages: Range<usize>) -> Option<u64> {
         let all_valid = self.invalid.get(pages.start)? == self.invalid.get(pages.end)?;
         let starts = pages.start < pages.end && *self.starts.get(pages.start)?;
@@ -92,19 +92,19 @@ impl Rows {
     }
 }
 
-/// A group of `rows` whose chunks end before the pages `ends`.
+/// A possible row group of `rows` rows, whose chunks end before the pages `ends`.
 #[derive(Clone, Debug)]
 struct Candidate {
     rows: u64,
     ends: Vec<usize>,
 }
 
-/// How a page can be reached.
+/// How the start of a page can be reached by whole row groups.
 #[derive(Debug)]
 struct Reached {
-    /// Whether in more than one way.
+    /// Whether there is more than one way.
     ambiguous: bool,
-    /// The last group before it, and the page at which that group begins.
+    /// The last group before the page, and the page at which that group begins.
     last: Option<(usize, Candidate)>,
 }
 
@@ -142,9 +142,9 @@ pub(super) struct Pages<'a> {
     source: Arc<dyn ReadAt>,
     kinds: &'a Kinds,
     pages: &'a [LocatedPage],
-    /// Their rows, for each kind of leaf.
+    /// The rows of the pages, for each kind of leaf.
     rows: Vec<Rows>,
-    /// Values before each page.
+    /// The number of values before each page.
     values: Vec<u64>,
     limits: Limits,
     tries: u64,
@@ -177,7 +177,7 @@ impl<'a> Pages<'a> {
         Ok(Self { source, kinds, pages, rows, values, limits, tries: 0, kept: 0 })
     }
 
-    /// The row groups of a segment; an error if they can be arranged in two ways.
+    /// The row groups of a segment; an error if there is more than one arrangement.
     pub(super) fn arrange(mut self, segment: &Segment, group_rows: Option<u64>) -> Result<Vec<Arranged>> {
         if self.kinds.of_leaves.len() == 1 && !segment.marked {
             return Ok(self.only_column());
@@ -214,7 +214,7 @@ impl<'a> Pages<'a> {
         Ok(groups)
     }
 
-    /// The row groups of a file with a single column, which may be cut before any row.
+    /// The row groups of a file with a single column, which may be divided before any row.
     fn only_column(self) -> Vec<Arranged> {
         let mut groups: Vec<Arranged> = Vec::new();
         let Some(rows) = self.rows.first() else { return groups };
@@ -262,16 +262,16 @@ impl<'a> Pages<'a> {
         Ok(groups)
     }
 
-    /// All ways to give the leaves after the first `rows` rows each, from page `first_end` on: for each way, where the
-    /// chunks end.
+    /// All ways in which each of the leaves after the first can have `rows` rows, beginning with page
+    /// `first_end`. For each way, returns where the chunks end.
     ///
-    /// The leaf being placed is the last of `open`: an explicit stack, so that a schema of many leaves does not recurse
-    /// deeply.
+    /// The leaf being placed is the last of `open`: this is a stack of its own, so that there is no deep
+    /// recursion for a schema with many leaves.
     fn chunks(&mut self, first_end: usize, rows: u64, segment: &Segment) -> Result<Vec<Vec<usize>>> {
         let leaves = self.kinds.of_leaves.len();
         let mut arrangements = Vec::new();
         let mut ends = vec![first_end];
-        // For each leaf except the first, up to the one being placed, the end to try next.
+        // For each leaf except the first, up to the one that is being placed: the end that is tried next.
         let mut open = Vec::new();
         loop {
             if ends.len() == leaves {
@@ -283,7 +283,7 @@ impl<'a> Pages<'a> {
                 let start = ends.last().copied().unwrap_or(0);
                 open.push(self.kind(ends.len()).map_or(usize::MAX, |r| r.first_end(start, rows)));
             }
-            // After the last row begins, a page may still continue that row.
+            // Even after the last row has begun, the next page may continue it.
             let Some(end) = open.last_mut() else { break };
             let at = *end;
             *end = at.saturating_add(1);
@@ -317,7 +317,7 @@ impl<'a> Pages<'a> {
         self.rows.get(*self.kinds.of_leaves.get(leaf)?)
     }
 
-    /// Rows of `pages` as a chunk of `leaf`.
+    /// The number of rows of `pages`, if they are a chunk of `leaf`.
     fn rows_as(&self, leaf: usize, pages: Range<usize>) -> Option<u64> {
         self.kind(leaf)?.of(pages)
     }
@@ -329,7 +329,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Whether pages `start..end` can be a chunk, as far as metadata after chunks shows.
+/// Whether pages `start..end` can be a chunk, according to the metadata after chunks.
 fn ends_chunk(segment: &Segment, start: usize, end: usize) -> bool {
     let ends = &segment.chunk_ends;
     ends.get(ends.partition_point(|e| *e <= start)).is_none_or(|e| *e == end)
@@ -352,7 +352,7 @@ fn open(
     Ok(context.decompress(&page, decompressor).ok())
 }
 
-/// The number of rows that begin in a page, if the leaf is of this kind, and whether the page's first value
+/// The number of rows that begin in a page, if it is a page of this kind of leaf, and whether its first value
 /// begins a row.
 fn count_rows(
     context: &ChunkContext,

@@ -1,8 +1,8 @@
 //! The footers inside an unfinished file.
 //!
 //! A writer may add a cumulative footer after every few row groups: the metadata of all row groups so far, its length
-//! and the magic. The file up to such a footer is a complete file, so a file that is cut off loses only the row groups
-//! after its last footer.
+//! and the magic bytes. The file up to such a footer is a complete file, so a file that is cut off loses only
+//! the row groups after its last footer.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use crate::open::footer::Footer;
 
 /// Length of the marker before a footer inside a file.
 const SYNC_LEN: u64 = 16;
-/// How much is searched at once.
+/// How many bytes are searched at a time.
 const SEARCH: u64 = 1 << 20;
 /// The shortest file that can end with a footer.
 const MIN_FILE_LEN: u64 = 12;
-/// How all metadata begins: field 1, an `i32`, is 1.
+/// The bytes with which all metadata begins: field 1, an `i32`, has the value 1.
 const METADATA_HEAD: &[u8] = &[0x15, 0x02];
-/// The cost, in bytes, of checking where metadata may begin.
+/// How many bytes a check of whether metadata begins somewhere counts as.
 const CHECK_COST: u64 = 64;
 
-/// Whether the sync marker that a footer names precedes it; true for a footer that names none.
+/// Whether a footer is preceded by the sync marker that it states; true if it states none.
 fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
     let pairs = &footer.metadata.key_value_metadata;
     let Some(named) = pairs.iter().find(|p| p.key == SYNC_KEY.as_bytes()).and_then(|p| p.value.as_ref())
@@ -39,8 +39,9 @@ fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
 
 /// The last intact footer, wherever it ends.
 ///
-/// Reads the bytes before a `RED1` only if the length before it leads to a valid beginning of metadata. All such reads
-/// together may take four times the file's length, so the search ends even in a file of lookalike footers.
+/// The bytes before a `RED1` are read only if metadata may begin where the length before it says. All such
+/// reads together may have at most four times the length of the file, so the search ends even in a file full
+/// of bytes that look like footers.
 pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option<Footer>> {
     let mut budget = source.len().saturating_mul(4).saturating_add(1 << 20);
     let mut end = source.len();
@@ -72,14 +73,15 @@ pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option
                 return Ok(Some(footer));
             }
         }
-        // A magic whose length straddles the border is found by the next search.
+        // Magic bytes whose length lies across the border are detected by the next search.
         end = if start == 0 { 0 } else { start + FRAME_LEN };
     }
     Ok(None)
 }
 
 /// The range of the metadata whose length precedes the magic at `at` of `bytes`, which begin at `start` of the file;
-/// `None` if the length lies before `bytes`, or leads to before the file's first possible metadata.
+/// `None` if the length lies before `bytes`, or if the metadata would begin before the first offset at which
+/// it can.
 fn metadata_before(bytes: &[u8], at: usize, start: u64, limits: &Limits) -> Option<Range<u64>> {
     let length = bytes.get(at.checked_sub(4)?..at)?.first_chunk::<4>()?;
     let len = u64::from(u32::from_le_bytes(*length));
@@ -107,18 +109,19 @@ mod tests {
 
     /// Not every `RED1` causes a read of the bytes before it.
     #[test]
-    fn a_file_of_magics_is_read_once() {
+    fn a_file_of_magic_bytes_is_read_once() {
         assert!(bytes_read(b"RED1".repeat(1 << 20)) < 5 << 20);
     }
 
-    /// Footers that end one after another and all begin at the same offset: the metadata's total size is quadratic
-    /// in their number.
+    /// Footers that end one after another and all begin at the same offset: the total size of the metadata is
+    /// quadratic in their number.
     #[test]
     fn lookalike_footers_are_read_in_proportion_to_the_file() {
         let many = |footers: usize| {
             let mut bytes = b"RED1".to_vec();
             bytes.extend_from_slice(METADATA_HEAD);
-            // Skipped fields of 16 bytes each: a binary of 14 bytes that contains the length and the magic of a footer.
+            // These are fields of 16 bytes that readers skip: each is a binary of 14 bytes that contains the
+            // length and the magic bytes of a footer.
             for _ in 0..footers {
                 bytes.extend_from_slice(&[0x18, 14, 0, 0, 0, 0, 0, 0]);
                 let len = u32::try_from(bytes.len() - 4).unwrap();

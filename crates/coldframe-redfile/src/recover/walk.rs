@@ -12,59 +12,59 @@ use crate::layout::metadata::ColumnMetaData;
 use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
 use crate::layout::thrift::Reader;
 
-/// How much is read to parse a page header or a chunk's metadata.
+/// How many bytes are read to parse a page header or a chunk's metadata.
 const GUESS: u64 = 1024;
-/// How much is read at once.
+/// How many bytes are read at a time.
 const WINDOW: u64 = 256 << 10;
-/// How much is searched at once.
+/// How many bytes are searched at a time.
 const SEARCH: u64 = 4096;
 
 /// A data page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LocatedPage {
-    /// Header and bytes.
+    /// The range of the page's header and bytes.
     pub(super) place: Range<u64>,
-    /// Its header.
+    /// The page's header.
     pub(super) header: PageHeader,
-    /// The header's fields about its values.
+    /// What the header states about the page's values.
     pub(super) data: DataPage,
 }
 
 impl LocatedPage {
-    /// Its bytes without the header.
+    /// The range of the page's bytes without the header.
     pub(super) fn body(&self) -> Range<u64> {
         self.place.start + self.header.len as u64..self.place.end
     }
 }
 
-/// Pages without a gap.
+/// Pages that follow each other without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    /// Whether `RED1` precedes them: then they are one row group.
+    /// Whether the pages are preceded by `RED1`. If so, they are one row group.
     pub(super) marked: bool,
     /// The pages.
     pub(super) pages: Vec<LocatedPage>,
-    /// The pages that are followed by their chunk's metadata.
+    /// The pages after which there is the metadata of their chunk.
     pub(super) chunk_ends: Vec<usize>,
 }
 
 /// The result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    /// Pages.
+    /// The pages.
     pub(super) segments: Vec<Segment>,
     /// Intact bytes other than pages: markers, metadata after a chunk.
     pub(super) other: Vec<Range<u64>>,
 }
 
-/// Walks the pages from the file's start. After bytes that are not a page, it looks for the next marker in a file
-/// that has them.
+/// Walks the pages from the file's start. After bytes that are no page, continues at the next marker, if the
+/// file has markers.
 pub(super) fn walk(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Walked> {
     let len = source.len();
     let mut window = Window::new(source.clone(), WINDOW);
     let mut walked = Walked::default();
     let mut segment = Segment::default();
-    // Failed attempts to parse a page or metadata cost at most this much.
+    // Failed attempts to parse a page or metadata may read at most so many bytes in total.
     let mut budget = len.saturating_mul(4).saturating_add(1 << 20);
     let mut marks = false;
     let mut at = MAGIC.len() as u64;
@@ -121,7 +121,7 @@ impl Walked {
     }
 }
 
-/// A page at `at` and where it ends; an inner `None` for a page without values.
+/// Reads a page at `at`; returns it and its end. The inner `None` means a page without values.
 fn page(reader: &mut Reader<'_>, at: u64, len: u64) -> Option<(Option<LocatedPage>, u64)> {
     let header = PageHeader::decode(reader).ok()?;
     let end = at.checked_add(header.len as u64)?.checked_add(header.compressed as u64)?;
@@ -137,7 +137,8 @@ fn next_marker(window: &mut Window, from: u64) -> Result<Option<u64>> {
     let len = window.len();
     let mut at = from;
     while at + MAGIC.len() as u64 <= len {
-        // A little at a time, from what is already read: markers may be close together.
+        // Few bytes are searched at a time, from what has already been read, because markers may be close
+        // together.
         let end = at.saturating_add(SEARCH).min(len);
         let bytes = window.read(at..end)?;
         if let Some(place) = memmem::find(&bytes, MAGIC) {
@@ -146,7 +147,7 @@ fn next_marker(window: &mut Window, from: u64) -> Result<Option<u64>> {
         if end == len {
             break;
         }
-        // A marker that straddles the border is found by the next search.
+        // A marker that lies across the border is detected by the next search.
         at = end - (MAGIC.len() as u64 - 1);
     }
     Ok(None)
@@ -173,7 +174,7 @@ mod tests {
         assert!(read < 6 << 20, "{read}");
     }
 
-    /// The byte after each marker is not a page: the search for the next marker starts each time.
+    /// The byte after each marker is not a page: so each time the next marker is searched for.
     #[test]
     fn a_search_for_each_marker_reads_the_file_once() {
         let (walked, read) = bytes_read([&b"RED1"[..], &b"RED1\xff".repeat(1 << 18)].concat());

@@ -1,9 +1,9 @@
-//! From levels and dense values to Arrow arrays.
+//! Builds Arrow arrays from levels and dense values.
 //!
 //! Dremel's record assembly is a state machine that goes from value to value and row to row. Arrow does not need rows:
-//! each optional node needs a validity bitmap, each repeated one offsets. Both come from the levels of any leaf below
-//! the node in one pass without branches. With `r`, `d` the levels of an entry and `R`, `D` those of the nearest
-//! enclosing repeated node (0 if there is none):
+//! an optional node needs a null bitmap, a repeated node needs offsets. Both come from the levels of any leaf
+//! below the node in one pass without branches. With `r`, `d` the levels of an entry and `R`, `D` those of
+//! the nearest enclosing repeated node (0 if there is none):
 //!
 //! ```text
 //! the entry begins a slot of the node   r <= R and d >= D
@@ -13,7 +13,8 @@
 //! a leaf's value is there               d = the leaf's definition level    dense values spread over slots
 //! ```
 //!
-//! Leaves below one node must agree on its bitmap and offsets: these are computed for each leaf and compared.
+//! All leaves below a node must give the same bitmap and offsets for it, so these are computed from each leaf
+//! and compared.
 
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ fn field(node: &Node, around: Around, slots: usize, leaves: &mut Leaves) -> Resu
     }
 }
 
-/// `slots` occurrences of a node, some of which may be null.
+/// The array of the values of a node in `slots` slots, some of which may be null.
 fn item(
     node: &Node,
     around: Around,
@@ -105,7 +106,7 @@ fn lacks(node: &Node) -> Error {
     Error::schema(format!("`{}`: expected its leaves, found fewer", node.name))
 }
 
-/// The result of `of` for every leaf below `node`; all must agree.
+/// The result of `of` for every leaf below `node`; all must be equal.
 fn agreed<T: PartialEq>(node: &Node, leaves: &Leaves, of: impl Fn(&LeafData) -> Result<T>) -> Result<T> {
     let mut places = Vec::new();
     node.leaf_places(&mut places);
@@ -158,7 +159,7 @@ fn slot_levels(data: &LeafData, around: Around) -> std::borrow::Cow<'_, [u8]> {
     slots.into()
 }
 
-/// A bit for each level: whether it is at least `least`.
+/// For each level, a bit that is set if the level is at least `least`.
 fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
     let mut out = MutableBuffer::new(levels.len().div_ceil(64) * 8);
     levels.chunks(64).for_each(|some| out.push(levels::at_least(some, least)));
@@ -171,8 +172,8 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
         let mut offsets = vec![0i32; slots.saturating_add(1)];
         let (lists, items) = (around.definition, node.definition);
         let actual = match (lists, data.max_repetition == node.repetition_level) {
-            // Every row has a slot, and every entry may be an item: then half of the comparisons can be
-            // skipped.
+            // Every row has a slot, and every entry may be an item, so half of the comparisons are not
+            // needed.
             (0, true) => fill_offsets(data, &mut offsets, |_, r| r == 0, |d, _| d >= items),
             _ => fill_offsets(
                 data,
@@ -201,7 +202,7 @@ fn fill_offsets(
 ) -> usize {
     let (mut slot, mut items) = (0usize, 0i32);
     for (d, r) in data.levels.definition.iter().zip(&data.levels.repetition) {
-        // One entry beyond the last slot is the end; anything after it is counted and refused.
+        // The entry after the last slot is the end. Further slots are counted, and are an error later.
         if let Some(place) = offsets.get_mut(slot) {
             *place = items;
         }
@@ -227,14 +228,14 @@ fn leaf(
     let present = if optional {
         nulls.as_ref().map(|n| n.inner().clone())
     } else if node.definition > around.definition {
-        // Required, but in an optional group: its null slots have no value.
+        // The leaf is required, but in an optional group: slots in which the group is null have no value.
         let levels = slot_levels(&data, around);
         check_slots(levels.len(), slots)?;
         Some(at_least(&levels, node.definition)).filter(|bits| bits.count_set_bits() < slots)
     } else {
         None
     };
-    // Values that were spread when they were read: one per slot.
+    // Values that were put at their rows when they were read have one element per slot.
     let present = present.as_ref().filter(|_| !data.spread);
     match (data.values, data_type) {
         (Values::Booleans(mut values), _) => {

@@ -1,10 +1,11 @@
 //! Decodes the fetched chunks of a row group into batches.
 //!
-//! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in cache; batches are
-//! cut where their rows are long. With `skip` and `null`, every page is tried first: the losses of all columns cut the
-//! rows of the group into stretches in which a column is either intact or lost, so that rows stay aligned. Single
-//! pages do not show that leaves of one column disagree on their rows: then assembling the column fails, and bisection
-//! locates the rows.
+//! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in the
+//! cache; batches have fewer rows if the rows are long. With `skip` and `null`, every page is tried first:
+//! the losses of all columns divide the rows of the group into stretches in which each column is either
+//! intact or lost, so that values stay in their rows. Single pages do not show whether the leaves of a column
+//! contradict each other. If they do, assembling the column fails, and the rows are located by reading
+//! smaller and smaller ranges.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -25,8 +26,8 @@ use crate::pages::chunk::ChunkContext;
 use crate::pages::plain::fixed_width;
 use crate::pages::walk::PageWalk;
 
-/// How often a row group is read again to find rows that cannot be assembled: after that, a batch with such a row is
-/// lost as a whole.
+/// How often a row group is read again to locate rows that cannot be assembled. After that, a batch with such
+/// a row is lost as a whole.
 const MAX_SEARCHES: u32 = 10_000;
 
 /// A row group to decode.
@@ -51,7 +52,7 @@ impl DecodeGroup {
         let nullable = scan.columns.iter().map(|c| c.field().is_nullable());
         let mut salvage = Salvage::new(scan.on_error, nullable, scan.damage.clone());
         let mut readers = Readers::new();
-        // A clone of the readers allows a second pass; it is made only if one may be needed.
+        // The readers are cloned for a second pass, but only if one may be needed.
         let mut may_retry = scan.on_error != OnError::Raise;
         let mut unpacked = 0u64;
         // Minimum memory of a row whose values are all null.
@@ -66,7 +67,7 @@ impl DecodeGroup {
             unpacked = unpacked.saturating_add(chunk.unpacked());
             let tolerant = scan.on_error != OnError::Raise;
             let (context, unreadable) = match scan.file.chunk_context(place, chunk) {
-                // An invalid codec may be damage of the footer: it costs its chunk.
+                // An invalid codec may be damage of the footer: in that case only the chunk is lost.
                 Err(e) if tolerant => (scan.file.leaf_context(place, None)?, Some(e)),
                 context => (context?, None),
             };
@@ -90,7 +91,7 @@ impl DecodeGroup {
             readers.insert(place, reader);
         }
         if readers.is_empty() {
-            // If no column is read, nothing in the file bounds the number of rows.
+            // If no column is read, the number of rows is not limited by the length of the file.
             scan.file.options.limits.unit_rows("a row group without requested columns", group.rows)?;
         }
         let stretches = salvage.stretches(0..group.rows);
@@ -146,13 +147,14 @@ pub(super) struct Batches {
     search: Search,
 }
 
-/// The search for rows that cannot be assembled: row by row after a bad row, in doubling ranges while there is none.
+/// The search for rows that cannot be assembled: row by row after a bad row, and in ranges of doubling length
+/// as long as there is none.
 struct Search {
     /// How many rows to read next.
     rows: usize,
     /// How many more failures are allowed.
     left: u32,
-    /// Adjacent lost rows so far: the column, the error, the rows.
+    /// The lost rows found so far that are adjacent: the column, the error, the rows.
     lost: Option<(usize, Error, Range<u64>)>,
 }
 
@@ -184,7 +186,7 @@ impl Batches {
         Ok(None)
     }
 
-    /// The next `rows` rows, or fewer; their number, and no batch if they are lost.
+    /// Reads the next `rows` rows, or fewer. Returns their number, and the batch unless the rows are lost.
     fn read_tolerant(
         &mut self,
         mut rows: usize,
@@ -238,8 +240,8 @@ impl Batches {
         self.salvage.lose_rows(loss(&self.group, name, &e, bytes, rows));
     }
 
-    /// The columns that `wanted` accepts for the next `rows` rows, or for as many as an array can hold. The readers do
-    /// not advance on an error.
+    /// Reads the columns that `wanted` accepts, for the next `rows` rows or as many as an array can hold. The
+    /// readers do not advance on an error.
     pub(super) fn read_fitting(
         &mut self,
         rows: usize,

@@ -1,7 +1,8 @@
 //! The rows of one leaf in one row group, read from the pages of its chunk, some rows at a time.
 //!
-//! A page may end inside a row, and rows may end inside a page, which then stays open. Pages of plain numbers without
-//! levels that are needed completely are decompressed directly into the column's memory.
+//! A page may end inside a row. The requested rows may end inside a page, which then stays open. Pages of
+//! plain numbers without levels that are needed completely are decompressed directly into the column's
+//! memory.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,16 +26,17 @@ const MAX_UNBACKED: u64 = 1 << 24;
 /// The parts of a chunk to read, in order.
 #[derive(Clone, Debug)]
 pub(crate) enum ChunkPart {
-    /// A page; after a gap, only from the first row that begins in it.
+    /// A page; after a gap, it is read only from the first row that begins in it.
     Page {
         /// The page.
         page: Page,
-        /// Whether the entries before its first row belong to a lost row.
+        /// Whether to begin with the first row of the page, because the entries before it belong to a lost
+        /// row.
         from_first_row: bool,
     },
     /// Rows that are lost.
     Gap {
-        /// How many.
+        /// The number of lost rows.
         rows: u64,
     },
 }
@@ -51,11 +53,11 @@ enum PartSource {
 /// Some rows of a leaf: levels and dense values.
 #[derive(Debug)]
 pub(crate) struct LeafData {
-    /// Entries: values, nulls and empty lists.
+    /// The number of entries: values, nulls and empty lists.
     pub(crate) entries: usize,
     /// The highest repetition level of the leaf.
     pub(crate) max_repetition: u8,
-    /// Levels of each entry; empty if the maximum is 0.
+    /// The levels of each entry; empty if the maximum is 0.
     pub(crate) levels: Levels,
     /// The non-null values.
     pub(crate) values: Values,
@@ -64,7 +66,7 @@ pub(crate) struct LeafData {
 }
 
 impl LeafData {
-    /// Memory it takes.
+    /// The memory that the data takes.
     fn bytes(&self) -> u64 {
         let levels = self.levels.definition.len() + self.levels.repetition.len();
         (levels + self.values.bytes()) as u64
@@ -80,12 +82,12 @@ pub(crate) struct LeafReader {
     next: Option<Page>,
     page: Option<OpenPage>,
     spare: Spare,
-    /// The type that its values become.
+    /// The type that the values become.
     data_type: DataType,
 }
 
 impl LeafReader {
-    /// For a chunk whose bytes are at `offset`.
+    /// Creates the reader of a chunk whose bytes are at `offset`.
     pub(crate) fn new(
         context: Arc<ChunkContext>,
         metadata: &ColumnMetaData,
@@ -98,7 +100,7 @@ impl LeafReader {
         Self::over(context, data_type, PartSource::Walk(walk))
     }
 
-    /// For the result of a survey.
+    /// Creates a reader of the parts that a survey returned.
     pub(crate) fn of_parts(
         context: Arc<ChunkContext>,
         data_type: &DataType,
@@ -155,8 +157,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Appends whole pages of at most `rows` rows together, from the next one on, without opening them; returns the
-    /// number of rows.
+    /// Starting with the next page, appends as many whole pages as have at most `rows` rows in total, without
+    /// opening them; returns how many rows were appended.
     fn append_pages(
         &mut self,
         rows: usize,
@@ -237,10 +239,10 @@ impl LeafReader {
         Err(Error::corrupt(format!("expected {left} more rows, found the end of the pages")))
     }
 
-    /// Skips whole pages of at most `rows` rows together, from the next one on, without decompressing them; returns the
-    /// number of rows.
+    /// Starting with the next page, skips as many whole pages as have at most `rows` rows in total, without
+    /// decompressing them; returns how many rows were skipped.
     fn skip_pages(&mut self, rows: usize) -> Result<usize> {
-        // Only its levels say how many rows a page of a repeated leaf has.
+        // How many rows a page of a repeated leaf has can be seen only from its levels.
         if self.context.leaf.max_repetition > 0 || self.page.as_ref().is_some_and(|p| p.at < p.count) {
             return Ok(0);
         }
@@ -283,8 +285,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Visits the entries of the next `rows` rows, page by page; returns how many rows remain at the end or at a
-    /// gap.
+    /// Visits the entries of the next `rows` rows, page by page; returns how many rows were not reached
+    /// because of the end or a gap.
     fn advance(
         &mut self,
         rows: usize,
@@ -348,7 +350,7 @@ fn take_rows(leaf: &Leaf, page: &OpenPage, rows: usize) -> (Range<usize>, usize)
         return (page.at..page.at + n, n);
     }
     let levels = page.levels.repetition.get(page.at..).unwrap_or_default();
-    // If no more entries are left than rows are wanted, all fit.
+    // If there are no more entries than requested rows, all of them are taken.
     if left <= rows {
         return (page.at..page.count, count_level(levels, 0));
     }

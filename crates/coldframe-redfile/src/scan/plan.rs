@@ -20,7 +20,7 @@ pub(crate) struct GroupPlan {
 }
 
 impl GroupPlan {
-    /// A plan over `groups`.
+    /// Creates a plan of `groups`.
     pub(crate) fn new(scan: ScanContext, divided: Option<Divided>, groups: VecDeque<Arc<Group>>) -> Self {
         Self { scan: Arc::new(scan), divided: divided.map(Arc::new), groups }
     }
@@ -32,8 +32,8 @@ impl Plan for GroupPlan {
         let mut fetch = Vec::new();
         for chunk in self.scan.wanted().into_iter().filter_map(|(i, _)| group.chunks.get(i)) {
             let Some(source) = self.scan.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
-            // A truncated file has the start of a chunk or none of it: the chunk's pages show the loss. A chunk without
-            // metadata is not read.
+            // A truncated file may have the start of a chunk or nothing of it; the loss is detected from the
+            // chunk's pages. A chunk without metadata is not read.
             let end = if chunk.metadata.is_ok() { chunk.range.end.min(source.len()) } else { 0 };
             let range = chunk.range.start.min(end)..end;
             fetch.push(Fetch { source: source.clone(), range });

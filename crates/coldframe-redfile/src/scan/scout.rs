@@ -1,5 +1,5 @@
-//! Decodes the filter's columns of a row group first; of the others, only the stretches of rows in which one
-//! passes.
+//! Decodes the filter's columns of a row group first; of the other columns, decodes only the stretches of
+//! rows in which a row passes.
 //!
 //! ```text
 //! rows of a batch     . . . . . . . x . . . x . . . . . . . . . . . . . . x . . . . . . .
@@ -8,8 +8,8 @@
 //! pages of others     |           |           |           |           |           |       those without a `v` are not opened
 //! ```
 //!
-//! Rows that pass are read together with the few between them: starting a stretch costs as much as reading several
-//! hundred rows.
+//! Rows that pass are read together with the few between them: starting a stretch takes as much time as
+//! reading several hundred rows.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,9 +25,9 @@ use coldframe_core::{BatchIter, DecodeUnit, Divided, Result, arrow_error};
 
 use super::decode::{Batches, DecodeGroup, Failed};
 
-/// Maximum non-passing rows between two passing rows that are read with them.
+/// Maximum number of rows between two passing rows that are read together with them.
 const BETWEEN: usize = 512;
-/// Batches are read in stretches if at most one row in this many passes.
+/// Batches are read in stretches if at most one row in `FEW` passes.
 const FEW: usize = 8;
 
 /// A row group whose other columns are decoded only if a row passes.
@@ -48,9 +48,10 @@ impl DecodeUnit for ScoutGroup {
 struct Scouted {
     columns: Arc<Divided>,
     batches: Batches,
-    /// Rows that were evaluated.
+    /// How many rows of the group have been evaluated.
     at: u64,
-    /// How many of these the other columns have yet to skip: a longer skip leaves more pages closed.
+    /// How many of these rows must still be skipped in the other columns. They are skipped together, so that
+    /// more pages need not be opened.
     behind: usize,
     ready: VecDeque<RecordBatch>,
 }
@@ -123,7 +124,7 @@ fn of_rows(batch: &RecordBatch, passing: &BooleanBuffer) -> Result<RecordBatch> 
     filter_record_batch(batch, &BooleanArray::new(passing.clone(), None)).map_err(arrow_error)
 }
 
-/// Merges short batches.
+/// Combines short batches to longer ones.
 fn together(parts: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let bytes: usize = parts.iter().map(RecordBatch::get_array_memory_size).sum();
     match parts.first() {

@@ -1,4 +1,5 @@
-//! Finds the readable parts of a damaged chunk: tries every page before the first row is returned.
+//! Determines which parts of a damaged chunk can be read, by trying every page before the first row is
+//! returned.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,19 +18,19 @@ use crate::pages::walk::{Page, PageWalk};
 pub(crate) struct Survey {
     /// The parts to read, with gaps for lost rows.
     pub(crate) parts: VecDeque<ChunkPart>,
-    /// The losses: error, bytes and rows.
+    /// The losses: the error, the bytes and the rows of each.
     pub(crate) damage: Vec<(Error, Range<u64>, Range<u64>)>,
 }
 
 impl Survey {
-    /// A chunk without a readable page.
+    /// The survey of a chunk of which no page can be read.
     pub(crate) fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
         let parts = VecDeque::from([ChunkPart::Gap { rows }]);
         Self { parts, damage: vec![(e, bytes, 0..rows)] }
     }
 
-    /// Tries every page of a chunk that should have `rows` rows and ends at `end`. A page that does not decode is lost;
-    /// a header that does not parse loses all that follows.
+    /// Tries every page of a chunk that should have `rows` rows and ends at `end`. If a page cannot be
+    /// decoded, it is lost. If a header cannot be parsed, everything after it is lost.
     pub(crate) fn new(
         context: &ChunkContext,
         data_type: &DataType,
@@ -71,8 +72,8 @@ impl Survey {
         if nested { Self::nested(tried, stopped, rest, rows) } else { Self::flat(tried, stopped, rest, rows) }
     }
 
-    /// Each page states how many rows it has. If the pages together do not have the expected number, a bad page's own
-    /// number may be the wrong one: then the rows after it cannot be placed.
+    /// Each page states how many rows it has. If the sum is not the expected number, the number of a damaged
+    /// page may be wrong, so the position of the rows after it is unknown.
     fn flat(tried: Vec<(Page, Result<usize>)>, stopped: Option<Error>, rest: Range<u64>, rows: u64) -> Self {
         let (mut survey, mut at, mut placed) = (Self::default(), 0u64, true);
         for (page, begun) in tried {
@@ -104,8 +105,8 @@ impl Survey {
         self.damage.push((e, bytes, rows));
     }
 
-    /// Only levels show how many rows a page has. Counts the rows of the good pages at both ends; the rows between the
-    /// first and the last bad page are lost.
+    /// How many rows a page has can be seen only from its levels. So the rows of the intact pages at both
+    /// ends are counted, and those between the first and the last damaged page are lost.
     fn nested(
         tried: Vec<(Page, Result<usize>)>,
         stopped: Option<Error>,

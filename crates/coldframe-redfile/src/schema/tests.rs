@@ -1,4 +1,5 @@
-//! The Dremel paper's document in both forms of children; invalid trees; lists as Arrow has them and back.
+//! The document of the Dremel paper in both forms of children; invalid trees; lists converted from Arrow and
+//! back.
 
 use super::*;
 
@@ -14,7 +15,7 @@ fn element(name: &str, physical: Option<Type>, repetition: Repetition, children:
 
 use Repetition::{Optional, Repeated, Required};
 
-/// The Document of the Dremel paper; `children` gives the form of an element's children.
+/// The Document of the Dremel paper; `children` makes the form in which elements list their children.
 fn document(children: impl Fn(&[i32]) -> Children) -> Vec<SchemaElement> {
     vec![
         element("Document", None, Required, children(&[1, 2, 5])),
@@ -35,7 +36,7 @@ fn parse(elements: &[SchemaElement]) -> Result<Schema> {
 }
 
 #[test]
-fn both_forms_of_children_give_the_papers_levels() {
+fn both_forms_of_children_give_the_levels_of_the_paper() {
     let counted = parse(&document(|c| Children::Count(count(c.len())))).unwrap();
     let listed = parse(&document(|c| Children::Indices(c.to_vec()))).unwrap();
     assert_eq!(counted.fields, listed.fields);
@@ -91,7 +92,7 @@ fn depth_is_bounded_and_links_to_parents_are_refused() {
 }
 
 #[test]
-fn arrow_lists_round_trip() {
+fn arrow_lists_are_converted_and_back() {
     let list = |item: Field| DataType::List(Arc::new(item.with_name(ELEMENT)));
     let nullable = Field::new("x", DataType::Utf8, true);
     let plain = Field::new("x", DataType::Int32, false);

@@ -10,10 +10,11 @@
 //! bits as their
 //! maximum needs, most significant bit of a byte first.
 //!
-//! A page ends after the entry with which the reference writer's count exceeds `page_bytes`: the whole groups of
-//! packed repetition levels (eight levels, or as few as fill bytes), the closed runs of definition levels and 64
-//! bytes (see [`super::definition`]), and the values. That may be within a row. Sources: the README, the Thrift
-//! definitions, the sources of the reference's last commit and the bytes of its files.
+//! A page ends after the entry with which the size that the reference writer counts exceeds `page_bytes`. It
+//! counts the whole groups of packed repetition levels (eight levels, or as few as fill whole bytes), the
+//! closed runs of definition levels plus 64 bytes (see [`super::definition`]), and the values. So a page may
+//! end within a row. Sources: the README, the Thrift definitions, the sources of the reference's last commit
+//! and the bytes of its files.
 
 use std::ops::Range;
 
@@ -42,7 +43,7 @@ pub(super) struct Pages {
     crc: bool,
     page_bytes: usize,
     compressor: Compressor,
-    /// Levels, or all of a page, before compression; and after it.
+    /// The levels, or the whole page, before compression; below, the page after it.
     plain: Vec<u8>,
     stored: Vec<u8>,
 }
@@ -67,11 +68,11 @@ impl Pages {
     }
 }
 
-/// Maximum entries of a page, whatever their size: a run of nulls takes no bytes.
+/// Maximum entries of a page, whatever its size, since a run of nulls takes no bytes.
 const MAX_ENTRIES: usize = 1 << 30;
 
-/// A generous bound for what a page takes beyond its levels and values: its header, lengths, last bytes of
-/// levels.
+/// An upper bound for what a page takes in addition to its levels and values: its header, lengths, last bytes
+/// of levels.
 pub(super) const PAGE_OVERHEAD: usize = 48;
 
 /// The chunk of one leaf.
@@ -82,7 +83,7 @@ pub(super) struct Column {
     encoding: Encoding,
     max_definition: u8,
     repetition_width: u32,
-    /// The current page.
+    /// The number of entries of the current page.
     entries: usize,
     repetition: Vec<u8>,
     definition: DefinitionLevels,
@@ -127,7 +128,7 @@ impl Column {
         pages: &mut Pages,
     ) -> Result<usize> {
         let (mut at, mut value) = (entries.start, value);
-        // Where the entries that are not yet in a page begin.
+        // The index of the first entry, and of the first value, that is not in a page yet.
         let (mut page_at, mut page_value) = (at, value);
         while at < entries.end {
             let levels = leaf.definition.as_ref().map(|d| d.get(at..entries.end).unwrap_or_default());
@@ -137,7 +138,7 @@ impl Column {
             };
             let run = run.min(MAX_ENTRIES - self.entries);
             let values_per_entry = usize::from(level == self.max_definition);
-            self.definition.extend(level, 0); // closes the previous run
+            self.definition.extend(level, 0); // this closes the previous run
             let levels_counted = self.definition.counted_bytes();
             let pending = self.values.len();
             let counted = |n: usize| {
@@ -231,7 +232,7 @@ impl Column {
                 bits::pack(BitOrder::Msb, width, repetition, plain)?;
                 if self.max_definition > 0 {
                     self.definition.finish(|stream| {
-                        let length = u32::try_from(stream.len()).unwrap_or(u32::MAX); // 9 bits per entry
+                        let length = u32::try_from(stream.len()).unwrap_or(u32::MAX); // an entry takes at most 9 bits
                         plain.extend_from_slice(&length.to_be_bytes());
                         plain.extend_from_slice(stream);
                     });
@@ -294,8 +295,8 @@ impl Column {
             + counted_values(self.physical_type, self.values.len())
     }
 
-    /// Ends the chunk, which is at `offset`: its bytes are then those of [`Self::chunk`], until [`Self::clear`].
-    /// Returns its metadata.
+    /// Ends the chunk, which is at `offset` in the file. Until [`Self::clear`], its bytes are those of
+    /// [`Self::chunk`]. Returns its metadata.
     pub(super) fn finish(&mut self, offset: u64, pages: &mut Pages) -> Result<ColumnMetaData> {
         if self.entries > 0 {
             self.put_page(&[], pages)?;
@@ -321,7 +322,7 @@ impl Column {
         &self.pages
     }
 
-    /// Begins the next chunk, reusing the memory.
+    /// Begins the next chunk, reusing the memory of this one.
     pub(super) fn clear(&mut self) {
         self.pages.clear();
     }
@@ -336,7 +337,7 @@ impl Encoding {
     }
 }
 
-/// The first of `1..=last` for which `holds`; it must hold for all after it.
+/// The first of `1..=last` for which `holds` is true; it must be true for all after it.
 fn first(last: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (1, last);
     while low < high {

@@ -7,7 +7,8 @@
 //!
 //! `w` is the bit length of the largest level. The stream fills each byte from its lowest bit, and the 8-bit groups of
 //! a count begin at whatever bit the stream is at. The last byte is padded with zeros. Source: the README's "Nested
-//! Encoding"; where it is silent (bit order, the limit of "more compact"), the bytes of reference files.
+//! Encoding"; for what it does not state (bit order, the limit of "more compact"), the bytes of reference
+//! files.
 
 /// Encodes the levels of one page after the other.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(super) struct DefinitionLevels {
     /// The current run.
     level: u8,
     count: usize,
-    /// Closed runs; the last bits are still in `word`.
+    /// The closed runs, of which the last bits are still in `word`.
     stream: Vec<u8>,
     word: u64,
     held: u32,
@@ -28,7 +29,7 @@ pub(super) struct DefinitionLevels {
 impl DefinitionLevels {
     pub(super) fn new(max: u8) -> Self {
         let width = u8::BITS - max.leading_zeros();
-        // A single level is never a run, even where the formula says so (from 8 bits on).
+        // A single level is never a run, although the formula gives 1 from 8 bits on.
         let run_from = ((width + 9) / (1 + width)).max(2) as usize;
         Self { width, run_from, level: 0, count: 0, stream: Vec::new(), word: 0, held: 0 }
     }
@@ -93,7 +94,7 @@ impl DefinitionLevels {
     }
 }
 
-/// How many levels at the front equal the first.
+/// How many levels at the start are equal to the first.
 pub(super) fn run_length(levels: &[u8]) -> usize {
     let Some(first) = levels.first() else { return 0 };
     let (words, tail) = levels.as_chunks::<8>();
@@ -119,7 +120,7 @@ mod tests {
         encoder.finish(<[u8]>::to_vec)
     }
 
-    /// Bit by bit.
+    /// Decodes bit by bit.
     fn decode(max: u8, bytes: &[u8], count: usize) -> Vec<u8> {
         let width = u8::BITS - max.leading_zeros();
         let mut at = 0;
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(encode(1, &[1, 1, 0, 1]), [0b10_00_10_10]);
         assert!(encode(1, &[]).is_empty());
         assert!(encode(0, &[0; 9]).is_empty());
-        // [1][1][200 as ULEB128: c8 01]
+        // The bits are [1][1][200 as ULEB128: c8 01].
         assert_eq!(encode(1, &[1; 200]), [0b0010_0011, 0b0000_0111, 0]);
     }
 
@@ -188,12 +189,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_level_survives(max in 1u8..=255, runs in prop::collection::vec((any::<u8>(), 1usize..400), 0..60)) {
+        fn every_level_is_the_same_after_writing_and_reading(max in 1u8..=255, runs in prop::collection::vec((any::<u8>(), 1usize..400), 0..60)) {
             let levels: Vec<u8> =
                 runs.iter().flat_map(|(l, n)| vec![u8::try_from(u32::from(*l) % (u32::from(max) + 1)).unwrap(); *n]).collect();
             prop_assert_eq!(decode(max, &encode(max, &levels), levels.len()), levels.clone());
 
-            // In bulk and level by level.
+            // Levels added in runs give the same bytes as levels added one by one.
             let mut bulk = DefinitionLevels::new(max);
             let mut rest = &levels[..];
             while let Some(first) = rest.first() {

@@ -36,7 +36,7 @@ impl Dense<'_> {
         }
     }
 
-    /// Bytes of the first `values`.
+    /// The offset at which the first `values` values end.
     pub(super) fn end(&self, values: usize) -> usize {
         match self {
             Self::Fixed { width, .. } => values * width,
@@ -108,7 +108,8 @@ pub(super) fn gather_valid<'a>(
     }
 }
 
-/// Each value is stored after the last valid one, and is kept only if it is valid itself: no branch.
+/// Each value is written after the last valid one, and is overwritten by the next if it is not valid itself.
+/// So there is no branch.
 fn fixed_valid<const W: usize>(values: &[u8], slots: &[Range<usize>], validity: &[u8]) -> Dense<'static> {
     let (values, _) = values.as_chunks::<W>();
     let valid: usize = validity.iter().map(|v| usize::from(*v)).sum();
@@ -143,7 +144,7 @@ fn byte_arrays(
     let bound = |i: usize| offsets.get(i).and_then(|o| usize::try_from(*o).ok()).unwrap_or_default();
     let mut ends = Vec::with_capacity(count);
     let mut bytes = Vec::new();
-    // Short values are copied as one fixed-length piece; the next value overwrites its excess.
+    // Short values are copied as one fixed-length piece; the next value overwrites the excess.
     let mut end = 0;
     for i in slots {
         let (start, stop) = (bound(i), bound(i + 1));
@@ -170,7 +171,7 @@ fn byte_arrays(
     Ok(Dense::Bytes { bytes, ends })
 }
 
-/// The longest value that is copied at this fixed length.
+/// The longest value that is copied with this fixed length.
 const PIECE: usize = 32;
 
 /// The bytes of a value, for the fixed-width types.
@@ -206,7 +207,7 @@ fn fixed_bytes(array: &dyn Array) -> Result<Cow<'_, [u8]>> {
 fn int96(nanoseconds: i64) -> [u8; 12] {
     const DAY: i64 = 86_400_000_000_000;
     const JULIAN_EPOCH: i64 = 2_440_588;
-    let day = nanoseconds.div_euclid(DAY) + JULIAN_EPOCH; // within 2_333_836..=2_547_340
+    let day = nanoseconds.div_euclid(DAY) + JULIAN_EPOCH; // between 2_333_836 and 2_547_340
     let mut bytes = [0; 12];
     let (time, date) = bytes.split_at_mut(8);
     time.copy_from_slice(&nanoseconds.rem_euclid(DAY).to_le_bytes());

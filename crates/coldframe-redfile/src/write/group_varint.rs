@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The last group is padded with zeros. Source: the description of `Encoding` in the Thrift definitions. The order of
-//! the two length bytes is not documented: little endian, like all other numbers of a page. No reader but coldframe's
-//! is known to read this encoding; the reference never did.
+//! the two length bytes is not documented: little endian, like all other numbers of a page. No other reader
+//! than coldframe's is known to read this encoding; the reference never did.
 
 use coldframe_encoding::varint::put_group_varint;
 
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readmes_example() {
+    fn the_example_of_the_readme_is_written() {
         // Lengths 1, 3, 4 and 2.
         assert_eq!(int32(&[1, 1 << 16, 1 << 24, 1 << 8]), [0x2d, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1]);
     }
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_integer_survives(values: Vec<i64>, shift in 0u32..64) {
+        fn every_integer_is_the_same_after_writing_and_reading(values: Vec<i64>, shift in 0u32..64) {
             let values: Vec<i64> = values.into_iter().map(|v| v >> shift).collect();
             let bytes = int64(&values);
             let mut rest = &bytes[..];

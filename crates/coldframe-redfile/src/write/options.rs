@@ -26,7 +26,7 @@ coldframe_core::choices! {
         /// In 4 or 8 bytes.
         #[default]
         Plain = "plain",
-        /// By their significant bytes. The reference reads other values than were written.
+        /// By their significant bytes. The reference reads such integers wrongly.
         GroupVarInt = "group_var_int",
     }
 }
@@ -59,7 +59,7 @@ impl Codec {
         }
     }
 
-    /// Its number in the file.
+    /// The number of the codec in the file.
     pub(super) fn stored(self) -> metadata::Codec {
         match self {
             Self::None => metadata::Codec::Uncompressed,

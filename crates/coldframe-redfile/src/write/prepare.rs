@@ -19,8 +19,8 @@ pub(super) fn prepare(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         .map_err(|e| Error::schema(format!("values of {} as {target}: {e}", array.data_type())))
 }
 
-/// The longest value that an array may repeat, in bytes: the size of a dictionary, of runs or of views does not show
-/// the size of their values.
+/// The length of the longest value that an array may have several times. It is needed because the size of a
+/// dictionary, of runs or of views does not show the size of their values.
 pub(super) fn longest_repeated(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Dictionary(..) => array.as_any_dictionary_opt().map_or(0, |d| longest(d.values())),
@@ -59,7 +59,7 @@ fn longest(array: &dyn Array) -> usize {
     }
 }
 
-/// The type of the array that is striped: `target` with the names and maps of `source`.
+/// The type of the array that is converted to levels: `target` with the names and maps of `source`.
 fn striped(source: &DataType, target: &DataType) -> DataType {
     let item = |source: &Field, target: &Field| {
         let data_type = striped(source.data_type(), target.data_type());

@@ -1,4 +1,4 @@
-//! Dremel's column striping, a column of Arrow at a time.
+//! Converts Arrow columns to levels and values, one column at a time (Dremel's column striping).
 //!
 //! The code descends a tree of arrays one level of nesting at a time, each level in one pass over all its values. It
 //! keeps two lists for each leaf: *entries*, which become the leaf's levels, and *slots*. The slots are positions in
@@ -9,7 +9,7 @@
 //! | root | one per row: repetition 0, definition 0 | all rows |
 //! | required | | |
 //! | optional | for entries with a slot, the definition level grows by 1 if the slot is valid | slots that are valid |
-//! | repeated | an entry with a slot becomes as many as its list has items, at least 1; items have a definition level higher by 1, and those after the first have this level's repetition | the items |
+//! | repeated | an entry with a slot becomes as many as its list has items, at least 1; items have a definition level higher by 1, and those after the first have the repetition level of this node | the items |
 //!
 //! Source: S. Melnik et al., *Dremel: Interactive Analysis of Web-Scale Datasets*, 2010, sections 4.1 and 4.2.
 
@@ -26,7 +26,7 @@ use super::dense::{self, Dense};
 use crate::layout::metadata::{CONVERTED_LIST, Repetition};
 use crate::schema::{self, NodeKind};
 
-/// How a field of Arrow is striped.
+/// How a field of Arrow is converted to levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     /// Values of one type.
@@ -40,7 +40,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// How the field of a schema node is striped.
+    /// How the field of a schema node is converted to levels.
     pub(super) fn of(node: &schema::Node) -> Self {
         let item = match &node.kind {
             NodeKind::Leaf(..) => Self::Leaf,
@@ -73,17 +73,17 @@ impl Node {
 /// The entries of a leaf.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Leaf<'a> {
-    /// Number of entries, including nulls and empty lists.
+    /// The number of entries, including nulls and empty lists.
     pub(super) entries: usize,
-    /// Their repetition levels; empty if all are 0.
+    /// The repetition levels of the entries; `None` if all are 0.
     pub(super) repetition: Option<Vec<u8>>,
-    /// Their definition levels; empty if all are 0.
+    /// The definition levels of the entries; `None` if all are 0.
     pub(super) definition: Option<Vec<u8>>,
     /// The values of the entries with the leaf's maximum definition level.
     pub(super) values: Dense<'a>,
 }
 
-/// Stripes a column whose first row is row `first` of its batch. The leaves come in schema order.
+/// Converts a column, whose first row is row `first` of its batch. The leaves are in the order of the schema.
 pub(super) fn shred<'a>(node: &Node, array: &'a ArrayRef, first: usize) -> Result<Vec<Leaf<'a>>> {
     let mut leaves = Vec::new();
     let root = Entries {
@@ -140,7 +140,7 @@ impl Entries {
                     definition: self.definition,
                 });
             }
-            // The usual case: the leaf's values are taken without a list of slots.
+            // In this usual case, the leaf's values are taken without making a list of slots.
             Node::Optional(value) if **value == Node::Leaf && array.null_count() > 0 => {
                 let validity = self.optional(array.nulls())?;
                 leaves.push(Leaf {
@@ -186,7 +186,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Refuses null slots: required and repeated values cannot be null.
+    /// Fails if a slot is null, since required and repeated values cannot be null.
     fn expect_valid(&self, array: &dyn Array) -> Result<()> {
         let Some(nulls) = array.nulls().filter(|n| n.null_count() > 0) else { return Ok(()) };
         match validity_bytes(Some(nulls), &self.slots)?.iter().position(|valid| *valid == 0) {
@@ -212,14 +212,15 @@ impl Entries {
         self.first + begun.saturating_sub(1)
     }
 
-    /// Adds a definition level to the entries whose slots are valid. Returns the validity: a byte 0 or 1 for each slot.
+    /// Adds a definition level to the entries whose slots are valid. Returns a byte for each slot: 1 if it is
+    /// valid, otherwise 0.
     fn optional(&mut self, nulls: Option<&NullBuffer>) -> Result<Vec<u8>> {
         let validity = validity_bytes(nulls, &self.slots)?;
         match &mut self.definition {
             None => self.definition = Some(validity.clone()),
             Some(levels) => {
                 let mut next = validity.iter();
-                // Entries of the present level have a slot each, in order.
+                // The entries at the current level have a slot each, in the same order.
                 if validity.len() == levels.len() {
                     levels.iter_mut().zip(next).for_each(|(level, valid)| *level += valid);
                 } else {
@@ -259,7 +260,7 @@ impl Entries {
         let (defined, repeated) = (deeper(self.defined)?, deeper(self.repeated)?);
         let mut slots = Vec::new();
         let mut lengths: Vec<usize> = Vec::with_capacity(self.slots.iter().map(Range::len).sum());
-        let place = |offset: &i32| usize::try_from(*offset).unwrap_or_default(); // offsets are never negative
+        let place = |offset: &i32| usize::try_from(*offset).unwrap_or_default(); // offsets are not negative
         for range in &self.slots {
             let offsets = offsets.get(range.start..=range.end).unwrap_or_default();
             if let (Some(first), Some(last)) = (offsets.first(), offsets.last()) {
@@ -319,7 +320,7 @@ fn mismatch(expected: &str, actual: &DataType) -> Error {
     Error::schema(format!("expected {expected}, found {actual}"))
 }
 
-/// A byte 0 or 1 for each slot.
+/// A byte for each slot: 1 if it is valid, otherwise 0.
 fn validity_bytes(nulls: Option<&NullBuffer>, slots: &[Range<usize>]) -> Result<Vec<u8>> {
     let count = slots.iter().map(Range::len).sum();
     let Some(nulls) = nulls.filter(|n| n.null_count() > 0) else { return Ok(vec![1; count]) };

@@ -2,9 +2,9 @@
 //!
 //! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the row where
 //! nine tenths of `row_group_bytes` would be reached if all rows were as large as those so far. After that
-//! row it checks at nearly every row. The row of the next check is not reset when a row group ends. It
-//! computes a row's size in 32-bit
-//! floating point; this code does the same, so that files have the same bytes.
+//! row it checks at nearly every row. The row of the next check is not reset when a row group ends. The
+//! reference computes the size of a row with 32-bit floating point numbers; this code does the same, so that
+//! files have the same bytes.
 
 /// Keeps the row of the next check.
 #[derive(Debug)]
@@ -18,12 +18,12 @@ impl SizeCheck {
         Self { row_group_bytes, next: 100 }
     }
 
-    /// Rows up to the next check, if one is not due at each row.
+    /// How many rows follow before the next check, unless a check is due after each row.
     pub(super) fn rows_left(&self, rows: u64) -> Option<u64> {
         self.next.checked_sub(rows).filter(|n| *n > 0)
     }
 
-    /// Whether a check finds a row group of `rows` rows full.
+    /// Checks whether a row group of `rows` rows is full.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -67,7 +67,7 @@ mod tests {
     fn the_first_check_is_at_row_100_and_the_others_from_nine_tenths_on() {
         assert_eq!(groups(8, 8, 99), (vec![], 0));
         assert_eq!(groups(8, 8, 100), (vec![100], 1));
-        // After row 100, a check at each row: each row exceeds nine tenths of the limit.
+        // After row 100, a check at each row: since each row has more than nine tenths of the limit.
         assert_eq!(groups(8, 8, 104), (vec![100, 2, 2], 5));
         // A check at row 100, then one at each row from 900 to 1001.
         assert_eq!(groups(10, 10_000, 1001), (vec![1001], 1 + 102));

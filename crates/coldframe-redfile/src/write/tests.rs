@@ -1,5 +1,5 @@
 //! Files as the reference lays them out: row groups, metadata after chunks, and intermediate footers, each of which
-//! completes the file up to it.
+//! makes the file up to it complete.
 
 use std::sync::Arc;
 
@@ -32,10 +32,10 @@ fn rows(bytes: &[u8]) -> Vec<i64> {
 }
 
 #[test]
-fn a_file_without_rows_has_a_row_group_only_in_the_reference() {
+fn only_the_reference_writes_a_row_group_for_a_file_without_rows() {
     assert_eq!(rows(&write(0, WriteOptions::default())), [0]);
     assert!(rows(&write(0, WriteOptions { dialect: Dialect::Spec, ..WriteOptions::default() })).is_empty());
-    // If the last row ends a row group, no empty one follows.
+    // If the last row ends a row group, no empty row group follows.
     let options = WriteOptions { row_group_bytes: 800, ..WriteOptions::default() };
     assert_eq!(rows(&write(101, options.clone())), [101]);
     assert_eq!(rows(&write(202, options)), [101, 101]);
@@ -60,7 +60,7 @@ fn spec_files_have_metadata_after_each_chunk() {
 }
 
 #[test]
-fn the_file_up_to_any_footer_is_whole() {
+fn the_file_up_to_any_footer_is_complete() {
     let options = WriteOptions {
         row_group_rows: 10,
         footer_every: Some(2),

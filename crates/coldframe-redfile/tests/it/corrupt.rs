@@ -1,4 +1,5 @@
-//! Damage: every promise of the README's section on error recovery, truncation at every byte, flips of every byte.
+//! Damaged files: tests every promise of the README's section on error recovery, truncation at every byte,
+//! and flips in every byte.
 
 #![expect(
     clippy::unwrap_used,
@@ -79,7 +80,7 @@ fn read(file: &RedFile, on_error: OnError) -> Result<(RecordBatch, Vec<Damage>)>
     Ok((concat_batches(file.schema(), &batches).unwrap(), damage.records()))
 }
 
-/// Checks that the values of each row belong together and were written.
+/// Checks that the values of each row are those of one written row.
 fn check_rows(batch: &RecordBatch) {
     let ids = batch.column(0).as_primitive::<Int64Type>();
     let texts = batch.column(1).as_binary::<i32>();
@@ -105,7 +106,7 @@ fn place(file: &RedFile, path: &[&str]) -> std::ops::Range<usize> {
 const GROUP: &str = "row group 0";
 
 #[test]
-fn a_bad_page_costs_that_page() {
+fn a_bad_page_costs_only_that_page() {
     let whole = small_pages(true);
     let file = open(&whole, &[]).unwrap();
     for (column, nullable) in
@@ -175,7 +176,7 @@ fn metadata_at_chunks() -> (Vec<u8>, Vec<usize>) {
 }
 
 #[test]
-fn bad_column_metadata_costs_that_chunk() {
+fn bad_column_metadata_costs_only_that_chunk() {
     let (whole, places) = metadata_at_chunks();
     assert_eq!(read(&open(&whole, &[]).unwrap(), OnError::Raise).unwrap().0, table());
     let mut bytes = whole;
@@ -189,7 +190,7 @@ fn bad_column_metadata_costs_that_chunk() {
     assert_eq!(rows.column(1).null_count(), ROWS);
     assert_eq!((damage.len(), damage[0].rows_lost), (1, Some(0)));
     assert!(damage[0].structure.contains("`text`"), "{damage:?}");
-    // Without the column no row is complete.
+    // If the column is lost, no row is complete.
     let (rows, damage) = read(&damaged, OnError::Skip).unwrap();
     assert_eq!((rows.num_rows(), damage[0].rows_lost), (0, Some(ROWS as u64)));
 }
@@ -271,9 +272,9 @@ fn texts(rows: usize) -> (Vec<u8>, RecordBatch) {
     (writer.finish().unwrap().0, batch)
 }
 
-/// A page is intact but its text is not UTF-8: only that page is lost.
+/// If a page is intact but its text is not UTF-8, only that page is lost.
 #[test]
-fn invalid_text_costs_its_page() {
+fn invalid_text_costs_only_its_page() {
     let (whole, table) = texts(20_000);
     let at = place(&open(&whole, &[]).unwrap(), &[GROUP, "column chunk `text`", "page 57", "page data"]);
     let mut bytes = whole;
@@ -298,9 +299,9 @@ fn invalid_text_costs_its_page() {
     }
 }
 
-/// A timestamp outside Arrow's range also loses its page.
+/// A timestamp outside Arrow's range also costs its page.
 #[test]
-fn invalid_timestamps_cost_their_page() {
+fn invalid_timestamps_cost_only_their_page() {
     let values: ArrayRef = Arc::new(TimestampNanosecondArray::from_iter_values(0..3000));
     let batch = RecordBatch::try_from_iter_with_nullable([("t", values, false)]).unwrap();
     let options = WriteOptions { page_bytes: 600, ..WriteOptions::default() };
@@ -336,7 +337,8 @@ fn columns_of_the_same_name_stay_apart() {
     writer.write(&batch).unwrap();
     let whole = writer.finish().unwrap().0;
     for name in [b"ab", b"ac"] {
-        // In the schema only, as damage would do it, and in the paths of the chunks, as a writer would.
+        // The name is changed only in the schema, as by damage, or also in the paths of the chunks, as by a
+        // writer.
         for everywhere in [false, true] {
             let mut bytes = whole.clone();
             let places: Vec<usize> = (0..bytes.len() - 1).filter(|i| bytes[*i..].starts_with(name)).collect();
@@ -360,7 +362,7 @@ fn columns_of_the_same_name_stay_apart() {
     }
 }
 
-/// The levels of two leaves disagree, which no single page shows.
+/// The levels of two leaves contradict each other, which cannot be seen from a single page.
 #[test]
 fn leaves_that_disagree_cost_only_the_rows_that_differ() {
     let numbers = |n: i64| {
@@ -394,7 +396,7 @@ fn leaves_that_disagree_cost_only_the_rows_that_differ() {
     assert!(apart > 10 && rows_of_page > 20, "{apart} {rows_of_page}");
 }
 
-/// Damage records name bytes that exist.
+/// Damage records state bytes that exist.
 #[test]
 fn a_chunk_beyond_the_file_is_lost_at_its_end() {
     let whole = small_pages(true);
@@ -413,7 +415,8 @@ fn a_chunk_beyond_the_file_is_lost_at_its_end() {
     assert_eq!(lost.bytes, bytes.len() as u64..bytes.len() as u64);
 }
 
-/// In a file that lost its middle, the footer places row groups past its end: one split contains them.
+/// In a file that lost its middle, the footer places row groups past its end: exactly one split contains
+/// them.
 #[test]
 fn groups_beyond_the_file_are_lost_once() {
     let whole = write(WriteOptions { row_group_rows: 100, ..WriteOptions::default() });

@@ -1,4 +1,4 @@
-//! Hostile files, and valid files of extreme shapes: the cost is proportional to their length.
+//! Hostile files, and valid files of extreme shapes: time and memory are in proportion to their length.
 
 #![expect(
     clippy::unwrap_used,
@@ -86,7 +86,7 @@ fn element(name: &str, children: Children) -> SchemaElement {
 
 /// Each `RED1` might end a footer, and might begin a row group.
 #[test]
-fn a_file_of_magics_is_refused_after_a_few_reads() {
+fn a_file_of_magic_bytes_is_refused_after_a_few_reads() {
     let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
     for schema in [None, Some(schema)] {
         let (log, file) = open(b"RED1".repeat(1 << 20), &options(schema));
@@ -98,7 +98,7 @@ fn a_file_of_magics_is_refused_after_a_few_reads() {
 
 /// As many columns as the default limit allows: written, read back, inspected and recovered.
 #[test]
-fn a_row_of_a_hundred_thousand_columns() {
+fn a_row_of_a_hundred_thousand_columns_is_written_and_read() {
     const COLUMNS: usize = 100_000;
     let (_, bytes) = wide(COLUMNS, true);
     let len = bytes.len() as u64;
@@ -121,7 +121,7 @@ fn a_row_of_a_hundred_thousand_columns() {
 
 /// The search for row groups must not recurse for each leaf.
 #[test]
-fn a_row_of_many_columns_without_a_footer() {
+fn a_row_of_many_columns_without_a_footer_is_recovered() {
     const COLUMNS: usize = 20_000;
     let (schema, mut bytes) = wide(COLUMNS, false);
     bytes.pop();
@@ -131,7 +131,7 @@ fn a_row_of_many_columns_without_a_footer() {
 
 /// A row group of five bytes takes memory for each leaf.
 #[test]
-fn row_groups_without_chunks_are_bounded_before_they_are_made() {
+fn row_groups_without_chunks_are_limited_before_they_are_made() {
     let leaves: Vec<_> = (0..20_000).map(|_| element("x", Children::None)).collect();
     let mut schema = vec![element("root", Children::Count(20_000))];
     schema.extend(leaves);
@@ -144,7 +144,7 @@ fn row_groups_without_chunks_are_bounded_before_they_are_made() {
 
 /// Each path includes the names of the enclosing groups.
 #[test]
-fn a_long_name_above_many_columns_is_bounded_before_it_is_copied() {
+fn a_long_name_above_many_columns_is_limited_before_it_is_copied() {
     let mut schema =
         vec![element("root", Children::Count(1)), element(&"n".repeat(1 << 20), Children::Count(90_000))];
     schema.extend((0..90_000).map(|_| element("x", Children::None)));
@@ -154,9 +154,9 @@ fn a_long_name_above_many_columns_is_bounded_before_it_is_copied() {
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
 }
 
-/// A list element takes one byte in the file, and fifty in memory.
+/// A list element takes one byte in the file, but fifty in memory.
 #[test]
-fn lists_of_a_footer_are_bounded_before_they_are_built() {
+fn lists_of_a_footer_are_limited_before_they_are_built() {
     let metadata = FileMetaData {
         version: 1,
         schema: vec![element("root", Children::Count(1)), element("x", Children::None)],

@@ -1,5 +1,5 @@
-//! The laws of every format, for Redfile: damage costs a page, or the rest of the chunk after a bad page header, and
-//! all of it is recorded.
+//! The laws of every format, for Redfile. Damage costs a page or, if it is in a page header, the rest of the
+//! chunk; and all of it is recorded.
 
 #![expect(
     clippy::unwrap_used,
@@ -94,8 +94,9 @@ fn pages(tree: &Node) -> Vec<Page> {
     pages
 }
 
-/// The unit is a page; after a bad page header, the rest of the chunk; for lists, whose rows only levels show, the row
-/// group. Footers have no checksum, and only offsets lead to a chunk: if bytes move, all chunks after them are lost.
+/// What damage may cost: a page; after a bad page header, the rest of the chunk; for lists, whose rows can be
+/// seen only from levels, the row group. Footers have no checksum, and chunks are located only by offsets, so
+/// if bytes move, all chunks after them are lost.
 fn unit(tree: &Node) -> impl Fn(&Damaged) -> AllowedLoss + use<> {
     let (units, pages) = (Units::named(tree, "row group ", "rows"), pages(tree));
     move |damaged| {
@@ -131,17 +132,17 @@ fn obey(name: &str, options: WriteOptions) {
 }
 
 #[test]
-fn pages_with_checksums() {
+fn the_laws_hold_for_pages_with_checksums() {
     obey("redelm-f", WriteOptions { crc: true, ..WriteOptions::default() });
 }
 
 #[test]
-fn pages_of_the_other_layout() {
+fn the_laws_hold_for_pages_of_the_other_layout() {
     obey("spec", WriteOptions { crc: true, dialect: Dialect::Spec, ..WriteOptions::default() });
 }
 
 #[test]
-fn pages_that_nothing_sums() {
+fn the_laws_hold_for_pages_without_checksums() {
     obey("without crc", WriteOptions::default());
 }
 
@@ -149,7 +150,7 @@ fn doubled(base: usize, file: impl Fn(usize) -> Vec<u8>) -> Vec<Bytes> {
     [base, 2 * base, 4 * base].map(|n| file(n).into()).to_vec()
 }
 
-/// A row of many columns: each is opened, inspected and read by itself.
+/// In a row of many columns, each column is opened, inspected and read by itself.
 #[test]
 fn work_grows_as_the_columns_do() {
     let files = doubled(2000, |columns| {
@@ -163,7 +164,8 @@ fn work_grows_as_the_columns_do() {
     laws::assert_bounded("columns", &files[2], &laws::opener(opener(OpenOptions::default())));
 }
 
-/// Columns of only nulls: a page of a few bytes holds four million nulls, and all of them are open at once.
+/// In columns of nothing but nulls, a page of a few bytes has four million nulls, and all these pages are
+/// open at the same time.
 #[test]
 fn columns_of_nulls_take_no_memory_for_their_levels() {
     const ROWS: usize = 4 << 20;
@@ -199,7 +201,7 @@ fn work_grows_as_hostile_files_do() {
     }
 }
 
-/// A footer may list one row group any number of times.
+/// A footer may list the same row group many times.
 #[test]
 fn row_groups_that_share_their_bytes_are_not_all_read() {
     let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100_000).map(|i| i * i * 7919)));
@@ -225,7 +227,8 @@ fn with_footer(file: &[u8], metadata: &FileMetaData, start: usize) -> Bytes {
     Bytes::from([&file[..start], &footer, &len, b"RED1"].concat())
 }
 
-/// Rows come in the order in which the footer lists their groups, also in splits, wherever the groups are.
+/// Rows are returned in the order in which the footer lists their groups, wherever the groups are in the
+/// file; this also holds for splits.
 #[test]
 fn row_groups_in_another_order_than_in_the_file() {
     let file = write(&table(), WriteOptions { row_group_rows: 40, ..WriteOptions::default() });

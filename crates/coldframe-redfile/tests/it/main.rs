@@ -13,6 +13,6 @@ mod pushdown;
 mod recover;
 mod roundtrip;
 
-/// Counts what tests allocate: each law has a budget.
+/// Counts what tests allocate, because each law limits the memory that may be used.
 #[global_allocator]
 static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

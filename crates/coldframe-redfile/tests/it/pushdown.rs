@@ -1,4 +1,4 @@
-//! Which bytes are read for projections of columns and of nested leaves, counts, limits and filters.
+//! Tests which bytes are read for projections of columns and of nested leaves, counts, limits and filters.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ fn any_of(values: impl IntoIterator<Item = i64>) -> Predicate {
     Predicate::Or(values.into_iter().map(equals).collect())
 }
 
-/// Rows that pass are complete, for few and many rows and wherever pages and batches cut them.
+/// Rows that pass are complete, whether they are few or many, and wherever pages and batches end.
 #[test]
 fn passing_rows_are_complete_in_any_batch_size() {
     let file = opened(paged().0);
@@ -164,11 +164,12 @@ fn passing_rows_are_complete_in_any_batch_size() {
     }
 }
 
-/// Pages of other columns in which no row passes are not opened: errors in them do not end a scan of other rows.
+/// Pages of the other columns in which no row passes are not opened, so an error in them does not end a scan
+/// of other rows.
 #[test]
 fn other_columns_are_opened_where_a_row_passes() {
     let mut bytes = paged().0;
-    // Make the length of a value exceed its page.
+    // Makes the length of a value exceed its page.
     let at = bytes.windows(9).position(|w| w == b"row 10001").unwrap();
     bytes[at - 4..at].copy_from_slice(&[0xff; 4]);
     let file = opened(bytes);

@@ -69,7 +69,7 @@ fn read(file: &RedFile, on_error: OnError) -> (RecordBatch, DamageLog) {
 }
 
 #[test]
-fn all_rows_of_a_file_whose_footer_is_damaged() {
+fn all_rows_of_a_file_whose_footer_is_damaged_are_recovered() {
     let table = table();
     for dialect in [Dialect::RedelmF, Dialect::Spec] {
         for codec in [Codec::None, Codec::Snappy, Codec::Gzip, Codec::Lzo] {
@@ -97,7 +97,7 @@ fn all_rows_of_a_file_whose_footer_is_damaged() {
 
 /// A truncated file gives its complete row groups, in order.
 #[test]
-fn the_row_groups_before_a_cut() {
+fn the_row_groups_before_a_cut_are_recovered() {
     let table = table();
     let whole = write(&table, small());
     let mut row_counts = std::collections::BTreeSet::new();
@@ -110,11 +110,11 @@ fn the_row_groups_before_a_cut() {
     assert_eq!(row_counts.into_iter().collect::<Vec<_>>(), [70, 140, 210, 280, 300]);
 }
 
-/// A to C put a marker before each row group: after damage, it leads to the next group.
+/// The dialects A to C have a marker before each row group, by which the next group is found after damage.
 #[test]
-fn the_row_groups_behind_damage_in_a_file_with_markers() {
+fn the_row_groups_behind_damage_are_recovered_by_markers() {
     let table = table();
-    // As C wrote it but for the number of children: the pages of F, and a marker before each row group.
+    // The file is almost like one of dialect C: it has the pages of F, and a marker before each row group.
     let options = WriteOptions { row_group_rows: 100, page_bytes: 200, ..WriteOptions::default() };
     let plain = write(&table, options);
     let file = open(&plain, table.schema(), &[]).unwrap();
@@ -136,7 +136,7 @@ fn the_row_groups_behind_damage_in_a_file_with_markers() {
     assert_eq!(lost.bytes, all.groups()[1].start..all.groups()[1].end - 4);
 }
 
-/// Pages of two columns of the same type can be row groups of any size: the reader does not guess.
+/// Pages of two columns of the same type could be row groups of any size, and the reader does not guess.
 #[test]
 fn ambiguous_row_groups_are_not_read() {
     let column = |n: i64| Arc::new(Int64Array::from_iter_values((0..80).map(|i| i * n))) as ArrayRef;
@@ -164,9 +164,10 @@ fn another_schema_recovers_nothing() {
     assert!(e.is_damage(), "{e}");
 }
 
-/// Files of each dialect: with the footer's last byte missing, the schema alone recovers the same rows.
+/// Files of each dialect: if the last byte of the footer is missing, the same rows are recovered with the
+/// schema alone.
 #[test]
-fn files_of_all_dialects_without_their_footers() {
+fn files_of_all_dialects_are_recovered_without_their_footers() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/redfile/files");
     let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     names.sort();
@@ -183,7 +184,7 @@ fn files_of_all_dialects_without_their_footers() {
                 assert_eq!(read(&file, OnError::Skip).0, rows, "{name}");
                 whole += 1;
             }
-            // No row group, or too few pages to determine its size.
+            // There is no row group, or there are too few pages to determine its size.
             Err(e) => {
                 assert!(rows.num_rows() < 100 || e.to_string().contains("row_group_rows"), "{name}: {e}")
             }

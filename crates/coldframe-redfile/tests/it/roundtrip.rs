@@ -38,7 +38,7 @@ fn read(file: &RedFile) -> RecordBatch {
     read_by(file, Scan::default().batch_rows)
 }
 
-/// All rows, by batches of at most `batch_rows`.
+/// Reads all rows in batches of at most `batch_rows`.
 fn read_by(file: &RedFile, batch_rows: usize) -> RecordBatch {
     let scan = Scan { batch_rows, ..Scan::default() };
     let mut batches = Vec::new();
@@ -86,7 +86,8 @@ fn shape() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// A generator of its own: an array depends on one number, so cases shrink to small shapes.
+/// A random number generator of these tests. An array depends on a single number, so that proptest can reduce
+/// failures to small shapes.
 struct Random(u64);
 
 impl Random {
@@ -99,7 +100,7 @@ impl Random {
         self.next() % n
     }
 
-    /// Runs of values or of nulls, of lengths that differ from array to array.
+    /// Runs of values or of nulls, whose lengths differ from array to array.
     fn nulls(&mut self, len: usize, null: bool) -> Option<NullBuffer> {
         let longest = 1 + self.below(20);
         let mut valid = Vec::new();
@@ -182,7 +183,7 @@ impl Random {
     }
 }
 
-/// Arrays are equal if their valid values are.
+/// Checks that batches are equal, which they are if their valid values are.
 fn assert_same(actual: &RecordBatch, expected: &RecordBatch) {
     assert_eq!(actual.schema().fields(), expected.schema().fields());
     for (i, (actual, expected)) in actual.columns().iter().zip(expected.columns()).enumerate() {
@@ -196,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_table_survives(
+    fn every_table_is_the_same_after_writing_and_reading(
         shapes in prop::collection::vec((any::<bool>(), shape()), 1..5),
         seed: u64,
         rows in 0usize..700,
@@ -221,7 +222,7 @@ proptest! {
             ..WriteOptions::default()
         };
         let bytes = write(&batch, step, options.clone());
-        // How the rows are batched makes no difference.
+        // The size of the batches makes no difference to the file.
         prop_assert_eq!(&bytes, &write(&batch, rows.max(1), options));
         let dialect = if spec { "spec" } else { "redelm-f" };
         for extra in [&[("dialect", Value::from(dialect))][..], &[]] {
@@ -235,9 +236,9 @@ fn numbers(rows: Range<i32>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("n", array, false)]).unwrap()
 }
 
-/// Batches that hold many pages, end with a page, or are a part of a page.
+/// Batches have many pages, end with a page, or are a part of a page.
 #[test]
-fn numbers_come_out_of_pages_of_all_sizes() {
+fn numbers_are_read_from_pages_of_all_sizes() {
     let batch = numbers(-700..6300);
     for codec in CODECS {
         for page_bytes in [64, 4000, 1 << 20] {
@@ -251,7 +252,7 @@ fn numbers_come_out_of_pages_of_all_sizes() {
     }
 }
 
-/// The README's "Potential extension".
+/// Tests the "Potential extension" of the README.
 #[test]
 fn a_file_cut_off_anywhere_is_read_up_to_its_last_footer() {
     let batch = numbers(0..3000);
@@ -336,10 +337,10 @@ fn dictionaries_and_runs_are_written_as_their_values() {
     }
 }
 
-/// 300 rows of a dictionary's only value of a megabyte, and 9,000 rows of lists of 2,100 numbers: batches are cut
+/// 300 rows of a dictionary's only value of a megabyte, and 9,000 rows of lists of 2,100 numbers: batches end
 /// before they get too long, and nothing is recorded as damage.
 #[test]
-fn batches_of_long_rows_are_cut() {
+fn batches_of_long_rows_have_fewer_rows() {
     use arrow_array::DictionaryArray;
     use coldframe_core::OnError;
 
@@ -403,7 +404,8 @@ fn unwritable_input_is_refused_by_name() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)) && e.to_string().contains(expected), "{e}");
     }
 
-    // A null where the writer's schema has none: the writer does not consult the batch's schema.
+    // There is a null in a column that is not nullable in the writer's schema, which the writer uses instead
+    // of the schema of the batch.
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, false)]);
     let mut writer = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap();
     let null: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None]));
@@ -418,7 +420,7 @@ fn unwritable_input_is_refused_by_name() {
 
 /// The first day of nanoseconds begins before their first timestamp.
 #[test]
-fn the_first_and_last_instants_come_back() {
+fn the_first_and_last_instants_are_the_same_after_reading() {
     use arrow_array::TimestampNanosecondArray;
 
     let all = vec![Some(i64::MIN), None, Some(i64::MIN + 1), Some(-1), Some(i64::MAX)];
@@ -429,7 +431,7 @@ fn the_first_and_last_instants_come_back() {
     assert_eq!(read_back.columns(), batch.columns());
 }
 
-/// Types inside a list have no names: the message names the column.
+/// Types inside a list have no names: so the message names the column.
 #[test]
 fn unsupported_types_are_named_by_their_column() {
     let nothing = DataType::List(Arc::new(Field::new("item", DataType::Null, true)));

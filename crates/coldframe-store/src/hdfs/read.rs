@@ -18,7 +18,7 @@ use crate::parts::gather;
 use crate::runtime::{start, wait, within};
 use crate::trace;
 
-/// Ranges of one read that are in flight at once.
+/// Maximum number of ranges of one read that are in flight at a time.
 const AT_ONCE: usize = 4;
 
 /// A longer range is read in parallel parts: its blocks are on several machines.
@@ -29,10 +29,10 @@ const PART: u64 = 16 << 20;
 struct HdfsFile {
     cluster: Cluster,
     key: Arc<str>,
-    /// Its URL for traces.
+    /// The file's URL, for traces.
     url: Arc<str>,
     len: u64,
-    /// When it was last written.
+    /// When the file was last written.
     modified: Option<i64>,
     /// The reader with its block locations; each process has its own, like the client.
     reader: Arc<PerProcess<FileReader>>,
@@ -68,7 +68,8 @@ pub(super) fn open(
 enum Description {
     /// A closed file, with its block locations.
     Closed(FileStatus, Box<FileReader>),
-    /// A file that is being written. The NameNode's length covers only complete blocks ([`visible`]).
+    /// A file that is being written, for which the NameNode's length counts only complete blocks
+    /// ([`visible`]).
     Open(FileStatus),
 }
 
@@ -80,10 +81,10 @@ fn being_written() -> Error {
 
 /// The NameNode's description of a file.
 ///
-/// Only DataNodes know the length of the last block of a file that is being written. Without it the file
-/// would be read as if that block, often the only block, did not exist. A file being written is recognised by
-/// its reserved space: a whole block for the last block. The status is requested last, so that it reflects a
-/// close or replacement in between.
+/// Only DataNodes know the length of the last block of a file that is being written. Without this length the
+/// file would be read as if that block, which is often the only one, did not exist. A file being written is
+/// recognised by its reserved space, since a whole block is reserved for its last block. The status is
+/// requested last, so that it shows whether the file was closed or replaced in between.
 async fn describe(client: &Client, key: &str) -> hdfs_native::Result<Result<Description>> {
     let reader = client.read(key).await?;
     let summary = client.get_content_summary(key).await?;
@@ -93,7 +94,7 @@ async fn describe(client: &Client, key: &str) -> hdfs_native::Result<Result<Desc
         .blocksize
         .zip(status.replication)
         .map(|(block, copies)| len.saturating_add(block).saturating_mul(u64::from(copies)));
-    // If the writer has synced, the NameNode also knows part of the last block.
+    // If the writer has synced its data, the NameNode also counts a part of the last block.
     let is_more = status.length as u64 > len || summary.length > len;
     if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
         return Ok(Ok(Description::Open(status)));
@@ -142,7 +143,7 @@ impl HdfsFile {
         }
     }
 
-    /// Requests the block locations again, if it is still the same file.
+    /// Requests the block locations again, if the file is still the same.
     async fn same(&self, client: &Client) -> Result<FileReader> {
         let described = within(self.cluster.timeout, describe(client, &self.key)).await?;
         let described = described.map_err(|e| match error(e) {
@@ -161,7 +162,7 @@ impl HdfsFile {
             usize::try_from(n).map_err(|_| Error::invalid("the range is larger than the address space"))
         };
         let (offset, len) = (size(part.start)?, size(part.end - part.start)?);
-        // The client panics past the end.
+        // The client would panic for a range beyond the end.
         if offset.checked_add(len).is_none_or(|end| end > reader.file_length()) {
             return Err(changed("it is shorter"));
         }

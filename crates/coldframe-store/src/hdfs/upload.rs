@@ -31,18 +31,18 @@ use super::{Cluster, error, stat_of};
 use crate::files::{Stat, Upload, as_io, temporary_key};
 use crate::runtime::{wait, within};
 
-/// Bytes sent at once.
+/// Number of bytes sent at a time.
 const PIECE: usize = 1 << 20;
 
-/// How often a file is begun again for one block: unchanged, and with a single replica.
+/// How often a file is begun again because of one block: first unchanged, then with a single replica.
 const UNCHANGED: usize = 1;
 const SINGLE: usize = 12;
 
 /// The fraction of the cluster's timeout that the DataNodes of a new block have to sync its first bytes.
 const SYNC_SHARE: u32 = 6;
 
-/// Block size if each block has only one replica: few blocks, so that few can meet the dead DataNode. The
-/// NameNode requires that much free space.
+/// Block size if each block has only one replica: there are then few blocks, so few of them can be assigned
+/// to the dead DataNode. The NameNode requires that much free space.
 const LONG_BLOCK: u64 = 1 << 30;
 
 /// A file under a temporary name beside its final name.
@@ -50,11 +50,11 @@ pub(super) struct HdfsUpload {
     cluster: Cluster,
     key: String,
     no_overwrite: bool,
-    /// The file until it is complete.
+    /// The unfinished file; `None` once it is complete.
     draft: Option<Draft>,
-    /// Bytes accepted but not sent.
+    /// Bytes that were accepted but not sent yet.
     held: Vec<u8>,
-    /// Bytes that were sent.
+    /// The number of bytes that were sent.
     sent: u64,
 }
 
@@ -62,15 +62,16 @@ pub(super) struct HdfsUpload {
 struct Draft {
     name: String,
     writer: FileWriter,
-    /// The final number of replicas, if it is written with fewer.
+    /// The final number of replicas, if the file is written with fewer.
     copies: Option<u32>,
-    /// Bytes written.
+    /// The number of bytes written.
     len: u64,
-    /// The block size, once requested; `Some(None)` if blocks cannot be synced (erasure coding).
+    /// The block size, once it has been requested. `Some(None)`: blocks cannot be synced, because of erasure
+    /// coding.
     block: Option<Option<u64>>,
 }
 
-/// Whether a piece was sent, or why the DataNodes did not take it.
+/// Whether a piece was sent; otherwise why the DataNodes did not take it.
 type Sent = Result<(), Error>;
 
 impl std::fmt::Debug for HdfsUpload {
@@ -109,16 +110,16 @@ impl HdfsUpload {
         }
     }
 
-    /// Begins the file again after the error `e` of a new block, and sends `piece`, which may be the whole
-    /// file.
+    /// Begins the file again because a new block failed with the error `e`, and sends `piece`, which may be
+    /// the whole file.
     fn begin_again(&mut self, piece: &Bytes, is_whole: bool, e: Error) -> Result<()> {
         let Some(old) = self.draft.take() else { return Err(e) };
         let Draft { name, writer, copies, .. } = old;
-        // The writer would keep the lease.
+        // The old writer must be dropped, because it would keep the lease of the file.
         drop(writer);
         let done = self.copied_draft(&name, copies, piece, is_whole, e);
         if let Ok(client) = self.cluster.client() {
-            // If it cannot be deleted, it keeps a name that readers ignore.
+            // If the file cannot be deleted, it keeps a name that readers ignore.
             drop(self.cluster.ask(client.delete(&name, false)));
         }
         self.draft = Some(done?);
@@ -230,7 +231,7 @@ impl Draft {
     fn fill(&mut self, cluster: &Cluster, old: &str, at: u64, piece: &Bytes) -> Result<Sent> {
         let reader = cluster.ask(cluster.client()?.read(old))?;
         let len = reader.file_length();
-        // The bytes of an incomplete block are lost with its DataNodes.
+        // If its DataNodes fail, the bytes of an incomplete block are lost.
         let behind = usize::try_from(at).ok().and_then(|at| len.checked_sub(at));
         let Some(rest) = behind.filter(|n| *n <= piece.len()).map(|n| piece.slice(n..)) else {
             return Err(Error::from(io::Error::other(
@@ -248,7 +249,7 @@ impl Draft {
     }
 }
 
-/// Separates possible failures of a DataNode from all others.
+/// Separates errors that may be failures of a DataNode from all others.
 fn answer(sent: hdfs_native::Result<()>) -> Result<Sent> {
     match sent {
         Ok(()) => Ok(Ok(())),

@@ -7,10 +7,10 @@
 //! |<- the DataNodes ---------->|     know the visible length: all bytes that the writer has flushed
 //! ```
 //!
-//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does
-//! this nor exposes their addresses. A DataNode's web server reads with Java's client: its answer to `OPEN`
-//! has the visible length (`Content-Length`) and the bytes. So with the NameNode's web address a user reads
-//! the bytes flushed so far, which may be less than the final file.
+//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native does not do
+//! this, and does not give the addresses of DataNodes. A DataNode's web server reads with Java's client: its
+//! answer to `OPEN` has the visible length (`Content-Length`) and the bytes. So a user who gives the
+//! NameNode's web address can read the bytes flushed so far, which may be fewer than the final file has.
 
 use std::io;
 use std::ops::Range;
@@ -30,25 +30,25 @@ use crate::parts::gather;
 use crate::runtime::{start, wait, within};
 use crate::trace;
 
-/// Ranges of one read that are in flight at once.
+/// Maximum number of ranges of one read that are in flight at a time.
 const AT_ONCE: usize = 4;
 
 /// A longer range is read in parallel parts.
 const PART: u64 = 16 << 20;
 
-/// The most bytes of an error response that are shown.
+/// Maximum number of bytes of an error response that are shown.
 const MAX_MESSAGE_BYTES: usize = 300;
 
-/// A file, with its length when it was opened.
+/// A file that is being written, with the length that it had when it was opened.
 #[derive(Clone, Debug)]
 struct WrittenFile {
     cluster: Cluster,
     key: Arc<str>,
-    /// Its URL for traces.
+    /// The file's URL, for traces.
     url: Arc<str>,
     len: u64,
     modified: Option<i64>,
-    /// Each process has its own, like its connections.
+    /// Where to read the file; each process has its own, like its connections.
     source: Arc<PerProcess<Source>>,
 }
 
@@ -73,8 +73,8 @@ pub(super) fn open(
     let (source, len) = wait(request)??;
     let listed = stat_of(status).identity();
     let identity = Identity { len, ..listed.clone() };
-    // `known` has the NameNode's length if it comes from a listing, or the visible length if it comes from a
-    // plan.
+    // If `known` comes from a listing, it has the NameNode's length; if it comes from a plan, it has the
+    // visible length.
     if let Some(known) = known
         && known.len != listed.len
     {
@@ -104,7 +104,7 @@ async fn locate(cluster: &Cluster, key: &str) -> Result<(Source, u64)> {
     let url = datanode(cluster, &client, key).await?;
     let whole = within(cluster.timeout, client.get(url.clone()).send()).await?.map_err(failed)?;
     let whole = expect(whole, StatusCode::OK).await?;
-    // The bytes of this answer are not read.
+    // Only the header of this answer is read, not the bytes.
     let len = whole.content_length().ok_or_else(|| refused("its answer to OPEN has no Content-Length"))?;
     Ok((Source { client, url }, len))
 }
@@ -159,7 +159,7 @@ fn target(answer: &Response) -> Result<Url> {
         .ok_or_else(|| refused("it names no DataNode, or one without TLS although the NameNode has it"))
 }
 
-/// The same request to a DataNode for some bytes.
+/// The URL for a range of bytes from the same DataNode.
 fn of_range(url: &Url, range: &Range<u64>) -> Url {
     let others: Vec<(String, String)> = url
         .query_pairs()
@@ -197,7 +197,7 @@ fn refused(why: &str) -> Error {
 }
 
 fn failed(e: reqwest::Error) -> Error {
-    // Its URL may hold a token.
+    // The URL in the error may contain a token.
     let e = e.without_url();
     let kind = if e.is_timeout() { io::ErrorKind::TimedOut } else { io::ErrorKind::Other };
     let mut why = format!("WebHDFS: {e}");
@@ -213,7 +213,7 @@ impl WrittenFile {
     fn source(&self) -> Result<Arc<Source>> {
         self.source.get(|| {
             let (source, len) = wait(locate(&self.cluster, &self.key))??;
-            // The writer may have continued.
+            // The file may be longer by now, because the writer has continued.
             if len < self.len { Err(changed("it is shorter")) } else { Ok(source) }
         })
     }

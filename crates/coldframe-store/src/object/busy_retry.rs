@@ -1,8 +1,8 @@
 //! Retries while a server reports that it is busy.
 //!
 //! The client retries a failed request a few times within a second or two, and ignores `Retry-After`. A store
-//! throttles for longer: after the status codes 429, 502, 503 and 504 this module waits as long as
-//! `Retry-After` demands, or with growing pauses, until `retry_timeout` has passed.
+//! may be busy for longer. After the status codes 429, 502, 503 and 504 this module waits as long as
+//! `Retry-After` states, or for growing times, until `retry_timeout` has passed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -74,11 +74,11 @@ impl RetryingClient {
                 retry = answer.status().as_u16(),
                 wait_ms = millis(asked.unwrap_or(pause).min(left)),
             );
-            // The last attempt is at the end of `retry_timeout`. The client, which has the same limit, then
-            // gives up as well.
+            // The last attempt is at the end of `retry_timeout`. After that the client, which has the same
+            // limit, gives up as well.
             let wait = asked.unwrap_or(pause).min(left);
             if self.busy_retry.max_retries.is_some() {
-                // The client counts the retries.
+                // Returning the busy response to the client makes it count the retry.
                 if asked.is_some() && self.busy_retry.max_retries != Some(0) {
                     tokio::time::sleep(wait).await;
                 }

@@ -79,7 +79,7 @@ pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>
     options(kind, &base, given).map_err(named)
 }
 
-/// The connection of an earlier file, whose client is warm, or a new one.
+/// The connection that an earlier file used, whose client has open connections; otherwise a new one.
 fn connection(config: ConnectionConfig) -> Connection {
     static ALL: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
     let config = Arc::new(config);
@@ -90,8 +90,8 @@ fn connection(config: ConnectionConfig) -> Connection {
     )
 }
 
-/// Kind, base and key of a URL. A key is the literal text after the authority; for a web server's URL it is
-/// unescaped, since there `%` is an escape.
+/// Divides a URL into the kind of store, the base and the key. A key is the literal text after the authority;
+/// for a web server's URL it is unescaped, since there `%` is an escape.
 fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
     let rest = url.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -148,14 +148,14 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
                 }
             }
             super::profile::add(&mut options)?;
-            // Without this the client refuses a conditional copy instead of leaving it to the server.
+            // Without this option the client refuses a conditional copy, although the server may support it.
             options.or_set("copy_if_not_exists", "multipart");
         }
         Kind::Google => options.add_environment(kind, "GOOGLE_", known),
         Kind::Azure => options.add_environment(kind, "AZURE_", known),
         Kind::Http | Kind::Hdfs => {}
     }
-    // An http:// URL allows http; the client would require a second option.
+    // An http:// URL allows http; for which the client alone would require a second option.
     let endpoint = options.get("endpoint").or(options.get("base_url"));
     if base.starts_with("http://") || endpoint.is_some_and(|e| e.starts_with("http://")) {
         options.or_set("allow_http", "true");
@@ -256,7 +256,7 @@ fn retry(options: &mut Options) -> Result<(RetryConfig, BusyRetry)> {
     Ok((RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout }, busy_retry))
 }
 
-/// A long response may take any time, but the server must keep sending.
+/// A long response may take any length of time, but the server must not stop sending.
 fn client(options: &mut Options) -> Result<ClientOptions> {
     let silence = options.take_time("timeout", Duration::from_secs(20))?;
     let connect = options.take_time("connect_timeout", Duration::from_secs(5))?;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_literal_but_for_web_servers() {
+    fn keys_are_literal_except_for_web_servers() {
         let key = |url: &str| divided(url).2;
         assert_eq!(key("s3a://b/w/region=asia%2Fpacific/a b#c?d"), "w/region=asia%2Fpacific/a b#c?d");
         assert_eq!(key("abfss://c@account.dfs.core.windows.net/a%20b"), "a%20b");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_without_a_scheme() {
+    fn endpoints_may_have_no_scheme() {
         let given = BTreeMap::from([
             ("fs.s3a.endpoint".to_owned(), "h:9000".to_owned()),
             ("fs.s3a.connection.ssl.enabled".to_owned(), "false".to_owned()),

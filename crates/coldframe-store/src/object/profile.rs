@@ -17,7 +17,7 @@ use coldframe_core::{Error, Result};
 
 use crate::options::Options;
 
-/// Names in the files, and the names of our options.
+/// The names in the files, each with the name of our option.
 const NAMES: &[(&str, &str)] = &[
     ("aws_access_key_id", "access_key_id"),
     ("aws_secret_access_key", "secret_access_key"),
@@ -28,8 +28,8 @@ const NAMES: &[(&str, &str)] = &[
 
 const ELSEWHERE: &[&str] = &["credential_process", "sso_session", "sso_start_url", "role_arn"];
 
-/// Adds the profile's values to the options that are not set. Given credentials are not replaced. A profile
-/// that was requested by name must exist.
+/// Adds the profile's values to the options that are not set. Credentials that were given are not replaced. A
+/// profile that was requested by name must exist.
 pub(super) fn add(options: &mut Options) -> Result<()> {
     let asked = options.take("profile").or_else(|| std::env::var("AWS_PROFILE").ok());
     let profile = asked.as_deref().unwrap_or("default");
@@ -56,7 +56,7 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
         )));
     }
     for (name, option) in NAMES {
-        // The parts of two key pairs must not be mixed.
+        // Parts of two different key pairs must not be combined.
         if name.starts_with("aws_") && given {
             continue;
         }
@@ -83,7 +83,8 @@ fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String
     values
 }
 
-/// The text of the file in the home directory, or of the file in the variable; empty if it does not exist.
+/// The text of the file that the environment variable names, or else of the file in the home directory; empty
+/// if there is no such file.
 fn read(variable: &str, name: &str) -> String {
     let path = std::env::var_os(variable).map(PathBuf::from);
     let path = path.or_else(|| Some(std::env::home_dir()?.join(".aws").join(name)));

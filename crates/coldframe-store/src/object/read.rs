@@ -18,10 +18,10 @@ use crate::parts::gather;
 use crate::runtime::{start, wait};
 use crate::trace;
 
-/// Requests of one read that are in flight at once.
+/// Maximum number of requests of one read that are in flight at a time.
 const AT_ONCE: usize = 10;
 
-/// A longer range is requested in parallel parts: one connection seldom gets all the bandwidth.
+/// A longer range is requested in parallel parts: a single connection seldom uses all of the bandwidth.
 const PART: u64 = 8 << 20;
 
 /// One object.
@@ -35,7 +35,7 @@ struct Object {
 #[derive(Clone, Debug)]
 struct Target {
     path: Path,
-    /// Its URL for traces.
+    /// The object's URL, for traces.
     url: Arc<str>,
     /// The strong etag, if the store has one: a condition of each request.
     etag: Option<String>,
@@ -48,8 +48,8 @@ impl Target {
         Self { path, url, etag: identity.etag.clone().filter(|etag| !etag.starts_with("W/")), identity }
     }
 
-    /// An error for a response with other content. Times are compared in seconds, as in headers, and only
-    /// without an etag.
+    /// An error if a response is of another version of the object. Times are compared only if there is no
+    /// etag, and in seconds, since headers have no finer digits.
     fn check(&self, actual: &Identity) -> Result<()> {
         let seconds = |identity: &Identity| Identity {
             modified: identity.modified.map(|ms| ms.div_euclid(1000)).filter(|_| self.etag.is_none()),
@@ -88,11 +88,11 @@ pub(super) fn open(
 /// The result of opening an object.
 struct Measured {
     identity: Identity,
-    /// Offset and bytes of the ends in the responses.
+    /// Bytes of the head and the tail from the responses, with their offsets.
     ends: Vec<(u64, Bytes)>,
 }
 
-/// Requests both ends of an object at once. The response for the tail has the length.
+/// Requests both ends of an object at once. The response for the tail states the length.
 async fn measure(store: Arc<dyn ObjectStore>, path: &Path, url: &str, by_suffix: bool) -> Result<Measured> {
     if by_suffix {
         let request = |range: GetRange| trace::answer(trace::fetch_of(url, &range), end(&store, path, range));
@@ -101,7 +101,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, url: &str, by_suffix:
             Ok((identity, tail)) => {
                 let tail = tail?;
                 let mut ends = vec![(identity.len.saturating_sub(tail.len() as u64), tail)];
-                // The head is used only if it has the same identity.
+                // The head is used only if it is of the same version as the tail.
                 if let Ok((head_identity, Ok(head))) = head
                     && head_identity == identity
                 {
@@ -118,7 +118,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, url: &str, by_suffix:
     Ok(Measured { identity: identity_of(&meta), ends: Vec::new() })
 }
 
-/// An object's identity, and a part of it.
+/// Requests the head or tail of an object; returns the object's identity and the bytes.
 async fn end(
     store: &Arc<dyn ObjectStore>,
     path: &Path,
@@ -141,8 +141,8 @@ fn exactly(range: &Range<u64>, bytes: Bytes) -> Result<Bytes> {
     Err(Error::from(std::io::Error::other(text)).at(range.start))
 }
 
-/// Whether a server responded, but not with the requested range. If it did not respond, or gave another
-/// reason, the request is not repeated.
+/// Whether the server responded, but not with the requested range. Only then is the request repeated in
+/// another form.
 fn is_about_ranges(e: &object_store::Error) -> bool {
     let text = e.to_string();
     let of_client = ["Received non-partial", "Content-Range", "CONTENT_RANGE", "Requested "];
@@ -165,7 +165,7 @@ impl Object {
 impl ReadAt for Object {
     fn identity(&self) -> Identity {
         // A listing has milliseconds, a response has seconds. If there is an etag, the time is left out,
-        // because it would make one version look like two.
+        // because otherwise one version would look like two.
         let Identity { len, modified, etag } = self.target.identity.clone();
         Identity { len, modified: modified.filter(|_| self.target.etag.is_none()), etag }
     }
@@ -200,7 +200,7 @@ async fn get_part(store: Arc<dyn ObjectStore>, target: &Target, range: Range<u64
         ..GetOptions::default()
     };
     let failed = |e| match error(e) {
-        // The object existed when it was opened.
+        // The object existed when it was opened, so it was deleted since.
         e if e.is_not_found() => changed("it is no longer there").at(offset),
         e => e.at(offset),
     };

@@ -1,8 +1,8 @@
 //! Writes an object: a small object in one request, a large object in parts.
 //!
 //! An object appears when the last request ends, so readers never see a partial object. The last request has
-//! the condition. For a small object the only request, a put, has it. A large object that must not replace
-//! another is uploaded under a temporary name, and then copied with the condition.
+//! the condition on what may exist; for a small object, that is the only request, a put. A large object that
+//! must not replace another is uploaded under a temporary name, and then copied with the condition.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,10 +19,10 @@ use super::{error, path_of, put_error};
 use crate::files::{Mode, Stat, Upload, as_io, temporary_key};
 use crate::runtime::wait;
 
-/// The maximum size of a small object, and the size of parts. S3 allows 10,000 parts: 156 GiB.
+/// The maximum size of a small object, and the size of parts. S3 allows 10,000 parts, which is 156 GiB.
 const PART: usize = 16 << 20;
 
-/// Parts in flight at once.
+/// Maximum number of parts in flight at a time.
 const AT_ONCE: usize = 4;
 
 /// An object being written.
@@ -147,7 +147,7 @@ impl Drop for ObjectUpload {
     /// Removes the parts of an abandoned object.
     fn drop(&mut self) {
         if let Some(parts) = self.parts.take() {
-            // If the store cannot be reached, its lifecycle rules remove the parts.
+            // If the store cannot be reached, the parts stay until its lifecycle rules remove them.
             drop(wait(parts.upload.abort()));
         }
     }

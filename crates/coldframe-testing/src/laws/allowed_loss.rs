@@ -1,4 +1,4 @@
-//! The most that damage may cost: the smallest unit of a format, as its tests define it.
+//! The maximum that may be lost through damage: the smallest unit of a format, as its tests define it.
 
 use std::ops::Range;
 
@@ -6,35 +6,35 @@ use coldframe_core::{Node, Value};
 
 use super::damage::Damaged;
 
-/// The most that one damaged place may cost.
+/// The maximum that may be lost through one damaged place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedLoss {
     /// The rows of the healthy file that may be missing. Without checksums they may also be wrong.
     pub rows: Range<usize>,
-    /// Whether the file may fail to open, or open as something else. The loss is then unknown.
+    /// Whether the file may fail to open, or be opened as something else. It is then unknown what is lost.
     pub fatal: bool,
-    /// Whether the loss may be undetected: if the format has no end marker, a cut between two units is no
-    /// damage.
+    /// Whether the loss may be undetected: for example, a cut between two units is no damage if the format
+    /// has no end marker.
     pub silent: bool,
 }
 
 impl AllowedLoss {
-    /// No row.
+    /// No row may be lost.
     pub fn none() -> Self {
         Self::rows(0..0)
     }
 
-    /// Some rows.
+    /// These rows may be lost.
     pub fn rows(rows: Range<usize>) -> Self {
         Self { rows, fatal: false, silent: false }
     }
 
-    /// All rows and the file itself.
+    /// All rows may be lost, and the file may fail to open.
     pub fn file() -> Self {
         Self { rows: 0..usize::MAX, fatal: true, silent: false }
     }
 
-    /// Both losses, and the rows between them.
+    /// Both losses together, including the rows between them.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let rows = match (self.rows.is_empty(), other.rows.is_empty()) {
@@ -109,8 +109,8 @@ impl Units {
         start..end
     }
 
-    /// The units that the damage touches, plus `elsewhere` if it begins outside all units. `moved` is the
-    /// fate of the units after the change, if their bytes moved.
+    /// The units that the damage touches, plus `elsewhere` if it begins outside all units. `moved`: what
+    /// happens to the units after the change if their bytes have moved.
     pub fn allowed_loss(&self, damaged: &Damaged, elsewhere: AllowedLoss, moved: Moved) -> AllowedLoss {
         let start = damaged.bytes.start;
         let inside = self.0.iter().any(|(bytes, _)| bytes.contains(&start));

@@ -17,7 +17,8 @@ use crate::rows::{self, Outcome, as_text};
 pub(crate) struct Truth {
     pub(crate) rows: Vec<String>,
     pub(crate) schema: arrow_schema::SchemaRef,
-    /// The columns that are either complete or null when printed. A nested column may lose a part.
+    /// For each column, whether its printed value is either complete or null. A nested column may lose only a
+    /// part.
     flat: Vec<bool>,
 }
 
@@ -30,7 +31,7 @@ impl Truth {
         }
     }
 
-    /// Whether `got` is the row `of` with some values null.
+    /// Whether `got` is the row `of`, except that some values are null.
     fn is_nulled(&self, got: &str, of: &str) -> bool {
         let (got, of) = (got.split('\u{1}'), of.split('\u{1}'));
         got.zip(of).zip(&self.flat).all(|((g, o), flat)| g == o || g == "\u{0}" || !flat)
@@ -42,7 +43,7 @@ impl Truth {
 pub(crate) struct Complaints(BTreeMap<String, Vec<String>>);
 
 impl Complaints {
-    /// How many of each kind are shown.
+    /// How many violations of each kind are shown.
     const SHOWN: usize = 3;
 
     pub(crate) fn add(&mut self, what: &str, complaint: &str) {
@@ -68,13 +69,13 @@ impl Complaints {
     }
 }
 
-/// The result of a tolerant read.
+/// The result of a read under `skip` or `null`.
 struct Salvaged {
     rows: Vec<String>,
     damage: Vec<Damage>,
 }
 
-/// The results of a table in each mode.
+/// The results of reading a table with each `on_error`.
 struct Reads {
     raised: Option<Outcome>,
     skipped: Salvaged,
@@ -120,7 +121,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Checks an open table against the laws that need no truth.
+    /// Checks an open table against the laws that can be checked without the healthy file.
     pub(crate) fn any(&mut self, table: &dyn TableFile, len: u64) {
         self.layout(table, len);
         if let Some(read) = self.reads(table, len) {
@@ -151,7 +152,7 @@ impl Judge<'_> {
         self.splits(table, OnError::Null, &read.nulled);
     }
 
-    /// Reads the whole table in each mode; `None` if a tolerant read failed.
+    /// Reads the whole table with each `on_error`; `None` if a read under `skip` or `null` failed.
     fn reads(&mut self, table: &dyn TableFile, len: u64) -> Option<Reads> {
         let raised = self.read(table, OnError::Raise);
         let skipped = self.salvage(table, OnError::Skip, len);
@@ -167,7 +168,7 @@ impl Judge<'_> {
         Some(Reads { raised, skipped, nulled })
     }
 
-    /// Checks that each byte belongs to one leaf, and that `verify` raises nothing. The metadata may be
+    /// Checks that each byte belongs to one leaf, and that `verify` returns no error. The metadata may be
     /// damaged.
     fn layout(&mut self, table: &dyn TableFile, len: u64) {
         match table.inspect() {
@@ -230,7 +231,8 @@ impl Judge<'_> {
         Some(Salvaged { rows: as_text(&outcome.batch), damage: outcome.damage })
     }
 
-    /// Checks that the rows before an error are the first rows, and without an error all rows.
+    /// Checks that the rows before an error are the first rows of the file or, if there is no error, all
+    /// rows.
     fn raised_is_true(&mut self, raised: &Outcome) {
         let got = as_text(&raised.batch);
         let silent = self.allowed.silent;
@@ -274,9 +276,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: every loss has a record, and every record has a loss. A record without a number (`None`) may have
-    /// lost no row, unless the format always knows the number. Numbers are compared if a checksum covers the
-    /// values.
+    /// Law: every loss has a record, and every record has a loss. If a record has no number of rows, it may
+    /// be that no row was lost, unless the format always knows the number. Numbers are compared if a checksum
+    /// covers the values.
     fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
         let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
         if missing > 0 && got.damage.is_empty() && !self.allowed.silent {
@@ -322,8 +324,8 @@ impl Judge<'_> {
         match rows::scan(table, &scan, None) {
             Ok(Outcome { error: None, batch, damage }) => {
                 let viewed = Salvaged { rows: as_text(&batch), damage };
-                // The reason may contain another number of bytes, since views do not copy a dictionary's
-                // entries.
+                // Reasons are not compared, as they may state another number of bytes, since views do not
+                // copy a dictionary's entries.
                 let lost = |of: &Salvaged| -> Vec<_> {
                     of.damage.iter().map(|d| (d.bytes.clone(), d.rows_lost, d.structure.clone())).collect()
                 };

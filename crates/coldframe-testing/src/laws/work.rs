@@ -12,19 +12,21 @@ use crate::counted::Counted;
 /// The work of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Requests to the source.
+    /// The number of requests to the source.
     pub requests: u64,
-    /// Bytes that it returned.
+    /// The number of bytes that the source returned.
     pub read: u64,
-    /// Layout nodes, damage records and splits.
+    /// The number of layout nodes, damage records and splits.
     pub built: u64,
-    /// The sum of all allocations, which reveals quadratic work. 0 if allocations are not counted.
+    /// The sum of all allocations in bytes, which shows whether work is quadratic; 0 if allocations are not
+    /// counted.
     pub allocated: u64,
     /// The largest number of live bytes.
     pub peak: u64,
 }
 
-/// A name, an amount that is always acceptable, and a figure that must not grow faster than the file.
+/// A kind of work that must not grow faster than the file: its name, an amount that is always allowed, and
+/// the function that returns it.
 type Metric = (&'static str, u64, fn(&Work) -> u64);
 
 const METRICS: [Metric; 5] = [
@@ -53,7 +55,7 @@ fn drain(table: &dyn TableFile, on_error: OnError) -> Result<u64> {
     Ok(log.len() as u64)
 }
 
-/// A step after opening; returns how much it built.
+/// A step after opening; returns how many structures it made.
 type Step = fn(&dyn TableFile) -> Result<u64>;
 
 const STEPS: [(&str, Step); 7] = [
@@ -91,12 +93,12 @@ pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, W
     measured.collect()
 }
 
-/// How often a step may read the bytes of a file. A reader that fetches a window for every few bytes reads
-/// them thousands of times.
+/// How many times a step may read the whole file. A reader that requests a large range for every few bytes
+/// would read it thousands of times.
 const READ: u64 = 32;
 
 /// Panics if a step uses more memory than four times the file and 64 MiB, or reads the file too many times.
-/// Refuses to run if the test binary has not installed [`crate::alloc::Counting`].
+/// Also panics if the test binary has not installed [`crate::alloc::Counting`].
 pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     assert!(alloc::is_installed(), "this test binary does not count what it allocates");
     let most = 4 * bytes.len() as u64 + ALWAYS;
@@ -108,8 +110,9 @@ pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
 }
 
 /// Panics if the work of a step grows faster than the file. `files` have the same content in growing lengths,
-/// each about twice the previous length. Twice the length may cause a little more than twice the work (a tree
-/// grows a level), four times the length not much more than four times the work.
+/// each about twice the previous length. If the length doubles, the work may be a little more than double,
+/// because a tree may get another level. For four times the length it may be not much more than four times
+/// the work.
 pub fn assert_linear(name: &str, files: &[Bytes], open: &Opener) {
     assert!(files.len() > 1, "{name}: expected several files of growing length");
     let measured: Vec<_> = files.iter().map(|bytes| measure(name, bytes, open)).collect();
@@ -118,7 +121,7 @@ pub fn assert_linear(name: &str, files: &[Bytes], open: &Opener) {
     for (file, steps) in files.iter().zip(&measured).skip(1) {
         for ((step, work), (_, base)) in steps.iter().zip(&measured[0]) {
             for (metric, floor, of) in METRICS {
-                // One and a half times what the length allows.
+                // The limit is one and a half times what is in proportion to the length.
                 let most = of(base).max(floor) * file.len() as u64 / first * 3 / 2;
                 if of(work) > most {
                     complaints.push(format!(

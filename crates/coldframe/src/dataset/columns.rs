@@ -18,29 +18,32 @@ use coldframe_core::{Result, arrow_error};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnsBy {
-    /// By name; case-insensitive if that is unambiguous.
+    /// By name; ignoring upper and lower case if that is unambiguous.
     #[default]
     Name,
-    /// By position among the table's columns that come from files.
+    /// By position. Only those of the table's columns are counted that come from files.
     Position,
-    /// By the field ids in the metadata under this key, such as `PARQUET:field_id`; also for fields of structs. A file
-    /// without ids is matched by the names under [`NAMES`] of the table's fields; a field with [`IN_FILES`] is matched by
-    /// that name only.
+    /// By the field ids in the metadata under this key, such as `PARQUET:field_id`; this includes fields of
+    /// structs. A file without ids is matched by the names under [`NAMES`] of the table's fields; a field
+    /// with [`IN_FILES`] is matched by that name only.
     Id(String),
 }
 
-/// The metadata key of a table field's names in files without ids, separated by [`BETWEEN_NAMES`].
+/// The metadata key under which a table's field lists its possible names in files without ids, separated by
+/// [`BETWEEN_NAMES`].
 pub const NAMES: &str = "coldframe.names";
-/// The metadata key of a table field's name in all files: for columns that the file's reader generates.
+/// The metadata key for the name that a table's field has in all files. It is for columns that the file's
+/// reader generates.
 pub const IN_FILES: &str = "coldframe.in_files";
-/// The prefix of the default value's name for a field within a column; its id follows, since ids are unique.
+/// A field within a column has a default value under a name of its own: this prefix, followed by the field's
+/// id, which is unique.
 pub const WITHIN: char = '\u{2}';
-/// Separates these names: no format allows it in a name.
+/// Separates the names under [`NAMES`]: no format allows this character in a name.
 pub const BETWEEN_NAMES: char = '\0';
 
 impl ColumnsBy {
-    /// The index of the file's column for each of the table's columns; `None` if the file lacks it. `of_files`: whether a
-    /// column comes from the files, and is not constant in each file.
+    /// For each of the table's columns, the index of the file's column; `None` if the file lacks it.
+    /// `of_files`: for each column, whether it comes from the files or is constant in each file.
     pub fn places(
         &self,
         table: &Schema,
@@ -78,8 +81,9 @@ impl ColumnsBy {
         }
     }
 
-    /// A file's column with the table's names for its nested fields; only ids can match different names. An integer becomes a
-    /// time of day if the table's column is one, since Iceberg writes times to ORC as integers.
+    /// A file's column with the table's names for its nested fields; names can differ only if ids are
+    /// matched. An integer becomes a time of day if the table's column is one, since Iceberg writes times to
+    /// ORC as integers.
     pub fn renamed(&self, array: &ArrayRef, own: &Field, table: &Field) -> Result<ArrayRef> {
         let Self::Id(key) = self else { return Ok(array.clone()) };
         let known = if has_id(own, key) { own.data_type().clone() } else { with_ids(own, table, key) };
@@ -91,7 +95,7 @@ impl ColumnsBy {
 /// The columns of a file by name.
 struct Names<'a> {
     exact: HashMap<&'a str, usize>,
-    /// `None` if several columns differ only in case.
+    /// The index of a column by its name in lower case; `None` if several columns differ only in case.
     folded: HashMap<String, Option<usize>>,
 }
 
@@ -122,7 +126,8 @@ fn has_id(field: &Field, key: &str) -> bool {
         }
 }
 
-/// A file's fields with ids: its own ids, or if it has none, the ids of the table's fields with these names.
+/// A file's fields with ids: the file's own ids, or if it has none, the ids of the table's fields of the same
+/// names.
 fn identified<'a>(file: &'a Fields, table: &Fields, key: &str) -> Cow<'a, Fields> {
     if file.iter().any(|field| has_id(field, key)) {
         return Cow::Borrowed(file);
@@ -148,7 +153,7 @@ fn named(file: &Fields, table: &Fields, key: &str) -> Fields {
     file.iter().map(of).collect()
 }
 
-/// The type of a field without nested ids, with the ids of the table's field.
+/// The type of a file's field, in which nested fields without ids get the ids of the table's nested fields.
 fn with_ids(field: &Field, table: &Field, key: &str) -> DataType {
     let item = |own: &FieldRef, wanted: &FieldRef| {
         FieldRef::new(own.as_ref().clone().with_data_type(with_ids(own, wanted, key)))
@@ -170,7 +175,8 @@ fn with_ids(field: &Field, table: &Field, key: &str) -> DataType {
     }
 }
 
-/// The file's type with the table's names. A field whose id is not in the table gets a name that is not in the table either.
+/// The type of a file's field, with the names of the table's nested fields. A field whose id is not in the
+/// table gets a name that is not in the table either.
 fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
     let child = |own: &FieldRef, table: &FieldRef| {
         let kind = kind(own.data_type(), table.data_type(), key);
@@ -253,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_count_columns_of_files_only() {
+    fn positions_count_only_columns_of_files() {
         let table = schema(&["id", "dt", "name", "more"]);
         let file = schema(&["_col0", "_col1"]);
         let places = ColumnsBy::Position.places(&table, &file, |field| field.name() != "dt");
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_match_also_within_structs() {
+    fn ids_also_match_fields_within_structs() {
         let inside = |names: [(&str, u32); 2]| -> Fields {
             names.into_iter().map(|(name, id)| with_id(name, DataType::Int32, id)).collect()
         };
@@ -306,7 +312,7 @@ mod tests {
         let array: ArrayRef = Arc::new(StructArray::new(own, vec![ints.clone(), ints], None));
         let renamed = by.renamed(&array, file.field(0), table.field(1)).unwrap();
         assert_eq!(renamed.as_struct().column_names(), ["\0c", "b2"]);
-        // With one id anywhere in a file, names are ignored.
+        // If a file has a single id anywhere, names are ignored.
         let file = Schema::new(vec![file.field(1).clone(), with_id("other", DataType::Int32, 9)]);
         assert_eq!(by.places(&table, &file, |_| true), [None, None, None]);
     }
@@ -326,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_day_may_be_an_integer() {
+    fn a_time_of_day_may_be_stored_as_an_integer() {
         let by = ColumnsBy::Id("id".to_owned());
         let time = DataType::Time64(arrow_schema::TimeUnit::Microsecond);
         let array: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![Some(1), None]));

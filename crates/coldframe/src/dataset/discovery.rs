@@ -8,7 +8,7 @@
 //! kudu/                                       one table: a folder that a format reads as a whole
 //! ```
 //!
-//! Files come in a stable order: as given, and by path within a folder or a pattern.
+//! The order of files is stable: arguments in the order given, and the files of a folder or pattern by path.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -31,7 +31,7 @@ pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec
     if let Location::Url { url, scheme } = &location
         && matches!(scheme.as_str(), "http" | "https")
     {
-        // HTTP has no listing.
+        // HTTP has no listing, so the URL is taken as one file.
         return Ok(vec![FileEntry { path: url.clone(), ..FileEntry::default() }]);
     }
     let path = match location {
@@ -63,7 +63,7 @@ fn of_pattern(storage: &dyn Storage, path: &str, whole: bool) -> Result<Vec<File
         if !stat.is_folder {
             entries.push(tree.entry(&stat));
         } else if !parts.contains(&"**") {
-            // `**` has already listed the files below.
+            // The pattern's `**` has already listed the files below the folder.
             entries.extend(tree.folder(&stat.path, pairs_of(&format!("{}/", stat.path)))?);
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Tree<'a> {
         Ok(Self { storage, store, root, whole })
     }
 
-    /// The path or URL of a path below the root, in the form that the caller used.
+    /// The path or URL of a file, from its path below the root, in the form that the caller used.
     fn url_of(&self, path: &str) -> String {
         if self.root.is_empty() { path.to_owned() } else { self.store.url_of(path) }
     }
@@ -128,8 +128,8 @@ impl<'a> Tree<'a> {
         Ok(if self.whole && !has_tables { itself(pairs) } else { entries })
     }
 
-    /// Files in the order of their paths. A folder that is a table or a partition, as in Hive's transactional tables,
-    /// replaces the files in it.
+    /// Entries for the files, in the order of their paths. A folder that is a table or a partition, as in
+    /// Hive's transactional tables, replaces the files in it.
     fn with_tables(&self, root: &str, files: &[&Stat]) -> Vec<FileEntry> {
         let above: BTreeSet<&str> =
             files.iter().filter_map(|stat| folder_of_part(&stat.path, root)).collect();
@@ -151,7 +151,7 @@ impl<'a> Tree<'a> {
         entries
     }
 
-    /// All files below a folder, following links to folders, as Hive and pyarrow do.
+    /// All files below a folder, including those below links to folders, as in Hive and pyarrow.
     fn below(&self, path: &str) -> Result<Vec<Stat>> {
         let mut all = self.store.list(path, true)?.collect::<Result<Vec<_>>>()?;
         let root = os_path(if self.root.is_empty() { "." } else { self.root });
@@ -165,7 +165,8 @@ impl<'a> Tree<'a> {
         Ok(all)
     }
 
-    /// Adds the entries below a folder whose paths match, part by part. Paths with a hidden part never match.
+    /// Adds the entries below a folder whose paths match the pattern's parts one by one. Paths with a hidden
+    /// part never match.
     fn matching(&self, folder: &str, parts: &[&str], into: &mut Vec<Stat>) -> Result<()> {
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -203,7 +204,8 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The folder below `root` that contains a table's part in a file's path: `t/p=1` of `t/p=1/delta_1_1/bucket_00000`.
+/// The folder in a file's path, below `root`, that is a part of a transactional table: `t/p=1` of
+/// `t/p=1/delta_1_1/bucket_00000`.
 fn folder_of_part<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     let formats = formats();
     let slashes: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
@@ -216,7 +218,7 @@ fn folder_of_part<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     folders.filter(|(folder, name)| is_below(folder) && is_part(name)).map(|(folder, _)| folder).next()
 }
 
-/// A listing; empty if the folder does not exist.
+/// The files of a listing; none if the folder does not exist.
 fn or_empty(listed: Result<Vec<Stat>>) -> Result<Vec<Stat>> {
     match listed {
         Err(e) if e.is_not_found() || is_no_folder(&e) => Ok(Vec::new()),
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_patterns() {
+    fn folders_and_patterns_are_listed() {
         let dir = tree(&["dt=1/b", "dt=1/a", "dt=2/c", "dt=2/_x", ".h/a", "_t/d/a", "dt=2/.y/z", "other"]);
         assert_eq!(paths(&dir, ""), ["dt=1/a", "dt=1/b", "dt=2/c", "other"]);
         assert_eq!(paths(&dir, "dt=1"), ["dt=1/a", "dt=1/b"]);
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_files_hold_no_rows() {
+    fn empty_files_are_left_out() {
         let of =
             |len| FileEntry { known: Some(Identity { len, ..Identity::default() }), ..FileEntry::default() };
         assert_eq!(with_bytes(&Stores::default(), vec![of(0), of(3)], "x").unwrap(), [of(3)]);

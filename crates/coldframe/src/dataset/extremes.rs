@@ -1,4 +1,4 @@
-//! `count`, `min` and `max` over a split, if its file's metadata have them exactly.
+//! `count`, `min` and `max` over a split, if the metadata of its file state them exactly.
 
 use coldframe_core::{Extremes, OnError, Result, Scan};
 
@@ -11,7 +11,7 @@ use crate::opened::Opened;
 
 impl Split {
     /// [`coldframe_core::TableFile::extremes`] for the columns of a request, unit by unit. `None` if the rows must be
-    /// decoded: also if a filter needs their values, or damaged rows would be skipped.
+    /// decoded, for example because a filter needs their values or because damaged rows would be skipped.
     pub fn extremes(&self, scan: &Scan) -> Result<Option<Vec<Extremes>>> {
         if leaves_rows_out(scan) {
             return Ok(None);
@@ -23,22 +23,23 @@ impl Split {
 }
 
 impl ScanBuilder {
-    /// The same for some of the table's files, each of which is opened: the extremes of each file's requested rows, or `None`
-    /// for a file that cannot be opened. `by_unit` as in [`coldframe_core::TableFile::extremes`].
+    /// The same for some of the table's files, which are opened: for each file, the extremes of the requested
+    /// rows, or `None` for a file that cannot be opened. `by_unit` as in
+    /// [`coldframe_core::TableFile::extremes`].
     pub fn extremes(&self, files: &[usize], by_unit: bool) -> Result<Vec<Option<Vec<Extremes>>>> {
         let (this, files, scan) = (self.clone(), files.to_vec(), self.request()?);
         in_parallel(files.len(), move |at| {
             let Some(at) = files.get(at) else { return Ok(None) };
-            // The error is reported when the file's rows are read.
+            // The error of a file that cannot be opened is reported when its rows are read.
             let Some(file) = this.dataset().open_or_leave(*at)? else { return Ok(None) };
             let opened = this.opened_whole(file, *at, &scan)?;
             opened.map_or(Ok(Some(Vec::new())), |opened| opened.extremes(by_unit))
         })
     }
 
-    /// Whether the first file's metadata answer the request without its rows: the number of passing rows, if the request has
-    /// no columns; otherwise extremes of its columns that `is_enough` accepts. False if the file is not from a listing, or
-    /// cannot be opened.
+    /// Whether the first file's metadata answer the request, so that its rows need not be read. If the
+    /// request has no columns, the answer is the number of passing rows; otherwise extremes of its columns
+    /// that `is_enough` accepts. False if the file is not from a listing, or cannot be opened.
     pub fn metadata_suffice(&self, is_enough: impl Fn(&[Extremes]) -> bool) -> Result<bool> {
         let scan = self.request()?;
         if leaves_rows_out(&scan) {
@@ -59,7 +60,7 @@ impl ScanBuilder {
     }
 }
 
-/// Whether damage or a limit may leave rows out. Then only reading shows which rows count.
+/// Whether damage or a limit may leave rows out. If so, only reading shows which rows belong to the result.
 fn leaves_rows_out(scan: &Scan) -> bool {
     scan.on_error != OnError::Raise || scan.limit.is_some()
 }

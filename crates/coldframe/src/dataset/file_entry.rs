@@ -8,12 +8,12 @@ pub type Pair = (String, String);
 /// A file, or a folder that is one table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Its path or URL, as text (see [`super::storage`]).
+    /// The path or URL, as text (see [`super::storage`]).
     pub path: String,
-    /// The `key=value` pairs of the folders between it and the given root.
+    /// The `key=value` pairs of the folders between the file and the given root.
     pub pairs: Vec<Pair>,
-    /// Its identity from the listing.
+    /// The file's identity from the listing.
     pub known: Option<Identity>,
-    /// Whether it comes from listing a folder or a pattern, and was not named explicitly.
+    /// Whether the file comes from listing a folder or a pattern, and was not named explicitly.
     pub listed: bool,
 }

@@ -19,7 +19,8 @@ pub(super) fn is_one_table(storage: &dyn Storage, location: &OsStr) -> bool {
     matches!(format, Ok(Some(_)))
 }
 
-/// [`is_one_table`] from a listing, for stores where checking a folder costs as much as checking a file.
+/// [`is_one_table`], decided from a listing: in some stores, checking a folder costs as much as checking a
+/// file.
 pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) -> bool {
     let folder = Arc::new(Listed { store: store.clone(), path: path.to_owned(), folders: by_folder(files) });
     matches!(detect(&Source::Folder { path: store.url_of(path).into(), folder }), Ok(Some(_)))
@@ -118,11 +119,12 @@ impl Folder for Listed {
     }
 }
 
-/// The name prefix of files of an unpublished write by coldframe, and the name of the record of the files that it will publish.
+/// The prefix of names in coldframe's staging: of files that are not published yet, and of the record that
+/// lists the files to be published.
 const STAGED: &str = "_coldframe-";
 const RECORD: &str = "_coldframe-written.json";
 
-/// Whether a folder with these files shows only some of the files that its record lists.
+/// Whether a folder that contains `files` has only some of the files that its record of a write lists.
 pub(super) fn is_unfinished(store: &Store, files: &[String]) -> Result<bool> {
     let is_staged = |name: &String| name.starts_with(STAGED) && name.contains('/');
     if !files.iter().any(|name| name == RECORD) || !files.iter().any(is_staged) {
@@ -151,7 +153,7 @@ struct Links {
 }
 
 impl Links {
-    /// `way`: for each followed link its target, and the folder of the next link.
+    /// `way`: for each link followed so far, its target and the folder that holds the next link.
     fn below(&mut self, folder: &str, way: &[(PathBuf, PathBuf)]) -> Result<()> {
         let top = if folder.is_empty() {
             self.root.clone()

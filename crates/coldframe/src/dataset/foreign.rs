@@ -7,15 +7,17 @@
 //!       dt=2014-01-02/export.csv  the only file of its folder: not left out, or the partition would be lost
 //! ```
 //!
-//! Rows must not be lost silently. A listed file is left out only if all of these hold:
+//! Rows must not be lost without notice. A listed file is left out only if all of these hold:
 //!
 //! 1. No format recognises it, and its bytes show another kind (`Kind::Other`).
-//! 2. It is not named like a file of the table: it has another extension or, without extension, another name apart from
-//!    numbers. If the table's files form a numbered series, a number in its name makes it one of the series, unless it is
-//!    named after a listed file (`part-0.orc.md5`).
-//! 3. Its folder, or a folder below, has a file of the table.
+//! 2. Its name is not like those of the table's files: its extension differs or, if it has none, its name
+//!    differs in more than numbers. If the table's files form a numbered series, a file with a number in its
+//!    name counts as one of the series, unless its name is that of a listed file with an extension added
+//!    (`part-0.orc.md5`).
+//! 3. Its folder, or a folder below it, has a file of the table.
 //!
-//! Files that are named explicitly are never left out. No file is read if all names are alike or have a format's extension.
+//! Files that are named explicitly are never left out. If all names are alike, or all have the extension of a
+//! format, no file is read.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -29,15 +31,15 @@ use super::storage::{Storage, os_path, shown_path};
 use crate::formats;
 use crate::open::{Kind, kind_of};
 
-/// A message names at most this many left-out files.
+/// Maximum number of left-out files that a message names.
 const NAMED: usize = 3;
 
 /// A file that is left out of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its path or URL, as text.
+    /// The file's path or URL, as text.
     pub path: String,
-    /// Its kind by its bytes: `text`, `Parquet`.
+    /// The kind that the file's bytes show: `text`, `Parquet`.
     pub kind: &'static str,
 }
 
@@ -61,7 +63,7 @@ fn foreign_files(
     if names.groups.len() + usize::from(names.has_ours) < 2 {
         return Ok(Vec::new());
     }
-    // If the first file of a group belongs to the table, the whole group does.
+    // If the first file of a group belongs to the table, the whole group belongs to it.
     let groups: Vec<&Vec<usize>> = names.groups.values().collect();
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
     let kinds = kinds(storage, entries, &firsts)?;
@@ -110,7 +112,7 @@ pub fn check_no_iceberg(entries: &[FileEntry]) -> Result<()> {
     }
 }
 
-/// All files, if each is of another kind; else none.
+/// All files, if each of them is of another kind; otherwise none.
 pub fn only_foreign(storage: &Arc<dyn Storage>, entries: &[FileEntry]) -> Result<Vec<LeftOut>> {
     let kind = |at: usize| Ok::<_, Error>(kinds(storage, entries, &[at])?.pop());
     if !matches!(kind(0)?, Some(Kind::Other(_))) {
@@ -147,9 +149,10 @@ fn kinds(storage: &Arc<dyn Storage>, entries: &[FileEntry], asked: &[usize]) -> 
 
 /// Listed files, grouped by their names.
 struct Names {
-    /// The files without a format's extension, by the common part of their names.
+    /// The files without a format's extension, by the part of the name that is common to the group.
     groups: BTreeMap<String, Vec<usize>>,
-    /// All others: folders that are tables, files that were named explicitly or have a format's extension.
+    /// All other entries: folders that are tables, and files that were named explicitly or have a format's
+    /// extension.
     ours: Vec<usize>,
     has_ours: bool,
 }
@@ -176,7 +179,7 @@ impl Names {
     }
 }
 
-/// The names of the table's own files, to compare other files with.
+/// The names of the table's own files, with which other files are compared.
 struct Table<'a> {
     folders: HashSet<&'a str>,
     series: HashSet<String>,
@@ -200,7 +203,8 @@ impl<'a> Table<'a> {
         Self { folders, series, listed: entries.iter().map(|entry| entry.path.as_str()).collect() }
     }
 
-    /// Whether leaving out a file could lose rows: it is alone in its folder, or one of a series.
+    /// Whether leaving out a file could lose rows: it is the only file of its folder, or it is one of a
+    /// series.
     fn has_like(&self, path: &str) -> bool {
         let is_alone = !self.folders.contains(folder_of(path));
         let is_called_after = path.rsplit_once('.').is_some_and(|(of, _)| self.listed.contains(of));
@@ -229,12 +233,13 @@ fn ending(name: &str) -> Option<String> {
     (!stem.is_empty() && is_word).then(|| end.to_ascii_lowercase())
 }
 
-/// The group key of a name: its extension, or the name without numbers.
+/// The name of a file's group: its extension or, if it has none, its name without numbers.
 fn alike(name: &str) -> String {
     ending(name).map_or_else(|| numberless(name), |end| format!(".{end}"))
 }
 
-/// A name with `#` for each number, decimal or, from eight digits on, hexadecimal.
+/// A name with `#` in place of each number. A number is decimal or, if it has eight digits or more,
+/// hexadecimal.
 fn numberless(name: &str) -> String {
     let mut made = String::with_capacity(name.len());
     let mut rest = name;
@@ -270,8 +275,8 @@ mod tests {
     use crate::dataset::discovery::discover;
     use crate::dataset::storage::Stores;
 
-    /// The files left out of a folder with these files. A prefix gives the content: `!` ORC, `=` Parquet, `?` unknown bytes;
-    /// else text.
+    /// The files left out of a folder with these files. The first character of each name gives the file's
+    /// content: `!` ORC, `=` Parquet, `?` unknown bytes; otherwise text.
     fn left_out(files: &[&str]) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for file in files {
@@ -324,17 +329,17 @@ mod tests {
 
     #[test]
     fn files_that_may_have_rows_are_not_left_out() {
-        // They belong to the series, by extension or number.
+        // The text files belong to the series of ORC files, by extension or number.
         assert!(left_out(&["!000000_0", "000001_0", "!000002_0"]).is_empty());
         assert!(left_out(&["000000_0", "!000001_0", "!000002_0"]).is_empty());
         assert!(left_out(&["!a.orc", "b.orc"]).is_empty());
         assert!(left_out(&["!a.dat", "b.dat", "!c.dat"]).is_empty());
         assert!(left_out(&["!part-00000-ab.orc", "=part-00001-ab.parquet"]).is_empty());
-        // They are the only files of their partitions.
+        // A CSV file that is the only file of its partition is not left out.
         assert_eq!(left_out(&["!p=1/a.orc", "p=1/b.csv", "p=2/b.csv", "=p=3/c.parquet"]), ["p=1/b.csv"]);
-        // Its kind is unknown.
+        // The kind of the file is unknown.
         assert!(left_out(&["!a.orc", "?README.md"]).is_empty());
-        // Nothing is recognised.
+        // No file is of a format of this build.
         assert!(left_out(&["a.csv", "README"]).is_empty());
     }
 
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn names_without_their_numbers() {
+    fn names_are_compared_without_their_numbers() {
         assert_eq!(numberless("part-00012-c000"), "part-#-c#");
         assert_eq!(numberless("0123456789abcdef0123456789abcdef_SeqId_4_"), "#_SeqId_#_");
         assert_eq!(numberless("\u{e4}1.x"), "\u{e4}#.x");

@@ -23,12 +23,14 @@ use coldframe_core::{
 use super::columns::{ColumnsBy, WITHIN};
 use super::storage::shown_path;
 
-/// A table's columns, and the values of columns that a file does not contain.
+/// What a file contributes to a table: the table's columns, and the values of the columns that the file does
+/// not contain.
 #[derive(Clone, Debug)]
 pub struct Fragment {
     /// The table's columns.
     pub schema: SchemaRef,
-    /// Columns with one value in all rows of the file, as arrays of length one. They replace the file's columns of these names.
+    /// Columns with one value in all rows of the file, as arrays of length one. A constant replaces the
+    /// file's column of the same name.
     pub constants: Vec<(String, ArrayRef)>,
     /// Default values, as arrays of length one, for columns that the file may lack, and for fields within columns
     /// ([`super::columns::WITHIN`]). A column without default is null.
@@ -54,7 +56,8 @@ impl Fragment {
         self.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Whether a row can pass a filter, by the constants alone. The filter is bound to the table's columns.
+    /// Whether a row can pass a filter, judged by the constants alone. The filter is bound to the table's
+    /// columns.
     pub fn may_match(&self, predicate: Option<&Predicate>) -> Result<bool> {
         let Some(predicate) = predicate.filter(|_| !self.constants.is_empty()) else { return Ok(true) };
         let left = predicate.given(&self.schema, &|name| self.constant(name).cloned())?;
@@ -66,7 +69,7 @@ impl Fragment {
         projected(&self.schema, columns)
     }
 
-    /// How to read a file with these columns; `None` if none of its rows passes. `path` is for errors.
+    /// How to read a file whose schema is `file`; `None` if none of its rows can pass. `path` is for errors.
     pub fn reading(&self, file: &SchemaRef, scan: &Scan, path: &str) -> Result<Option<Reading>> {
         let of_files = |field: &Field| self.constant(field.name()).is_none();
         let places = self.by.places(&self.schema, file, of_files);
@@ -105,7 +108,8 @@ pub(super) fn strings_of(schema: &SchemaRef, strings: Option<Strings>) -> Schema
     strings.map_or_else(|| schema.clone(), |strings| views::laid_out(schema, strings))
 }
 
-/// A table's columns by name, in the requested order; all if `None`. Paths into structs name some of their fields.
+/// A table's columns by name, in the requested order; all if `None`. A path into a struct selects some of its
+/// fields.
 pub(super) fn projected(table: &SchemaRef, columns: Option<&[String]>) -> Result<SchemaRef> {
     let Some(names) = columns else { return Ok(table.clone()) };
     let is_column = |name: &String| table.fields().iter().any(|field| field.name() == name);
@@ -124,7 +128,7 @@ pub(super) fn projected(table: &SchemaRef, columns: Option<&[String]>) -> Result
     Ok(Schema::new_with_metadata(fields, table.metadata().clone()).into())
 }
 
-/// The output's columns and those that a filter needs, with all fields of structs.
+/// The output's columns plus those that a filter needs, with all fields of their structs.
 fn with_columns_of(table: &Schema, output: &SchemaRef, filter: &Predicate) -> Result<SchemaRef> {
     let mut paths = Vec::new();
     filter.columns(&mut paths);
@@ -143,21 +147,21 @@ fn with_columns_of(table: &Schema, output: &SchemaRef, filter: &Predicate) -> Re
 /// Where the table's columns come from in one file.
 struct Origins<'a> {
     fragment: &'a Fragment,
-    /// For each of the table's columns.
+    /// For each of the table's columns, the index of the file's column, if the file has it.
     places: Vec<Option<usize>>,
     file: &'a SchemaRef,
 }
 
 /// A filter split into two parts.
 struct Divided {
-    /// For the file, with its own names.
+    /// The part that the file evaluates, with the file's own column names.
     pushed: Option<Predicate>,
-    /// For the adapted batches.
+    /// The part that is evaluated on the adapted batches.
     residual: Option<Predicate>,
 }
 
 impl Origins<'_> {
-    /// The file's column for one of the table's columns.
+    /// The file's column that matches one of the table's columns.
     fn own(&self, name: &str) -> Option<&FieldRef> {
         if self.fragment.constant(name).is_some() {
             return None;
@@ -246,7 +250,8 @@ impl Origins<'_> {
         predicate.rename(&|path| names.get(&path).cloned().unwrap_or(path)).bind(self.file)
     }
 
-    /// The conversion of the columns that the file supplies, and the names of these columns or of their fields.
+    /// How to convert the columns that the file supplies, and the paths of what is read of them: whole
+    /// columns or fields of structs.
     fn adaptation(&self, decoded: &Schema) -> (Vec<Column>, Vec<String>) {
         let (mut names, mut paths): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         let column = |field: &FieldRef| match (self.constant(field), self.own(field.name())) {
@@ -296,23 +301,23 @@ enum Column {
 #[derive(Clone, Debug)]
 pub struct Adaptation {
     columns: Vec<Column>,
-    /// All columns that are made; `output` has those that are returned.
+    /// All columns of the adapted batches; `output` has those that are returned.
     decoded: SchemaRef,
     output: SchemaRef,
     residual: Option<Predicate>,
     by: ColumnsBy,
-    /// Default values of fields within columns.
+    /// Default values of fields within columns, by name.
     within: BTreeMap<String, ArrayRef>,
     path: Box<str>,
 }
 
 impl Adaptation {
-    /// Whether rows are filtered here. Then the file's own limit does not apply.
+    /// Whether rows are filtered here. If so, the limit must not be passed on to the scan of the file.
     pub fn filters(&self) -> bool {
         self.residual.is_some()
     }
 
-    /// The columns of the batches that it makes.
+    /// The columns of the batches that [`Self::adapt`] returns.
     pub fn schema(&self) -> &SchemaRef {
         &self.output
     }
@@ -335,7 +340,7 @@ impl Adaptation {
                 let lacking =
                     || Error::schema(format!("expected the extremes of column `{}`, found none", own.name()));
                 let known = unit.columns.get(*at).ok_or_else(lacking)?;
-                // Other conversions need not keep the order of values.
+                // Other conversions may change the order of values, and so their extremes.
                 let both = [own.data_type(), field.data_type()];
                 let is_ordered =
                     own.data_type() == field.data_type() || both.iter().all(|kind| kind.is_integer());
@@ -371,7 +376,7 @@ impl Adaptation {
         whole(&self.decoded, columns, rows)
     }
 
-    /// A file's column in the table's type.
+    /// Converts a file's column to the table's type.
     fn cast(&self, array: &ArrayRef, own: &FieldRef, field: &FieldRef) -> Result<ArrayRef> {
         if array.data_type() == field.data_type() {
             return Ok(array.clone());
@@ -391,7 +396,7 @@ impl Adaptation {
         made.and_then(|array| retyped(&array, field)).map_err(|e| unfit(&e))
     }
 
-    /// One value for all rows.
+    /// A column with the same value in all rows.
     fn repeated(&self, value: &ArrayRef, field: &FieldRef, rows: usize) -> Result<ArrayRef> {
         if value.is_null(0) {
             return Ok(new_null_array(field.data_type(), rows));
@@ -408,7 +413,7 @@ impl Adaptation {
     }
 }
 
-/// An array in exactly a field's type, without changing a value.
+/// Converts an array to exactly a field's type, without changing a value.
 fn retyped(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef> {
     let source = arrow_schema::Field::new(field.name(), array.data_type().clone(), true);
     let batch = whole(&Schema::new(vec![source]).into(), vec![array.clone()], array.len())?;

@@ -6,7 +6,7 @@
 //! **       any number of folders, as a whole part
 //! ```
 //!
-//! A bracket that is never closed is literal. A hidden name (`.x`, `_x`) is never matched.
+//! A bracket that is never closed matches itself. A hidden name (`.x`, `_x`) is never matched.
 
 use coldframe_core::{Error, Result};
 
@@ -43,7 +43,7 @@ pub(super) fn fits(names: &[&str], parts: &[&str]) -> bool {
 pub(super) fn matches(part: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let wanted = tokens(part);
-    // The index of the last `*`, and how much of the name it has matched so far.
+    // The index of the last `*`, and how much of the name the `*` has matched so far.
     let (mut at, mut of, mut star) = (0, 0, None);
     while let Some(c) = name.get(at) {
         match wanted.get(of) {
@@ -114,7 +114,7 @@ fn tokens(part: &str) -> Vec<Token> {
 fn set(behind: &[char]) -> Option<(Token, usize)> {
     let negated = behind.first() == Some(&'!');
     let start = usize::from(negated);
-    // A closing bracket in the first place is a member of the set.
+    // A closing bracket in the first place belongs to the set.
     let end = behind.iter().skip(start + 1).position(|c| *c == ']')? + start + 1;
     let inside = behind.get(start..end)?;
     let (mut ranges, mut at) = (Vec::new(), 0);
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_match() {
+    fn names_match_patterns() {
         for (part, name, is) in [
             ("*", "", true),
             ("*.orc", "a.orc", true),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_fit() {
+    fn paths_match_patterns() {
         for (path, pattern, is) in [
             ("a/b/c.rc", "**/*.rc", true),
             ("c.rc", "**/*.rc", true),

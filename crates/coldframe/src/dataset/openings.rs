@@ -6,7 +6,8 @@ use coldframe_core::{Error, Result};
 
 use crate::pool::{Job, Work, pool};
 
-/// The number of threads that open files; they mostly wait for the disk or the network.
+/// The number of threads that open files; more than processors, since they mostly wait for the disk or the
+/// network.
 const OPENERS: usize = 16;
 
 type Each<T> = Box<dyn Fn(usize) -> Result<T> + Send + Sync>;
@@ -22,7 +23,7 @@ struct State<T> {
     next: usize,
     busy: usize,
     done: Vec<Option<T>>,
-    /// The first failure in file order.
+    /// The first failed file in file order, with its number and error.
     failed: Option<(usize, Error)>,
 }
 
@@ -63,7 +64,7 @@ impl<T: Send + 'static> Openings<T> {
     }
 }
 
-/// Counts down the busy threads, also if the work panics.
+/// Lowers the number of busy threads when it is dropped, even if the work panics.
 struct AtEnd<'a, T: Send + 'static>(&'a Openings<T>);
 
 impl<T: Send + 'static> Drop for AtEnd<'_, T> {
@@ -88,7 +89,8 @@ impl<T: Send + 'static> Work for Openings<T> {
     }
 }
 
-/// The result of `open` for each number below `count`; the error of the first that fails.
+/// Calls `open` with each number below `count` and returns the results, or the error of the first number that
+/// fails.
 pub(super) fn in_parallel<T: Send + 'static>(
     count: usize,
     open: impl Fn(usize) -> Result<T> + Send + Sync + 'static,

@@ -21,7 +21,7 @@ use coldframe_store::from_text;
 use super::file_entry::{FileEntry, Pair};
 use super::storage::shown_path;
 
-/// The name that Hive and Spark give to the partition of null.
+/// The name that Hive and Spark give to the partition whose value is null.
 pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The pairs of the folders in a path. The name after the last slash is not a folder.
@@ -51,7 +51,8 @@ fn hex(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(digits, 16).ok()
 }
 
-/// The partition columns of a table's files: as in `given`, otherwise inferred from all their values.
+/// The partition columns of a table's files: with the types in `given`, or else with types inferred from all
+/// values.
 pub fn fields(entries: &[FileEntry], given: Option<&Schema>) -> Result<Vec<Field>> {
     let keys = |entry: &FileEntry| entry.pairs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
     let Some(first) = entries.first() else { return Ok(Vec::new()) };
@@ -72,7 +73,7 @@ pub fn fields(entries: &[FileEntry], given: Option<&Schema>) -> Result<Vec<Field
     Ok(names.iter().enumerate().map(of).collect())
 }
 
-/// The type of a column with these values.
+/// The type for a column whose values are these texts.
 fn inferred(values: &BTreeSet<&str>) -> DataType {
     if values.is_empty() {
         DataType::Utf8

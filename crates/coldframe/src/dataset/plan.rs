@@ -6,8 +6,8 @@
 //! executor  Python, JVM, Rust      rows ◀── Split ◀───────┘
 //! ```
 //!
-//! A split holds everything needed to open its file: the path, how it is opened, and what the listing or an earlier opening
-//! knows about it.
+//! A split holds everything needed to open its file: the path, how it is opened, and what is known about the
+//! file from the listing or an earlier opening.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,7 +25,7 @@ use crate::{File, open_source};
 /// How files are opened.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// The format's name; `None` to detect it from the bytes.
+    /// The format's name; `None` means that it is detected from the bytes.
     pub format: Option<String>,
     /// The options of the format, including keys.
     pub options: OpenOptions,
@@ -34,14 +34,14 @@ pub struct Opening {
 }
 
 impl Default for Opening {
-    /// Any format, local or in a store that needs no options.
+    /// The default: any format; local files, or a store that needs no options.
     fn default() -> Self {
         Self { format: None, options: OpenOptions::default(), storage: Arc::new(Stores::default()) }
     }
 }
 
 impl Opening {
-    /// Opens a source. `recorded`: the bytes that an earlier opening read.
+    /// Opens a source. `recorded`: the bytes that an earlier opening of the source read.
     pub fn open(&self, source: Source, recorded: Vec<Piece>) -> Result<File> {
         open_source(source, self.format.as_deref(), &self.options, recorded)
     }
@@ -57,22 +57,24 @@ impl Opening {
 /// A file of a plan, shared by its splits.
 #[derive(Clone)]
 pub struct SplitFile {
-    /// Its path or URL, as text (see [`super::storage`]).
+    /// The path or URL, as text (see [`super::storage`]).
     pub path: String,
     /// How it is opened. The format is known if the file was opened for the plan.
     pub opening: Arc<Opening>,
-    /// Its identity from a listing or from opening it: different content is an error.
+    /// The identity of the file from a listing or from opening it. It is an error if the file has changed
+    /// since.
     pub known: Option<Identity>,
-    /// The bytes that opening it read.
+    /// The bytes that were read when the file was opened.
     pub recorded: Arc<Vec<Piece>>,
-    /// Its role in a table of many files.
+    /// How the file maps to a table of many files, if it belongs to one.
     pub fragment: Option<Fragment>,
-    /// Set if it is an object of this process; the path is then only a name.
+    /// The source, if it is an object of this process; the path is then only a name for messages.
     pub source: Option<Source>,
 }
 
 impl SplitFile {
-    /// Opens it. `own`: further recorded bytes for the split to be read.
+    /// Opens the file. `own`: bytes that planning already read for the split to be read, in addition to those
+    /// of the file.
     pub fn open(&self, own: &[Piece]) -> Result<File> {
         let source = match &self.source {
             Some(source) => source.clone(),
@@ -96,10 +98,10 @@ impl fmt::Debug for SplitFile {
 /// The part of a file that a split covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A split as the format cuts the file.
+    /// A split of the file as the format defines it.
     Cut(coldframe_core::Split),
-    /// One of several equal shares of the file's splits. The reader cuts the file into splits of about `target` bytes; all
-    /// readers cut it the same way.
+    /// One of several equal shares of the file's splits. The reader of a share divides the file into splits
+    /// of about `target` bytes; every reader does this in the same way.
     Share {
         /// The number of the share, from 0.
         number: u64,
@@ -113,22 +115,23 @@ pub enum Part {
 /// A part of a table that one task reads.
 #[derive(Clone, Debug)]
 pub struct Split {
-    /// Its file.
+    /// The file that the split is a part of.
     pub file: Arc<SplitFile>,
-    /// Its part of the file.
+    /// The part of the file that the split covers.
     pub part: Part,
-    /// For a folder that is one table: the recorded bytes that this split needs.
+    /// For a folder that is one table: the bytes that planning read for this split.
     pub own: Vec<Piece>,
 }
 
 impl Split {
-    /// All splits of an open file, of about `target` bytes each. `file`: the part that they share.
+    /// All splits of the open file `opened`, of about `target` bytes each. `file`: what these splits have in
+    /// common.
     pub fn of(file: SplitFile, opened: &File, target: u64) -> Result<Vec<Self>> {
         let cut = opened.table.splits(target).map_err(|e| opened.named(e))?;
         Self::of_cut(file, opened, cut)
     }
 
-    /// These splits of an open file.
+    /// These splits of an open file, as the format defines them.
     pub(super) fn of_cut(
         file: SplitFile,
         opened: &File,
@@ -140,17 +143,19 @@ impl Split {
         Ok(cut.into_iter().zip(recorded).map(of).collect())
     }
 
-    /// The length of its file in bytes; `None` if it is a part of a folder that is one table.
+    /// The length of the split's file in bytes; `None` if the split is a part of a folder that is one table.
     pub fn file_bytes(&self) -> Option<u64> {
         self.file.known.as_ref().map(|known| known.len)
     }
 
-    /// Opens its file to read its rows only; for a folder, other rows may not be readable then.
+    /// Opens the split's file to read the rows of this split only; other rows of a folder may not be readable
+    /// then.
     pub fn open(&self) -> Result<File> {
         self.file.open(&self.own)
     }
 
-    /// The splits of a share, for which its file is opened; the split itself if it is not a share.
+    /// If this split is a share, opens its file and returns the splits of the share; otherwise returns only
+    /// the split itself.
     pub fn cut(&self) -> Result<Vec<Self>> {
         let Part::Share { number, of, target } = self.part else { return Ok(vec![self.clone()]) };
         let opened = self.file.open(&[])?;
@@ -167,7 +172,7 @@ impl Split {
         Ok(all.into_iter().skip(share.start).take(share.len()).collect())
     }
 
-    /// Opens its file, and returns the format's splits that this split consists of.
+    /// Opens the split's file, and returns the format's splits that this split consists of.
     pub(super) fn open_cut(&self) -> Result<(File, Vec<coldframe_core::Split>)> {
         let file = self.open()?;
         let cut = match &self.part {
@@ -182,7 +187,7 @@ impl Split {
     }
 }
 
-/// The indexes of the splits, of `count`, in a share.
+/// Which of a file's `count` splits are in share `number` of `of`.
 fn share(number: u64, of: u64, count: usize) -> Range<usize> {
     let at = |number: u64| {
         let at = count as u128 * u128::from(number) / u128::from(of.max(1));
@@ -194,7 +199,7 @@ fn share(number: u64, of: u64, count: usize) -> Range<usize> {
 /// A request to a table, and the splits that together answer it.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The columns returned.
+    /// The schema of the returned batches.
     pub schema: SchemaRef,
     /// The request; its filter is bound to the table's columns.
     pub scan: Scan,
@@ -202,10 +207,10 @@ pub struct Plan {
     pub splits: Vec<Split>,
 }
 
-/// The cost of opening one more file when small splits are packed into one task: Spark's own figure.
+/// The cost of opening one more file when small splits are packed into one task: the value that Spark uses.
 pub const OPEN_COST: u64 = 4 << 20;
 
-/// Groups of consecutive splits of about `target` bytes, by the splits' sizes.
+/// Groups consecutive splits, whose sizes are `sizes`, into groups of about `target` bytes each.
 pub fn pack(sizes: impl IntoIterator<Item = u64>, target: u64) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut room = 0;

@@ -10,14 +10,14 @@ use coldframe_core::{Damage, DamageLog, Error, Fault, OnError, Result, Scan, Spl
 use crate::opened::{Opened, Reader};
 use crate::stream::{Open, Stream, already_open};
 
-/// The minimum file bytes that a thread decodes, if there are several threads.
+/// If several threads decode a file, each gets at least this many bytes of it at a time.
 pub(crate) const SPLIT_BYTES: u64 = 8 << 20;
 
-/// Maximum decoded bytes in the buffer, per thread and in total.
+/// Maximum decoded bytes that wait for the consumer: per thread, and for all threads together.
 const WAITING_BYTES: u64 = 32 << 20;
 const MAX_WAITING_BYTES: u64 = 512 << 20;
 
-/// The buffer size for this many threads.
+/// Maximum decoded bytes that wait for the consumer, with this many threads.
 pub(crate) fn waiting_bytes(threads: usize) -> u64 {
     WAITING_BYTES.saturating_mul(threads as u64).min(MAX_WAITING_BYTES)
 }
@@ -38,10 +38,11 @@ pub struct FileDamage {
 
 /// A file, or a part of one, before it is opened.
 pub(super) struct Unopened {
-    /// Opens it, cut into splits of about this many bytes; `None` if no row of it is needed.
+    /// Opens the file and divides it into splits of about this many bytes; `None` if none of its rows is
+    /// needed.
     pub(super) open: Box<dyn Fn(u64) -> Result<Option<Opened>> + Send + Sync>,
     pub(super) path: String,
-    /// Its length, if known from a listing.
+    /// The length of the file, if known from a listing.
     pub(super) bytes: u64,
 }
 
@@ -60,16 +61,16 @@ pub struct Rows {
     schema: SchemaRef,
     on_error: OnError,
     state: State,
-    /// Damage of the files that were read to the end or given up.
+    /// Damage of the files that were read to the end or abandoned.
     damage: Vec<FileDamage>,
-    /// Damage of the file being read. Threads of the pool never push damage with a file position.
+    /// Damage of the file being read. Threads of the pool do not use it.
     log: DamageLog,
 }
 
 enum State {
-    /// One after the other, on the caller's thread.
+    /// One file after the other, on the caller's thread.
     Alone(Box<Alone>),
-    /// On the pool, once the first batch is requested.
+    /// On the threads of the pool, which start once the first batch is requested.
     Waiting {
         files: Vec<Unopened>,
         threads: usize,
@@ -80,7 +81,7 @@ enum State {
 struct Alone {
     files: VecDeque<Unopened>,
     current: Option<Current>,
-    /// The rows still needed, if limited.
+    /// The number of rows still needed, if there is a limit.
     left: Option<u64>,
     /// The work of earlier files.
     work: Work,
@@ -127,8 +128,8 @@ impl Current {
 }
 
 impl Rows {
-    /// The rows of `files` for a request: on up to `threads` threads of the pool, or on the caller's thread if there is one
-    /// thread, a limit (which may end anywhere), or damage to skip.
+    /// The rows of `files` for a request. They are read on up to `threads` threads of the pool, or on the
+    /// caller's thread if there is one thread, a limit (so that reading may end anywhere), or damage to skip.
     pub(super) fn new(files: Vec<Unopened>, schema: SchemaRef, scan: &Scan, threads: usize) -> Self {
         let alone = threads < 2 || scan.limit.is_some() || scan.on_error != OnError::Raise;
         let state = if alone {
@@ -144,7 +145,7 @@ impl Rows {
         Self { schema, on_error: scan.on_error, state, damage: Vec::new(), log: DamageLog::default() }
     }
 
-    /// The columns.
+    /// The schema of the returned batches.
     pub fn output_schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -160,7 +161,7 @@ impl Rows {
         all
     }
 
-    /// Counts of changed and skipped values, of rows that the caller's thread decodes.
+    /// The counts of changed and skipped values, for the rows that the caller's thread decodes.
     pub fn log(&self) -> &DamageLog {
         &self.log
     }
@@ -187,7 +188,7 @@ impl Rows {
     }
 }
 
-/// Starts reading, in parallel if there is work for two.
+/// Starts reading, in parallel if there is work for at least two threads.
 fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
     let files = match <[Unopened; 1]>::try_from(files) {
         Ok([file]) => {

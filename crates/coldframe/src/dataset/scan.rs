@@ -1,4 +1,5 @@
-//! A request to a table: which columns, which rows, how many. Its result is a plan of splits, or rows.
+//! A request to a table: which columns, which rows, how many. The result is either a plan of splits or the
+//! rows.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::opened::Opened;
 /// The default target size of splits in bytes.
 pub const SPLIT_BYTES: u64 = 128 << 20;
 
-/// Splits carry the bytes that opening their file read, unless these are more than this.
+/// A split carries the bytes that were read when its file was opened, but at most this many.
 const MAX_RECORDED: usize = 256 << 10;
 
 /// The number of remote files to read at once, even with fewer processors: most reads wait for the network.
@@ -84,9 +85,9 @@ impl Dataset {
     }
 }
 
-/// A request for the rows of a path, a folder, a pattern or a URL: many files as one table; formats are detected from the
-/// bytes.
-/// [`Dataset::new`] takes several paths, options of formats and stores, and further settings of a table.
+/// A request for the rows of a path, a folder, a pattern or a URL: all files are read as one table, and
+/// formats are detected from the bytes. [`Dataset::new`] takes several paths, options of formats and stores,
+/// and further settings of a table.
 pub fn scan(location: impl AsRef<OsStr>) -> Result<ScanBuilder> {
     let given = vec![Given::Path(location.as_ref().to_owned())];
     Ok(Dataset::new(given, Opening::default(), TableOptions::default())?.scan())
@@ -100,7 +101,7 @@ impl ScanBuilder {
         self
     }
 
-    /// The rows that pass; exact.
+    /// Returns only the rows that pass this filter, which is applied exactly.
     #[must_use]
     pub fn filter(mut self, filter: impl Into<Filter>) -> Self {
         self.filter = Some(filter.into());
@@ -135,7 +136,7 @@ impl ScanBuilder {
         self
     }
 
-    /// The layout of strings and binary values; by default as the files are opened.
+    /// The layout of strings and binary values; by default the one that the files are opened with.
     #[must_use]
     pub fn strings(mut self, strings: Strings) -> Self {
         self.scan.strings = Some(strings);
@@ -149,22 +150,23 @@ impl ScanBuilder {
         self
     }
 
-    /// Maximum number of files that [`Self::plan`] opens to leave out splits that their metadata exclude, 0 by default. It
-    /// opens no file if there are more files, no filter, or if one split holds all files.
+    /// Maximum number of files that [`Self::plan`] opens in order to leave out splits that the files'
+    /// metadata rule out; 0 by default. If there are more files, or no filter, or if one split holds all
+    /// files, it opens none.
     #[must_use]
     pub fn max_opened(mut self, files: usize) -> Self {
         self.max_opened = files;
         self
     }
 
-    /// Only these of the table's files.
+    /// Reads only these of the table's files, by their numbers.
     #[must_use]
     pub fn files(mut self, numbers: Vec<usize>) -> Self {
         self.files = Some(numbers);
         self
     }
 
-    /// The table of the request.
+    /// The table that the request is for.
     pub fn dataset(&self) -> &Dataset {
         &self.dataset
     }
@@ -198,25 +200,25 @@ impl ScanBuilder {
         }
     }
 
-    /// The columns returned.
+    /// The schema of the returned batches.
     pub fn schema(&self) -> Result<SchemaRef> {
         let plain = projected(&self.dataset.schema()?, self.scan.columns.as_deref())?;
         Ok(strings_of(&plain, self.layout()?))
     }
 
-    /// A plan from the listing; readers cut the files. It opens only files that were not listed, and up to
-    /// [`Self::max_opened`] files.
+    /// A plan made from the listing; the readers divide the files into splits. It opens only files that were
+    /// not listed, and up to [`Self::max_opened`] files.
     pub fn plan(&self) -> Result<Plan> {
         Ok(self.planned(false)?.0)
     }
 
-    /// The plan, and the number of units, such as stripes, that the metadata of opened files exclude. Units
-    /// of files that are excluded without opening them are not counted.
+    /// The plan, and the number of units, such as stripes, that the metadata of opened files rule out. Units
+    /// of files that are ruled out without opening them are not counted.
     pub fn plan_and_pruned(&self) -> Result<(Plan, u64)> {
         self.planned(false)
     }
 
-    /// A plan whose files are cut into splits now, for which all files are opened.
+    /// A plan for which all files are opened and divided into splits now.
     pub fn splits(&self) -> Result<Plan> {
         Ok(self.planned(true)?.0)
     }
@@ -257,7 +259,7 @@ impl ScanBuilder {
         self.dataset.entry(at).and_then(|entry| entry.known.as_ref())
     }
 
-    /// The shares of a file that its readers cut.
+    /// The shares of a file, which its readers divide into splits.
     fn shares(&self, at: usize, bytes: u64) -> Result<Vec<Split>> {
         let file = Arc::new(self.dataset.split_file(at, None)?);
         let (of, target) = (bytes.div_ceil(self.split_bytes).max(1), self.split_bytes);
@@ -266,8 +268,9 @@ impl ScanBuilder {
         Ok((0..of).map(share).collect())
     }
 
-    /// The splits in which rows may pass by the files' metadata, and the number of excluded units. `None` if no file is
-    /// opened for that, or the first file has no metadata about its units.
+    /// The splits whose rows may pass according to the files' metadata, and the number of units that are
+    /// ruled out. `None` if no file may be opened for this, or if the first file has no metadata about its
+    /// units.
     fn without_excluded(&self, scan: &Scan, files: &[usize]) -> Result<Option<(Vec<Split>, u64)>> {
         let lengths: Option<Vec<u64>> = files.iter().map(|at| Some(self.known(*at)?.len)).collect();
         let Some(lengths) = lengths.filter(|_| scan.predicate.is_some() && scan.prune) else {
@@ -350,7 +353,7 @@ impl ScanBuilder {
 }
 
 /// An open file with its splits to read; `None` if no row passes. The caller supplies the splits in `parts`, since a file
-/// that was opened for one of its splits cannot be cut again.
+/// that was opened for only one of its splits cannot be divided again.
 pub(super) fn opened(
     file: File,
     fragment: Option<&Fragment>,
@@ -369,12 +372,13 @@ pub(super) fn opened(
 }
 
 impl Split {
-    /// The columns of its rows, with the string layout that its file was opened with.
+    /// The schema of the split's rows, with the string layout that its file was opened with.
     pub fn output_schema(&self) -> Result<SchemaRef> {
         Ok(strings_of(&self.schema()?, self.file.opening.strings()?))
     }
 
-    /// The columns of its file's table, with plain strings whatever the layout of a request.
+    /// The columns of the table that the split's file belongs to. Strings are plain, whatever the layout of a
+    /// request.
     pub fn schema(&self) -> Result<SchemaRef> {
         match &self.file.fragment {
             Some(fragment) => Ok(fragment.schema.clone()),
@@ -382,7 +386,7 @@ impl Split {
         }
     }
 
-    /// The rows for a request whose filter is bound to its columns.
+    /// The rows of the split for a request whose filter is bound to the table's columns.
     pub fn read(&self, scan: &Scan) -> Result<Rows> {
         let schema = match &self.file.fragment {
             Some(fragment) => fragment.projected(scan.columns.as_deref())?,

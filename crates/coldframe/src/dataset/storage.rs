@@ -1,7 +1,7 @@
-//! Access to a table's files by paths and URLs, as text.
+//! Access to a table's files by their paths and URLs, which are kept as text.
 //!
-//! File names need not be UTF-8. [`coldframe_store::to_text`] gives each a text form, so that a path can be compared,
-//! sorted and stored; [`os_path`] converts it back.
+//! File names need not be UTF-8. [`coldframe_store::to_text`] gives every file name a text form, so that a
+//! path can be compared, sorted and stored; [`os_path`] converts it back.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// The files at and below a path or URL.
     fn store(&self, location: &OsStr) -> Result<Store>;
 
-    /// The file or folder at a path or URL. `known`: its identity from a listing; different content is an error.
+    /// The file or folder at a path or URL. `known`: its identity from a listing; it is an error if the file
+    /// has changed since.
     fn source(&self, location: &OsStr, known: Option<&Identity>) -> Result<Source> {
         self.store(location)?.source(known)
     }
@@ -25,8 +26,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
         matches!(Location::parse(location), Ok(Location::Local(_)))
     }
 
-    /// The options of a location's store, which may contain secrets; `None` if another process cannot open the store with
-    /// these options alone.
+    /// The options of a location's store, which may contain secrets; `None` if another process needs more
+    /// than these options to open the store.
     fn options(&self, location: &OsStr) -> Option<&BTreeMap<String, String>>;
 }
 
@@ -35,7 +36,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
 pub struct Stores(pub BTreeMap<String, String>);
 
 impl fmt::Debug for Stores {
-    /// The values are secrets.
+    /// The values of options are not shown, because they may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Stores").field(&self.0.keys().collect::<Vec<_>>()).finish()
     }
@@ -63,12 +64,12 @@ pub fn os_path(text: &str) -> OsString {
     }
 }
 
-/// A path or URL for errors: without secrets, and with replacements for whatever is not text.
+/// A path or URL for errors: without secrets, and with a replacement for each byte sequence that is not text.
 pub fn shown_path(text: &str) -> String {
     shown(&os_path(text).to_string_lossy())
 }
 
-/// The error for a path at which nothing exists.
+/// The error for a path or URL at which nothing exists.
 pub(super) fn not_there(path: &str, what: &str) -> Error {
     Error::not_found(what).in_file(shown_path(path))
 }

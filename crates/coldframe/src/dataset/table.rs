@@ -23,7 +23,7 @@ use super::special::special_of;
 use super::storage::{Storage, os_path, shown_path};
 use crate::{File, format_named, formats};
 
-/// How many files stay open, that is, keep the bytes that opening them read in memory.
+/// How many files stay open at most: for an open file, the bytes that opening it read stay in memory.
 const KEPT_OPEN: usize = 256;
 
 /// The sources of a table.
@@ -34,25 +34,26 @@ pub enum Given {
     Path(OsString),
     /// A file that was already listed.
     Entry(FileEntry),
-    /// A file that was already listed, with its own default values for columns that it may lack: arrays of one value.
+    /// A file that was already listed, with default values of its own, as arrays of one value, for columns
+    /// that it may lack.
     EntryWith(FileEntry, Vec<(String, arrow_array::ArrayRef)>),
     /// A file that is already open.
     File(File),
-    /// An object of this process that can be opened repeatedly, with its name.
+    /// An object of this process that can be opened repeatedly, and a name for it.
     Source(Source, String),
 }
 
-/// How files become a table.
+/// How several files are read as one table.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
-    /// Whether to ignore `key=value` folders instead of making them columns.
+    /// Whether to ignore `key=value` folders instead of making a column of each key.
     pub without_partitions: bool,
-    /// The types of partition columns, if they should not be derived from the values.
+    /// The types of partition columns, if they should not be inferred from the values.
     pub partition_types: Option<SchemaRef>,
-    /// Whether the columns are those of the first file only. Otherwise the columns of all files are merged, in types
-    /// as wide as needed; this opens every file when the columns are first needed.
+    /// Whether the columns are those of the first file only. Otherwise the columns of all files are merged,
+    /// with a common type for each. This opens every file when the columns are first needed.
     pub first_only: bool,
-    /// The table's columns including partitions, if known: then the table opens no file to determine them.
+    /// The table's columns including partitions, if known; no file is then opened to determine them.
     pub schema: Option<SchemaRef>,
     /// How the columns of files are matched.
     pub by: ColumnsBy,
@@ -67,7 +68,7 @@ pub(super) struct Member {
     pub(super) entry: FileEntry,
     pub(super) file: Option<File>,
     pub(super) source: Option<Source>,
-    /// Default values of this file.
+    /// Default values of this file for columns that it may lack.
     defaults: Vec<(String, arrow_array::ArrayRef)>,
 }
 
@@ -79,11 +80,12 @@ struct Inner {
     members: Vec<Member>,
     opening: Arc<Opening>,
     options: TableOptions,
-    /// The partition columns, and each file's values of them.
+    /// The partition columns, and the values of each file for them.
     partitions: Vec<Field>,
     constants: Vec<Vec<(String, arrow_array::ArrayRef)>>,
     schema: OnceLock<SchemaRef>,
-    /// The index of the file whose columns come first: the first file that can be opened, once known.
+    /// The index of the file whose columns come first: the first file that can be opened. Set once this is
+    /// known.
     lead: AtomicUsize,
     opened: Mutex<HashMap<usize, File>>,
     notices: Mutex<Vec<(String, Notice)>>,
@@ -92,7 +94,7 @@ struct Inner {
 }
 
 impl Dataset {
-    /// The table of some files; folders and patterns are listed.
+    /// Creates the table of some files; folders and patterns are listed.
     pub fn new(given: Vec<Given>, opening: Opening, options: TableOptions) -> Result<Self> {
         let whole = folders_are_tables(&opening)?;
         let shown = shown(&given);
@@ -184,7 +186,7 @@ impl Dataset {
         Ok(Schema::new_with_metadata(fields, own.metadata().clone()).into())
     }
 
-    /// Whether the first file's columns are the table's, regardless of the others.
+    /// Whether the table's columns are those of the first file, whatever the other files have.
     fn has_all_columns(&self, first: &File) -> Result<bool> {
         if self.0.members.len() == 1 || self.0.options.first_only {
             return Ok(true);
@@ -205,7 +207,7 @@ impl Dataset {
         unify(all.iter().map(|(path, schema)| (&**path, schema.as_ref())), None)
     }
 
-    /// Opens a file; `None` if it cannot be opened, which is reported when its rows are requested.
+    /// Opens a file. `None` if it cannot be opened; the error is then reported when its rows are requested.
     pub(super) fn open_or_leave(&self, at: usize) -> Result<Option<File>> {
         match self.open(at) {
             Ok(file) => Ok(Some(file)),
@@ -214,7 +216,7 @@ impl Dataset {
         }
     }
 
-    /// The first file that can be opened, and its number; the error of the first if none can.
+    /// The first file that can be opened, and its number; the error of the first file if none can be opened.
     pub fn lead(&self) -> Result<(usize, File)> {
         let mut failed = None;
         for at in self.0.lead.load(Ordering::Relaxed)..self.len() {
@@ -230,8 +232,8 @@ impl Dataset {
         Err(failed.unwrap_or_else(|| Error::not_found("no files")))
     }
 
-    /// Opens the first `count` files in parallel, so that unsupported content is an error now. Damaged files are reported
-    /// when their rows are requested, unless no file can be opened.
+    /// Opens the first `count` files in parallel, so that unsupported content is reported now. Damaged files
+    /// are reported when their rows are requested, unless no file can be opened.
     pub fn open_first(&self, count: usize) -> Result<()> {
         self.lead()?;
         let this = self.clone();
@@ -247,7 +249,7 @@ impl Dataset {
         self.0.members.len()
     }
 
-    /// Whether it has no file, which is impossible.
+    /// Whether the table has no files, which never happens.
     pub fn is_empty(&self) -> bool {
         self.0.members.is_empty()
     }
@@ -262,7 +264,7 @@ impl Dataset {
         self.0.members.get(at).is_some_and(|member| member.file.is_some() || member.source.is_some())
     }
 
-    /// Listed files of other kinds, which are not read.
+    /// The files of other kinds that were listed but are not read.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.0.left_out
     }
@@ -282,7 +284,7 @@ impl Dataset {
         &self.0.opening
     }
 
-    /// Opens a file; the first ones stay open.
+    /// Opens a file. The first files that are opened stay open.
     pub fn open(&self, at: usize) -> Result<File> {
         let member = self.member(at)?;
         if let Some(file) = &member.file {
@@ -317,7 +319,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Takes the notices about files opened since the last call, with the files' paths.
+    /// Returns the notices about files that were opened since the last call, with the files' paths.
     pub fn take_notices(&self) -> Vec<(String, Notice)> {
         if !self.0.has_notices.swap(false, Ordering::AcqRel) {
             return Vec::new();
@@ -332,7 +334,7 @@ impl Dataset {
             .ok_or_else(|| Error::invalid(format!("file {at} of a table of {} files", self.len())))
     }
 
-    /// A file's role in the table.
+    /// How a file maps to the table.
     pub fn fragment(&self, at: usize) -> Result<Fragment> {
         let own = &self.member(at)?.defaults;
         let of_all = self.0.options.defaults.iter();
@@ -346,7 +348,7 @@ impl Dataset {
         })
     }
 
-    /// The files that may have rows that pass a filter, judged by their partitions alone.
+    /// The files that may have rows that pass a filter. Only their partitions are considered.
     pub fn matching(&self, predicate: Option<&Predicate>) -> Result<Vec<usize>> {
         if predicate.is_none() || self.0.partitions.is_empty() {
             return Ok((0..self.len()).collect());
@@ -393,7 +395,7 @@ impl Dataset {
         Ok(rows)
     }
 
-    /// A file as its splits share it; `opened` if it is open.
+    /// What the splits of a file have in common. `opened`: the file, if it is open.
     pub(super) fn split_file(&self, at: usize, opened: Option<&File>) -> Result<SplitFile> {
         let member = self.member(at)?;
         let mut opening = (*self.0.opening).clone();
@@ -419,7 +421,7 @@ impl fmt::Debug for Dataset {
     }
 }
 
-/// Removes and returns the files that do not belong to the table.
+/// Removes the files that do not belong to the table, and returns them.
 fn leave_out(members: &mut Vec<Member>, storage: &Arc<dyn Storage>) -> Result<Vec<LeftOut>> {
     let entries: Vec<FileEntry> = members.iter().map(|member| member.entry.clone()).collect();
     foreign::check_no_iceberg(&entries)?;
@@ -444,7 +446,7 @@ fn folders_are_tables(opening: &Opening) -> Result<bool> {
     Ok(of.iter().filter_map(|format| format.capabilities().folder_option).any(is_set))
 }
 
-/// The request, for errors.
+/// The paths of the request, for errors.
 fn shown(given: &[Given]) -> String {
     let name = |input: &Given| match input {
         Given::Path(path) => coldframe_store::shown(&OsStr::to_string_lossy(path)),

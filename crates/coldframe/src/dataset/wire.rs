@@ -1,4 +1,4 @@
-//! Plans as bytes: planned in one process, read in another, by Rust, Python or the JVM.
+//! Plans as bytes: a plan is made in one process and read in another, by Rust, Python or the JVM.
 //!
 //! ```text
 //! "CFPL" | version, 1 byte | CRC-32C of what follows, 4 bytes | protobuf message `Plan`
@@ -24,11 +24,11 @@ use super::plan::{Plan, Split};
 
 const MAGIC: &[u8; 4] = b"CFPL";
 const VERSION: u8 = 2;
-/// Magic, version, checksum.
+/// Length of the magic, the version and the checksum.
 const HEADER: usize = 9;
 
 impl Plan {
-    /// The plan as bytes. An error if a split belongs to an object that exists only in this process.
+    /// The plan as bytes. An error if a split belongs to an object of this process, which cannot be sent.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let message = write::plan(self)?;
         let mut bytes = Vec::with_capacity(HEADER + message.encoded_len());
@@ -47,7 +47,7 @@ impl Plan {
 }
 
 impl Split {
-    /// The split as bytes: a plan of one.
+    /// The split as bytes: a plan with this split only.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let schema = arrow_schema::Schema::empty().into();
         Plan { schema, scan: coldframe_core::Scan::default(), splits: vec![self.clone()] }.to_bytes()

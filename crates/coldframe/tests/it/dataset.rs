@@ -1,4 +1,5 @@
-//! Many files as one table: rows in the order of the files however they are read, and errors at the position of their file.
+//! Many files as one table: whatever the way of reading, rows come in the order of the files, and an error
+//! comes at the position of its file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +28,7 @@ fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
 }
 
-/// 30 files of 100 rows, numbered through, in partitions p = 0, 1, 2.
+/// 30 files of 100 rows in the partitions p = 0, 1, 2. The rows are numbered across all files.
 fn many(dir: &Path) {
     for number in 0..30 {
         let path = dir.join(format!("p={}/{number:02}.orc", number / 10));
@@ -47,7 +48,7 @@ fn numbers(mut rows: Rows) -> Result<Vec<i64>, (Vec<i64>, Error)> {
 }
 
 #[test]
-fn threads_return_rows_in_order() {
+fn threads_return_rows_in_the_order_of_the_files() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());
     let request = scan(dir.path()).unwrap().columns(["n"]).batch_rows(30);
@@ -76,7 +77,7 @@ fn splits_of_a_large_file_keep_their_order() {
     for threads in [2, 4] {
         let values = numbers(scan(dir.path()).unwrap().threads(threads).read().unwrap()).unwrap();
         assert!(values == want, "{threads} threads");
-        // A single file is cut as well.
+        // A single file is divided as well.
         let alone = scan(dir.path().join("b.orc")).unwrap().threads(threads).read().unwrap();
         assert!(numbers(alone).unwrap() == want[10..3_000_010]);
     }
@@ -130,7 +131,7 @@ fn plans_are_read_from_their_bytes() {
     let shares = request.plan().unwrap();
     assert!(cut.splits.iter().all(|split| matches!(split.part, Part::Cut(_))));
     assert!(shares.splits.iter().all(|split| matches!(split.part, Part::Share { of: 2.., .. })));
-    // The files of p = 0 are left out.
+    // The plan leaves out the files of p = 0.
     assert_eq!(cut.splits.len(), 20);
     for plan in [cut, shares] {
         let there = Plan::from_bytes(&plan.to_bytes().unwrap(), &Bound::default()).unwrap();
@@ -163,7 +164,7 @@ fn plans_leave_out_units_that_metadata_exclude() {
     }
     let nothing = request.clone().filter("p = 3 and n < 3000").max_opened(31).plan().unwrap();
     assert!(nothing.splits.is_empty());
-    // A file that cannot be opened is an error when it is read.
+    // A file that cannot be opened causes an error when its rows are read.
     std::fs::write(dir.path().join("p=1/15.orc"), b"ORC and nothing else").unwrap();
     let request = scan(dir.path()).unwrap().columns(["n"]).split_bytes(200).filter("n = 2500");
     let plan = request.max_opened(31).plan().unwrap();
@@ -207,9 +208,10 @@ fn a_file_changed_since_planning_is_an_error() {
     assert!(e.to_string().contains("was changed since it was listed"), "{e}");
 }
 
-/// By position, as Hive reads files without column names; with defaults, as Iceberg fills columns that older files lack.
+/// Columns are matched by position, as Hive does for files without column names, and have defaults, as in
+/// Iceberg for columns that older files lack.
 #[test]
-fn columns_by_position_and_defaults() {
+fn columns_are_matched_by_position_and_filled_with_defaults() {
     let dir = tempfile::tempdir().unwrap();
     let ints: ArrayRef = Arc::new(Int32Array::from(vec![7, 8]));
     write(&dir.path().join("p=3/a.orc"), &[("_col0", ints), ("_col1", longs([1, 2]))], &[]);

@@ -11,7 +11,7 @@ fn open(bytes: Bytes) -> File {
     open_source(Source::file("a.rc", Arc::new(bytes)), None, &OpenOptions::default(), Vec::new()).unwrap()
 }
 
-/// A fixture of many row groups, compressed: damage in it is detected.
+/// A test file of many compressed row groups, in which damage is detected.
 fn bytes() -> Vec<u8> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/rcfile/files");
     std::fs::read(folder.join("binary_groups_zlib.rc")).unwrap()
@@ -47,7 +47,7 @@ fn threads_give_the_same_rows_in_the_same_order() {
 }
 
 #[test]
-fn several_threads_return_the_error_of_one_thread() {
+fn several_threads_return_the_same_error_as_one() {
     let mut bytes = bytes();
     let middle = bytes.len() / 2;
     bytes.iter_mut().skip(middle).take(64).for_each(|b| *b = 0xff);

@@ -8,10 +8,11 @@
 //!
 //! `gf2p8affineqb` multiplies bytes with a matrix of 8 x 8 bits. If the bytes are the unit matrix, the result is the matrix itself,
 //! transposed, because the instruction counts its rows from the other end. Unpacking stays within 16 bytes, so the bytes are first
-//! permuted such that whole vectors come out in order.
+//! permuted in such a way that the resulting vectors are in order.
 //!
-//! Measured on one core of a shared x86-64 machine, chunks of 8 KiB: 22 GB/s for values of four and of eight bytes; SSE2
-//! reaches 4.8 and 4.5. The functions are safe if the processor has these instructions.
+//! Measured with chunks of 8 KiB on one core of a shared x86-64 machine: 22 GB/s for values of four and of
+//! eight bytes, while SSE2 reaches 4.8 and 4.5 GB/s. The functions are safe to call if the processor has
+//! these instructions.
 
 #![expect(unsafe_code, reason = "loads and stores of whole vectors, five times as fast as SSE2")]
 
@@ -36,7 +37,7 @@ pub(super) fn available() -> bool {
         && std::arch::is_x86_feature_detected!("gfni")
 }
 
-/// Moves byte `g` of each of eight planes to the bytes from `8g` on, the last plane's first.
+/// Moves byte `g` of each of eight planes to the bytes from `8g` on, the byte of the last plane first.
 static MATRICES: [u8; 64] = {
     let mut all = [0; 64];
     let (mut rest, mut to): (&mut [u8], u8) = (&mut all, 0);
@@ -70,7 +71,8 @@ fn load(bytes: &[u8; 64]) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// Transposes whole tiles of values of `W` bytes. `planes` are those of `stride * 8` values.
+/// Transposes whole tiles of values of `W` bytes. `planes` holds the bit planes of `stride * 8` values,
+/// `stride` bytes each.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(super) fn tiles<const W: usize, T: ArrowNativeType>(
     planes: &[u8],
@@ -92,7 +94,7 @@ pub(super) fn tiles<const W: usize, T: ArrowNativeType>(
     }
 }
 
-/// Byte `k` of 512 values, 64 per vector, in unpacking order.
+/// Byte `k` of 512 values: 64 in each vector, in the order that unpacking needs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn byte_of(
@@ -104,7 +106,7 @@ fn byte_of(
     places: __m512i,
 ) -> [__m512i; 8] {
     let row = |j: usize| {
-        // The callers have checked that these bytes exist.
+        // These bytes exist, as the callers have checked.
         let plane = planes.get((k * 8 + j) * stride + at..).and_then(|p| p.first_chunk());
         plane.map_or(_mm512_setzero_si512(), |bytes| load(bytes))
     };

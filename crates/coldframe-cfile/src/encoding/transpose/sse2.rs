@@ -5,8 +5,9 @@
 //! bytes 0..W of 64 values ──unpack──▶ values
 //! ```
 //!
-//! Measured on one core of a shared x86-64 machine, chunks of 8 KiB: 5.5 GB/s for values of eight bytes, the portable form 3.3 GB/s;
-//! 5.7 against 4.3 GB/s for four bytes. The functions are safe if the processor has SSE2.
+//! Measured with chunks of 8 KiB on one core of a shared x86-64 machine: 5.5 GB/s for values of eight bytes,
+//! while the portable form reaches 3.3 GB/s; 5.7 and 4.3 GB/s for values of four bytes. The functions are
+//! safe to call if the processor has SSE2.
 
 use std::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set1_epi64x, _mm_slli_epi64,
@@ -21,7 +22,7 @@ fn plane(planes: &[u8], stride: usize, k: usize, j: usize, at: usize) -> i64 {
     bytes.map_or(0, |b| i64::from_le_bytes(*b))
 }
 
-/// Transposes the 8 x 8 bits of each half.
+/// Transposes the 8 x 8 bits in each half of the vector.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn turn(mut x: __m128i) -> __m128i {
@@ -33,7 +34,7 @@ fn turn(mut x: __m128i) -> __m128i {
     _mm_xor_si128(_mm_xor_si128(x, t), _mm_slli_epi64::<28>(t))
 }
 
-/// Byte `k` of 64 values, sixteen per vector.
+/// Byte `k` of 64 values: sixteen in each vector.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn bytes(planes: &[u8], stride: usize, k: usize, at: usize) -> [__m128i; 4] {
@@ -51,7 +52,7 @@ fn bytes(planes: &[u8], stride: usize, k: usize, at: usize) -> [__m128i; 4] {
     ]
 }
 
-/// The two halves.
+/// The two halves of a vector.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn halves(v: __m128i) -> [u64; 2] {
@@ -73,7 +74,8 @@ fn quads(b0: __m128i, b1: __m128i, b2: __m128i, b3: __m128i) -> [__m128i; 4] {
     ]
 }
 
-/// Values of four bytes. Tile `t` has the 64 values from `64 t` on; `planes` are those of `stride * 8` values.
+/// Reverses the transposition for values of four bytes. Tile `t` gets the 64 values from `64 t` on; `planes`
+/// holds the bit planes of `stride * 8` values, `stride` bytes each.
 #[target_feature(enable = "sse2")]
 pub(super) fn tiles_u32(planes: &[u8], stride: usize, tiles: &mut [[u32; 64]]) {
     for (t, tile) in tiles.iter_mut().enumerate() {
@@ -93,7 +95,8 @@ pub(super) fn tiles_u32(planes: &[u8], stride: usize, tiles: &mut [[u32; 64]]) {
     }
 }
 
-/// Values of eight bytes. Tile `t` has the 64 values from `64 t` on; `planes` are those of `stride * 8` values.
+/// Reverses the transposition for values of eight bytes. Tile `t` gets the 64 values from `64 t` on; `planes`
+/// holds the bit planes of `stride * 8` values, `stride` bytes each.
 #[target_feature(enable = "sse2")]
 pub(super) fn tiles_u64(planes: &[u8], stride: usize, tiles: &mut [[u64; 64]]) {
     for (t, tile) in tiles.iter_mut().enumerate() {

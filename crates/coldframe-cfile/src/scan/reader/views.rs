@@ -1,4 +1,4 @@
-//! Values as views: they stay in their block, or in the dictionary.
+//! Reads values as views; their bytes stay in their block or in the dictionary.
 
 use std::sync::Arc;
 

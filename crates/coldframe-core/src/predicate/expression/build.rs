@@ -1,7 +1,8 @@
-//! The calls of an expression as a filter.
+//! Builds a filter from the calls of an expression.
 //!
-//! The calls come one by one, so the stack is a list and not recursion: a chain of thousands of `or` is as many calls
-//! deep. Negations are applied on the way down, and an `or` within an `or` joins it.
+//! The open calls are in a list, not on the stack of recursive functions: a chain of thousands of `or` is
+//! thousands of calls deep. Negations are applied on the way down, and an `or` directly within an `or` is
+//! merged with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::projection;
 enum Node {
     Test(Test),
     Column(String, DataType),
-    /// The number of a column of the values.
+    /// A value: the number of its column in the file's only row.
     Value(usize),
     Unsupported,
 }
@@ -45,7 +46,7 @@ impl Test {
 #[derive(Debug)]
 struct Call {
     name: String,
-    /// Whether tests among its arguments are negated.
+    /// Whether the tests among the call's arguments are negated.
     negated: bool,
     arguments: Vec<Node>,
     options: Option<usize>,
@@ -55,9 +56,9 @@ struct Call {
 pub(super) struct Builder<'a> {
     schema: &'a Schema,
     values: &'a RecordBatch,
-    /// The open calls. The first is the whole expression.
+    /// The calls whose end has not been read yet. The first is the whole expression.
     open: Vec<Call>,
-    /// How many names of a path are to come, and those that came.
+    /// How many names of the current path are still to be read, and the names read so far.
     path: (usize, Vec<String>),
     columns: HashMap<Vec<String>, Node>,
 }
@@ -111,7 +112,7 @@ impl<'a> Builder<'a> {
         let Some(test) = self.test(node.clone(), false) else { return Ok(None) };
         match test.predicate.bind(self.schema) {
             Ok(bound) => Ok(Some(bound)),
-            // pyarrow decides, and says what does not fit.
+            // The filter is left to pyarrow, which also reports what does not fit.
             Err(e) if matches!(e.kind(), ErrorKind::Schema(_) | ErrorKind::Unsupported(_)) => Ok(None),
             Err(e) => Err(e),
         }
@@ -121,7 +122,7 @@ impl<'a> Builder<'a> {
         self.open.last_mut().ok_or_else(|| malformed("found an end without a call"))
     }
 
-    /// The column of a path of names, if a dotted path means the same column to this crate.
+    /// The column of a path of names, if this crate resolves the dotted path to the same column.
     fn column(&mut self, names: Vec<String>) -> Node {
         if let Some(known) = self.columns.get(&names) {
             return known.clone();
@@ -210,7 +211,7 @@ impl<'a> Builder<'a> {
         comparable(kind, value.data_type()).then(|| Predicate::compare(column, op, value.clone()))
     }
 
-    /// A set, in one of pyarrow's four ways to treat nulls.
+    /// The test for membership in a set, with one of pyarrow's four ways to treat nulls.
     fn is_in(&self, call: &Call, column: &str, kind: &DataType) -> Option<Predicate> {
         let set = self.option(call, "value_set")?.as_list_opt::<i32>()?.value(0);
         if !comparable_set(kind, set.data_type()) {
@@ -227,13 +228,13 @@ impl<'a> Builder<'a> {
         let behaviour =
             self.option(call, "null_matching_behavior")?.as_primitive_opt::<UInt32Type>()?.value(0);
         Some(match behaviour {
-            // Null is a value like any other.
+            // Null is a value like any other: it may be in the set.
             0 if with_null => Predicate::Or(vec![among(present), null]),
-            // Null is in no set.
+            // Null is in no set, so the result is false for null.
             0 | 1 => Predicate::And(vec![among(present), !null]),
-            // Null gives null.
+            // The result is null for null.
             2 => among(present),
-            // As in SQL: null also for a value outside a set with null.
+            // As in SQL: the result is also null for a value outside a set that contains null.
             3 => among(set),
             _ => return None,
         })
@@ -246,7 +247,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Two tests as one. Parts of the same kind are joined, the fewer to the more.
+/// Combines two tests into one, by `and` if `all`, else by `or`. Tests that are already of this kind are
+/// merged; the shorter list of parts is appended to the longer.
 fn join(a: Test, b: Test, all: bool) -> Test {
     let depth = |test: &Test| match (&test.predicate, all) {
         (Predicate::And(_), true) | (Predicate::Or(_), false) => test.depth,
@@ -303,7 +305,8 @@ mod tests {
     use arrow_array::{Int64Array, StringArray};
     use arrow_schema::{Field, Fields};
 
-    /// The filter of calls, written as `key value, key value`. The values are 5, 'a' and true.
+    /// The filter that results from `calls`, which are written as `key value, key value`. The values of the
+    /// expression are 5, 'a' and true.
     fn filter(calls: &str) -> Result<Option<String>> {
         let child = Fields::from(vec![Field::new("a", DataType::Int32, true)]);
         let schema = Schema::new(vec![
@@ -376,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_has_an_end_and_chains_have_none() {
+    fn nesting_is_limited_and_chains_are_not() {
         let chain = |count: usize, names: [&str; 2]| {
             let name = |at: usize| names[at % 2];
             let open: Vec<String> = (0..count).map(|at| format!("call {}, ", name(at))).collect();

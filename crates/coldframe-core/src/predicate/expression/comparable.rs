@@ -1,9 +1,10 @@
-//! Whether a column and a value compare in this crate as they do in pyarrow.
+//! Decides whether this crate compares a column with a value as pyarrow does.
 
 use arrow_schema::DataType;
 
-/// For comparisons: pyarrow casts both sides to a common type, and this crate compares exactly. Both give the same
-/// rows where the common type holds all values, or where pyarrow refuses values that it does not hold.
+/// For comparisons. pyarrow casts both sides to a common type; this crate compares exactly. Both select the
+/// same rows if the common type can represent all values, or if pyarrow refuses the values that it cannot
+/// represent.
 pub(super) fn comparable(column: &DataType, value: &DataType) -> bool {
     use DataType::{Date32, Date64, Dictionary, Time32, Time64, Timestamp};
     match (column, value) {
@@ -23,7 +24,7 @@ pub(super) fn comparable(column: &DataType, value: &DataType) -> bool {
     }
 }
 
-/// For sets, whose values pyarrow casts to the column's type.
+/// For membership in sets, whose values pyarrow casts to the column's type.
 pub(super) fn comparable_set(column: &DataType, values: &DataType) -> bool {
     let rounds = values.is_floating() || column.is_floating();
     comparable(column, values) && (!rounds || column == values)

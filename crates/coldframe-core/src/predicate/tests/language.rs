@@ -145,7 +145,7 @@ fn syntax_errors_name_their_position() {
 }
 
 #[test]
-fn filters_that_do_not_fit_the_columns() {
+fn filters_that_do_not_fit_the_columns_are_errors() {
     for (text, message) in [
         ("zz = 1", "the filter names column `zz`; the columns are `x`, `s`"),
         ("x = 'a'", "column `x` of type Int32 cannot be compared with 'a'"),
@@ -180,7 +180,7 @@ fn names_in_another_case_must_be_unambiguous() {
 }
 
 #[test]
-fn known_columns_settle_a_filter() {
+fn known_columns_decide_a_filter() {
     let schema = Schema::new(vec![
         Field::new("p", DataType::Int64, true),
         Field::new("q", DataType::Utf8, true),
@@ -269,7 +269,7 @@ fn metadata_decides_what_may_match() {
     assert!(!only_nulls("x = 1") && !only_nulls("x is not null") && only_nulls("x is null"));
 }
 
-/// A literal of every kind that Arrow has, back from an array, compares with a column of its type.
+/// For every Arrow type, a literal taken from an array can be compared with a column of that type.
 #[test]
 fn literals_of_arrays_fit_columns_of_their_type() {
     let table = table();

@@ -1,4 +1,4 @@
-//! Random filters over random rows, against an evaluator that follows the definition row by row.
+//! Random filters over random rows, compared with an evaluator that applies the definition row by row.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ fn compare((i, f, s): &Row, column: &str, op: Op, value: &Literal) -> Option<boo
     }
 }
 
-/// The recursive definition: `%` matches nothing, or one more character.
+/// The recursive definition: `%` matches either nothing, or one more character.
 fn like(pattern: &[char], text: &[char]) -> bool {
     match (pattern.split_first(), text.split_first()) {
         (None, rest) => rest.is_none(),
@@ -140,7 +140,7 @@ fn naive(condition: &Condition, row: &Row) -> Option<bool> {
     }
 }
 
-/// Whether it has no unknown constant: `bind` turns those into false.
+/// Whether the condition has no unknown constant: `bind` turns unknown constants into false.
 fn is_plain(condition: &Condition) -> bool {
     match condition {
         Condition::Constant(v) => v.is_some(),
@@ -159,8 +159,8 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap()
 }
 
-/// The bounds of a unit with these rows: minima and maxima of integers, and for all columns whether there are
-/// nulls.
+/// The bounds of a unit with these rows: minima and maxima for integers, and for all columns whether the
+/// column has nulls.
 fn bounds(rows: &[Row], column: &str) -> ColumnBounds {
     let integers: Vec<i8> = rows.iter().filter_map(|r| r.0).collect();
     let bound =
@@ -183,7 +183,7 @@ fn bounds(rows: &[Row], column: &str) -> ColumnBounds {
 
 proptest! {
     #[test]
-    fn rows_pass_as_defined(condition in conditions(), rows in rows()) {
+    fn rows_pass_as_the_definition_says(condition in conditions(), rows in rows()) {
         let batch = batch(&rows);
         let predicate = condition.bind(&batch.schema()).unwrap();
         let answers: Vec<Option<bool>> = predicate.evaluate(&batch).unwrap().iter().collect();
@@ -199,7 +199,7 @@ proptest! {
         if answers.contains(&Some(true)) {
             prop_assert!(predicate.may_match(&|column| Some(bounds(&rows, column))), "{}", condition);
         }
-        // Knowing a column's value changes no result.
+        // Simplifying a filter by a known column changes no result.
         for (row, answer) in rows.iter().zip(&expected) {
             let known = |name: &str| (name == "i").then(|| Arc::new(Int8Array::from(vec![row.0])) as ArrayRef);
             let rest = condition.given(&batch.schema(), &known).unwrap();
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn text_of_a_condition_is_the_condition(condition in leaves()) {
+    fn a_condition_printed_as_text_parses_to_the_same_condition(condition in leaves()) {
         let text = condition.to_string();
         // NaN and infinity have no text in SQL.
         prop_assume!(!text.contains("NaN") && !text.contains("inf") && !text.contains("()"));

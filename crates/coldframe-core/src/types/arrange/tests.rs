@@ -17,14 +17,14 @@ fn structs(fields: &[(&str, ArrayRef)], nulls: Option<Vec<bool>>) -> StructArray
     StructArray::new(fields, columns, nulls.map(NullBuffer::from))
 }
 
-/// {a: 1, b: "x"}, null, {a: 3, b: null}
+/// The structs {a: 1, b: "x"}, null, {a: 3, b: null}.
 fn narrow() -> StructArray {
     let a: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), Some(3)]));
     let b: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), Some("y"), None]));
     structs(&[("a", a), ("b", b)], Some(vec![true, false, true]))
 }
 
-/// The same with another field between, and in another order.
+/// The same structs with one more field, and with the fields in another order.
 fn wide() -> StructArray {
     let b: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), Some("y"), None]));
     let c: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 3]));
@@ -32,7 +32,7 @@ fn wide() -> StructArray {
     structs(&[("B", b), ("c", c), ("A", a)], Some(vec![true, false, true]))
 }
 
-/// `kind` with bigints for integers; `with_fields` must not change types.
+/// `kind` with bigint in place of int; `with_fields` must not change types.
 fn wider(kind: &DataType) -> DataType {
     match kind {
         DataType::Int32 => DataType::Int64,
@@ -103,7 +103,7 @@ fn defaults_fill_missing_fields_of_structs() {
     let structs_made = structs_made.as_struct();
     assert_eq!((structs_made.len(), structs_made.is_null(0), structs_made.is_null(1)), (2, true, false));
     assert_eq!(structs_made.column(1).as_primitive::<arrow_array::types::Int32Type>().value(1), 7);
-    // A missing struct is null: defaults apply only to fields of structs that exist.
+    // A missing struct becomes null: defaults are only for fields of structs that exist.
     assert_eq!(structs_made.column(2).null_count(), 2);
 }
 
@@ -153,7 +153,8 @@ fn columns_are_in_the_tables_order_with_their_own_types() {
         ("at", DataType::Date32),
     ];
     let arranged = arrangement(&table).arrange(&batch).unwrap();
-    // An exact match takes precedence; otherwise the last name that differs only in case.
+    // An exact match takes precedence; otherwise the last name that differs only in upper and lower case is
+    // used.
     let nulls: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 2]));
     assert_eq!(arranged, rows(&[("ID", texts.clone()), ("Id", numbers), ("name", texts), ("at", nulls)]));
 }
@@ -189,7 +190,7 @@ fn constants_are_repeated() {
 }
 
 #[test]
-fn a_table_has_columns() {
+fn a_table_without_columns_is_refused() {
     let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let error = arrangement(&[]).arrange(&rows(&[("id", numbers)])).unwrap_err().to_string();
     assert!(error.contains("a table without columns"), "{error}");

@@ -1,8 +1,8 @@
 //! Converts values to another type of the same family, if all values are preserved.
 //!
-//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening,
-//! its result is converted back and compared. Three conversions may round, since their target is inexact or
-//! coarser by nature: double to float, decimals to floats, floats to decimals.
+//! Arrow's kernels cut off fractions and round decimals without an error. So unless a conversion is a plain
+//! widening, its result is converted back and compared. Three conversions may round, because the target type
+//! is inexact or coarser: double to float, decimals to floats, floats to decimals.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Family {
     }
 }
 
-/// `array`, whose type is not the target's.
+/// Converts `array` to a type that differs from its own.
 pub(super) fn cast(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
     let own = array.data_type();
     let family = Family::of(own).filter(|family| Family::of(target) == Some(*family));
@@ -56,7 +56,7 @@ pub(super) fn cast(array: &ArrayRef, target: &DataType, column: Column<'_>) -> R
     })
 }
 
-/// An error, not a null, for a value that does not fit.
+/// Runs Arrow's cast. A value that does not fit is an error, and does not become null.
 fn kernel(array: &dyn Array, target: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, target, &CastOptions { safe: false, ..CastOptions::default() })
 }
@@ -79,13 +79,13 @@ fn exact(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
 
 fn checked(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let (own, made) = (array.data_type(), kernel(array, target)?);
-    // A value that does not fit on the way back is not the same either.
+    // If the way back fails because a value does not fit, the conversion was not exact either.
     let same = !may_round(own, target) || kernel(&made, own).is_ok_and(|back| &back == array);
     if same { Ok(made) } else { Err(changed()) }
 }
 
-/// Decimals in another width or scale. The kernel panics or wraps if a value has more digits than its type
-/// allows, and a null's bytes are arbitrary.
+/// Converts decimals to another width or scale. The kernel panics or wraps if a value has more digits than
+/// its type allows, and the bytes under a null are arbitrary.
 fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     fn settled<T: DecimalType>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let decimals = array.as_primitive::<T>();
@@ -129,7 +129,8 @@ fn may_round(own: &DataType, target: &DataType) -> bool {
     }
 }
 
-/// Decimal digits after the point: of a number, or of the seconds in a time's unit.
+/// The number of decimal digits after the point, for a decimal; for times, the number of digits of a second's
+/// fraction in their unit.
 fn digits(kind: &DataType) -> Option<i8> {
     use DataType::*;
     match kind {
@@ -147,11 +148,11 @@ fn digits(kind: &DataType) -> Option<i8> {
     }
 }
 
-/// Text and bytes in another layout; bytes that become text must be UTF-8.
+/// Converts text and bytes to another layout; bytes that become text must be UTF-8.
 fn bytes(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let own = array.data_type();
     match (own, target) {
-        // Arrow converts these only via plain bytes.
+        // Arrow converts between these types only by way of plain binary.
         (DataType::FixedSizeBinary(_), target) if target.is_string() => {
             bytes(&kernel(array, &DataType::Binary)?, target)
         }
@@ -165,7 +166,7 @@ fn bytes(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The bytes without a copy, checked at once. Bytes outside the slice are not checked.
+/// Bytes as text without a copy, checked all at once. Bytes outside the slice are not checked.
 fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let binary: &GenericBinaryArray<O> = array.as_binary();
     let (start, length, offsets) = window(binary.offsets());
@@ -176,7 +177,7 @@ fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Value by value: the bytes of nulls need not be UTF-8.
+/// Bytes as text, checked value by value: the bytes under nulls need not be UTF-8.
 fn lenient_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let made = arrow_cast::cast(array, target)?;
     if made.null_count() == array.null_count() {

@@ -1,4 +1,4 @@
-//! Lists, maps and structs, and unions as the structs that represent them.
+//! Converts lists, maps and structs, and converts unions to the structs that represent them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use arrow_select::take::take;
 
 use super::{Column, check_values, declared, retyped, unfit};
 
-/// Fields are matched by name, in any order; by position if names occur twice.
+/// Fields are matched by name, in any order, or by position if a name occurs twice.
 pub(super) fn structure(array: &ArrayRef, fields: &Fields, column: Column<'_>) -> Result<ArrayRef> {
     let structs = array.as_struct();
     let children = chosen(structs, fields, column)?;
     let children = children.into_iter().zip(fields).map(|(child, field)| {
-        // The children are sliced like their parent, but do not include its nulls, as the new parent
+        // The children are sliced like their parent, but without the parent's nulls, as the new parent
         // requires.
         retyped(child, field.data_type(), column.field(field.name()))
     });
     assembled(fields, children.collect::<Result<_>>()?, structs.nulls(), structs.len(), column)
 }
 
-/// The children that are the target's fields, in their order.
+/// The struct's children that the target has, in the target's order.
 fn chosen<'a>(structs: &'a StructArray, fields: &Fields, column: Column<'_>) -> Result<Vec<&'a ArrayRef>> {
     let names: Vec<&str> = structs.fields().iter().map(|field| field.name().as_str()).collect();
     let wanted: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
@@ -61,7 +61,7 @@ fn assembled(
     Ok(Arc::new(made.map_err(unfit)?))
 }
 
-/// Lists of any layout as lists with 32-bit offsets.
+/// Converts lists of any layout to lists with 32-bit offsets.
 pub(super) fn list(array: &ArrayRef, child: &FieldRef, column: Column<'_>) -> Result<ArrayRef> {
     let (offsets, values) = elements(array, column)?;
     let values = declared(&values, child, column.field("element"))?;
@@ -89,7 +89,7 @@ fn elements(array: &ArrayRef, column: Column<'_>) -> Result<(OffsetBuffer<i32>, 
     }
 }
 
-/// Converts non-decreasing offsets to 32 bits.
+/// Converts offsets, which must not decrease, to 32 bits.
 fn narrowed(offsets: impl Iterator<Item = i64>, column: Column<'_>) -> Result<OffsetBuffer<i32>> {
     let narrow = offsets.map(|offset| i32::try_from(offset).map_err(|_| too_many(column)));
     arrays::offsets(narrow.collect::<Result<_>>()?)
@@ -99,7 +99,7 @@ fn too_many(column: Column<'_>) -> Error {
     Error::schema(format!("column {column}: lists with more elements than 32-bit offsets can address"))
 }
 
-/// Lists at any positions, in any order.
+/// Converts list views: lists whose elements may be at any position, in any order.
 fn viewed<O: OffsetSizeTrait>(
     lists: &GenericListViewArray<O>,
     column: Column<'_>,
@@ -118,7 +118,8 @@ fn fixed(lists: &FixedSizeListArray, column: Column<'_>) -> Result<(OffsetBuffer
     Ok((narrowed(offsets, column)?, lists.values().clone()))
 }
 
-/// The elements of the non-null lists at these positions (begin and length), in the order of the lists.
+/// The elements of the non-null lists at these positions (each a start and a length), in the order of the
+/// lists.
 fn gathered(
     places: impl Iterator<Item = (usize, usize)> + Clone,
     values: &ArrayRef,
@@ -129,7 +130,8 @@ fn gathered(
         let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
         (at, if is_null { 0 } else { length })
     });
-    // Views may share elements, so the elements are counted before memory is allocated.
+    // Several views may contain the same elements, so the result can be larger than the input. Its elements
+    // are counted before memory is allocated.
     let mut end = 0_i32;
     let ends = places.clone().map(|(at, length)| {
         let beyond = at.checked_add(length).is_none_or(|end| end > values.len()) && length > 0;
@@ -165,7 +167,7 @@ pub(super) fn map(
     Ok(Arc::new(made.map_err(unfit)?))
 }
 
-/// A union as the struct of a tag, the branch's number, and a field for each branch.
+/// Converts a union to a struct of a tag, which is the number of the branch, and a field for each branch.
 pub(super) fn branches(
     array: &ArrayRef,
     fields: &Fields,
@@ -187,10 +189,11 @@ pub(super) fn branches(
     assembled(fields, children, None, union.len(), column)
 }
 
-/// The values of a branch in their rows, and nulls in all others. Only values that have a row are converted.
+/// The values of a branch in the rows that have this branch, and nulls in all other rows. Values that belong
+/// to no row are not converted.
 fn branch(union: &UnionArray, code: i8, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
     let values = union.child(code);
-    let mut places = Vec::new(); // of the values that have a row
+    let mut places = Vec::new(); // of the values that belong to a row
     let mut rows = Vec::with_capacity(union.len()); // the index in `places` of each row's value
     for (row, id) in union.type_ids().iter().enumerate() {
         let place = union.value_offset(row);

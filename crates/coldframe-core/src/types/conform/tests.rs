@@ -1,4 +1,4 @@
-//! Each conversion, for whole arrays and for slices.
+//! Tests each conversion with whole arrays and with slices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn made(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
     Ok(made.column(0).clone())
 }
 
-/// `array` becomes `expected`, and so does each slice of it.
+/// Checks that `array` becomes `expected`, and each slice of `array` the same slice of `expected`.
 #[track_caller]
 fn becomes(array: impl Array + 'static, expected: impl Array + 'static) {
     let (array, expected): (ArrayRef, ArrayRef) = (Arc::new(array), Arc::new(expected));
@@ -62,14 +62,14 @@ fn columns_of_the_target_type_are_not_copied() {
 }
 
 #[test]
-fn names_must_agree() {
+fn names_that_differ_are_refused() {
     let target = Arc::new(Schema::new(vec![field("y", DataType::Int64)]));
     let error = conform(&batch(Arc::new(Int64Array::from(vec![1]))), &target).unwrap_err();
     assert!(error.to_string().contains(r#"expected columns ["y"], found ["x"]"#), "{error}");
 }
 
 #[test]
-fn rows_survive_without_columns() {
+fn batches_without_columns_keep_their_number_of_rows() {
     let options = RecordBatchOptions::new().with_row_count(Some(3));
     let none = RecordBatch::try_new_with_options(
         Arc::new(Schema::new_with_metadata(Fields::empty(), HashMap::from([("a".into(), "b".into())]))),
@@ -91,7 +91,7 @@ fn nulls_in_fields_that_are_not_nullable_are_refused() {
     let error =
         conform(&batch(Arc::new(NullArray::new(4))), &denied(DataType::Utf8)).unwrap_err().to_string();
     assert!(error.contains("found 4 nulls"), "{error}");
-    // A dictionary's entry may be the null.
+    // An index may be valid while the entry that it refers to is null.
     let entries = StringArray::from(vec![None, Some("b")]);
     let dictionary = DictionaryArray::new(Int8Array::from(vec![0, 1, 0]), Arc::new(entries));
     let error = conform(&batch(Arc::new(dictionary)), &denied(DataType::Utf8)).unwrap_err().to_string();
@@ -110,7 +110,7 @@ fn nulls_in_nested_fields_that_are_not_nullable_are_refused() {
     let denying = DataType::Struct(Fields::from(vec![Field::new("a", DataType::Int64, false)]));
     let structs = StructArray::new(nullable.clone(), vec![child.clone()], None);
     refused(structs, denying.clone(), "column x.a is declared NOT NULL, found 1 nulls");
-    // A null inside an enclosing null does not violate the field.
+    // A null inside an enclosing null is allowed, although the field is not nullable.
     let structs = StructArray::new(nullable, vec![child], Some(NullBuffer::from(vec![true, false])));
     assert_eq!(made(&(Arc::new(structs) as ArrayRef), &denying).unwrap().null_count(), 1);
 }
@@ -125,13 +125,13 @@ fn integers_fit_or_are_refused() {
     });
     refused(Int64Array::from(vec![300]), DataType::Int8, "column x: expected Int8, found Int64 (");
     refused(Int64Array::from(vec![-1]), DataType::UInt64, "expected UInt64");
-    // A null's bytes are arbitrary.
+    // The bytes under a null are arbitrary.
     let hidden = Int64Array::new(vec![300, 1].into(), Some(NullBuffer::from(vec![false, true])));
     assert_eq!(made(&(Arc::new(hidden) as ArrayRef), &DataType::Int8).unwrap().null_count(), 1);
 }
 
 #[test]
-fn integers_as_floats_are_exact() {
+fn integers_become_floats_only_if_exact() {
     let (large, larger) = (1_i64 << 60, (1_i64 << 53) + 1);
     becomes(Int64Array::from(vec![large, -3, 0]), Float64Array::from(vec![large as f64, -3.0, 0.0]));
     refused(Int64Array::from(vec![0, larger]), DataType::Float64, "would change");
@@ -145,7 +145,7 @@ fn integers_as_floats_are_exact() {
 }
 
 #[test]
-fn floats_as_integers_have_no_fraction() {
+fn only_floats_without_a_fraction_become_integers() {
     becomes(
         Float64Array::from(vec![Some(-0.0), None, Some(7.0)]),
         Int32Array::from(vec![Some(0), None, Some(7)]),
@@ -179,7 +179,7 @@ fn decimals_keep_their_digits() {
     });
     refused(decimals(vec![Some(125)], 9, 2), DataType::Decimal128(9, 1), "would change");
     refused(decimals(vec![Some(12_345)], 9, 2), DataType::Decimal128(4, 2), "expected Decimal128(4, 2)");
-    // A change in the number of digits must not hide that a value was rounded up.
+    // A value that gets one more digit by rounding up must still be refused.
     refused(decimals(vec![Some(999)], 3, 1), DataType::Decimal128(3, 0), "would change");
     becomes(
         decimals(vec![Some(200), None, Some(-100)], 9, 2),
@@ -212,14 +212,14 @@ fn decimals_beyond_their_precision_are_refused() {
     };
     refused(wide(None), DataType::Decimal128(9, 2), "expected Decimal128(9, 2)");
     refused(wide(None), DataType::Decimal256(76, 40), "expected Decimal256(76, 40)");
-    // A null's bytes are arbitrary.
+    // The bytes under a null are arbitrary.
     let hidden: ArrayRef = Arc::new(wide(Some(vec![false, true])));
     let narrow = Decimal128Array::from(vec![None, Some(120)]).with_precision_and_scale(9, 2).unwrap();
     assert_eq!(made(&hidden, &DataType::Decimal128(9, 2)).unwrap().as_ref(), &narrow as &dyn Array);
 }
 
 #[test]
-fn text_and_bytes_in_any_layout() {
+fn text_and_bytes_convert_between_all_layouts() {
     let text = || StringArray::from(vec![Some("é"), None, Some("more than twelve bytes")]);
     let plain = || BinaryArray::from_iter(text().iter().map(|t| t.map(str::as_bytes)));
     becomes(LargeStringArray::from_iter(&text()), text());
@@ -240,7 +240,7 @@ fn text_and_bytes_in_any_layout() {
 }
 
 #[test]
-fn bytes_as_text_are_utf8() {
+fn bytes_become_text_only_if_utf8() {
     let broken: Vec<Option<&[u8]>> = vec![Some(b"a"), None, Some(b"\xff"), Some(b"b")];
     for (array, kind) in [
         (Arc::new(BinaryArray::from(broken.clone())) as ArrayRef, DataType::Utf8),
@@ -265,7 +265,7 @@ fn bytes_as_text_are_utf8() {
 }
 
 #[test]
-fn timestamps_in_another_unit() {
+fn timestamps_convert_to_other_units() {
     let nanos = vec![Some(-1), None, Some(-1000), Some(1999), Some(i64::MIN)];
     let micros = vec![Some(-1), None, Some(-1), Some(1), Some(-9_223_372_036_854_776)];
     becomes(TimestampNanosecondArray::from(nanos), TimestampMicrosecondArray::from(micros));
@@ -307,7 +307,7 @@ fn an_instant_is_not_a_wall_clock() {
 }
 
 #[test]
-fn dates_times_and_durations() {
+fn dates_times_and_durations_convert_if_exact() {
     let day = 86_400_000;
     becomes(
         Date64Array::from(vec![Some(-day), None, Some(2 * day)]),
@@ -346,7 +346,7 @@ fn dates_times_and_durations() {
 }
 
 #[test]
-fn families_do_not_mix() {
+fn types_of_different_families_are_refused() {
     let number = || Int64Array::from(vec![1]);
     refused(number(), DataType::Boolean, "column x: expected Boolean, found Int64");
     refused(number(), DataType::Utf8, "expected Utf8");
@@ -369,7 +369,7 @@ fn families_do_not_mix() {
 }
 
 #[test]
-fn dictionaries_runs_and_nulls() {
+fn dictionaries_runs_and_nulls_become_plain_values() {
     let text = StringArray::from(vec![Some("a"), None, Some("c"), None, Some("a")]);
     let entries = LargeStringArray::from(vec![Some("a"), None, Some("c")]);
     let keys = Int8Array::from(vec![Some(0), Some(1), Some(2), None, Some(0)]);
@@ -392,14 +392,14 @@ fn longs(lists: Vec<Option<Vec<Option<i64>>>>) -> ListArray {
 }
 
 #[test]
-fn lists_of_any_layout() {
+fn lists_of_any_layout_become_plain_lists() {
     let rows = vec![Some(vec![Some(1), None]), None, Some(vec![]), Some(vec![Some(4), Some(5), Some(6)])];
     becomes(ListArray::from_iter_primitive::<Int32Type, _, _>(rows_of(&rows)), longs(rows.clone()));
     becomes(LargeListArray::from_iter_primitive::<Int32Type, _, _>(rows_of(&rows)), longs(rows.clone()));
     let mut views = ListViewBuilder::new(Int32Builder::new());
     rows_of(&rows).into_iter().for_each(|row| views.append_option(row));
     becomes(views.finish(), longs(rows));
-    // Views in another order: two share elements, and one is null.
+    // List views in another order: two of them share elements, and one is null.
     let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
     let item = Arc::new(field("item", DataType::Int32));
     let nulls = Some(NullBuffer::from(vec![true, true, false, true]));
@@ -434,7 +434,7 @@ fn only_the_elements_of_a_slice_are_converted() {
 }
 
 #[test]
-fn maps_by_keys_and_values() {
+fn keys_and_values_of_maps_are_converted() {
     fn map<K: Array + 'static, V: Array + 'static>(names: [&str; 3], keys: K, values: V) -> MapArray {
         let [entries, key, value] = names;
         let key = Field::new(key, keys.data_type().clone(), false);
@@ -460,7 +460,7 @@ fn maps_by_keys_and_values() {
 }
 
 #[test]
-fn structs_by_the_names_of_their_fields() {
+fn fields_of_structs_are_matched_by_name() {
     let nulls = || Some(NullBuffer::from(vec![true, false, true]));
     let structs = |columns: Vec<(&str, ArrayRef)>, nulls| {
         let (fields, columns): (Vec<_>, Vec<_>) = columns
@@ -490,13 +490,15 @@ fn structs_by_the_names_of_their_fields() {
     refused(inner, target.data_type().clone(), "column x.s.a: expected Boolean, found UInt16");
 }
 
-/// 7 "seven" 8 null "nine", as codes 5 and 2.
+/// The values 7, "seven", 8, null and "nine" in a union whose branches have the type codes 5 and 2: sparse,
+/// dense, and as structs.
 fn unions() -> (UnionArray, UnionArray, StructArray) {
     let fields =
         UnionFields::try_new(vec![5, 2], vec![field("i", DataType::Int32), field("s", DataType::LargeUtf8)])
             .unwrap();
     let codes = || ScalarBuffer::<i8>::from(vec![5, 2, 5, 5, 2]);
-    // A row's values in other branches are ignored, so they need not fit.
+    // In a sparse union, a row also has values in the branches that it does not use. They are ignored, so
+    // they need not fit.
     let sparse = UnionArray::try_new(
         fields.clone(),
         codes(),
@@ -533,7 +535,7 @@ fn unions() -> (UnionArray, UnionArray, StructArray) {
 }
 
 #[test]
-fn unions_as_structs() {
+fn unions_become_structs() {
     let (sparse, dense, plain) = unions();
     becomes(sparse.clone(), plain.clone());
     becomes(dense.clone(), plain);
@@ -548,7 +550,7 @@ fn unions_as_structs() {
 }
 
 #[test]
-fn unions_within_unions() {
+fn unions_within_unions_become_structs() {
     let (_, inner, plain) = unions();
     let fields = UnionFields::try_new(vec![0], vec![field("u", inner.data_type().clone())]).unwrap();
     let codes = vec![0_i8; 5];

@@ -1,4 +1,5 @@
-//! Timestamps in another unit: nanoseconds are rounded down to microseconds, other conversions are exact.
+//! Converts timestamps to another unit: nanoseconds are rounded down to microseconds, other conversions are
+//! exact.
 
 use crate::{Error, Result};
 use arrow_array::cast::AsArray;
@@ -8,8 +9,8 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::{Column, unfit};
 
-/// `array`, of timestamps, in another unit. Zones are labels that do not change instants, so only the numbers
-/// are converted.
+/// Converts `array`, which has timestamps, to another unit. Zones are labels that do not change instants, so
+/// only the numbers are converted.
 pub(super) fn timestamps(
     array: &ArrayRef,
     unit: TimeUnit,
@@ -25,7 +26,7 @@ pub(super) fn timestamps(
              timestamp_ntz)"
         )));
     }
-    // The casts to and from integers keep the numbers.
+    // Casting timestamps to integers and back keeps the numbers.
     let bare = arrow_cast::cast(array, &DataType::Int64).map_err(unfit)?;
     let counted = recounted(bare.as_primitive(), *own, unit).map_err(|reason| {
         Error::schema(format!("column {column}: {own_type} does not fit {target} ({reason})"))
@@ -35,7 +36,7 @@ pub(super) fn timestamps(
 
 fn recounted(counts: &Int64Array, from: TimeUnit, to: TimeUnit) -> Result<Int64Array, ArrowError> {
     if from == TimeUnit::Nanosecond && to != TimeUnit::Nanosecond {
-        // Down, not towards zero: as Spark and Hive round times before 1970.
+        // Rounds down, not towards zero, as Spark and Hive do for times before 1970.
         let floored = counts.unary::<_, Int64Type>(|count| count.div_euclid(1000));
         return recounted(&floored, TimeUnit::Microsecond, to);
     }

@@ -76,7 +76,7 @@ fn dictionaries_of_long_values_are_decoded_in_pieces() {
 }
 
 #[test]
-fn a_dictionary_of_timestamps() {
+fn a_dictionary_of_timestamps_becomes_plain() {
     let values: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![5, 6]));
     let keys = Int32Array::from(vec![Some(1), None, Some(0)]);
     let array: ArrayRef = Arc::new(DictionaryArray::new(keys, values));
@@ -86,7 +86,7 @@ fn a_dictionary_of_timestamps() {
 }
 
 #[test]
-fn extension_types_are_their_storage_and_other_metadata_stays() {
+fn extension_types_become_their_storage_and_other_metadata_stays() {
     let metadata = [("ARROW:extension:name", "arrow.uuid"), ("kept", "yes")];
     let metadata = metadata.map(|(k, v)| (k.to_owned(), v.to_owned()));
     let inner = Field::new("u", DataType::FixedSizeBinary(16), true)

@@ -19,10 +19,10 @@ use super::PhoenixType;
 
 /// The longest statement.
 const MAX_BYTES: usize = 1 << 20;
-/// Most columns.
+/// Maximum number of columns.
 const MAX_COLUMNS: usize = 10_000;
 
-/// What `CREATE` can name besides a table.
+/// What a `CREATE` statement can create besides a table.
 const OTHERS: [&str; 5] = ["view", "index", "local", "async", "uncovered"];
 
 /// A declared column.
@@ -31,7 +31,7 @@ pub(super) struct Declared {
     pub(super) family: Option<String>,
     pub(super) name: String,
     pub(super) of: PhoenixType,
-    /// Its qualifier number, if declared.
+    /// The column's qualifier number, if declared.
     pub(super) number: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// The value of an option.
+    /// The value of an option of the statement.
     pub(super) fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -82,7 +82,7 @@ impl Statement {
         }
     }
 
-    /// Rejects tables whose cells have an unsupported layout.
+    /// Fails for tables whose cells have an unsupported layout.
     pub(super) fn check(&self) -> Result<()> {
         if self.key.is_empty() {
             return Err(Error::invalid("option `phoenix`: expected a PRIMARY KEY, found none"));
@@ -165,7 +165,7 @@ impl Parser<'_> {
         if self.sign(sign) { Ok(()) } else { Err(self.expected(&format!("'{sign}'"))) }
     }
 
-    /// A name; converted to upper case unless it is quoted.
+    /// Reads a name and converts it to upper case unless it is quoted.
     fn name(&mut self) -> Result<String> {
         let token = self.peek();
         let name = match token.kind {
@@ -289,7 +289,8 @@ impl Parser<'_> {
                 self.need_word("null")?;
             } else if self.word("default") {
                 if !self.peek().is_word("null") {
-                    // A missing cell means this value, which may be any expression.
+                    // A default value is unsupported: a missing cell would mean this value, which may be any
+                    // expression.
                     return Err(Error::unsupported(format!(
                         "default values of Phoenix: the column {:?}",
                         column.name
@@ -316,7 +317,7 @@ impl Parser<'_> {
         while self.peek().kind != TokenKind::End && !self.peek().is_word("split") {
             let mut name = self.name()?;
             if self.sign(".") {
-                name = self.name()?; // an HBase option for a single family
+                name = self.name()?; // an HBase option that applies to a single family
             }
             self.need_sign("=")?;
             let sign = if self.sign("-") { "-" } else { "" };

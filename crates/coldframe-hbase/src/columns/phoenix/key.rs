@@ -5,13 +5,13 @@
 //! salt CHAR(2) DATE DESC                 VARCHAR DESC     BIGINT                    VARCHAR, the last
 //! ```
 //!
-//! Trailing nulls are not stored, nor are their separators. Phoenix: `RowKeySchema.next`.
+//! Nulls at the end of a key are not stored, and neither are their separators. Phoenix: `RowKeySchema.next`.
 
 use coldframe_core::{Error, Result};
 
 use super::{KeyPart, Phoenix};
 
-/// The parts of a row key; a null part is empty.
+/// Splits a row key into its parts; a null part is empty.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ fn mismatch(row: &[u8], expected: &str) -> Error {
     Error::schema(format!("row key \"{}\": expected {expected}", row.escape_ascii()))
 }
 
-/// A variable-length value at the end; in descending order it still has a separator.
+/// The value of variable length at the end of a key. In descending order it still has a separator.
 fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
     match (part.descending, rest) {
         (true, [value @ .., 0xff]) => value,
@@ -54,7 +54,7 @@ fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
     }
 }
 
-/// A variable-length value, and the bytes after its separator. The separator of a null is always the
+/// A value of variable length, and the bytes after its separator. A null always has the
 /// separator of ascending order.
 fn until_separator<'k>(part: &KeyPart, rest: &'k [u8]) -> (&'k [u8], &'k [u8]) {
     let separator = if part.descending { 0xff } else { 0 };

@@ -34,7 +34,8 @@ pub(crate) use self::values::PhoenixValues;
 const DEFAULT_FAMILY: &str = "0";
 /// The number of the first column.
 const FIRST_NUMBER: u32 = 11;
-/// The qualifiers of the cell that marks an existing row: for named and for numbered qualifiers.
+/// The qualifiers of the cell that marks an existing row: first if qualifiers are names, then if they are
+/// numbers.
 const EMPTY_NAMED: &[u8] = b"_0";
 const EMPTY_NUMBERED: &[u8] = &[0; 4];
 
@@ -95,8 +96,8 @@ impl Phoenix {
         Ok(Self { salted, key, cells, encoded })
     }
 
-    /// Whether a cell only marks its row as existing. A marker of the other kind of qualifiers shows that the statement
-    /// does not belong to this table.
+    /// Whether a cell only marks its row as existing. Fails if the marker is the one for the other kind of
+    /// qualifiers: then the statement is not the one of this table.
     pub(crate) fn is_empty_cell(&self, qualifier: &[u8]) -> Result<bool> {
         let (own, other) = match self.encoded {
             Some(_) => (EMPTY_NUMBERED, EMPTY_NAMED),
@@ -115,7 +116,8 @@ impl Phoenix {
     }
 }
 
-/// A column's number as a qualifier of `bytes` bytes. One- and two-byte numbers count from the smallest signed value.
+/// A column's number as a qualifier of `bytes` bytes. Numbers of one and two bytes count from the smallest
+/// signed value.
 fn numbered(number: u32, bytes: usize) -> Result<Vec<u8>> {
     let offset: u32 = match bytes {
         1 => 0x80,
@@ -126,7 +128,7 @@ fn numbered(number: u32, bytes: usize) -> Result<Vec<u8>> {
     if number > max {
         return Err(Error::invalid(format!("option `phoenix`: column number {number} in {bytes} bytes")));
     }
-    // A one-byte number counts from -128, as bytes are signed there.
+    // A number of one byte counts from -128, since Phoenix uses signed bytes.
     let all = (number ^ offset).to_be_bytes();
     Ok(all.get(4 - bytes.min(4)..).unwrap_or_default().to_vec())
 }

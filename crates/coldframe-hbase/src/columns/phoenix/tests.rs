@@ -22,7 +22,7 @@ fn split(of: &Phoenix, row: &[u8]) -> Result<Vec<Vec<u8>>> {
 }
 
 #[test]
-fn a_statement_gives_key_and_cells() {
+fn a_statement_gives_the_row_key_and_the_cells() {
     let of = phoenix(ORDERS).unwrap();
     let names: Vec<&str> = of.key.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(names, ["REGION", "ORDERED", "CUSTOMER", "NUMBER", "NOTE"]);
@@ -66,7 +66,7 @@ fn keys_are_split_into_parts() {
     assert_eq!(all[0], b"DE");
     assert_eq!(all[2], b"\xbe\x91\x91\x9e");
     assert_eq!(all[4], b"first");
-    // Nulls: a separator alone in the middle, nothing at the end.
+    // A null in the middle of a key is just a separator, and at the end it is not stored.
     let all = split(&of, b"\x00F \x80\0\0I|^\xcb\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff").unwrap();
     assert_eq!((all[2].as_slice(), all[3].len(), all[4].len()), (&[][..], 8, 0));
 }

@@ -11,7 +11,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-/// A type; lengths are in bytes.
+/// A type of Phoenix. Lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PhoenixType {
     Integer {
@@ -22,7 +22,7 @@ pub(crate) enum PhoenixType {
         width: usize,
         signed: bool,
     },
-    /// Precision and scale.
+    /// Precision and scale, if the type has them.
     Decimal(Option<(u8, i8)>),
     Boolean,
     /// A DATE or TIME.
@@ -38,7 +38,7 @@ pub(crate) enum PhoenixType {
     Varbinary,
 }
 
-/// Most digits of a DECIMAL.
+/// Maximum digits of a DECIMAL.
 const MAX_DIGITS: u64 = 38;
 
 impl PhoenixType {
@@ -66,7 +66,7 @@ impl PhoenixType {
             ("BOOLEAN", true) => Self::Boolean,
             ("DECIMAL", true) => return decimal(numbers),
             ("VARBINARY", true) => Self::Varbinary,
-            // The length, if given, is an upper limit.
+            // The length of a VARCHAR is only an upper limit, so it is ignored.
             ("VARCHAR", true) => return Ok(Self::Varchar),
             ("CHAR", true) => return length().map(Self::Char),
             ("BINARY", true) => return length().map(Self::Binary),
@@ -75,7 +75,7 @@ impl PhoenixType {
         if numbers.is_empty() { Ok(of) } else { Err(format!("expected {name} without a length")) }
     }
 
-    /// The number of bytes of a value, if it is fixed.
+    /// The number of bytes of a value, if it is the same for all values.
     pub(crate) fn width(self) -> Option<usize> {
         match self {
             Self::Integer { width, .. } | Self::Floating { width, .. } => Some(width),

@@ -50,7 +50,7 @@ enum Built {
     Bytes(BinaryBuilder),
 }
 
-/// The same code for every kind of builder.
+/// Runs the same code for every kind of builder.
 macro_rules! each {
     ($built:expr, $builder:ident => $do:expr) => {
         match $built {
@@ -95,7 +95,7 @@ impl PhoenixValues {
         Ok(Self { of, descending, built })
     }
 
-    /// Appends a value. Returns `false`, and appends nothing, if it is not of the column's type.
+    /// Appends a value. Returns `false`, and appends nothing, if its bytes are no value of the column's type.
     pub(crate) fn append(&mut self, stored: &[u8]) -> bool {
         if stored.is_empty() {
             self.append_null();
@@ -144,7 +144,7 @@ impl PhoenixValues {
         each!(&mut self.built, b => b.append_null());
     }
 
-    /// Takes all values since the last call.
+    /// Returns all values since the last call.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef> {
         if let Built::Decimal(b, (precision, scale)) = &mut self.built {
             let array = b.finish().with_precision_and_scale(*precision, *scale);
@@ -166,7 +166,7 @@ fn integer(bytes: &[u8], of: PhoenixType) -> Option<i64> {
 fn number(bytes: &[u8], signed: bool) -> Option<i64> {
     let (first, others) = bytes.split_first()?;
     let first = if signed { i64::from((first ^ 0x80).cast_signed()) } else { i64::from(*first) };
-    // An unsigned type has only the non-negative values of the signed one.
+    // An unsigned type has only the non-negative values of the signed type.
     if !signed && first >= 0x80 {
         return None;
     }
@@ -198,12 +198,13 @@ fn millis(bytes: &[u8], of: PhoenixType) -> Option<i64> {
     (bytes.len() == 8).then(|| number(bytes, signed)).flatten()
 }
 
-/// `None` also if there is a fraction of a microsecond.
+/// `None` if the bytes are invalid, or if there is a fraction of a microsecond.
 fn micros(bytes: &[u8], of: PhoenixType) -> Option<i64> {
     let (ms, nanos) = bytes.split_at_checked(8)?;
     let ms = millis(ms, of)?;
     let nanos = i64::from(u32::from_be_bytes(nanos.try_into().ok()?));
-    // Old writers stored the whole fraction of a second in the second part.
+    // Old writers stored the whole fraction of the second as nanoseconds, so the milliseconds must not be
+    // counted twice.
     let ms = if nanos < 1_000_000 { ms } else { ms.div_euclid(1000).checked_mul(1000)? };
     if nanos % 1000 != 0 || nanos >= 1_000_000_000 {
         return None;
@@ -211,7 +212,7 @@ fn micros(bytes: &[u8], of: PhoenixType) -> Option<i64> {
     ms.checked_mul(1000)?.checked_add(nanos / 1000)
 }
 
-/// Most bytes of a DECIMAL, which has at most 38 digits.
+/// Maximum bytes of a DECIMAL, which has at most 38 digits.
 const MAX_BYTES: usize = 64;
 
 /// A decimal number: its significant digits, and how many of them are after the point.
@@ -257,7 +258,8 @@ impl Digits {
         Some(Self { negative: !positive, digits, scale })
     }
 
-    /// The number times ten to the power of `scale`, if that is an integer that fits the precision.
+    /// The number times ten to the power of `scale`, if the result is an integer with at most `precision`
+    /// digits.
     fn scaled(&self, precision: u8, scale: i8) -> Option<i128> {
         if self.digits == "0" {
             return Some(0);
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals() {
+    fn decimals_are_decoded() {
         assert_eq!(text(&[0xc1, 13, 51]).unwrap(), "12.5");
         assert_eq!(text(&[0x3e, 89, 51, 102]).unwrap(), "-12.5");
         assert_eq!(text(&[0x80]).unwrap(), "0");

@@ -1,4 +1,4 @@
-//! DIFF.
+//! The encoding DIFF.
 //!
 //! ```text
 //! block | family length u8 | family | cell ... |

@@ -1,4 +1,4 @@
-//! FAST_DIFF.
+//! The encoding FAST_DIFF.
 //!
 //! ```text
 //! cell  | flags u8 | [key length] | [value length] | prefix: bytes shared with the previous key |
@@ -82,14 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timestamp_keeps_its_first_bytes() {
+    fn a_timestamp_keeps_the_shared_first_bytes() {
         let previous = 0x0102_0304_0506_0708_i64;
         for shared in 0..8u8 {
             let stored = [0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8];
             let n = 8 - usize::from(shared);
             let mut expected = previous.to_be_bytes();
             expected[usize::from(shared)..].copy_from_slice(&stored[..n]);
-            // With and without bytes after it.
+            // Tested with and without bytes after the timestamp.
             for bytes in [&stored[..n], &[&stored[..n], &[9; 8]].concat()] {
                 let mut src = Cursor::new(bytes, 0);
                 let timestamp = change_timestamp(&mut src, previous, shared).unwrap();

@@ -1,4 +1,5 @@
-//! The head of a key: everything before the timestamp. DIFF and FAST_DIFF derive it from the previous cell's.
+//! The head of a key: everything before the timestamp. DIFF and FAST_DIFF derive it from the head of the
+//! previous cell's key.
 //!
 //! ```text
 //! row length u16 | row | family length u8 | family | qualifier |
@@ -41,9 +42,9 @@ pub(super) struct Head<'k> {
     bytes: &'k mut Vec<u8>,
     /// A buffer for building a head whose row has another length.
     spare: Vec<u8>,
-    /// The end of the row.
+    /// The end of the row, as an offset in `bytes`.
     row: usize,
-    /// The end of the family.
+    /// The end of the family, as an offset in `bytes`.
     family: usize,
 }
 
@@ -66,14 +67,14 @@ impl<'k> Head<'k> {
         (row, family, self.bytes.get(self.family..).unwrap_or_default())
     }
 
-    /// Whether the first `common` bytes include the row.
+    /// Whether the first `common` bytes, which are kept, include the whole row.
     #[inline]
     pub(super) fn keeps_row(&self, common: usize) -> bool {
         common >= self.row && !self.bytes.is_empty()
     }
 
-    /// Keeps the first `common` bytes, which include the row; the rest, up to `len` bytes, is stored. `tail` is the
-    /// timestamp and type of the previous key.
+    /// Keeps the first `common` bytes, which include the row, and reads the rest of the `len` bytes. `tail`:
+    /// the timestamp and type of the previous key.
     #[inline]
     pub(super) fn change_behind(
         &mut self,
@@ -83,7 +84,8 @@ impl<'k> Head<'k> {
         tail: (i64, u8),
     ) -> Result<()> {
         if common > self.bytes.len() {
-            // A qualifier may share bytes with the previous key's timestamp.
+            // The shared bytes may extend into the timestamp of the previous key, where this key still has
+            // its qualifier.
             self.bytes.extend_from_slice(&tail.0.to_be_bytes());
             self.bytes.push(tail.1);
             if common > self.bytes.len() {
@@ -99,8 +101,9 @@ impl<'k> Head<'k> {
         Ok(())
     }
 
-    /// Takes the first `common` bytes (less than the row) from the previous key, then the stored rest of the row,
-    /// `family` with its length (or the previous one), and the stored qualifier, up to `len` bytes.
+    /// Builds a head of `len` bytes for a new row: the first `common` bytes, which end inside the row, come
+    /// from the previous key; the rest of the row is read; the family and its length are `family`, or those
+    /// of the previous key; the qualifier is read.
     #[inline(always)]
     pub(super) fn change_row(
         &mut self,
@@ -111,7 +114,7 @@ impl<'k> Head<'k> {
     ) -> Result<()> {
         let previous = self.bytes.get(self.row..self.family);
         if common >= 2 && family.is_none_or(|family| previous == Some(family)) {
-            // The row keeps its length: overwrite its end in place.
+            // The row keeps its length: only its end is overwritten.
             let rest = src.take(self.row.saturating_sub(common))?;
             if let Some(end) = self.bytes.get_mut(common..self.row) {
                 set(end, rest);
@@ -146,7 +149,8 @@ impl<'k> Head<'k> {
         Ok(())
     }
 
-    /// The first head of a block: all `len` bytes are stored, none can be shared.
+    /// The first head of a block: all `len` bytes are read, since there is no previous key to share bytes
+    /// with.
     pub(super) fn set_whole(&mut self, src: &mut Cursor<'_>, common: usize, len: usize) -> Result<()> {
         if common > 0 {
             return Err(no_part(0, common));
@@ -172,7 +176,7 @@ impl<'k> Head<'k> {
     }
 }
 
-/// Copies bytes, usually one or two: consecutive rows differ at their ends.
+/// Copies bytes, usually one or two, since consecutive rows usually differ only at their ends.
 #[inline]
 fn set(to: &mut [u8], from: &[u8]) {
     if let ([a, b], [c, d]) = (&mut *to, from) {
@@ -200,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_qualifier_may_begin_in_the_timestamp_before_it() {
+    fn a_qualifier_may_share_bytes_with_the_previous_timestamp() {
         // Row "r", family "f", no qualifier; the next qualifier consists of the first bytes of the timestamp and one
         // more.
         let mut bytes = Vec::new();

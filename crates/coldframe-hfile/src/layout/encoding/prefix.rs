@@ -1,4 +1,4 @@
-//! PREFIX.
+//! The encoding PREFIX.
 //!
 //! ```text
 //! cell | key length less the prefix | value length | prefix: bytes shared with the previous key | rest of the key | value |

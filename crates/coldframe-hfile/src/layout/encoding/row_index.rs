@@ -1,4 +1,5 @@
-//! ROW_INDEX_V1: plain cells followed by the offset of each row, for binary search inside the block.
+//! ROW_INDEX_V1: cells in plain form, followed by the offset of each row, which allow a binary search in the
+//! block.
 //!
 //! ```text
 //! block | plain cell ... | rows i32 | offset of the first cell of a row i32 ... | bytes of the cells i32 |
@@ -9,7 +10,7 @@
 use coldframe_encoding::Cursor;
 use coldframe_encoding::{Error, Result};
 
-/// The plain cells.
+/// The cells in plain form.
 pub(super) fn cells(src: Cursor<'_>) -> Result<&[u8]> {
     let all = src.rest();
     let size = all.last_chunk().map(|n| u32::from_be_bytes(*n));

@@ -1,11 +1,12 @@
-//! Tags stored through a dictionary. Reader and writer build the same one, starting empty in each block.
+//! Tags stored through a dictionary. The reader builds the same dictionary as the writer did. In each block
+//! it is empty at first.
 //!
 //! ```text
 //! tag | 0xff | length LEB128 | type u8, bytes |      new: becomes the next entry
 //!     | index u16, below 0x8000 |                     the entry with this index
 //! ```
 //!
-//! The dictionary holds 32,767 entries; then a new one replaces the least recently used.
+//! The dictionary has up to 32,767 entries. After that, a new entry replaces the least recently used one.
 //! HBase: `TagCompressionContext`, `LRUDictionary`.
 
 use std::ops::Range;
@@ -16,7 +17,7 @@ use coldframe_encoding::{Error, Result};
 use super::integer;
 
 const NEW: u8 = 0xff;
-/// `Short.MAX_VALUE`
+/// Java's `Short.MAX_VALUE`.
 const CAPACITY: usize = 32_767;
 
 /// The dictionary. Entries are linked from the most to the least recently used.
@@ -131,7 +132,7 @@ impl TagDictionary {
 mod tests {
     use super::*;
 
-    /// The encoding of a new tag, as a writer with an unbounded dictionary produces it.
+    /// Encodes a new tag as a writer with an unlimited dictionary would.
     fn new(tag: &[u8]) -> Vec<u8> {
         [&[NEW, u8::try_from(tag.len()).unwrap()], tag].concat()
     }
@@ -145,7 +146,7 @@ mod tests {
             dictionary.decode(&mut Cursor::new(&new(&tag), 0), 4, &mut out).unwrap();
         }
         out.clear();
-        // Using entry 0 makes entry 1 the oldest when the next one is added.
+        // Using entry 0 makes entry 1 the oldest when the next tag is added.
         dictionary.decode(&mut Cursor::new(&[0, 0], 0), 4, &mut out).unwrap();
         dictionary.decode(&mut Cursor::new(&new(b"xyz"), 0), 5, &mut out).unwrap();
         dictionary.decode(&mut Cursor::new(&[0, 1, 0, 2], 0), 9, &mut out).unwrap();

@@ -109,8 +109,8 @@ impl Strings {
     }
 }
 
-/// The offsets, and the number of items between them. Unsorted offsets are an error instead of a
-/// panic.
+/// Takes the offsets, and returns them with the number of items between the first and the last. Unsorted
+/// offsets are an error and cause no panic.
 fn take_offsets(offsets: &mut Vec<i32>) -> Result<(OffsetBuffer<i32>, usize)> {
     let taken = std::mem::replace(offsets, vec![0]);
     if !taken.is_sorted() || taken.first() != Some(&0) {

@@ -50,7 +50,7 @@ fn segment(codec: i32, old: bool, closed: bool, indexes: &[i64]) -> Vec<u8> {
     out
 }
 
-/// The indexes of the entries, and the number of broken ranges.
+/// Reads a segment: returns the indexes of the entries, and the number of broken ranges.
 fn read(bytes: &[u8]) -> Result<(Vec<i64>, usize)> {
     let Some(segment) = Segment::open(Bytes::copy_from_slice(bytes), true, &Limits::default())? else {
         return Ok((Vec::new(), 0));
@@ -75,7 +75,7 @@ fn read(bytes: &[u8]) -> Result<(Vec<i64>, usize)> {
 const INDEXES: [i64; 4] = [1000, 2000, 3000, 4000];
 
 #[test]
-fn records_of_both_layouts() {
+fn records_of_both_layouts_are_read() {
     for (codec, old) in [(1, false), (3, false), (1, true)] {
         for closed in [false, true] {
             let whole = segment(codec, old, closed, &INDEXES);
@@ -93,13 +93,13 @@ fn a_write_that_was_cut_short_ends_an_open_segment() {
         let three = segment(codec, false, false, &INDEXES[..3]).len();
         for cut in three..whole.len() {
             assert_eq!(read(&whole[..cut]).unwrap(), (INDEXES[..3].to_vec(), 0), "{cut}");
-            // Preallocated space of which some pages were written.
+            // Some pages of the record were written into preallocated space.
             let mut padded = whole[..cut].to_vec();
             padded.resize(whole.len() + 100, 0);
             let (indexes, broken) = read(&padded).unwrap();
             assert!(indexes == INDEXES[..3] && (broken == 0 || cut + 4 > whole.len()), "{cut} {broken}");
         }
-        // In a closed segment this is damage.
+        // In a closed segment such a record is damage.
         let closed = segment(codec, false, true, &INDEXES);
         let mut hurt = closed[..three].to_vec();
         hurt.resize(whole.len(), 0);
@@ -109,7 +109,7 @@ fn a_write_that_was_cut_short_ends_an_open_segment() {
 }
 
 #[test]
-fn a_flipped_byte_costs_its_record() {
+fn a_flipped_byte_costs_only_its_record() {
     for (codec, closed) in [(1, false), (3, false), (1, true)] {
         let whole = segment(codec, false, closed, &INDEXES);
         let end = segment(codec, false, false, &INDEXES).len();

@@ -1,4 +1,4 @@
-//! A batch: the operations of one write, in one record of a write-ahead log.
+//! A batch: the operations of one write, which are one record of a write-ahead log.
 //!
 //! ```text
 //! | sequence u64 | count u32 | operation .. |

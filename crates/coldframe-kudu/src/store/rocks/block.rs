@@ -22,7 +22,7 @@ use super::Reading;
 /// The size of a block's trailer: compression and checksum.
 pub(super) const TRAILER: u64 = 5;
 
-/// The location of a block, without its trailer.
+/// The location of a block; its length does not include the trailer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handle {
     pub(super) offset: u64,
@@ -30,7 +30,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Reads an offset and a length.
+    /// Reads a handle: an offset and a length.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         Ok(Self { offset: cursor.uleb128()?, len: cursor.uleb128()? })
     }
@@ -55,13 +55,13 @@ impl Handle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checksum {
     None,
-    /// CRC-32C, masked.
+    /// CRC-32C, in RocksDB's masked form.
     Crc32c,
     /// The low half of XXH3 of the bytes, modified by the compression byte.
     Xxh3,
 }
 
-/// Opens blocks; keeps the decompressor's buffers.
+/// Reads blocks, and reuses the decompressor's buffers from block to block.
 pub(super) struct Blocks<'a> {
     pub(super) file: &'a [u8],
     pub(super) checksum: Checksum,
@@ -91,7 +91,7 @@ impl<'a> Blocks<'a> {
             match self.checksum {
                 Checksum::None => {}
                 Checksum::Crc32c => check_crc32c(unmasked_crc32c(checksum), covered)?,
-                // XXH3 covers the bytes; the compression byte is mixed in by hand
+                // XXH3 covers the bytes; the compression byte is then combined with the result
                 // (`ComputeBuiltinChecksumWithLastByte`).
                 Checksum::Xxh3 => {
                     check_xxh3_low(checksum ^ u32::from(compression).wrapping_mul(0x6b90_83d9), bytes)?;
@@ -115,12 +115,12 @@ impl<'a> Blocks<'a> {
 /// Iterates over the entries of a block.
 pub(super) struct Entries<'a> {
     cursor: Cursor<'a>,
-    /// The key of the last entry read.
+    /// The key of the entry that was read last.
     pub(super) key: Vec<u8>,
 }
 
 impl<'a> Entries<'a> {
-    /// Finds the end of the entries.
+    /// Begins with the first entry; finds where the entries end.
     pub(super) fn open(block: &'a [u8]) -> Result<Self> {
         let (rest, count) = block
             .split_last_chunk::<4>()

@@ -1,4 +1,4 @@
-//! RocksDB's logs: the write-ahead log, and the manifest, which is a log of edits.
+//! The format of RocksDB's logs: of the write-ahead log, and of the manifest, which is a log of edits.
 //!
 //! ```text
 //! blocks of 32,768 bytes, each: fragment | fragment | .. | fewer than 7 bytes, zeros
@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Integers are little-endian; the checksum (CRC-32C, masked) covers everything after the length (`db/log_format.h`). The last record
-//! may break off: the server stopped during the write. After any other damage, reading resumes at the next block.
+//! may be incomplete, because the server stopped while writing it. After any other damage, reading resumes at
+//! the next block.
 
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ enum FragmentKind {
     First,
     Middle,
     Last,
-    /// An unknown type that is marked as skippable.
+    /// Unknown, and marked as one that readers may skip.
     Other,
 }
 
@@ -38,7 +39,7 @@ struct Fragments<'a> {
     checked: bool,
 }
 
-/// Passes each record to `each`; `number` is the file's number. Damage goes to `losses`.
+/// Passes each record to `each`, and adds damage to `losses`. `number`: the number of the log file.
 pub(super) fn each_record(
     bytes: &[u8],
     number: Option<u64>,
@@ -47,7 +48,7 @@ pub(super) fn each_record(
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut fragments = Fragments { bytes, at: 0, number, checked };
-    // The record so far and its offset; and whether the start of a record may be in damaged bytes.
+    // The record read so far, with its offset; and whether a record may have begun in damaged bytes.
     let mut begun: Option<(usize, Vec<u8>)> = None;
     let mut after_damage = false;
     loop {
@@ -118,7 +119,8 @@ impl<'a> Fragments<'a> {
             if rest.len() < HEADER && self.bytes.len() <= block_end {
                 return Ok(None);
             }
-            // The end of a block without room for a fragment, or space that was never written to.
+            // Either the end of a block, which has no room for a fragment, or space that was never written
+            // to.
             if rest.len() < HEADER
                 || rest.iter().take(HEADER).all(|b| *b == 0) && rest.iter().all(|b| *b == 0)
             {
@@ -131,7 +133,7 @@ impl<'a> Fragments<'a> {
         }
     }
 
-    /// Reads the fragment at the start of `block`, which is the rest of a block.
+    /// Reads the fragment at the start of `block`, the part of a block that is not read yet.
     fn fragment(
         &mut self,
         start: usize,
@@ -161,7 +163,7 @@ impl<'a> Fragments<'a> {
         content.skip(1)?;
         if recycled {
             let number = content.u32_le()?;
-            // Left over from the older log in a recycled file.
+            // The fragment is left over from an older log in a recycled file.
             if self.number.is_some_and(|own| own & 0xffff_ffff != u64::from(number)) {
                 self.at = self.bytes.len();
                 return Ok(None);

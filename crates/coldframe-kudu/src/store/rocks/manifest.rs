@@ -1,4 +1,4 @@
-//! The manifest: which tables are live, and which logs still hold unflushed records.
+//! The manifest: which tables are live, and which logs still have records that are in no table.
 //!
 //! ```text
 //! each record of the log is an edit:  | tag | content | tag | ..
@@ -21,12 +21,12 @@ use super::{Losses, Reading};
 
 const COMPARATOR: &[u8] = b"leveldb.BytewiseComparator";
 
-/// The state after all edits.
+/// The state of the database after all edits.
 #[derive(Debug, Default)]
 pub(super) struct Version {
     /// The lengths of the live tables, by number.
     pub(super) tables: BTreeMap<u64, u64>,
-    /// Logs from this number on hold records that are in no table.
+    /// Logs from this number on have records that are in no table.
     pub(super) first_log: u64,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn read(bytes: &[u8], reading: Reading) -> Result<Version> {
 }
 
 impl Version {
-    /// Removals apply first: an edit that moves a table to another level removes and adds it.
+    /// Removals are applied first, because an edit that moves a table to another level removes and adds it.
     fn apply(&mut self, edit: &[u8]) -> Result<()> {
         let mut cursor = Cursor::new(edit, 0);
         let mut added = Vec::new();
@@ -55,9 +55,9 @@ impl Version {
             match cursor.uleb128()? {
                 1 => comparator(cursor.uleb128_bytes()?)?,
                 2 => self.first_log = cursor.uleb128()?,
-                // Numbers of the next files; logs of other column families; the last sequence.
+                // The numbers of the next files; logs of other column families; the last sequence number.
                 3 | 4 | 9 | 10 | 203 => drop(cursor.uleb128()?),
-                // Where a compaction continues.
+                // The place at which a compaction continues.
                 5 => {
                     cursor.uleb128()?;
                     cursor.uleb128_bytes()?;
@@ -97,7 +97,7 @@ fn comparator(name: &[u8]) -> Result<()> {
     Err(Error::unsupported(format!("RocksDB's comparator \"{name}\"")))
 }
 
-/// A table's number and length.
+/// Reads the number and the length of a table.
 fn table(tag: u64, cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
     cursor.uleb128()?;
     let number = cursor.uleb128()?;
@@ -117,7 +117,7 @@ fn table(tag: u64, cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
     Ok((number, len))
 }
 
-/// Skips the remaining fields of a table.
+/// Skips the other fields of a table.
 fn fields(cursor: &mut Cursor<'_>) -> Result<()> {
     loop {
         let field = cursor.uleb128()?;

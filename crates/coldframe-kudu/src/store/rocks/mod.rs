@@ -1,4 +1,5 @@
-//! Reads a whole RocksDB database from its folder: every record of every key, with its sequence number; the largest is the newest.
+//! Reads a whole RocksDB database from its folder: every record of every key, with its sequence number. The
+//! record with the largest number is the newest.
 //!
 //! ```text
 //! CURRENT            "MANIFEST-000005\n"
@@ -15,8 +16,9 @@
 //! | [`table`] | tables: footer, properties, index |
 //! | [`block`] | the blocks of a table and their entries |
 //!
-//! Only the features of Kudu's instance are supported (RocksDB 7.7 with its defaults, `dir_manager.cc`): one column family, keys in
-//! byte order, no merges, no range deletions, Snappy or no compression. Any other feature is refused by name.
+//! Supported are only the features of Kudu's databases (RocksDB 7.7 with its defaults, `dir_manager.cc`): one
+//! column family, keys in byte order, no merges, no range deletions, Snappy or no compression. Any other
+//! feature is an error that names it.
 //!
 //! If the manifest cannot be read, all tables and logs of the folder are read: sequence numbers still show the newest
 //! record of a key, and the damage is reported.
@@ -41,9 +43,9 @@ mod table;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) key: &'a [u8],
-    /// The record with the larger sequence is newer.
+    /// The record with the larger sequence number is newer.
     pub(crate) sequence: u64,
-    /// `None` deletes the key.
+    /// The value; `None` deletes the key.
     pub(crate) value: Option<&'a [u8]>,
 }
 
@@ -58,12 +60,13 @@ pub(crate) struct Reading {
     pub(crate) limits: Limits,
 }
 
-/// Whether reading can continue after the error. An exceeded limit counts as damage, but ends the reading.
+/// Whether reading can continue after the error. An exceeded limit counts as damage elsewhere, but here it
+/// ends the reading.
 fn is_loss(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. })
 }
 
-/// Keeps the first loss for later: one invalid record does not cost the records after it.
+/// Keeps the first loss for later: the records after an invalid record are still read.
 fn defer(first: &mut Option<Error>, result: Result<()>) -> Result<()> {
     match result {
         Err(e) if is_loss(&e) => {
@@ -83,7 +86,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// Notes damage; any other error, and an exceeded limit, ends the reading.
+    /// Records damage. Any other error, and an exceeded limit, is returned and ends the reading.
     fn note(&mut self, error: Error, bytes: Range<u64>) -> Result<()> {
         if !is_loss(&error) {
             return Err(error);
@@ -108,12 +111,12 @@ impl Losses {
     }
 }
 
-/// The numbered files of the folder: name and length by number.
+/// The numbered files of the folder: for each number, the name and the length.
 #[derive(Debug, Default)]
 struct Files {
     tables: BTreeMap<u64, String>,
     logs: BTreeMap<u64, String>,
-    /// The total size of all of them.
+    /// The total size of all files.
     bytes: u64,
 }
 
@@ -138,7 +141,7 @@ impl Files {
 /// A table to read: its number, and its length if the manifest states it.
 type LiveTable = (u64, Option<u64>);
 
-/// A database whose files are known.
+/// A database whose files have been listed.
 pub(crate) struct Database<'a> {
     folder: &'a dyn Folder,
     path: &'a str,
@@ -153,7 +156,7 @@ impl<'a> Database<'a> {
         Ok(Self { folder, path, reading, files: Files::list(folder, path)?, damage: Vec::new() })
     }
 
-    /// The total size of its tables and logs.
+    /// The total size of the database's tables and logs.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.bytes
     }
@@ -248,7 +251,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// An error that names the first missing tables and their count.
+/// The error for missing tables. It names the first ones and their number.
 fn absent<'n>(missing: impl Iterator<Item = &'n u64>) -> Option<Error> {
     let missing: Vec<&u64> = missing.collect();
     let first: Vec<String> = missing.iter().take(8).map(|n| format!("{n:06}.sst")).collect();

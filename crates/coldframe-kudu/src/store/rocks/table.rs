@@ -6,8 +6,9 @@
 //! key:     | the key | type + 256 * sequence u64 |       type: 0 and 7 delete, 1 puts
 //! ```
 //!
-//! Integers are little-endian (`table/format.cc`, `table/block_based`, `db/dbformat.h`); versions 2 to 5 of the format. The properties
-//! say how the index is stored. Filters are ignored, as all records are read.
+//! Integers are little-endian (`table/format.cc`, `table/block_based`, `db/dbformat.h`); supported are
+//! versions 2 to 5 of the format. The properties say how the index is stored. Filters are ignored, since all
+//! records are read.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -21,7 +22,7 @@ use super::{Each, Losses, Reading, Record, defer};
 const FOOTER: usize = 53;
 const LATER: &[u8] = &[0x3e, 0, 0x7a, 0];
 const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
-/// The magics of other table formats: plain, its older form, cuckoo, and block-based of format 0.
+/// The magic numbers of other table formats: plain, its older form, cuckoo, and block-based of format 0.
 const OTHER_MAGICS: [u64; 4] =
     [0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8, 0x9267_89d0_c5f1_7873, 0xdb47_7524_8b80_fb57];
 
@@ -38,7 +39,8 @@ struct Properties {
     records: Option<u64>,
 }
 
-/// Passes each record of a table to `each`. An unreadable block goes to `losses`; an error costs everything after it.
+/// Passes each record of a table to `each`. A block that cannot be read is added to `losses`. After an error,
+/// the rest of the table is not read.
 pub(super) fn each_record(
     file: &[u8],
     reading: Reading,
@@ -141,7 +143,7 @@ fn footer(file: &[u8]) -> Result<Footer> {
     Ok(Footer { checksum, names: Handle::read(&mut handles)?, index: Handle::read(&mut handles)? })
 }
 
-/// Finds and reads the properties. Refuses tables with kinds of blocks that would change the result.
+/// Finds and reads the properties. Fails for tables with kinds of blocks that would change the result.
 fn properties(blocks: &mut Blocks<'_>, names: Handle) -> Result<Properties> {
     let names = blocks.read(names).map_err(|e| e.within("metaindex"))?;
     let mut names = Entries::open(&names)?;

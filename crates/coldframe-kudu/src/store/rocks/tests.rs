@@ -1,5 +1,5 @@
-//! Databases built by the tests: damaged, or with false lengths and counts. `tests/it/directories/logr.rs` shows that real ones are
-//! read correctly.
+//! Databases built by the tests: damaged, or with false lengths and counts. `tests/it/directories/logr.rs`
+//! shows that real databases are read correctly.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,8 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Fragments as RocksDB's writer makes them; `recycled` is the number of the log if the file is recycled.
+/// The records as fragments, as RocksDB's writer makes them. `recycled`: the number of the log, for a
+/// recycled file.
 fn log(records: &[Vec<u8>], recycled: Option<u32>) -> Vec<u8> {
     let mut out = Vec::new();
     let header = if recycled.is_some() { 11 } else { 7 };
@@ -65,7 +66,7 @@ fn log(records: &[Vec<u8>], recycled: Option<u32>) -> Vec<u8> {
     out
 }
 
-/// One batch: keys with values are put, keys without are deleted.
+/// One batch, in which keys with a value are put and keys without a value are deleted.
 fn batch(sequence: u64, operations: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
     let mut out = sequence.to_le_bytes().to_vec();
     out.extend(u32::try_from(operations.len()).unwrap().to_le_bytes());
@@ -79,7 +80,7 @@ fn batch(sequence: u64, operations: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
     out
 }
 
-/// A block whose entries share key prefixes, except every 16th.
+/// A block whose entries share key prefixes, except for each 16th entry.
 fn block(entries: &[(Vec<u8>, Vec<u8>)], sized: bool) -> Vec<u8> {
     let (mut out, mut restarts, mut before) = (Vec::new(), Vec::new(), &[][..]);
     for (i, (key, value)) in entries.iter().enumerate() {
@@ -165,7 +166,7 @@ fn keep(contents: &mut Contents) -> impl FnMut(Record<'_>) -> Result<()> {
     }
 }
 
-/// The contents of a table, the number of losses, and the error that ended it.
+/// Reads a table: returns its contents, the number of losses, and the error that ended the read.
 fn read_table(file: &[u8]) -> (Contents, u64, Result<()>) {
     let (mut contents, mut losses) = (Contents::new(), Losses::default());
     let result = table::each_record(file, READING, &mut losses, &mut keep(&mut contents));
@@ -183,14 +184,14 @@ fn read_log(bytes: &[u8]) -> (Vec<Vec<u8>>, u64) {
 }
 
 #[test]
-fn records_over_several_blocks_of_a_log() {
+fn records_over_several_blocks_of_a_log_are_read() {
     let sizes = [10, 40_000, 0, 32_768 - 7, 100_000, 32_750, 3];
     let all: Vec<Vec<u8>> =
         sizes.iter().enumerate().map(|(i, n)| vec![u8::try_from(i + 1).unwrap(); *n]).collect();
     for recycled in [None, Some(7)] {
         let whole = log(&all, recycled);
         assert_eq!(read_log(&whole), (all.clone(), 0));
-        // A record that breaks off is an incomplete write; preallocated space is nothing.
+        // A record that is cut off is an incomplete write, and preallocated space is ignored.
         for cut in (0..whole.len()).step_by(997) {
             let (records, lost) = read_log(&whole[..cut]);
             assert_eq!((&all[..records.len()], lost), (&records[..], 0), "{cut}");
@@ -202,20 +203,20 @@ fn records_over_several_blocks_of_a_log() {
             let (records, _) = read_log(&hurt);
             assert!(records.iter().all(|record| all.contains(record)), "{at}");
         }
-        // Damage in a block that others follow costs the records in that block, and is reported.
+        // If a damaged block is followed by others, its records are lost, which is reported.
         let mut hurt = whole.clone();
         hurt[10] ^= 1;
         let (records, lost) = read_log(&hurt);
         assert_eq!((records.len(), lost), (all.len() - 2, 1));
     }
-    // A file that held another log before.
+    // The file was used for another log before.
     let mut mixed = log(&all[..1], Some(7));
     mixed.extend(log(&all[..1], Some(6)));
     assert_eq!(read_log(&mixed), (all[..1].to_vec(), 0));
 }
 
 #[test]
-fn the_blocks_of_a_table() {
+fn the_blocks_of_a_table_are_read() {
     let blocks: Vec<_> = (0..9).map(|n| (block(&records(n * 40, n * 40 + 40), true), 0)).collect();
     for checksum in [1, 4] {
         let whole = table_of(&blocks, checksum, |_| {});
@@ -241,7 +242,7 @@ fn the_blocks_of_a_table() {
 }
 
 #[test]
-fn an_index_of_differences() {
+fn an_index_of_differences_is_read() {
     let mut entries = Vec::new();
     let mut run = |shared: u64, key: &[u8], value: &dyn Fn(&mut Vec<u8>)| {
         put_uleb128(&mut entries, shared);
@@ -270,9 +271,9 @@ fn an_index_of_differences() {
 }
 
 #[test]
-fn tables_that_claim_too_much() {
+fn tables_with_false_claims_are_damage() {
     let blocks = vec![(block(&records(0, 40), true), 0); 3];
-    // Indexes that lead to one block repeatedly, backwards, and outside the file.
+    // Indexes that list a block repeatedly, in reverse order, or outside of the file.
     type Change = fn(&mut Vec<(u64, u64)>);
     let changes: [Change; 4] =
         [|h| *h = vec![h[0]; 10_000], |h| h.swap(0, 1), |h| h[1].1 = u64::MAX, |h| h[1].0 = 1 << 40];
@@ -284,7 +285,7 @@ fn tables_that_claim_too_much() {
     let bomb = [0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0];
     let (_, lost, result) = read_table(&table_of(&[(bomb.to_vec(), 1)], 4, |_| {}));
     assert_eq!((lost, result.is_ok()), (1, true));
-    // Restarts, lengths and shared bytes that do not exist.
+    // The stated restarts, lengths and shared bytes do not exist.
     for content in [
         &b"\xff\xff\xff\x0f"[..],
         b"",
@@ -383,7 +384,8 @@ fn the_manifest_selects_files_and_without_it_all_are_read() {
     let (contents, damage) = read_all(&whole);
     assert_eq!((contents.len(), damage), (21, vec![]));
     assert_eq!(contents["new"], (60, Some(b"2".to_vec())));
-    // Missing files are reported. An unreadable manifest is reported as well, and then all files are read.
+    // Missing files are reported. If the manifest cannot be read, that is reported too, and all files are
+    // read.
     for (name, left, text) in [
         ("000005.sst", 11, "000005.sst"),
         ("000008.log", 20, "expected a log with the number 8"),
@@ -401,7 +403,7 @@ fn the_manifest_selects_files_and_without_it_all_are_read() {
         let mut files = files;
         files[1].1 = &hurt;
         let (contents, damage) = read_all(&disk(&files));
-        // The last edit may look like an incomplete write.
+        // Damage to the last edit may make it look like an incomplete write.
         let earlier = contents.len() == 22 && contents.contains_key("old");
         assert!(earlier || contents.len() == 32 && !damage.is_empty(), "{at}: {} {damage:?}", contents.len());
     }

@@ -11,7 +11,8 @@ use super::edit::changed;
 use super::folder::{ending, open, table, tree};
 use super::tablets::super_blocks;
 
-/// Reads in all three modes. With checksums every value returned is true, except nulls under `null`.
+/// Reads the table with `raise`, `skip` and `null`. If checksums are compared, every returned value must be
+/// correct, except nulls under `null`.
 fn survives(tree: &MemoryFolder, options: &OpenOptions, truth: &HashSet<String>, what: &str) {
     let Ok(table) = open(tree, options) else { return };
     for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
@@ -42,7 +43,7 @@ fn rows(tree: &MemoryFolder, options: &OpenOptions) -> HashSet<String> {
 }
 
 #[test]
-fn a_flipped_byte_anywhere() {
+fn a_flipped_byte_anywhere_is_reported_or_harmless() {
     for (name, of) in [("file_blocks", "numbers"), ("encrypted", "numbers"), ("log_blocks", "events")] {
         let whole = tree(name);
         let options = table(of);
@@ -59,7 +60,7 @@ fn a_flipped_byte_anywhere() {
 }
 
 #[test]
-fn shaken_files_without_checksums() {
+fn shaken_files_without_checksums_cause_no_panic() {
     let whole = tree("file_blocks");
     let mut options = table("events");
     options.skip_checksums = true;
@@ -75,7 +76,7 @@ fn shaken_files_without_checksums() {
 }
 
 #[test]
-fn cut_super_blocks_and_containers() {
+fn cut_super_blocks_and_containers_are_reported() {
     let whole = tree("log_blocks");
     let options = table("events");
     let truth = rows(&whole, &options);
@@ -127,7 +128,7 @@ fn a_missing_column_file_costs_its_values_or_its_rows() {
 }
 
 #[test]
-fn a_damaged_delta_block_costs_the_rows_it_may_change() {
+fn a_damaged_delta_block_costs_only_the_rows_it_may_change() {
     let whole = tree("file_blocks");
     let options = table("numbers");
     let truth = rows(&whole, &options);
@@ -163,7 +164,7 @@ fn an_unreadable_super_block_is_reported() {
         assert_eq!(skipped.damage.len(), 1);
         assert!(as_text(&skipped.batch).iter().all(|row| truth.contains(row)));
     }
-    // With another replica there is nothing to report.
+    // If the tablet has another replica, there is nothing to report.
     let replicas = tree("replicas");
     let mut hurt = replicas.clone();
     let path = replicas.files.keys().find(|p| p.starts_with("ts1/tablet-meta")).unwrap();
@@ -171,7 +172,7 @@ fn an_unreadable_super_block_is_reported() {
     assert_eq!(rows(&hurt, &table("numbers")), rows(&replicas, &table("numbers")));
 }
 
-/// A super block may list one rowset any number of times.
+/// A super block may list the same rowset many times.
 #[test]
 fn rowsets_that_share_their_blocks_are_not_read() {
     let mut tree = tree("file_blocks");

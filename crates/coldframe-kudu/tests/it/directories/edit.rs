@@ -57,7 +57,7 @@ pub(crate) fn number(field: u64, value: u64) -> Field {
     (field, 0, out)
 }
 
-/// A container whose only message is changed.
+/// Changes the only message of a container.
 pub(crate) fn changed(container: &[u8], change: impl FnOnce(Vec<Field>) -> Vec<Field>) -> Bytes {
     let record = |at: usize| {
         let len = u32::from_le_bytes(container[at..at + 4].try_into().unwrap());

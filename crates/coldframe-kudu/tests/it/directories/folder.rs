@@ -1,4 +1,4 @@
-//! Data directories in memory, and one that counts what is read.
+//! Data directories in memory, and a wrapper that counts what is read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use coldframe_kudu::KuduFormat;
 use coldframe_testing::fixture::{self, Fixture};
 use coldframe_testing::folder::MemoryFolder;
 
-/// A table of a directory.
+/// Opens a table of a directory.
 pub(crate) fn open(folder: &MemoryFolder, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
     KuduFormat.open(&folder.source(), options)
 }
 
-/// Paths that end in `end`.
+/// The paths that end with `end`.
 pub(crate) fn ending(folder: &MemoryFolder, end: &str) -> Vec<String> {
     folder.files.keys().filter(|p| p.ends_with(end)).cloned().collect()
 }
@@ -25,7 +25,7 @@ pub(crate) fn ending(folder: &MemoryFolder, end: &str) -> Vec<String> {
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     folder: MemoryFolder,
-    /// Bytes read.
+    /// The number of bytes read.
     pub(crate) read: Arc<AtomicU64>,
     /// How often a file was opened.
     pub(crate) opened: Arc<AtomicU64>,
@@ -50,7 +50,7 @@ impl Watched {
         Self { folder, read: Arc::default(), opened: Arc::default() }
     }
 
-    /// Opens a table in it.
+    /// Opens a table in the directory.
     pub(crate) fn table(&self, options: &OpenOptions) -> Arc<dyn TableFile> {
         let source = Source::Folder { path: "watched".into(), folder: Arc::new(self.clone()) };
         KuduFormat.open(&source, options).unwrap()
@@ -73,7 +73,7 @@ pub(crate) fn fixtures() -> Vec<Fixture> {
     fixture::manifest(&fixture::data().join("kudu/files/MANIFEST.json"))
 }
 
-/// A directory by its name.
+/// The directory with this name.
 pub(crate) fn tree(name: &str) -> MemoryFolder {
     MemoryFolder::load(&fixture::data().join("kudu/files").join(name))
 }

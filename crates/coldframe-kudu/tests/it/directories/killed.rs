@@ -1,4 +1,5 @@
-//! Directories of killed servers: what Kudu reads when it is started on them, from files and from the log.
+//! Directories of killed servers: the test data has what Kudu reads from files and from the log when it is
+//! started on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ fn folder(fixture: &Fixture) -> MemoryFolder {
     MemoryFolder::load(&fixture.path)
 }
 
-/// The last state of a table, in the directory of a fixture.
+/// The last state of a table, with the directory of the fixture.
 pub(crate) fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
     let of = |fixture: &Fixture| {
         fixture.entry["file"] == name && fixture.options().extra.get("table") == Some(&table.into())
@@ -100,7 +101,7 @@ fn without_the_log_only_flushed_rows_are_read() {
     let metadata = flushed.metadata().unwrap();
     assert!(number(&metadata, "segments") > 0);
     assert_eq!(metadata.get("wal").unwrap().get("read"), Some(&Value::Bool(false)));
-    // The same holds for a copy without the log.
+    // The result is the same for a copy without the log.
     let mut copy = folder.clone();
     copy.files.retain(|path, _| !path.contains("wals/"));
     assert_eq!(sorted(open(&copy, &options).unwrap().as_ref()), rows);
@@ -134,13 +135,14 @@ fn a_log_is_read_from_its_recovery_folder() {
         let bytes = moved.files.remove(&path).unwrap();
         let (before, name) = path.rsplit_once('/').unwrap();
         moved.files.insert(format!("{before}.recovery/{name}"), bytes.clone());
-        // The part that the server had rewritten by then.
+        // A new segment, which the server had only partly written when it stopped.
         moved.files.insert(path.clone(), bytes.slice(..bytes.len() / 2));
     }
     assert_eq!(sorted(open(&moved, &options).unwrap().as_ref()), rows);
 }
 
-/// Rows read from a damaged log are correct, and missing rows are reported. Returns how many rows are read.
+/// Checks that the rows read from a damaged log are correct and that missing rows are reported. Returns the
+/// number of rows.
 fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(folder, options).unwrap();
     let raised = read(table.as_ref(), OnError::Raise);
@@ -181,7 +183,7 @@ fn broken_records_never_expose_old_values() {
     }
 }
 
-/// A flipped byte of the header may change nothing that is read.
+/// Like [`survives`], but a flipped byte in the header may be one that is not read, which costs no rows.
 fn survives_if_hurt(hurt: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(hurt, options).unwrap();
     let whole = read(table.as_ref(), OnError::Raise).is_ok_and(|o| {
@@ -198,13 +200,13 @@ fn missing_and_invalid_segments_are_holes() {
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     let path = segments(&folder, &options).remove(0);
     let bytes = folder.files[&path].clone();
-    // A missing segment, an invalid one, and one of another kind.
+    // Tests a missing segment, an invalid segment, and a file of another kind.
     let next = path.replace("wal-000000001", "wal-000000003");
     assert_ne!(path, next, "{path}");
     let gone = folder.with(&next, bytes.clone());
     survives(&gone, &options, &truth, "a segment is gone");
     survives(&folder.with(&path, vec![7; 100]), &options, &truth, "no segment");
-    // Flushed rows are safe: all of them are read if they alone are requested.
+    // Flushed rows are not lost: all of them are read if only they are requested.
     let flushed = with(&options, "wal", Value::Bool(false));
     assert_eq!(sorted(open(&folder.with(&path, vec![7; 100]), &flushed).unwrap().as_ref()).len(), 300);
 }
@@ -221,7 +223,7 @@ fn an_older_snapshot_ignores_later_holes() {
     let (_, latest) = latest("lz4", "ledger");
     let truth = sorted(open(&folder, &first.options()).unwrap().as_ref());
     for path in segments(&folder, &latest) {
-        // The last complete record, of the third phase.
+        // Damages the last complete record, which the third phase wrote.
         let bytes = &folder.files[&path];
         let at = bytes.iter().rposition(|b| *b != 0).unwrap() - 20;
         let hurt = folder.with(&path, flipped(bytes, at, 1));
@@ -236,14 +238,14 @@ fn the_replica_with_the_longest_log_is_read() {
     let (folder, options) = latest("replicas", "ledger");
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     for server in ["ts0", "ts1", "ts2"] {
-        // A replica whose log breaks off early.
+        // The log of this replica is cut off early.
         let mut behind = folder.clone();
         for path in segments(&folder, &options).into_iter().filter(|p| p.starts_with(server)) {
             let bytes = behind.files[&path].clone();
             behind.files.insert(path, bytes.slice(..bytes.len() / 3));
         }
         assert_eq!(sorted(open(&behind, &options).unwrap().as_ref()), truth, "{server}");
-        // On its own, it returns the operations it knows to be agreed.
+        // Without the other replicas, it returns the operations on which it knows that the group agreed.
         let mut alone = folder.clone();
         alone.files.retain(|path, _| path.starts_with(server));
         let rows = sorted(open(&alone, &options).unwrap().as_ref());
@@ -258,7 +260,7 @@ fn operations_without_a_commit_message_are_applied_again() {
         let whole = open(&folder, &options).unwrap();
         let (truth, counted) = (sorted(whole.as_ref()), whole.row_count());
         for path in segments(&folder, &options) {
-            // The last record, a commit message, is incomplete.
+            // The last record, which is a commit message, is cut off.
             let bytes = &folder.files[&path];
             let torn = folder.with(&path, bytes.slice(..bytes.len() - 5));
             let table = open(&torn, &options).unwrap();
@@ -277,7 +279,7 @@ fn lost_ranges_of_a_log_never_expose_old_values() {
         let bytes = folder.files[&path].to_vec();
         for (from, to) in [(1, 2), (1, 3), (2, 3), (1, 6), (4, 6), (5, 9)] {
             let range = bytes.len() * from / 9..bytes.len() * to / 9;
-            // Overwritten with zeros, and cut out.
+            // The range is overwritten with zeros, or removed.
             let mut wiped = bytes.clone();
             wiped[range.clone()].fill(0xa5);
             let cut = [&bytes[..range.start], &bytes[range.end..]].concat();
@@ -292,7 +294,7 @@ fn lost_ranges_of_a_log_never_expose_old_values() {
 }
 
 /// Operations without a commit message are applied to rows that are looked up by key. If the keys are lost too, a
-/// tolerant read continues.
+/// read under `skip` continues.
 #[test]
 fn tolerant_reads_continue_without_keys() {
     let mut damaged = 0;

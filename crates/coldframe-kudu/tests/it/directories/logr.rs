@@ -1,5 +1,5 @@
-//! A directory of the `logr` block manager whose server was killed: what Kudu reads when it is started on it.
-//! `tests/python/test_fixtures.py` checks every value.
+//! A directory of the `logr` block manager whose server was killed: the test data has what Kudu reads when it
+//! is started on it. `tests/python/test_fixtures.py` checks every value.
 
 use coldframe_core::{OnError, OpenOptions};
 use coldframe_testing::fixture::{self, Fixture};
@@ -26,7 +26,7 @@ fn files(folder: &MemoryFolder, ending: &str) -> Vec<String> {
 }
 
 #[test]
-fn tables_and_logs_locate_the_blocks() {
+fn tables_and_logs_of_the_database_locate_the_blocks() {
     let folder = whole();
     assert!(
         files(&folder, ".sst").iter().chain(&files(&folder, ".log")).all(|p| !folder.files[p].is_empty())
@@ -41,7 +41,7 @@ fn tables_and_logs_locate_the_blocks() {
         let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
         assert_eq!(report.damage, []);
     }
-    // It is recognised without the file that names it.
+    // The block manager is recognised even without the file that names it.
     let mut copy = folder.clone();
     copy.files.remove("data/block_manager_instance").unwrap();
     let options = table("numbers");
@@ -51,7 +51,7 @@ fn tables_and_logs_locate_the_blocks() {
     );
 }
 
-/// Returned rows are correct, and missing rows are reported. The read always finishes.
+/// Checks that the returned rows are correct, that missing rows are reported, and that the read finishes.
 fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(folder, options).unwrap();
     let mut least = truth.len();
@@ -72,14 +72,14 @@ fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what
     least
 }
 
-/// Whether `verify` finds anything.
+/// Whether `verify` reports damage.
 fn verify_reports(folder: &MemoryFolder, options: &OpenOptions) -> bool {
     let table = open(folder, options).unwrap();
     !coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty()
 }
 
 #[test]
-fn a_flipped_byte_or_a_cut_anywhere_in_the_database() {
+fn a_flipped_byte_or_a_cut_anywhere_in_the_database_is_reported() {
     let (folder, options) = (whole(), table("numbers"));
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     for path in files(&folder, "") {
@@ -95,7 +95,7 @@ fn a_flipped_byte_or_a_cut_anywhere_in_the_database() {
         // Checksums cover every byte of a log and of an edit, and every byte of a table except the zeros in its footer.
         let at = bytes.len() / 3;
         assert!(verify_reports(&folder.with(&path, flipped(bytes, at, 1)), &options), "{path} byte {at}");
-        // The manifest adds nothing to what the folder shows, so damage to it costs nothing.
+        // The manifest states nothing that the folder does not show, so damage to it costs no rows.
         assert!(costs == 0 || !path.contains("MANIFEST") && !path.contains("CURRENT"), "{path}: {costs}");
     }
 }
@@ -119,7 +119,7 @@ fn missing_files_are_reported() {
 }
 
 #[test]
-fn shaken_databases_without_checksums() {
+fn shaken_databases_without_checksums_cause_no_panic() {
     let (folder, mut options) = (whole(), table("numbers"));
     options.skip_checksums = true;
     let mut dice = Dice::new(11);
@@ -130,8 +130,8 @@ fn shaken_databases_without_checksums() {
             drop(read(table.as_ref(), OnError::Raise));
             for on_error in [OnError::Skip, OnError::Null] {
                 let ended = read(table.as_ref(), on_error).map_or_else(Some, |outcome| outcome.error);
-                // A damaged byte may request an unsupported feature, such as another compression; damage itself never
-                // ends a tolerant read.
+                // A damaged byte may request an unsupported feature, such as another compression; but an
+                // error for damage never ends a read under `skip`.
                 assert!(ended.as_ref().is_none_or(|e| !e.is_damage()), "{path}: {ended:?}");
             }
             drop(table.inspect());

@@ -16,7 +16,7 @@ fn rows(table: &dyn TableFile, predicate: Predicate) -> Vec<String> {
     as_text(&outcome.batch)
 }
 
-/// The same filter in a form that cannot be pruned by key.
+/// The same filter in a form with which the reader cannot prune by key.
 fn opaque(predicate: &Predicate) -> Predicate {
     Predicate::Or(vec![predicate.clone(), predicate.clone()])
 }
@@ -38,8 +38,8 @@ fn key_ranges_prune_blocks() {
             assert_eq!(rows(numbers.as_ref(), both.clone()), rows(numbers.as_ref(), opaque(&both)));
         }
     }
-    // The tables are small: a range within a rowset saves less than reading the index costs. Skipping a whole rowset
-    // saves all its columns.
+    // The tables are small: reading only a range of a rowset saves less than reading the index costs, but
+    // skipping a whole rowset saves all of its columns.
     let cost = |predicate: Predicate| {
         folder.read.store(0, Ordering::Relaxed);
         assert!(rows(numbers.as_ref(), predicate).is_empty());
@@ -48,14 +48,14 @@ fn key_ranges_prune_blocks() {
     let beyond = Predicate::compare("k", Op::Gt, int32(5000));
     let (pruned, whole) = (cost(beyond.clone()), cost(opaque(&beyond)));
     assert!(pruned * 2 < whole, "{pruned} of {whole}");
-    // A key that the bloom filter excludes: no column is read either.
+    // For a key that the bloom filter excludes, no column is read.
     let absent = Predicate::compare("k", Op::Eq, int32(601));
     let (pruned, whole) = (cost(absent.clone()), cost(opaque(&absent)));
     assert!(pruned < whole, "{pruned} of {whole}");
 }
 
 #[test]
-fn keys_of_two_columns() {
+fn ranges_of_keys_of_two_columns_prune_blocks() {
     let events = open(&tree("log_blocks"), &table("events")).unwrap();
     let region = |op, text: &str| {
         Predicate::compare("region", op, Arc::new(StringArray::from(vec![text])) as ArrayRef)
@@ -97,10 +97,11 @@ fn filters_see_changed_values() {
 }
 
 #[test]
-fn values_missing_in_a_dictionary() {
+fn filters_on_values_missing_in_a_dictionary_skip_rows() {
     let numbers = open(&tree("file_blocks"), &table("numbers")).unwrap();
     let v = |op, text: &str| Predicate::compare("v", op, Arc::new(StringArray::from(vec![text])) as ArrayRef);
-    // Values in the base data, in deltas only, and nowhere; and a filter that nulls pass.
+    // The filters are for a value in the base data, for one that is only in deltas, for one that does not
+    // occur, and one that no value passes.
     let cases = [v(Op::Eq, "value 7"), v(Op::Eq, "changed 18"), v(Op::Eq, "none"), v(Op::Lt, "")];
     let counts = cases.map(|filter| {
         let both = Predicate::And(vec![filter.clone(), Predicate::compare("k", Op::Ge, int32(0))]);

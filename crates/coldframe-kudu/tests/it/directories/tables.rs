@@ -27,7 +27,7 @@ fn each_snapshot_has_its_rows() {
         if let Some(rows) = table.row_count() {
             assert_eq!(rows, fixture.number("rows"));
         }
-        // A snapshot at the counter of the first operation does not include that operation.
+        // A snapshot at exactly the time of the first operation does not include that operation.
         assert!(table.row_count().is_some() || fixture.options().extra.contains_key("snapshot"));
     }
 }
@@ -61,7 +61,8 @@ fn only_requested_columns_are_read() {
     folder.opened.store(0, Ordering::Relaxed);
     assert_eq!(sorted_columns(table.as_ref(), &["amount"]).len(), all);
     let opened = folder.opened.load(Ordering::Relaxed);
-    // Per rowset: the first column for the row count, the requested column, and one or more delta files.
+    // For each rowset, these are opened: the first column for the row count, the requested column, and one or
+    // more delta files.
     assert!(opened < 20, "{opened}");
     assert_eq!(sorted_columns(table.as_ref(), &[]).len(), all);
 }
@@ -79,7 +80,8 @@ fn a_tablet_with_three_replicas_is_read_once() {
         assert!(KuduFormat.probe_folder(&single).unwrap());
         assert_eq!(sorted(open(&single, &table("numbers")).unwrap().as_ref()), rows, "{server}");
     }
-    // With other files beside the servers it is not recognised as a Kudu directory, unless the user says so.
+    // If there are other files beside the servers, the folder is not recognised as a Kudu directory; the user
+    // must name the format.
     let mut mixed = all.clone();
     mixed.files.insert("hive/sales/000000_0".to_owned(), Bytes::from_static(b"RCF1"));
     assert!(!KuduFormat.probe_folder(&mixed).unwrap());
@@ -118,7 +120,7 @@ fn an_empty_log_adds_nothing() {
     let rows = sorted(open(&tree, &table("events")).unwrap().as_ref());
     let tablets = tree.files.keys().filter_map(|p| p.strip_prefix("meta/tablet-meta/"));
     for tablet in tablets.map(str::to_owned).collect::<Vec<_>>() {
-        // Created but never written to.
+        // The segment was created but never written to.
         tree.files.insert(format!("wal/wals/{tablet}/wal-000000001"), Bytes::from_static(&[0; 64]));
     }
     let events = open(&tree, &table("events")).unwrap();
@@ -140,7 +142,7 @@ fn an_encrypted_directory_opens_only_with_its_key() {
     options.keys.insert("server".to_owned(), vec![7; 16]);
     let e = open(&tree, &options).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{e}");
-    // Nothing is in the clear except what has to be.
+    // No file is unencrypted except those that have to be.
     assert!(
         ending(&tree, ".data")
             .iter()
@@ -152,7 +154,7 @@ fn an_encrypted_directory_opens_only_with_its_key() {
 fn an_unknown_block_manager_is_named() {
     let mut tree = tree("file_blocks");
     let mut options = table("events");
-    options.skip_checksums = true; // the text below has one
+    options.skip_checksums = true; // the changed text has a checksum
     for path in ending(&tree, "block_manager_instance") {
         let mut bytes = tree.files[&path].to_vec();
         let at = bytes.windows(6).rposition(|w| w == b"\x12\x04file").unwrap();
@@ -190,7 +192,7 @@ fn a_table_is_shared_between_threads() {
 }
 
 #[test]
-fn statistics_are_those_of_rowsets() {
+fn statistics_describe_rowsets() {
     let table = open(&tree("file_blocks"), &table("numbers")).unwrap();
     let statistics = table.statistics().unwrap();
     let Some(Value::List(rowsets)) = statistics.get("rowsets") else { panic!("{statistics:?}") };

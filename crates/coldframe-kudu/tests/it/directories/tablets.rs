@@ -1,4 +1,4 @@
-//! Replicas, missing tablets, schemas of different ages, and keys of several tenants.
+//! Replicas, missing tablets, schemas of different ages, and encryption keys of several tenants.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn flushes_do_not_rank_replicas() {
         let mut hurt = all.clone();
         for path in super_blocks(&all, "numbers").into_iter().filter(|p| p.starts_with(server)) {
             let stale = changed(&all.files[&path], |mut fields| {
-                // No rowset is known to be flushed, although the number of the last flush is high.
+                // The super block lists no rowsets, although the number of its last flush is high.
                 fields.retain(|(field, ..)| !matches!(field, 3 | 6));
                 fields.push(number(3, 1000));
                 fields
@@ -45,7 +45,7 @@ fn flushes_do_not_rank_replicas() {
     }
 }
 
-/// The table `numbers` without one of its tablets, and the error when all of it is read.
+/// Checks the table `numbers` without one of its tablets, and the error of a read of the whole table.
 fn lacks_a_tablet(hurt: &MemoryFolder, options: &coldframe_core::OpenOptions, all: usize, why: &str) {
     let lossy = open(hurt, options).unwrap();
     assert_eq!(lossy.row_count(), None);
@@ -76,7 +76,7 @@ fn a_tombstoned_tablet_is_damage() {
     // The tablet is not reported again as one that never existed.
     let metadata = open(&tombstoned, &table("numbers")).unwrap().metadata().unwrap();
     assert_eq!(metadata.get("missing_tablets"), Some(&Value::List(Vec::new())));
-    // Requesting one tablet returns that one.
+    // Requesting another tablet returns that tablet without an error.
     let other = super_blocks(&whole, "numbers").remove(1);
     let mut options = coldframe_core::OpenOptions::default();
     options.extra.insert("tablet".to_owned(), Value::Str(other.rsplit('/').next().unwrap().to_owned()));
@@ -160,8 +160,8 @@ fn filters_use_the_newest_schema() {
     let mut both = tree("file_blocks");
     let path = super_blocks(&both, "events").remove(0);
     let id = "0123456789abcdef0123456789abcdef";
-    // Another tablet of the table, with the same rows: there the key column `region` has become `zone`, and `tag`
-    // `region`.
+    // Another tablet of the table, with the same rows: in its newer schema the key column `region` has been
+    // renamed to `zone`, and `tag` to `region`.
     let newer = changed(&both.files[&path], |mut fields| {
         fields.retain(|(field, ..)| !matches!(field, 2 | 9));
         fields.push((2, 2, id.as_bytes().to_vec()));
@@ -237,7 +237,7 @@ fn each_file_is_opened_with_the_key_that_fits() {
     let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut hurt = whole.clone();
     for path in ending(&whole, "instance").into_iter().filter(|p| !p.ends_with("block_manager_instance")) {
-        // A tenant's key comes before the server's own.
+        // The key of a tenant is listed before the server's own key.
         let key = (3, 2, b"00112233445566778899aabbccddeeff".to_vec());
         let with = changed(&whole.files[&path], |mut fields| {
             fields.push((6, 2, message(&[key])));
@@ -246,7 +246,7 @@ fn each_file_is_opened_with_the_key_that_fits() {
         hurt.files.insert(path, with);
     }
     assert_eq!(sorted(open(&hurt, &table("numbers")).unwrap().as_ref()), rows);
-    // Damage to the first bytes of a block does not make the key unknown.
+    // Damage to the first bytes of a block does not prevent the right key from being chosen.
     let path = ending(&whole, ".data").into_iter().find(|p| whole.files[p].len() > 5000).unwrap();
     let mut bytes = whole.files[&path].to_vec();
     bytes[4096] ^= 1;
@@ -261,7 +261,7 @@ fn each_file_is_opened_with_the_key_that_fits() {
     }
 }
 
-/// One column as a file.
+/// Writes a column as a CFile.
 fn cfile(values: ArrayRef, nullable: bool) -> Vec<u8> {
     let out = Sink::default();
     let batch = RecordBatch::try_from_iter_with_nullable([("value", values, nullable)]).unwrap();
@@ -273,7 +273,7 @@ fn cfile(values: ArrayRef, nullable: bool) -> Vec<u8> {
 }
 
 #[test]
-fn long_values_are_split_into_batches() {
+fn long_values_are_divided_into_batches() {
     let mut tree = tree("file_blocks");
     let path = super_blocks(&tree, "numbers").remove(0);
     let mut blocks = Vec::new();
@@ -284,7 +284,7 @@ fn long_values_are_split_into_batches() {
             if field != 6 {
                 return Some((field, kind, value));
             }
-            // One rowset, its columns alone.
+            // A rowset with only its columns, without deltas.
             let mut own = fields(&value);
             own.retain(|(field, ..)| matches!(field, 1..=3));
             if seen == 1 {

@@ -1,5 +1,5 @@
-//! Unsupported versions, features and algorithms in one file of a directory: a strict read is an error, a tolerant one
-//! loses the contents of the file, and the layout is still shown and verified.
+//! Unsupported versions, features and algorithms in one file of a directory: a read under `raise` fails, a
+//! read under `skip` loses the contents of the file, and `inspect` and `verify` still work.
 
 use coldframe_core::{ErrorKind, OnError, OpenOptions, scan};
 use coldframe_encoding::checksum::crc32c;
@@ -12,8 +12,8 @@ use super::folder::{ending, open, table, tree};
 use super::killed::{latest, segments};
 use super::tablets::super_blocks;
 
-/// Reads the table in all modes: a strict read ends with `why`, which is unsupported or damage; a tolerant read and
-/// `verify` record it.
+/// Reads the table with all values of `on_error`: a read under `raise` fails with `why`, either as
+/// unsupported or as damage; other reads and `verify` record it.
 fn refuses(hurt: &MemoryFolder, options: &OpenOptions, is_unsupported: bool, why: &str) {
     let table = open(hurt, options).unwrap();
     assert_tolerant(table.as_ref(), None, &[1 << 11, 1 << 14]);
@@ -53,7 +53,7 @@ fn largest(folder: &MemoryFolder) -> String {
 }
 
 #[test]
-fn a_container_of_blocks() {
+fn an_unsupported_container_of_blocks_is_refused_or_lost() {
     let (whole, options) = (tree("log_blocks"), table("events"));
     let path = largest(&whole);
     let container = &whole.files[&path];
@@ -65,7 +65,7 @@ fn a_container_of_blocks() {
 }
 
 #[test]
-fn a_container_whose_key_is_damaged() {
+fn a_container_whose_key_is_damaged_is_refused_or_lost() {
     let (whole, options) = (tree("encrypted"), table("numbers"));
     let path = largest(&whole);
     let mut container = whole.files[&path].to_vec();
@@ -74,12 +74,12 @@ fn a_container_whose_key_is_damaged() {
 }
 
 #[test]
-fn a_super_block() {
+fn an_unsupported_super_block_is_refused_or_lost() {
     let (whole, options) = (tree("file_blocks"), table("numbers"));
     let path = &super_blocks(&whole, "numbers")[0];
     let hurt = whole.with(path, of_version(&whole.files[path], 3));
     refuses(&hurt, &options, true, "version 3 of protobuf containers");
-    // Of an encrypted file it is unknown which server it belongs to.
+    // It is unknown to which server an encrypted super block belongs.
     let whole = tree("encrypted");
     let path = whole.files.keys().find(|path| path.contains("tablet-meta/")).unwrap();
     let mut block = whole.files[path].to_vec();
@@ -87,9 +87,9 @@ fn a_super_block() {
     refuses(&whole.with(path, block), &options, false, "no key opens it");
 }
 
-/// One of each kind: a column's, a delta's, a bloom filter's.
+/// Tests one block of each kind: a column, a delta file, a bloom filter.
 #[test]
-fn a_block_with_a_feature_of_a_later_kudu() {
+fn a_block_with_a_feature_of_a_later_kudu_is_refused_or_lost() {
     let (whole, options) = (tree("file_blocks"), table("numbers"));
     let (mut refused, mut tried) = (0, 0);
     for (path, file) in whole.files.iter().filter(|(_, file)| file.starts_with(b"kuducfl2")) {
@@ -121,11 +121,11 @@ fn with_feature(file: &[u8]) -> Vec<u8> {
     [&file[..start], &footer, &file[frame..frame + 8], &len].concat()
 }
 
-/// `incompatible_features`
+/// The number of the field `incompatible_features`.
 const FEATURES: u64 = 10;
 
 #[test]
-fn a_segment_of_the_log() {
+fn an_unsupported_segment_of_the_log_is_refused_or_lost() {
     let (whole, options) = latest("lz4", "trips");
     let path = &segments(&whole, &options)[0];
     let segment = &whole.files[path];

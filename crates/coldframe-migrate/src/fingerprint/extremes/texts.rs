@@ -88,7 +88,7 @@ mod tests {
         compare(&[Some(b"a"), Some(b"a\0"), None, Some(b""), Some(b"\xff")]);
         compare(&[Some(b"a text of 16 byte"), Some(b"a text of 16 bytes"), Some(b"a text of 16 byt")]);
         compare(&[None, Some(b"sixteen letters!a"), Some(b"sixteen letters!b"), Some(b"sixteen letters!")]);
-        // If the prefix included bytes after the value, a short value would compare as a large one.
+        // If the prefix had bytes from after the value, a short value would be taken for a larger one.
         compare(&[
             Some(b"b"),
             Some(b"\xff\xff\xff\xff"),

@@ -1,4 +1,4 @@
-//! Decimals.
+//! Decodes decimals.
 //!
 //! ```text
 //! DATA       unscaled values: zigzag varints of at most 128 bits
@@ -26,7 +26,7 @@ use crate::scan::stream::{ByteStream, StreamPosition};
 use crate::scan::varint;
 use crate::schema;
 
-/// Values decoded together.
+/// Number of values that are decoded together.
 const BATCH: usize = 1024;
 
 /// A reader of decimals.
@@ -44,9 +44,9 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
     boxed(Decimals { present, data, precision, scale, limit, scratch, nullable, malformed })
 }
 
-/// How the digits are stored.
+/// How the unscaled values are stored.
 enum Unscaled {
-    /// In 64 bits, in the column's scale.
+    /// As integers of 64 bits, in the column's scale.
     Integers(IntRle),
     /// As varints, each with a scale.
     Varints(ByteStream, IntRle),
@@ -80,7 +80,7 @@ impl ColumnReader for Decimals {
                 is_short.within(|| "DATA").and_then(|is_short| {
                     let unchanged = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
                     let limit = self.limit;
-                    // Rescaled values have other digits than those checked.
+                    // After rescaling, the values have other digits than those that were checked.
                     Ok(if unchanged { is_short } else { values.iter().all(|v| v.unsigned_abs() < limit) })
                 })
             }
@@ -189,7 +189,7 @@ fn varints(
     Ok(is_short && unzigzag_bound(largest) < limit)
 }
 
-/// Passes over `count` varints of at most 128 bits.
+/// Skips `count` varints of at most 128 bits.
 fn skip_varints(stream: &mut ByteStream, mut count: usize) -> Result<()> {
     while count > 0 {
         let (used, passed) = varint::skip(stream.fill(varint::LONGEST)?, count);
@@ -207,7 +207,7 @@ fn unzigzag_bound(word: u64) -> u128 {
     u128::from(word).div_ceil(2)
 }
 
-/// Reads the scales of `values` and rescales them to `scale`. Returns whether all had that scale.
+/// Reads the scales of `values` and rescales them to `scale`. Returns whether all values had that scale.
 fn rescale(scales: &mut IntRle, values: &mut [i128], scale: i8) -> Result<bool> {
     let scale = i32::from(scale);
     let mut own_scales = Vec::new();

@@ -1,4 +1,4 @@
-//! The dictionary of a string column in a stripe.
+//! Reads the dictionary of a string column in a stripe.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,15 +10,15 @@ use coldframe_core::{Error, ErrorContext, Limits, Result};
 use crate::scan::rle::int::IntRle;
 use crate::scan::stream::ByteStream;
 
-/// Dictionaries of a stripe, by column.
+/// The dictionaries of a stripe, by column.
 pub(crate) type Dictionaries = Mutex<HashMap<usize, Arc<Dictionary>>>;
 
-/// The entries of a column.
+/// The entries of a column's dictionary.
 #[derive(Debug)]
 pub(crate) enum Dictionary {
-    /// Text, and the indexes of entries that are not UTF-8; these entries are empty.
+    /// The entries are text; the indexes are of entries that are not UTF-8 and are replaced by empty ones.
     Text(TextDictionary, Vec<usize>),
-    /// Bytes, of text that the user declared as binary.
+    /// The entries are bytes of text that the user declared as binary.
     Bytes(BinaryArray),
 }
 
@@ -28,7 +28,8 @@ const ENTRY: u64 = 32;
 /// Limits the number of entries of a stripe's dictionary.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryLimit {
-    /// Rows of the stripe: a column outside lists and maps has no more values, and so no more entries.
+    /// Number of rows of the stripe: a column outside lists and maps has no more values, and so no more
+    /// entries.
     pub(super) rows: u64,
     /// Whether a list or map repeats the column.
     pub(super) repeated: bool,
@@ -38,7 +39,7 @@ pub(super) struct EntryLimit {
 
 impl EntryLimit {
     /// An error for an impossible number of entries. Empty entries take no bytes in the file, so nothing else
-    /// bounds them.
+    /// limits their number.
     fn check(self, entries: u64, limits: &Limits) -> Result<usize> {
         if entries > self.rows && !self.repeated {
             return Err(Error::corrupt(format!(
@@ -49,12 +50,12 @@ impl EntryLimit {
         if entries > self.rows {
             limits.decoded("a dictionary's entries", entries.saturating_mul(ENTRY), self.file_len)?;
         }
-        // An entry takes at least one bit of its length's run, a run four bytes for 512 of them.
+        // A run of 512 lengths takes at least four bytes, so an entry takes part of a byte.
         Ok(limits.block("a dictionary's entries", entries.saturating_mul(4))? / 4)
     }
 }
 
-/// A dictionary with this many entries, from the streams of their lengths and bytes.
+/// Reads a dictionary with this many entries, from the streams of their lengths and bytes.
 pub(super) fn read(
     entries: u64,
     mut lengths: IntRle,

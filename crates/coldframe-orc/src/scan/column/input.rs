@@ -1,4 +1,4 @@
-//! The streams of a stripe, opened where a row group begins.
+//! Opens the streams of a stripe where a row group begins.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,18 +23,18 @@ use crate::scan::stream::ByteStream;
 /// Part of a stream, decrypted.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPart {
-    /// Its offset in the stream.
+    /// The offset of the part in the stream.
     pub(crate) start: u64,
-    /// Its offset in the file.
+    /// The offset of the part in the file.
     pub(crate) offset: u64,
-    /// Its bytes.
+    /// The bytes of the part.
     pub(crate) bytes: Bytes,
 }
 
 /// The parts of streams that were fetched, by column and kind.
 pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
 
-/// The size limit of a batch, for all columns together: memory does not grow with their number.
+/// The size limit of a batch, for all columns together: the memory does not grow with their number.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     single_row: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Bound {
     batch_bytes: BatchBytes,
 }
 
-/// Bytes of variable-length values in the current batch.
+/// Number of bytes of variable-length values in the current batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BatchBytes(Arc<AtomicU64>);
 
@@ -76,7 +76,7 @@ impl Bound {
         }
         let together = self.batch_bytes.add(bytes);
         if self.single_row {
-            // Fewer rows cannot be read.
+            // A batch has at least one row, so a longer row is an error.
             self.limits.block("a row", together)?;
             return check_batch(what, 1, bytes);
         }
@@ -98,7 +98,7 @@ impl Bound {
 pub(crate) struct Input<'a> {
     /// The file's types.
     pub(crate) tree: &'a TypeTree,
-    /// Counts values that are changed on the way.
+    /// Counts values that decoding changes.
     pub(crate) changes: &'a Changes,
     /// The stripe's footer.
     pub(crate) layout: &'a StripeLayout,
@@ -108,15 +108,15 @@ pub(crate) struct Input<'a> {
     pub(crate) positions: Option<&'a Positions>,
     /// The file's codec.
     pub(crate) compression: Compression,
-    /// Shared by all readers of a column.
+    /// The dictionaries, shared by all readers of a column.
     pub(crate) dictionaries: &'a Dictionaries,
     /// Java's name of the writer's zone.
     pub(crate) timezone: Option<&'a str>,
-    /// Calendar and decimals.
+    /// The calendar, and how decimals are stored.
     pub(crate) quirks: Quirks,
-    /// Bounds.
+    /// The limits on memory.
     pub(crate) limits: Limits,
-    /// Rows of the stripe.
+    /// Number of rows of the stripe.
     pub(crate) rows: u64,
     /// Length of the file.
     pub(crate) file_len: u64,
@@ -152,14 +152,15 @@ impl Input<'_> {
         self.positions.map(|p| p.of(column, kind)).unwrap_or_default()
     }
 
-    /// A stream from its start, for every row group; empty if the stripe has no such stream.
+    /// A stream from its start, which every row group needs; empty if the stripe has no such stream.
     pub(crate) fn whole(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
         self.open_at(column, kind, IndexPosition::default())
     }
 
     fn open_at(&self, column: usize, kind: StreamKind, position: IndexPosition) -> Result<ByteStream> {
         let parts = self.streams.get(&(column, kind)).map(Vec::as_slice).unwrap_or_default();
-        // The last part that begins before the position: parts overlap at most by their slop.
+        // The last part that begins before the position: parts overlap only by the chunks after their last
+        // row group.
         let behind = parts.partition_point(|p| p.start <= position.chunk);
         let part = parts.get(behind.wrapping_sub(1)).filter(|p| p.start <= position.chunk);
         let Some(part) = part else {
@@ -211,7 +212,7 @@ impl Input<'_> {
         Ok(rle)
     }
 
-    /// Values of a run before the row group: a run has at most 512 integers, 130 bytes.
+    /// Number of values of the run before the row group: a run has at most 512 integers, or 130 bytes.
     fn run(&self, column: usize, kind: StreamKind) -> Result<usize> {
         let run = self.position(column, kind).run;
         usize::try_from(run).ok().filter(|n| *n <= 512).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Struct, list, map and union.
+//! Decodes struct, list, map and union.
 //!
 //! ```text
 //! struct     PRESENT, children with a value for each row that is not null
@@ -21,7 +21,7 @@ use crate::scan::rle::bytes::ByteRle;
 use crate::scan::rle::int::IntRle;
 use crate::scan::stream::StreamPosition;
 
-/// Bytes that an element costs besides its values, to bound the number of elements.
+/// Number of bytes that are counted for an element besides its values, to limit the number of elements.
 const ELEMENT: u64 = 1;
 
 /// The children of the struct `of` that `fields` names, in order; names may repeat.
@@ -93,12 +93,12 @@ impl ColumnReader for Structs {
 struct Lengths {
     present: Present,
     lengths: IntRle,
-    /// The minimum cost of an element.
+    /// The minimum number of bytes of an element.
     element: u64,
     /// The most elements that the streams of nested columns can hold.
     most: u64,
     bound: Bound,
-    /// Where the elements of each row of the last read begin.
+    /// The offsets of the elements of each row of the last read.
     offsets: OffsetBuffer<i32>,
 }
 
@@ -124,7 +124,7 @@ impl Lengths {
         into.push(self.lengths.position(StreamKind::Length));
     }
 
-    /// Nulls, offsets and the number of elements.
+    /// Reads the nulls, the offsets and the number of elements.
     fn read(
         &mut self,
         rows: usize,

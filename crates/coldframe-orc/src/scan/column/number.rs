@@ -1,4 +1,4 @@
-//! Booleans, integers, floats and dates.
+//! Decodes booleans, integers, floats and dates.
 
 use std::marker::PhantomData;
 

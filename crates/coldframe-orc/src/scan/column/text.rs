@@ -1,4 +1,4 @@
-//! Strings and binary: direct, and by dictionary.
+//! Decodes strings and binary, stored directly or with a dictionary.
 //!
 //! ```text
 //! direct      DATA the bytes of all values | LENGTH of each
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Text is checked once: all bytes of a batch together, or a dictionary when its stripe begins. A value that
-//! is not UTF-8 costs only itself: the reader reports it ([`ColumnReader::malformed`]), and the decoder of
-//! the batch decides about its row.
+//! is not UTF-8 does not affect others: the reader reports it ([`ColumnReader::malformed`]), and the decoder
+//! of the batch decides about its row.
 
 use std::sync::{Arc, PoisonError};
 
@@ -49,7 +49,7 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
     })
 }
 
-/// A reader of text or bytes by dictionary.
+/// Creates a reader of text or bytes with a dictionary.
 fn by_dictionary(
     input: &Input<'_>,
     column: &Column,
@@ -72,7 +72,7 @@ fn by_dictionary(
     boxed(ByDictionary { present, data, dictionary, scratch, bound, form, nullable, malformed: Vec::new() })
 }
 
-/// The dictionary of a column, for every row group.
+/// The dictionary of a column, which every row group needs.
 fn read_dictionary(input: &Input<'_>, column: &Column, is_text: bool) -> Result<Dictionary> {
     let entries = u64::from(input.encoding(column.id).dictionary_size());
     let lengths = IntRle::new(input.whole(column.id, StreamKind::Length)?, input.version(column.id)?, false);
@@ -114,7 +114,7 @@ enum Form {
     BinaryView,
     Text,
     TextView,
-    /// A dictionary.
+    /// The values are an Arrow dictionary.
     Keyed,
 }
 

@@ -1,4 +1,4 @@
-//! Timestamps.
+//! Decodes timestamps.
 //!
 //! ```text
 //! DATA       seconds since 2015-01-01 00:00:00 in the writer's zone, signed
@@ -39,7 +39,7 @@ const CUTOVER: i64 = calendar::CUTOVER * 86_400;
 /// 2015-01-01T00:00:00 in UTC.
 const BASE: i64 = 1_420_070_400;
 
-/// Values converted together.
+/// Number of values that are converted together.
 const BATCH: usize = 1024;
 
 pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
@@ -67,8 +67,8 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
 
 /// Seconds of the instant that timestamps count from.
 fn base(zone: &Zone) -> i64 {
-    // Only the wall clock is known. Its offset is that of `BASE`, since no zone changed its offset in that
-    // January.
+    // In some cases only the wall clock is known. Its offset is that of `BASE`, since no zone changed its
+    // offset in that January.
     BASE - zone.offset(BASE)
 }
 
@@ -149,7 +149,7 @@ impl Timestamps {
         let mut outside = Vec::new();
         let cuts = self.clock.unit == TimeUnit::Microsecond;
         let (mut at, mut cut) = (0, 0);
-        // The nanoseconds of whole seconds are runs of a constant, which often follow each other.
+        // The nanoseconds of whole seconds are runs of one value, which often follow each other.
         let mut repeats = true;
         while at < values.len() {
             let rest = values.get_mut(at..).unwrap_or_default();
@@ -296,7 +296,7 @@ fn is_finer_than_micros(stored: u64) -> bool {
     let digits = stored.cast_signed() >> 3;
     match stored & 7 {
         0 => digits % 1000 != 0,
-        // Two zeros were cut off, so one stored digit is below a microsecond.
+        // Two zeros were removed, so one stored digit is below a microsecond.
         1 => digits % 10 != 0,
         _ => false,
     }
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_are_restored() {
+    fn removed_zeros_are_restored() {
         assert_eq!(nanoseconds(0x0a).unwrap(), 1000);
         assert_eq!(nanoseconds(1_000 << 3).unwrap(), 1000);
         assert_eq!(nanoseconds(5 << 3 | 7).unwrap(), 500_000_000);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn both_conversions_agree() {
+    fn fast_and_slow_conversions_agree() {
         for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
             let zone = Zone::named(Some(zone)).unwrap();
             for unit in [TimeUnit::Nanosecond, TimeUnit::Microsecond] {

@@ -1,4 +1,4 @@
-//! Byte RLE, and bits packed in it.
+//! Decodes byte RLE, and bits packed in it.
 //!
 //! ```text
 //! run       | n in 0..=127 | byte |        n + 3 times the byte
@@ -17,7 +17,7 @@ use crate::scan::stream::{ByteStream, StreamPosition};
 #[derive(Debug)]
 pub(crate) struct ByteRle {
     stream: ByteStream,
-    /// Remaining bytes of the current run.
+    /// Number of remaining bytes of the current run.
     left: usize,
     /// The repeated byte; `None` for literals.
     repeated: Option<u8>,
@@ -26,12 +26,12 @@ pub(crate) struct ByteRle {
 }
 
 impl ByteRle {
-    /// From the start of a run.
+    /// Creates a decoder at the start of a run.
     pub(crate) fn new(stream: ByteStream) -> Self {
         Self { stream, left: 0, repeated: None, run: (0, 0) }
     }
 
-    /// Its position.
+    /// The position of the decoder.
     pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let (begin, count) = self.run;
         let run = (count > 0).then(|| (begin, count.saturating_sub(self.left)));
@@ -52,7 +52,7 @@ impl ByteRle {
         Ok(())
     }
 
-    /// Fills `out`.
+    /// Reads bytes until `out` is full.
     pub(crate) fn read(&mut self, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
             if self.left == 0 {
@@ -111,12 +111,12 @@ pub(crate) struct BitRle {
 }
 
 impl BitRle {
-    /// From the start of a run.
+    /// Creates a decoder at the start of a run.
     pub(crate) fn new(stream: ByteStream) -> Self {
         Self { bytes: ByteRle::new(stream), carry: 0, carry_bits: 0 }
     }
 
-    /// Its position.
+    /// The position of the decoder.
     pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let position = self.bytes.position(kind);
         StreamPosition { left: (position.left.0, self.carry_bits), ..position }
@@ -195,7 +195,7 @@ mod tests {
     use crate::layout::compression::Compression;
     use crate::layout::proto::PostScript;
 
-    /// Bits in literals and in a run.
+    /// Bits that are stored as literals and in a run.
     fn bits() -> BitRle {
         let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
         let stored = [0xfc, 0b1011_0010, 0b0111_0001, 0xff, 0x0f, 0x02, 0b1001_0110, 0xff, 0x81];
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn skip_passes_the_bits_that_read_returns() {
+    fn skip_advances_as_read_does() {
         let count = 8 * (4 + 5 + 1);
         for first in 0..20 {
             for skipped in 0..=count - first {

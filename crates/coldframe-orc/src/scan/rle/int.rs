@@ -1,4 +1,4 @@
-//! Integer RLE, whole runs decoded directly into the target memory.
+//! Decodes integer RLE: whole runs, directly into the target memory.
 //!
 //! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512
 //! values; a run that extends past the batch is decoded into a buffer and returned from there.
@@ -13,7 +13,7 @@ use coldframe_encoding::{Error, Result};
 use crate::layout::stripe::StreamKind;
 use crate::scan::stream::{ByteStream, StreamPosition};
 
-/// Maximum values of a run.
+/// Maximum number of values of a run.
 const MAX_RUN: usize = 512;
 
 /// Memory for decoded integers, signed ones in two's complement, so that it becomes an array without a copy.
@@ -46,9 +46,9 @@ impl_word! { u16 = i16; u32 = i32; u64 = i64; }
 /// The version of the encoding in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// For DIRECT and DICTIONARY.
+    /// The version for `DIRECT` and `DICTIONARY`.
     V1,
-    /// For `DIRECT_V2` and `DICTIONARY_V2`.
+    /// The version for `DIRECT_V2` and `DICTIONARY_V2`.
     V2,
 }
 
@@ -74,16 +74,16 @@ pub(crate) struct IntRle {
 
 /// How far whole runs were decoded.
 struct Progress {
-    /// Bytes of the decoded runs.
+    /// Number of bytes of the decoded runs.
     used: usize,
-    /// Their values.
+    /// Number of their values.
     filled: usize,
     /// The error of the next run, if it fails.
     result: Result<()>,
 }
 
 impl IntRle {
-    /// From the start of a run.
+    /// Creates a decoder at the start of a run.
     pub(crate) fn new(stream: ByteStream, version: Version, signed: bool) -> Self {
         let (pending, scratch) = (Vec::new(), Vec::new());
         let (taken, repeated, run) = (0, (0, 0), (0, 0));
@@ -115,7 +115,7 @@ impl IntRle {
     /// Appends the next `n` values to `out`. Memory is zeroed shortly before its values are written, while it
     /// is in the cache.
     pub(crate) fn append<W: Word>(&mut self, n: usize, out: &mut Vec<W>) -> Result<()> {
-        /// Values.
+        /// Number of values that are appended at a time.
         const STEP: usize = 4 * MAX_RUN;
         out.reserve(n);
         let end = out.len() + n;

@@ -1,4 +1,4 @@
-//! PATCHED_BASE: most differences from the minimum are narrow; the high bits of the others are stored
+//! Encodes PATCHED_BASE: most differences from the minimum are narrow; the high bits of the others are stored
 //! separately.
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //! base, BE, highest bit = sign | low bits of value - base | for each patch: gap to the last patched value, high bits |
 //! ```
 //!
-//! A gap above 255 takes additional patches with gap 255 and no bits.
+//! A gap above 255 is stored as several: entries with gap 255 and no bits come first.
 
 use coldframe_encoding::Result;
 use coldframe_encoding::bits::{BitOrder, pack};
@@ -16,11 +16,11 @@ use super::{MAX_RUN, PATCHED_BASE, bits_of, closest_width, low_byte, put_header,
 /// The format cannot store a larger base.
 const MAX_BASE: u64 = 1 << 56;
 
-/// Maximum bits of a gap.
+/// Maximum number of bits of a gap.
 const MAX_GAP_BITS: u32 = 8;
 
-/// Writes `values` with the minimum `min` and the maximum `min + range`. Returns false, without a write, if
-/// that saves nothing.
+/// Writes `values` with the minimum `min` and the maximum `min + range`. Writes nothing and returns false if
+/// that saves no bytes.
 pub(super) fn put(values: &[i64], min: i64, range: i64, out: &mut Vec<u8>) -> Result<bool> {
     let mut above = [0u64; MAX_RUN];
     above.iter_mut().zip(values).for_each(|(to, v)| *to = v.abs_diff(min));
@@ -49,7 +49,7 @@ pub(super) fn put(values: &[i64], min: i64, range: i64, out: &mut Vec<u8>) -> Re
     Ok(true)
 }
 
-/// A width for nineteen of twenty values.
+/// The width that is enough for nineteen of twenty values.
 fn width_of_most(values: &[u64]) -> u32 {
     let mut counts = [0usize; 65];
     for value in values {
@@ -73,7 +73,7 @@ struct Patches {
     entries: Vec<u64>,
 }
 
-/// Cuts `values` to `width` bits and returns the high bits as patches.
+/// Limits `values` to `width` bits and returns the high bits as patches.
 fn split(values: &mut [u64], width: u32, patch_width: u32) -> Patches {
     let mask = (1u64 << width) - 1;
     let (mut patches, mut last) = (Vec::with_capacity(32), 0);

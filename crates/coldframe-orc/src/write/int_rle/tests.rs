@@ -1,4 +1,5 @@
-//! The specification's examples, and random runs. A naive decoder checks them and counts the encodings.
+//! Encodes the specification's examples and random runs. A simple decoder checks them and counts the
+//! encodings.
 
 #![expect(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "bits by hand")]
 
@@ -14,7 +15,7 @@ fn encode_as(values: &[i64], signed: bool, aligned: bool) -> Vec<u8> {
 
 /// The examples of the specification.
 #[test]
-fn as_specified() {
+fn the_examples_of_the_specification_are_encoded() {
     assert_eq!(encode_as(&[10000; 5], false, true), [0x0a, 0x27, 0x10]);
     let direct = [23713, 43806, 57005, 48879];
     assert_eq!(encode_as(&direct, false, true), [0x5e, 0x03, 0x5c, 0xa1, 0xab, 0x1e, 0xde, 0xad, 0xbe, 0xef]);
@@ -33,7 +34,7 @@ fn as_specified() {
     assert_eq!(encode_as(&delta, false, true), [0xc6, 0x09, 0x02, 0x02, 0x22, 0x42, 0x42, 0x46]);
 }
 
-/// Decodes bit by bit, as specified.
+/// Decodes bit by bit, as in the specification.
 struct Naive<'a> {
     src: &'a [u8],
     signed: bool,
@@ -164,7 +165,7 @@ fn each_encoding_is_chosen_where_it_suits() {
 }
 
 #[test]
-fn gaps_of_more_than_255_values() {
+fn gaps_of_more_than_255_values_are_encoded() {
     for places in [&[300][..], &[511], &[0], &[0, 256, 511], &[1, 257]] {
         let mut values: Vec<i64> = (0..512).map(|i| i * 7919 % 17).collect();
         places.iter().for_each(|i| values[*i] = 1 << 30);
@@ -193,12 +194,12 @@ fn values() -> impl Strategy<Value = Vec<i64>> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(values in values(), signed: bool, aligned: bool) {
+    fn encoded_values_are_decoded(values in values(), signed: bool, aligned: bool) {
         prop_assert_eq!(decode(&encode_as(&values, signed, aligned), signed).0, values);
     }
 
     #[test]
-    fn parts_make_the_same_bytes_as_the_whole(values in values(), step in 1usize..50) {
+    fn the_division_into_writes_does_not_change_the_bytes(values in values(), step in 1usize..50) {
         let (mut rle, mut out) = (IntRle::new(true, true), vec![]);
         for part in values.chunks(step) {
             rle.write(part, &mut out).unwrap();

@@ -1,4 +1,4 @@
-//! Files assembled message by message.
+//! Creates files message by message.
 
 use bytes::Bytes;
 use coldframe_encoding::codec::{Algorithm, Compressor};
@@ -18,7 +18,7 @@ pub(crate) struct Crafted {
 }
 
 impl Crafted {
-    /// One column of `kind`.
+    /// Creates a file with one column of `kind`.
     pub(crate) fn new(kind: Kind, rows: u64, streams: Vec<(u32, u32, Vec<u8>)>) -> Self {
         let root = Type {
             kind: Some(Kind::Struct.number()),
@@ -82,7 +82,7 @@ impl Crafted {
     }
 }
 
-/// `file` with a tail that holds `footer`, without a codec.
+/// Appends a tail with `footer` to `file`, without a codec.
 pub(crate) fn tailed(mut file: Vec<u8>, footer: &Footer) -> Bytes {
     let footer = proto::encode(footer);
     let postscript = proto::encode(&PostScript {
@@ -98,7 +98,7 @@ pub(crate) fn tailed(mut file: Vec<u8>, footer: &Footer) -> Bytes {
     file.into()
 }
 
-/// A file without stripes whose footer is `footer` in chunks of zlib.
+/// A file without stripes whose footer is `footer` in zlib chunks.
 pub(crate) fn compressed(footer: &[u8]) -> Bytes {
     let mut stored = Vec::new();
     for block in footer.chunks(256 << 10) {

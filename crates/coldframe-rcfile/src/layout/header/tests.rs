@@ -1,4 +1,4 @@
-//! Both headers; each truncation and each false number is an error with its position.
+//! Both headers; each truncated header and each wrong number is an error with its position.
 
 use super::*;
 use coldframe_encoding::varint::put_hadoop_text;
@@ -19,7 +19,7 @@ fn rcf1(entries: &[(&str, &str)], codec: Option<&str>) -> Vec<u8> {
 }
 
 #[test]
-fn both_layouts_parse() {
+fn both_variants_of_the_header_are_parsed() {
     let b = rcf1(&[(COLUMN_NUMBER, "3"), ("writer", "me")], Some("org.apache.hadoop.io.compress.GzipCodec"));
     let h = Header::parse(&b, &Limits::default()).unwrap();
     assert_eq!((h.magic, h.columns, h.sync, h.end), (Magic::Rcf1, 3, [7; 16], b.len() as u64));

@@ -1,5 +1,5 @@
-//! The batches of one row group: cells to arrays, cut where they are too long, salvaged where they are
-//! damaged.
+//! Decodes the cells of one row group to batches: limits their length, and leaves out or replaces damaged
+//! cells.
 
 use std::collections::VecDeque;
 
@@ -17,9 +17,9 @@ pub(super) struct Batches {
     unit: DecodeGroup,
     /// The readable columns, in the requested order.
     columns: Vec<Option<ColumnCells>>,
-    /// What happens to the remaining rows.
+    /// For each stretch of the remaining rows, whether it is kept.
     stretches: VecDeque<Stretch>,
-    /// Rows whose cells were taken.
+    /// The number of rows whose cells were taken.
     taken: u64,
     /// Cells that were taken but not decoded.
     pending: Option<Pending>,
@@ -133,7 +133,8 @@ impl Batches {
     }
 }
 
-/// Takes the next `rows` cells of a column. The split into cells checked that they lie within its bytes.
+/// Takes the next `rows` cells of a column. The function that split the column into cells checked that they
+/// lie within its bytes.
 pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_row: u64) -> Result<Cells> {
     let offsets = match &mut column.places {
         Places::Nulled => OffsetBuffer::new_zeroed(rows),
@@ -272,7 +273,7 @@ impl DecodeGroup {
     }
 }
 
-/// Rows `start..start + rows` of cells.
+/// Rows `start..start + rows` of these cells.
 fn part(cells: &Cells, start: usize, rows: usize) -> Cells {
     let offsets = cells.offsets.slice(start, rows);
     let first_row = cells.first_row + start as u64;

@@ -9,7 +9,7 @@ use super::framing::Framing;
 /// Cell `i` is `data[offsets[i]..offsets[i + 1]]`. A null cell has no bytes.
 pub(super) struct Run<'a> {
     pub(super) data: &'a Buffer,
-    /// They never decrease, and end within `data`.
+    /// The offsets never decrease, and the last one is within `data`.
     pub(super) offsets: &'a OffsetBuffer<i32>,
     pub(super) nulls: Option<NullBuffer>,
     /// Whether these are the cells of a column, where an empty cell is null.
@@ -26,7 +26,7 @@ impl<'a> Run<'a> {
         }
         let mut run = Self { data, offsets, nulls: None, top_level: true };
         let (starts, ends) = run.bounds();
-        // Counting in a loop without an early exit is vectorised.
+        // The compiler vectorises a loop that counts and does not stop early.
         if starts.iter().zip(ends).filter(|(s, e)| s == e).count() > 0 {
             run.nulls = Some(NullBuffer::new(run.pack(|start, end| start != end)));
         }
@@ -115,7 +115,8 @@ impl<'a> Run<'a> {
         others == 0
     }
 
-    /// The error of the first cell that `check` refuses. Called by kernels that detect a bad cell but not which.
+    /// The error of the first cell that `check` refuses. It is for functions that know that a cell is wrong
+    /// but not which one.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, check: impl Fn(Cursor<'_>) -> Result<()>) -> CellError {
@@ -145,8 +146,8 @@ impl CellError {
         Self { index, error }
     }
 
-    /// The error for the user, with the row in its group. Drops the offset within the cell, which would be mistaken for
-    /// an offset in the file.
+    /// The error with the row in its group, for the user. The offset within the cell is removed, because it
+    /// would look like an offset in the file.
     pub(super) fn in_row(self, first_row: u64) -> Error {
         let row = first_row + self.index as u64;
         Error::new(self.error.into_kind()).within("cell").within(format!("row {row}"))
@@ -155,7 +156,7 @@ impl CellError {
 
 /// Converts the cells of one type to an array of the same length.
 pub(super) trait Values: Send + Sync {
-    /// How an element of this type is delimited inside another type.
+    /// How the end of an element of this type is found inside another type.
     fn framing(&self) -> Framing;
 
     /// One value for each cell.
@@ -170,7 +171,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// For about `count` elements out of `bytes` bytes.
+    /// Allocates space for about `count` elements with `bytes` bytes together.
     pub(super) fn with_capacity(count: usize, bytes: usize) -> Self {
         let mut offsets = Vec::with_capacity(count.saturating_add(1));
         offsets.push(0);

@@ -1,4 +1,4 @@
-//! `decimal`: VInt scale, VInt length, the unscaled value in that many bytes.
+//! Reads `decimal`: VInt scale, VInt length, and the unscaled value in that many bytes.
 //!
 //! Hive writes the smallest scale and the fewest bytes that hold the value, so `1.50` is `01 01 0f`. Reading rescales
 //! the value to the column's scale, rounding half up if digits are dropped; a value that then has more digits than the
@@ -71,7 +71,7 @@ impl Decimal {
         if wrong { None } else { Some(value.into()) }
     }
 
-    /// Any cell; `None` if the value does not fit the type.
+    /// The value of any cell; `None` if it does not fit the type.
     fn any(&self, mut cell: Cursor<'_>) -> Result<Option<i128>> {
         let scale = cell.hadoop_vint()?;
         let Some(scale) = usize::try_from(scale).ok().filter(|s| *s <= MAX_SCALE) else {
@@ -95,7 +95,7 @@ impl Decimal {
     }
 }
 
-/// `None` beyond 128 bits.
+/// The number in these bytes; `None` if it needs more than 128 bits.
 fn big_endian(bytes: &[u8]) -> Result<Option<i128>> {
     let Some(first) = bytes.first() else {
         return Err(Error::corrupt("expected the bytes of a decimal, found none"));
@@ -151,7 +151,7 @@ impl Values for Decimal {
     }
 }
 
-/// The nulls of the run and those at `more`.
+/// The nulls of the run, and more nulls at `more`.
 fn with_nulls(run: &Run<'_>, more: &[usize]) -> Option<NullBuffer> {
     if more.is_empty() {
         return run.nulls.clone();

@@ -1,8 +1,8 @@
-//! Values into cells, exactly as `LazyBinaryColumnarSerDe.serialize` writes them.
+//! Encodes values to cells, exactly as `LazyBinaryColumnarSerDe.serialize` writes them.
 //!
-//! The arrays of a batch are looked up once ([`TypedArray::new`]), then cells are written row by row. What Hive cannot
-//! write or would change on the way is an error: empty `binary` in a column, text longer than its type. An empty
-//! `varchar` in a column is written as no bytes, as Hive does, and so reads back as null.
+//! The arrays of a batch are looked up once ([`TypedArray::new`]), then cells are written row by row. A value
+//! that Hive cannot write or would change is an error: empty `binary` in a column, text longer than its type.
+//! An empty `varchar` in a column is written as no bytes, as Hive does, and so it is read as null.
 
 use std::ops::Range;
 
@@ -134,7 +134,7 @@ impl<'a> TypedArray<'a> {
         }
     }
 
-    /// Appends a non-null value as the cell of a column: without a length prefix.
+    /// Appends a non-null value as the cell of a column, without a length prefix.
     fn put_cell(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.kind {
             ArrayValues::String(array) => match array.value(row) {
@@ -288,7 +288,7 @@ impl<'a> TypedArray<'a> {
 }
 
 impl<'a> ArrayValues<'a> {
-    /// `None` if the array does not have the type.
+    /// The array with its values; `None` if it does not have the type.
     fn new(hive_type: &HiveType, array: &'a dyn Array, rules: &'a Rules) -> Result<Option<Self>> {
         Ok(match hive_type {
             HiveType::Boolean => array.as_boolean_opt().map(Self::Boolean),
@@ -418,7 +418,7 @@ fn put_count(count: usize, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Appends one bit each, LSB first.
+/// Appends one bit for each item, the lowest bit first.
 fn put_bitmap(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
     let (mut byte, mut n) = (0u8, 0u32);
     for bit in bits {
@@ -434,7 +434,7 @@ fn put_bitmap(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
     }
 }
 
-/// The smallest scale and the fewest bytes that hold the value.
+/// Appends the value with the smallest scale and the fewest bytes that hold it.
 fn put_decimal(mut unscaled: i128, mut scale: u8, out: &mut Vec<u8>) {
     while scale > 0 && unscaled % 10 == 0 {
         unscaled /= 10;

@@ -1,4 +1,4 @@
-//! `boolean`, `tinyint`, `smallint`, `float`, `double`: a fixed number of bytes, big-endian.
+//! Reads `boolean`, `tinyint`, `smallint`, `float`, `double`, which have a fixed number of bytes, big-endian.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fixed! {
     Double f64, 8 => Float64Array;
 }
 
-/// Cells of `N` bytes, or empty where they are null.
+/// Reads cells of `N` bytes; null cells are empty.
 fn big_endian<const N: usize, T: ArrowNativeType>(
     run: &Run<'_>,
     from: impl Fn([u8; N]) -> T,
@@ -44,7 +44,7 @@ fn big_endian<const N: usize, T: ArrowNativeType>(
         run.bytes().as_chunks::<N>().0.iter().map(|bytes| from(*bytes)).collect()
     } else {
         let data = run.data.as_slice();
-        // A null reads the following bytes, so that nothing branches on it.
+        // For a null the following bytes are read, so that the loop has no branch.
         let cell = |start: usize| data.get(start..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N]);
         run.places().map(|(start, end)| from(if start == end { [0; N] } else { cell(start) })).collect()
     };

@@ -1,8 +1,8 @@
-//! Where a value inside another value ends.
+//! Finds where a value inside another value ends.
 
 use coldframe_encoding::{Cursor, Result};
 
-/// How a nested value is delimited.
+/// How the end of a nested value is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// A fixed number of bytes.

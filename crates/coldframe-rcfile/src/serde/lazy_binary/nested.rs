@@ -1,4 +1,4 @@
-//! `array`, `map`, `struct`, `uniontype`: the elements are gathered into cells, which the element types
+//! Reads `array`, `map`, `struct`, `uniontype`: the elements are gathered into cells, which the element types
 //! decode.
 
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Map {
         Ok(Self { entries, key: values(key, options)?, value: values(value, options)? })
     }
 
-    /// Like Hive, leaves out entries whose key is null.
+    /// Leaves out entries whose key is null, as Hive does.
     fn gather(&self, mut cell: Cursor<'_>, keys: &mut Elements, elements: &mut Elements) -> Result<()> {
         let (count, bits) = counted(&mut cell, 2)?;
         let (key_framing, framing) = (self.key.framing(), self.value.framing());
@@ -232,7 +232,7 @@ impl Values for Union {
     }
 }
 
-/// The count at the start of a list or map, and its bitmap of `bits_each` bits for each element.
+/// Reads the count at the start of a list or map, and its bitmap of `bits_each` bits for each element.
 fn counted<'a>(cell: &mut Cursor<'a>, bits_each: usize) -> Result<(usize, &'a [u8])> {
     let count = cell.hadoop_vint()?;
     let Ok(count) = usize::try_from(count) else {
@@ -276,7 +276,7 @@ fn outer(offsets: &OffsetBuffer<i32>, e: CellError) -> CellError {
     CellError { index: starts_before.saturating_sub(1), error: e.error }
 }
 
-/// Arrow refused arrays that were built to fit.
+/// The error if Arrow refuses arrays that have the right lengths and types.
 #[cold]
 fn impossible(e: ArrowError) -> CellError {
     CellError::new(0, Error::schema(e.to_string()))

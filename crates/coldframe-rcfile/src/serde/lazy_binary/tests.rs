@@ -1,5 +1,5 @@
-//! Cells byte by byte as Hive's classes write them, both ways; other writers' variants; cells that contradict their
-//! type.
+//! Cells are read and written byte by byte as Hive's classes do; variants of other writers are read; cells
+//! that contradict their type are errors.
 
 mod random;
 
@@ -56,7 +56,7 @@ fn encode_with(
     Ok((data, lengths))
 }
 
-/// Cells as Hive wrote them give the values, and the values the cells.
+/// Checks that the cells that Hive wrote give these values, and that the values give the cells.
 fn both_ways_with(hive_type: &str, hex: &[&str], expected: &dyn Array, options: &SerdeOptions) {
     let hive_type = hive(hive_type);
     let decoded = decode_with(&hive_type, hex, options).unwrap();
@@ -76,7 +76,7 @@ fn message(result: Result<ArrayRef>) -> String {
 }
 
 #[test]
-fn numbers_as_hive_writes_them() {
+fn numbers_are_read_and_written_as_hive_does() {
     both_ways(
         "boolean",
         &["01", "00", "", "01"],
@@ -133,7 +133,7 @@ fn nan_is_written_as_one_bit_pattern() {
 }
 
 #[test]
-fn text_as_hive_writes_it() {
+fn text_is_read_and_written_as_hive_does() {
     both_ways(
         "string",
         &["6b347171", "", "bf", "5f206f"],
@@ -158,7 +158,7 @@ fn text_as_hive_writes_it() {
 }
 
 #[test]
-fn text_is_cut_and_padded_to_its_type() {
+fn text_is_truncated_and_padded_to_its_type() {
     let array = decode("char(3)", &["61", "61626364", "", "c3a4", "c3a4c3b6c3bc"]).unwrap();
     assert_eq!(
         array.as_string::<i32>(),
@@ -171,8 +171,9 @@ fn text_is_cut_and_padded_to_its_type() {
 }
 
 #[test]
-fn malformed_utf8_reads_as_in_java() {
-    // Empty strings, a cut character, a surrogate (one sequence in Java, three in Unicode's advice), a cut surrogate.
+fn malformed_utf8_is_read_as_in_java() {
+    // Empty strings, a truncated character, a surrogate (one sequence in Java, three in the recommendation of
+    // Unicode), a truncated surrogate.
     let array =
         decode("string", &["bf", "61c3", "eda080", "eda0", "f0908080", "bfbf", "eda041", "bf"]).unwrap();
     let expected =
@@ -181,7 +182,8 @@ fn malformed_utf8_reads_as_in_java() {
     // Together these two are a character.
     let array = decode("string", &["c3", "a4"]).unwrap();
     assert_eq!(array.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}", "\u{fffd}"]));
-    // Read together, a cut character and the mark of an empty string would be one character.
+    // If both cells were read together, the truncated character and the mark of an empty string would be one
+    // character.
     let array = decode("string", &["c3", "bf", "78"]).unwrap();
     assert_eq!(array.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}", "", "x"]));
     // Only a string has the mark.
@@ -190,7 +192,7 @@ fn malformed_utf8_reads_as_in_java() {
 }
 
 #[test]
-fn decimals_as_hive_writes_them() {
+fn decimals_are_read_and_written_as_hive_does() {
     let decimals = |values: Vec<Option<i128>>, p, s| {
         Decimal128Array::from(values).with_precision_and_scale(p, s).unwrap()
     };
@@ -223,13 +225,13 @@ fn decimals_are_rescaled_to_their_type() {
     let expected = vec![Some(13), Some(-13), None, None, Some(15), Some(70), None];
     let expected = Decimal128Array::from(expected).with_precision_and_scale(3, 1).unwrap();
     assert_eq!(array.as_primitive::<Decimal128Type>(), &expected);
-    // More than 128 bits do not fit at any scale.
+    // A value of more than 128 bits does not fit at any scale.
     let array = decode("decimal(38,0)", &["00 11 0100000000000000000000000000000000"]).unwrap();
     assert!(array.is_null(0));
 }
 
 #[test]
-fn timestamps_as_hive_writes_them() {
+fn timestamps_are_read_and_written_as_hive_does() {
     let hex = [
         "b2d919b89b01",
         "cbb1b41f850186a001",
@@ -280,7 +282,7 @@ fn hive_0_8_keeps_31_bits_of_seconds() {
     };
     assert_eq!(written(0).unwrap().0, bytes("80000000 8c05f5e100"));
     assert_eq!(written(i64::from(i32::MAX)).unwrap().0, bytes("ffffffff 8c05f5e100"));
-    // Hive wraps these seconds, so that no reader gets them back.
+    // Hive wraps these seconds, so that no reader could return them.
     for beyond in [-1, 1 << 31] {
         assert!(written(beyond).unwrap_err().to_string().contains("1970 to 2038"));
     }
@@ -328,7 +330,7 @@ fn timestamps_of_hive_2_are_instants() {
         timezone: Some(chrono_tz::America::Los_Angeles),
         ..Default::default()
     };
-    // Written by Hive 2.3.10 with that zone.
+    // These bytes were written by Hive 2.3.10 with that zone.
     let hex = [
         "da607bdeff02",
         "a1aafb629b03",
@@ -363,7 +365,7 @@ fn an_interval_has_seconds_and_nanoseconds() {
 }
 
 #[test]
-fn nested_types_as_hive_writes_them() {
+fn nested_types_are_read_and_written_as_hive_does() {
     let list = ListArray::from_iter_primitive::<Int32Type, _, _>(vec![
         Some(vec![Some(1), None, Some(300)]),
         None,
@@ -419,7 +421,7 @@ fn a_union_is_a_tag_and_an_element() {
     ];
     let sparse = UnionArray::try_new(fields.clone(), vec![0i8, 1, 0].into(), None, children).unwrap();
     both_ways("uniontype<int,string>", &["00 07", "01 00", ""], sparse);
-    // A dense union is written the same.
+    // A dense union is written in the same way.
     let children: Vec<ArrayRef> =
         vec![Arc::new(Int32Array::from(vec![Some(7), None])), Arc::new(StringArray::from(vec![""]))];
     let dense =
@@ -434,7 +436,7 @@ fn a_union_is_a_tag_and_an_element() {
 }
 
 #[test]
-fn a_struct_with_other_fields_than_the_type() {
+fn a_struct_with_fewer_or_more_fields_than_the_type_is_read() {
     // Two fields were written: a third field is null, and a type with one field ignores the second.
     let array = decode("struct<a:int,b:int,c:int>", &["03 07 08"]).unwrap();
     let columns: Vec<_> = array
@@ -476,7 +478,7 @@ fn a_nulled_column_is_null_whatever_its_cells() {
 }
 
 #[test]
-fn a_part_of_the_cells_of_a_column() {
+fn some_of_the_cells_of_a_column_are_decoded_alone() {
     // The rest of the column is not UTF-8.
     let whole = cells(&[&b"\xff"[..], b"ab", b"", b"\xbf", b"\xff\xff"]);
     let part = Cells { offsets: OffsetBuffer::new(whole.offsets[1..5].to_vec().into()), ..whole };
@@ -549,7 +551,7 @@ fn values_that_hive_cannot_write_are_errors() {
 }
 
 #[test]
-fn nesting_has_a_limit() {
+fn nesting_is_limited() {
     let options = SerdeOptions {
         limits: coldframe_encoding::Limits { max_depth: 2, ..Default::default() },
         ..Default::default()

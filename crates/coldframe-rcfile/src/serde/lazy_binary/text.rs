@@ -1,10 +1,10 @@
-//! `string`, `char`, `varchar`, `binary`: the bytes themselves.
+//! Reads `string`, `char`, `varchar` and `binary`, whose cells are the bytes of the value.
 //!
 //! An array can share the column's bytes and offsets if all values are valid: the bytes are UTF-8 as a whole, no cell
 //! begins inside a character (so none is the lone `bf` of an empty string), none is longer than its type, and each
 //! `char` is padded. Otherwise the bytes are copied: in runs if only empty strings prevent sharing, else cell by cell.
 //!
-//! Malformed UTF-8 reads as in Java, with U+FFFD for each malformed sequence.
+//! Malformed UTF-8 is read as in Java, with U+FFFD for each malformed sequence.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Values for Binary {
     }
 }
 
-/// How a type limits the code points of a value.
+/// The limit that a type sets on the code points of a value.
 #[derive(Clone, Copy)]
 pub(super) enum CharLimit {
     AsIs,
@@ -131,7 +131,7 @@ impl Text {
         }
     }
 
-    /// [`java_text`], counting changes.
+    /// Calls [`java_text`] and counts the values that it changes.
     fn java_text<'a>(&self, cell: &'a [u8]) -> Cow<'a, str> {
         let text = java_text(cell);
         self.changes.add(Change::Text, u64::from(matches!(text, Cow::Owned(_))));

@@ -1,4 +1,4 @@
-//! `timestamp` and `timestamp with local time zone`.
+//! Reads `timestamp` and `timestamp with local time zone`.
 //!
 //! ```text
 //! | 4 bytes, big-endian: flag, low 31 bits of the seconds |
@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Reversed, the trailing zeros of the digits come first and take no space: 0.12 s is `21`, one byte. Without the
-//! second VInt the seconds are 0 to 2^31 - 1 (1970 to 2038). Hive 0.8 has no second VInt and wraps around, which is
-//! refused here; if there are no nanoseconds it leaves a 0 byte after the seconds.
+//! second VInt the seconds are 0 to 2^31 - 1 (1970 to 2038). Hive 0.8 has no second VInt, and its seconds
+//! wrap around; this writer refuses such values. If there are no nanoseconds, Hive 0.8 leaves a 0 byte after
+//! the seconds.
 //!
 //! Since Hive 3 a `timestamp` is the wall clock as if it were UTC; before, it is an instant.
 
@@ -28,7 +29,7 @@ use crate::serde::{SerdeOptions, TimestampUnit};
 
 /// What the seconds in the file count.
 pub(super) enum Clock {
-    /// The wall clock as if UTC, or an instant: the same as in Arrow.
+    /// The wall clock as if it were UTC, or an instant, as in Arrow.
     Proleptic,
     /// The wall clock of UTC in the hybrid calendar.
     Hybrid,
@@ -112,7 +113,7 @@ impl Timestamp {
         let mut unusual = Vec::new();
         for (i, ((start, end), to)) in starts.iter().zip(ends).zip(&mut values).enumerate() {
             match short(data, at(*start), at(*end)) {
-                // 31 bits of seconds, even after the zone's offset, overflow in no unit.
+                // 31 bits of seconds overflow in no unit, even after the zone's offset is added.
                 Some((seconds, nanos)) => {
                     *to = shown(seconds).wrapping_mul(PER_SECOND).wrapping_add(fraction(nanos));
                 }
@@ -122,8 +123,8 @@ impl Timestamp {
         }
         for i in unusual {
             let (seconds, nanos) = long(run.cell(i)).map_err(|e| CellError::new(i, e))?;
-            // Widened: for the smallest values of a unit the seconds alone overflow, before the fraction is
-            // added.
+            // Computed in 128 bits: for the smallest values of a unit the seconds alone overflow, before the
+            // fraction is added.
             let value = i128::from(shown(seconds)) * i128::from(PER_SECOND) + i128::from(fraction(nanos));
             let value = i64::try_from(value).map_err(|_| CellError::new(i, self.out_of_range(seconds)))?;
             values.get_mut(i).into_iter().for_each(|to| *to = value);

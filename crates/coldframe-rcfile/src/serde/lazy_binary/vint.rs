@@ -1,8 +1,8 @@
-//! `int`, `bigint`, `date` and the intervals: Hadoop VInts.
+//! Reads `int`, `bigint`, `date` and the intervals, which are Hadoop VInts.
 //!
 //! The cell's length is known, so the integer is not parsed byte by byte: the eight bytes that *end* at the cell's
 //! end are one load, and the payload is its low `8 * (length - 1)` bits. The first byte, which repeats sign and
-//! length, is only checked. Nothing branches on the length.
+//! length, is only checked. There is no branch that depends on the length.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Values for IntervalDayTime {
     }
 }
 
-/// 64-bit integers.
+/// Reads 64-bit integers.
 fn vlongs(run: &Run<'_>) -> Result<Vec<i64>, CellError> {
     let data = run.data.as_slice();
     let mut wrong = false;
@@ -110,7 +110,7 @@ fn vlongs(run: &Run<'_>) -> Result<Vec<i64>, CellError> {
     }
 }
 
-/// 32-bit integers; a longer one is an error.
+/// Reads 32-bit integers; a longer one is an error.
 #[expect(clippy::cast_possible_truncation, reason = "a value that this changes is refused")]
 fn vints(run: &Run<'_>) -> Result<Vec<i32>, CellError> {
     let data = run.data.as_slice();

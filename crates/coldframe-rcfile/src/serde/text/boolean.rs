@@ -1,8 +1,9 @@
-//! `boolean`: `true` and `false` in any case; with `hive.lazysimple.extended_boolean_literal` also `t`, `1`, `f`, `0`.
+//! Reads `boolean`: `true` and `false` in any case; with `hive.lazysimple.extended_boolean_literal` also `t`,
+//! `1`, `f`, `0`.
 //!
 //! With that property, Hive's `LazyBoolean` leaves its (reused) object unchanged if a cell is longer than one byte and
-//! none of these words: the cell reads as the cell before it. This is reproduced within a row group, so that the same
-//! values come out; such a cell at the start of a row group is null.
+//! none of these words: the cell reads as the cell before it. This reader does the same within a row group,
+//! to return the same values; such a cell at the start of a row group is null.
 
 use std::cell::Cell as Shared;
 
@@ -52,7 +53,8 @@ impl Parse for Boolean {
     }
 }
 
-/// The cell, if it is `true` or `false`. Its length leaves only one candidate, so nothing branches on which it is.
+/// The cell, if it is `true` or `false`. Only one of them has its length, so no branch depends on which one
+/// it is.
 #[inline(always)]
 fn literal(cell: Cell<'_>) -> Option<bool> {
     const CASE: u32 = 0x2020_2020;

@@ -1,15 +1,15 @@
-//! Where the bytes of each value are: the cells of a column, or the parts of cells that nested types
+//! Finds the bytes of each value: the cells of a column, or the parts of cells that nested types
 //! separate.
 
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 
 use crate::serde::Cells;
 
-/// One value's bytes.
+/// The bytes of one value.
 #[derive(Clone, Copy)]
 pub(super) struct Cell<'a> {
-    /// The bytes from the value's first to the end of the buffer, so that a parser can load fixed-size words that
-    /// extend past the value.
+    /// The bytes from the first byte of the value to the end of the buffer, so that a parser can load
+    /// fixed-size words that extend past the value.
     pub(super) rest: &'a [u8],
     /// How many of these bytes belong to the value.
     pub(super) len: usize,
@@ -29,7 +29,7 @@ pub(super) trait CellSource {
     /// The buffer that holds all values.
     fn data(&self) -> &[u8];
 
-    /// Start and end of each value in `data`; a start after the end is a missing value.
+    /// Start and end of each value in `data`; a value whose start is after its end is missing.
     fn ranges(&self) -> impl Iterator<Item = (usize, usize)>;
 
     /// The buffers, if the values are contiguous and none is missing.
@@ -83,7 +83,7 @@ impl<'a> CellParts<'a> {
         Self { data, ranges: Vec::with_capacity(capacity) }
     }
 
-    /// Adds `data[start..end]`. `start` and `end` fit, since a column's size fits an `i32`.
+    /// Adds `data[start..end]`. The offsets fit an `i32`, because the size of a column does.
     pub(super) fn push(&mut self, start: usize, end: usize) {
         let narrow = |n| u32::try_from(n).unwrap_or(u32::MAX);
         self.ranges.push((narrow(start), narrow(end)));
@@ -143,7 +143,7 @@ impl Validity {
         }
     }
 
-    /// The next `len` bits, up to 64; only the last call may pass a partial word.
+    /// Appends the next `len` bits, up to 64; only the last call may pass fewer than 64.
     pub(super) fn push_block(&mut self, bits: u64, len: usize) {
         debug_assert!(self.len.is_multiple_of(64) && len <= 64);
         self.len += len;
@@ -154,7 +154,7 @@ impl Validity {
         }
     }
 
-    /// `None` if all are valid.
+    /// The validity bits; `None` if all values are valid.
     pub(super) fn finish(self) -> Option<NullBuffer> {
         let len = self.len;
         let nulls = NullBuffer::new(self.into_bits());

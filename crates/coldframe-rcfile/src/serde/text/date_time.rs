@@ -1,4 +1,4 @@
-//! `date` and `timestamp`: `2020-01-31` and `2020-01-31 23:59:59.123456789`.
+//! Reads `date` and `timestamp`: `2020-01-31` and `2020-01-31 23:59:59.123456789`.
 //!
 //! Which other forms are accepted differs between the versions of Hive:
 //!
@@ -78,7 +78,8 @@ fn at(pairs: u64, i: u32) -> u32 {
     u32::from(pairs.to_le_bytes().get(i as usize).copied().unwrap_or(0))
 }
 
-/// Days since 1970-01-01 of a day that exists in all calendars; `year_month` has the first digits in bytes 0, 2 and 5.
+/// Days since 1970-01-01 of a day that exists in all calendars; in `year_month`, bytes 0, 2 and 5 are the
+/// pairs of digits.
 #[inline(always)]
 fn common_days(year_month: u64, day: u32, version: HiveVersion) -> Option<i32> {
     let year = at(year_month, 0) * 100 + at(year_month, 2);
@@ -110,7 +111,7 @@ impl LastDay {
         Self { text: Shared::new(*b"1970-01-01"), days: Shared::new(0) }
     }
 
-    /// The result of [`common_date`], cached.
+    /// Returns the result of [`common_date`], which is kept for the next call.
     #[inline(always)]
     fn days(&self, text: &[u8; 10], version: HiveVersion) -> Option<i32> {
         if self.text.get() == *text {
@@ -297,7 +298,8 @@ fn sql_timestamp(text: &[u8]) -> Option<Instant> {
         None => (rest, 0),
     };
     let of_day = hour * 3600 + minute * 60 + java_int(second)?;
-    // The hours are added before the calendar is applied: they can lead out of the gap of 1582.
+    // The hours are added before the calendar is applied: with them the time may be after the days that 1582
+    // does not have.
     let date = Civil { day: date.day + of_day.div_euclid(SECONDS_PER_DAY), ..date };
     let days = Civil::from_hybrid_days(date.hybrid_days()).days();
     Some(Instant { seconds: days * SECONDS_PER_DAY + of_day.rem_euclid(SECONDS_PER_DAY), nanos })
@@ -312,7 +314,7 @@ fn nanos(digits: &[u8]) -> Option<u32> {
     u32::try_from(value * POWERS_OF_TEN.get(9 - digits.len())?).ok()
 }
 
-/// The fields of a timestamp, each a number that may be out of its range.
+/// The fields of a timestamp, each a number that may be outside its range.
 struct Clock {
     date: Civil,
     time: [i64; 3],
@@ -334,7 +336,7 @@ impl Clock {
     }
 }
 
-/// `y-m-d h:m:s[.n]`, the whole text.
+/// Parses the whole text as `y-m-d h:m:s[.n]`.
 fn fields(text: &[u8]) -> Option<Clock> {
     let mut scanner = Scanner::new(text);
     let date = scanner.date(10)?;
@@ -382,7 +384,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_cached_day_is_the_parsed_day() {
+    fn the_cached_day_equals_the_parsed_day() {
         let last = LastDay::new();
         for text in [b"2020-02-29", b"2020-02-29", b"2020-02-28", b"1970-01-01", b"2021-02-29", b"2020-02-29"]
         {

@@ -1,4 +1,5 @@
-//! `decimal(p, s)`: `[+-] digits [. digits] [e [+-] digits]`, rounded half up to the scale; null where it does not fit.
+//! Reads `decimal(p, s)`: `[+-] digits [. digits] [e [+-] digits]`, rounded half up to the scale; null where
+//! it does not fit.
 //!
 //! Hive holds 38 significant digits. More digits before the point give null; further digits after it are rounded
 //! away before the value is rounded to the scale. Surrounding blanks are allowed since Hive 4. Source: Hive's
@@ -75,12 +76,12 @@ impl Decimal {
         (value < self.short_bound).then_some(value)
     }
 
-    /// Everything that Hive accepts.
+    /// Parses every form that Hive accepts.
     #[cold]
     fn leniently(&self, text: &[u8]) -> Option<i128> {
         let mut number = self.scan(text)?;
         let scale = i32::from(self.scale);
-        // To at most 38 digits after the point, then to the column's scale.
+        // Rounds to at most 38 digits after the point, then to the column's scale.
         if number.scale > 38 {
             number = number.rounded_to(38);
         }
@@ -158,7 +159,7 @@ struct Number {
 }
 
 impl Number {
-    /// To at most `scale` digits after the point, rounding half away from zero.
+    /// Rounds to at most `scale` digits after the point, half away from zero.
     fn rounded_to(self, scale: i32) -> Self {
         let Ok(surplus) = u32::try_from(self.scale - scale) else { return self };
         if surplus == 0 {
@@ -172,7 +173,7 @@ impl Number {
     }
 }
 
-/// Without the blanks that Hive 4 skips: space, tab, VT and FF.
+/// The text without the blanks that Hive 4 skips: space, tab, VT and FF.
 fn trim(text: &[u8]) -> &[u8] {
     let is_blank = |b: &u8| matches!(b, b' ' | b'\t' | 0x0b | 0x0c);
     let start = text.iter().position(|b| !is_blank(b)).unwrap_or(text.len());

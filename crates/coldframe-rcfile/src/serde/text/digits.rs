@@ -1,4 +1,4 @@
-//! Decimal digits, eight at a time.
+//! Parses decimal digits, eight at a time.
 //!
 //! Up to eight characters are loaded as one little-endian word; XOR removes the `0`, and a shift makes the last
 //! character the highest byte. The word is then eight digits, the first ones zero, and three multiplications give their

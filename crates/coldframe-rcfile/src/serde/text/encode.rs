@@ -1,9 +1,9 @@
-//! Arrays as the cells that `ColumnarSerDe` writes.
+//! Encodes arrays to the cells that `ColumnarSerDe` writes.
 //!
 //! Null is the null format at every level, also within a list: Hive reads a list of one null as null, and a list of one
-//! empty string as an empty list. What would read back as something else is refused, although Hive writes it: text
-//! equal to the null format, an unescaped separator. Sources: Hive's `LazySimpleSerDe.serialize` and
-//! `LazyUtils.writePrimitiveUTF8`.
+//! empty string as an empty list. The encoder refuses values that would be read as other values, although
+//! Hive writes them: text equal to the null format, an unescaped separator. Sources: Hive's
+//! `LazySimpleSerDe.serialize` and `LazyUtils.writePrimitiveUTF8`.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -31,8 +31,8 @@ use crate::hive_type::HiveType;
 use crate::serde::bounds::{check_characters, check_digits};
 use crate::serde::{ColumnEncoder, HiveVersion, SerdeOptions};
 
-/// An encoder of a column of type `hive_type`, for arrays of the type that [`HiveType::to_arrow`] gives; timestamps may
-/// have any unit.
+/// The encoder for a column of type `hive_type`, for arrays of the type that [`HiveType::to_arrow`] gives;
+/// timestamps may have any unit.
 pub(crate) fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let text = TextOptions::from(options);
@@ -95,7 +95,7 @@ impl ColumnEncoder for TextEncoder {
     }
 }
 
-/// An array split up according to its Hive type.
+/// An array and its parts, by its Hive type.
 enum TypedArray<'a> {
     Boolean(&'a BooleanArray),
     TinyInt(&'a PrimitiveArray<Int8Type>),
@@ -232,7 +232,7 @@ impl<'a> TypedArray<'a> {
             Self::List(a, _) => a.is_null(row),
             Self::Map(a, ..) => a.is_null(row),
             Self::Struct(a, _) => a.is_null(row),
-            // The branch of a union writes its null, after the tag.
+            // For a null, a union writes the null of its branch after the tag.
             Self::Union(..) => false,
         }
     }
@@ -264,7 +264,7 @@ fn union_columns<'a>(branches: &[HiveType], array: &'a UnionArray) -> Result<Vec
 
 impl Context {
     fn separator(&self, level: usize) -> Result<u8> {
-        // Checked when the encoder was made.
+        // The separators were checked when the encoder was created.
         self.options
             .separators
             .get(level)
@@ -446,7 +446,7 @@ impl Context {
     /// Base64; since Hive 4 without padding.
     fn binary(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let engine = if self.version >= HiveVersion::V4_1 { &STANDARD_NO_PAD } else { &STANDARD };
-        // Writing to a Vec does not fail.
+        // Writing to a `Vec` cannot fail.
         let _ = write!(out, "{}", Base64Display::new(bytes, engine));
     }
 }

@@ -1,4 +1,4 @@
-//! Columns of fixed-size values: a parser, and the loop around it.
+//! Decodes columns of fixed-size values: a parser, and the loop that calls it.
 
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{BooleanArray, PrimitiveArray};
@@ -8,13 +8,13 @@ use super::cells::{Cell, CellSource, Validity};
 
 /// Parses one value.
 pub(super) trait Parse {
-    /// Its result.
+    /// The type of the value.
     type Value: Copy + Default;
 
     /// The value, or `None` where Hive gives null.
     fn parse(&self, cell: Cell<'_>) -> Option<Self::Value>;
 
-    /// An error that concerns the column as a whole, after everything is parsed.
+    /// The error that concerns the column as a whole, after all cells are parsed.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -36,7 +36,7 @@ struct NullFormat<'a> {
 }
 
 impl<'a> NullFormat<'a> {
-    /// `parser` must not be the one that reads the cells: the null format would change its state.
+    /// `parser` must not be the parser that reads the cells, because the null format would change its state.
     fn new(text: &'a [u8], parser: &impl Parse) -> Self {
         let compared = parser.may_accept(Cell { rest: text, len: text.len() });
         Self { text, len: if compared { text.len() } else { usize::MAX } }
@@ -50,7 +50,7 @@ impl<'a> NullFormat<'a> {
 
 /// An array of the parsed values, made in blocks of 64.
 ///
-/// A separate function for each type, so that its loop has all registers.
+/// This is a separate function for each type, so that its loop can use all registers.
 #[inline(never)]
 pub(super) fn primitive<T: ArrowPrimitiveType, S: CellSource, P: Parse<Value = T::Native>>(
     source: &S,

@@ -1,4 +1,4 @@
-//! `float` and `double`: what Java's `Double.parseDouble` accepts.
+//! Reads `float` and `double`: all text that Java's `Double.parseDouble` accepts.
 //!
 //! ```text
 //! blanks [+-] ( NaN | Infinity | digits [. digits] [e [+-] digits] [f|d]
@@ -22,7 +22,7 @@ impl<T> Float<T> {
     }
 }
 
-/// What differs between the two types.
+/// The differences between the two types.
 pub(super) trait Binary:
     Copy + Default + fast_float2::FastFloat + std::ops::Neg<Output = Self>
 {
@@ -30,9 +30,9 @@ pub(super) trait Binary:
     const POSITIVE_INFINITY: Self;
     /// Exponent of the smallest normal value.
     const MIN_EXPONENT: i64;
-    /// Bits of a significand.
+    /// Number of bits of a significand.
     const SIGNIFICAND: u32;
-    /// The nearest value to an integer.
+    /// The value nearest to an integer.
     fn nearest(value: u64) -> Self;
     /// The value itself, which is representable.
     fn narrowed(value: f64) -> Self;
@@ -56,7 +56,8 @@ impl Binary for f64 {
     }
 
     fn scaled(self, exponent: i64) -> Self {
-        // In two steps, as 2^exponent itself can be too small or too large; the first is exact.
+        // Multiplied in two steps, because 2^exponent itself can be too small or too large; the first step is
+        // exact.
         let half = i32::try_from(exponent.clamp(-2200, 2200) / 2).unwrap_or(0);
         let rest = i32::try_from(exponent.clamp(-2200, 2200)).unwrap_or(0) - half;
         self * Self::powi(2.0, half) * Self::powi(2.0, rest)
@@ -107,7 +108,7 @@ impl<T: Binary> Parse for Float<T> {
     }
 }
 
-/// `[-] digits . digits`, up to 19 digits together: the last 16 after the point, and up to seven before them.
+/// `[-] digits . digits`, at most 19 digits: at most 16 after the point, and at most seven before them.
 #[inline(always)]
 fn plain<T: Binary>(cell: Cell<'_>) -> Option<T> {
     let (negative, rest, len) = sign(cell);
@@ -172,7 +173,7 @@ fn quotient<T: Binary>(negative: bool, digits: u64, k: usize) -> Option<T> {
     Some(T::narrowed(f64::from_bits(sign | ((biased << 52) + (kept << narrower)))))
 }
 
-/// The rest of Java's grammar.
+/// Parses the rest of Java's grammar.
 #[cold]
 fn leniently<T: Binary>(cell: &[u8]) -> Option<T> {
     match cell {
@@ -197,7 +198,7 @@ fn leniently<T: Binary>(cell: &[u8]) -> Option<T> {
     Some(if negative { -value } else { value })
 }
 
-/// Java's `String.trim`.
+/// Removes the characters that Java's `String.trim` removes.
 pub(super) fn trim(text: &[u8]) -> &[u8] {
     let start = text.iter().position(|&b| b > b' ').unwrap_or(text.len());
     let end = text.iter().rposition(|&b| b > b' ').map_or(start, |last| last + 1);
@@ -342,7 +343,7 @@ mod tests {
         }
 
         #[test]
-        fn few_numbers_take_the_slow_path(numbers in proptest::collection::vec(any::<u64>(), 2000)) {
+        fn few_numbers_need_the_slow_path(numbers in proptest::collection::vec(any::<u64>(), 2000)) {
             let left = numbers.iter().filter(|n| quotient::<f64>(false, **n, 16).is_none()).count();
             prop_assert!(left < 40, "{left}");
         }

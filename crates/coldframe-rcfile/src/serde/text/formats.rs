@@ -1,4 +1,5 @@
-//! `timestamp.formats`: patterns of `java.time.format.DateTimeFormatter` (Hive 4) or Joda-Time (before), and `millis`.
+//! Reads timestamps by `timestamp.formats`: patterns of `java.time.format.DateTimeFormatter` (Hive 4) or
+//! Joda-Time (before), and `millis`.
 //!
 //! Letters: `y`/`u` year, `M` month (`MMM`, `MMMM`: English name), `d` day, `H` hour 0..23, `h` hour 1..12, `a` AM/PM,
 //! `m` minute, `s` second, `S` fraction of a second; text in `'` is literal, as is every non-letter. Fields that a
@@ -33,7 +34,7 @@ pub(super) enum Reading {
 
 #[derive(Debug)]
 enum Format {
-    /// Milliseconds since 1970, with a fraction cut off.
+    /// Milliseconds since 1970, without a fraction.
     Millis,
     Iso8601,
     Rfc1123,

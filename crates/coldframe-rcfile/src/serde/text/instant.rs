@@ -1,4 +1,4 @@
-//! A point of the wall clock, and its value in the requested unit.
+//! Represents a point of the wall clock, and its value in the requested unit.
 
 use std::cell::Cell as Shared;
 
@@ -50,7 +50,8 @@ impl Range {
         count.or_else(|| self.count_widely(instant, per_second, fraction))
     }
 
-    /// Widened, as the seconds of 1677-09-21 alone overflow before the nanoseconds are added.
+    /// Computed in 128 bits, because the seconds of 1677-09-21 alone overflow before the nanoseconds are
+    /// added.
     #[cold]
     fn count_widely(&self, instant: Instant, per_second: i64, fraction: u32) -> Option<i64> {
         let count = i128::from(instant.seconds) * i128::from(per_second) + i128::from(fraction);

@@ -1,7 +1,7 @@
-//! `tinyint`, `smallint`, `int`, `bigint`: `[+-] digits [. digits]`, with the fraction cut off.
+//! Reads `tinyint`, `smallint`, `int`, `bigint`: `[+-] digits [. digits]`, without the fraction.
 //!
-//! Neither blanks nor exponents. A value that does not fit the type is null. Source: Hive's `LazyInteger`,
-//! `LazyLong`.
+//! Neither blanks nor exponents are accepted. A value that does not fit the type is null. Source: Hive's
+//! `LazyInteger`, `LazyLong`.
 
 use std::marker::PhantomData;
 
@@ -52,7 +52,7 @@ pub(super) fn leniently(text: &[u8]) -> Option<i64> {
     if !fraction_digits.iter().all(u8::is_ascii_digit) || (whole.is_empty() && fraction_digits.is_empty()) {
         return None;
     }
-    // Accumulates negatively: that range is one larger.
+    // The sum is negative, because one more negative value fits the type.
     whole
         .iter()
         .try_fold(0i64, |value, &b| {

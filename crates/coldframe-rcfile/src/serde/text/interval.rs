@@ -1,11 +1,12 @@
-//! `interval_year_month`: `[+-]years-months`; `interval_day_time`: `[+-]days hours:minutes:seconds[.fraction]`.
+//! Reads `interval_year_month`: `[+-]years-months`; `interval_day_time`: `[+-]days
+//! hours:minutes:seconds[.fraction]`.
 //!
 //! Source: Hive's `HiveIntervalYearMonth` and `HiveIntervalDayTime`.
 
 use super::cells::Cell;
 use super::fixed::Parse;
 
-/// Parser for `interval_year_month`: months.
+/// Parses `interval_year_month` to months.
 pub(super) struct YearMonth;
 
 impl Parse for YearMonth {
@@ -21,7 +22,7 @@ impl Parse for YearMonth {
     }
 }
 
-/// Parser for `interval_day_time`: seconds and nanoseconds, both with the interval's sign.
+/// Parses `interval_day_time` to seconds and nanoseconds, both with the interval's sign.
 pub(super) struct DayTime;
 
 impl Parse for DayTime {
@@ -62,7 +63,7 @@ fn in_range(digits: &[u8], max: i64) -> Option<i64> {
     (value <= max).then_some(value)
 }
 
-/// Nanoseconds of the digits after a point; finer digits are cut off.
+/// Nanoseconds of the digits after a point; digits after the ninth are dropped.
 fn fraction(digits: &[u8]) -> Option<i32> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;

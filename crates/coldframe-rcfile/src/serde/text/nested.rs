@@ -1,4 +1,4 @@
-//! `array`, `map`, `struct` and `uniontype`: bytes between separators.
+//! Reads `array`, `map`, `struct` and `uniontype`: values between separators.
 //!
 //! ```text
 //! array       element ^B element ^B element          no bytes: no elements
@@ -8,10 +8,9 @@
 //! ```
 //!
 //! Each level uses the next separator (a map uses two). An entry whose key is null, does not parse or is repeated is
-//! dropped. A union whose tag names no branch makes Hive throw; this reader returns null. Each level is split
-//! for the whole
-//! column at once, and its parts are decoded as a column. Sources: Hive's `LazyArray`, `LazyMap`, `LazyStruct`,
-//! `LazyUnion`.
+//! dropped. A union whose tag names no branch makes Hive throw an exception; this reader returns null. Each
+//! level is split for the whole column at once, and its parts are decoded as a column. Sources: Hive's
+//! `LazyArray`, `LazyMap`, `LazyStruct`, `LazyUnion`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ use crate::hive_type::{HiveType, map_entries, struct_fields, union_fields};
 
 impl TextDecoder {
     fn separator(&self, level: usize) -> Result<u8> {
-        // Checked when the decoder was made.
+        // The separators were checked when the decoder was created.
         self.options
             .separators
             .get(level)
@@ -306,7 +305,8 @@ fn first_of_each_key(keys: &ArrayData, offsets: &[i32]) -> BooleanBuffer {
     keep.into_bits()
 }
 
-/// Bytes that are equal if and only if the keys are; `None` for a type whose keys are not compared.
+/// The bytes of a key, which are equal if and only if the keys are equal; `None` for a type whose keys are
+/// not compared.
 fn key_bytes(keys: &ArrayData, i: usize) -> Option<&[u8]> {
     match keys.data_type() {
         DataType::Utf8 | DataType::Binary => {

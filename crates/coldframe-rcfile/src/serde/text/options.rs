@@ -13,7 +13,8 @@ const EXTEND_ADDITIONAL_NESTING: &str = "hive.serialization.extend.additional.ne
 /// The properties of `LazySerDeParameters`, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextOptions {
-    /// Separator by level: 0 between the columns (unused in RCFile), 1 between the elements of a column, ...
+    /// The separator of each level: 0 between the columns (unused in RCFile), 1 between the elements of a
+    /// column, ...
     pub separators: Vec<u8>,
     /// `serialization.null.format`: the text of null.
     pub null_format: Vec<u8>,

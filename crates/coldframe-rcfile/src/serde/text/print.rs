@@ -1,4 +1,4 @@
-//! Numbers and times as Hive prints them: the text of Java's `toString`.
+//! Prints numbers and times as Hive does: the text of Java's `toString`.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use crate::serde::bounds::check_instant;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Writing to a `Vec` does not fail.
+/// Writing to a `Vec` cannot fail.
 macro_rules! put {
     ($out:expr, $($format:tt)*) => {{
         let _ = write!($out, $($format)*);
@@ -36,7 +36,7 @@ pub(super) fn integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits.get(20 - used..).unwrap_or_default());
 }
 
-/// All digits of the scale, including zeros.
+/// Prints all digits of the scale, including zeros.
 pub(super) fn decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     let unit = 10u128.pow(scale.min(38).into());
     let magnitude = value.unsigned_abs();
@@ -49,13 +49,13 @@ pub(super) fn decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// `Double.toString`
+/// Prints the text of `Double.toString`.
 pub(super) fn double(value: f64, out: &mut Vec<u8>) {
     if !special(value, out) {
         let mut digits = Vec::with_capacity(32);
         put!(digits, "{value:e}");
         if !digits.contains(&b'.') {
-            // Where one digit would do, Java prints the nearest two.
+            // Where one digit would be enough, Java prints the nearest two.
             digits.clear();
             put!(digits, "{value:.1e}");
         } else if can_tie(value) {
@@ -65,7 +65,7 @@ pub(super) fn double(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// `Float.toString`
+/// Prints the text of `Float.toString`.
 pub(super) fn float(value: f32, out: &mut Vec<u8>) {
     if !special(value.into(), out) {
         let mut digits = Vec::with_capacity(32);
@@ -165,7 +165,7 @@ fn civil(date: Civil, out: &mut Vec<u8>) {
     put!(out, "{sign}{:04}-{:02}-{:02}", date.year.unsigned_abs(), date.month, date.day);
 }
 
-/// Refuses years and days that the Hive version in question would not read back.
+/// Refuses years and days that the Hive version in question would read differently.
 fn check_readable(date: Civil, years: std::ops::RangeInclusive<i64>, version: HiveVersion) -> Result<()> {
     if !years.contains(&date.year) {
         return Err(Error::invalid(format!(
@@ -250,7 +250,7 @@ pub(super) fn year_month(months: i32, out: &mut Vec<u8>) {
 }
 
 pub(super) fn day_time(seconds: i64, nanos: i32, out: &mut Vec<u8>) {
-    // Normalised to one sign first, as Hive's constructor does.
+    // Both fields are first given the same sign, as Hive's constructor does.
     let total = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let sign = if total < 0 { "-" } else { "" };
     let magnitude = total.unsigned_abs();

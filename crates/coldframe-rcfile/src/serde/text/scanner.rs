@@ -1,4 +1,4 @@
-//! Numbers and literals of dates, as `java.time.format` parses them in strict mode.
+//! Parses numbers and fixed text of dates, as `java.time.format` does in strict mode.
 
 use coldframe_encoding::calendar::Civil;
 
@@ -28,7 +28,7 @@ impl<'a> Scanner<'a> {
         self.rest.is_empty().then_some(())
     }
 
-    /// A number of `min..=max` digits; at most 18.
+    /// Parses a number of `min..=max` digits; at most 18.
     pub(super) fn unsigned(&mut self, min: usize, max: usize) -> Option<i64> {
         let digits = self.rest.iter().take(max).take_while(|b| b.is_ascii_digit()).count();
         let (number, rest) = self.rest.split_at_checked(digits)?;

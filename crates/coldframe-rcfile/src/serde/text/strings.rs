@@ -1,8 +1,9 @@
-//! `string`, `varchar(n)`, `char(n)` and `binary`.
+//! Reads `string`, `varchar(n)`, `char(n)` and `binary`.
 //!
-//! A string without escapes equals its cell, so the array shares the column's buffer. Malformed UTF-8 reads as U+FFFD,
-//! one for each sequence that Java's decoder treats as one ([`replacing_malformed`]). `varchar` keeps the first n code
-//! points, `char` pads them with blanks. `binary` is base64; anything else is taken as raw bytes.
+//! A string without escapes equals its cell, so the array shares the column's buffer. Malformed UTF-8 becomes
+//! U+FFFD, one for each sequence that Java's decoder treats as one ([`replacing_malformed`]). `varchar` keeps
+//! the first n code points, `char` pads them with blanks. `binary` is base64; anything else is taken as raw
+//! bytes.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::cells::{CellSource, Validity};
 use super::options::TextOptions;
 use crate::serde::HiveVersion;
 
-/// What happens to a string's code points.
+/// The limit on a string's code points.
 #[derive(Clone, Copy)]
 pub(super) enum CharLimit {
     AsIs,
@@ -60,7 +61,7 @@ fn nulls<S: CellSource>(source: &S, null_format: &[u8]) -> Option<NullBuffer> {
     validity.finish()
 }
 
-/// Bytes and offsets of values that are copied.
+/// The bytes and offsets of values that are copied.
 struct Copied {
     data: Vec<u8>,
     offsets: Vec<i32>,
@@ -125,7 +126,7 @@ fn rebuilt<S: CellSource>(
     Ok(Arc::new(array))
 }
 
-/// Appends `text`, cut or padded to `shape`.
+/// Appends `text`, truncated or padded to `shape`.
 pub(super) fn shaped(text: &str, shape: CharLimit, out: &mut Vec<u8>) {
     let (limit, padded) = match shape {
         CharLimit::AsIs => (usize::MAX, false),
@@ -150,7 +151,7 @@ pub(super) fn unescape(bytes: &[u8], escape: u8, out: &mut Vec<u8>) {
     out.clear();
     let mut rest = bytes.iter().copied().peekable();
     while let Some(byte) = rest.next() {
-        // The last byte of a cell escapes nothing.
+        // The last byte of a cell cannot escape anything.
         let escaped = if byte == escape { rest.next() } else { None };
         out.push(match escaped {
             Some(b'r') => b'\r',

@@ -1,4 +1,4 @@
-//! Cells as bytes against the values that Hive gives for them, and round trips of arrays.
+//! Cells give the values that Hive gives for them, and arrays are the same after writing and reading.
 
 mod lenient;
 mod nested;

@@ -1,4 +1,4 @@
-//! `timestamp with local time zone`: `2020-01-31 23:59:59.5 Europe/Paris`, an instant.
+//! Reads `timestamp with local time zone`: `2020-01-31 23:59:59.5 Europe/Paris`, an instant.
 //!
 //! Time, fraction and zone may be absent; the default zone is the session's, or UTC if none is set. Source:
 //! Hive's `LazyTimestampLocalTZ` and `TimestampTZUtil`.
@@ -46,7 +46,7 @@ impl Parse for Zoned {
     }
 }
 
-/// `yyyy-MM-dd[ HH:mm:ss[.n]][ ]` as wall clock, and the rest, which is a zone.
+/// Parses `yyyy-MM-dd[ HH:mm:ss[.n]][ ]` as wall clock, and returns the rest, which is a zone.
 fn local(text: &[u8]) -> Option<(Instant, &[u8])> {
     let mut scanner = Scanner::new(text);
     let year = scanner.padded_year()?;
@@ -75,7 +75,7 @@ fn local(text: &[u8]) -> Option<(Instant, &[u8])> {
         if scanner.literal(b'.').is_some() {
             nanos = fraction(&mut scanner)?;
         }
-        // One blank before the zone.
+        // One blank may precede the zone.
         let _ = scanner.literal(b' ');
     }
     let seconds = date.exists().then(|| date.days() * 86_400 + of_day)?;

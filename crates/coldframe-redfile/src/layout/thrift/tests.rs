@@ -1,4 +1,5 @@
-//! What is written is read back, unknown fields of each type are skipped, and false counts and depths are errors.
+//! What is written is read back, unknown fields of each type are skipped, and invalid counts and depths are
+//! errors.
 
 use super::*;
 
@@ -7,7 +8,7 @@ fn reader(bytes: &[u8]) -> Reader<'_> {
 }
 
 #[test]
-fn written_structures_read_back() {
+fn written_structures_are_read_back() {
     let mut w = Writer::new();
     w.structure(|w| {
         w.i32(1, -7);
@@ -58,7 +59,7 @@ fn all_types_are_skipped() {
 }
 
 #[test]
-fn false_counts_types_and_depths_are_errors() {
+fn invalid_counts_types_and_depths_are_errors() {
     let e = reader(&[0x19, 0xf5, 0xff, 0xff, 3, 0]).structure(|r, f| r.skip(f)).unwrap_err();
     assert_eq!(e.to_string(), "byte 101: expected at most 1 elements, found 65535");
     let e = reader(&[0x1d]).structure(|r, f| r.skip(f)).unwrap_err();

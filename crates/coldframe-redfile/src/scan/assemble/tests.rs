@@ -1,4 +1,5 @@
-//! The Dremel paper's levels become its records; value slots under a null; timestamps at the limits of Arrow's range.
+//! The levels in the Dremel paper become its records; slots for values under a null; timestamps at the limits
+//! of Arrow's range.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -55,7 +56,7 @@ use Repetition::{Optional, Repeated, Required};
 
 /// The two records of figure 2 of the Dremel paper, in the columns of its figure 3.
 #[test]
-fn the_papers_document_is_assembled() {
+fn the_document_of_the_paper_is_assembled() {
     let schema = schema(&[
         element("Document", None, Required, 3),
         element("DocId", Some(Type::Int64), Required, 0),

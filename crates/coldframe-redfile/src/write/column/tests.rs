@@ -1,4 +1,4 @@
-//! Pages byte by byte: where they end, and their levels, booleans and checksums.
+//! Tests pages byte by byte: where they end, and their levels, booleans and checksums.
 
 use std::borrow::Cow;
 
@@ -69,7 +69,7 @@ fn a_page_ends_with_the_value_that_exceeds_its_bytes() {
 }
 
 #[test]
-fn definition_levels_count_64_bytes_and_closed_runs() {
+fn definition_levels_count_as_64_bytes_and_closed_runs() {
     let counts = |definition: Vec<u8>, page_bytes| {
         let values = integers(definition.iter().map(|d| i64::from(*d)).sum());
         let values =
@@ -83,13 +83,13 @@ fn definition_levels_count_64_bytes_and_closed_runs() {
     assert_eq!(counts(vec![1; 30], 72), [2; 15]);
     assert_eq!(counts(vec![0; 30], 64), [30]);
     assert_eq!(counts(vec![0; 30], 63), [1; 30]);
-    // A null takes two bits; the run of 4 nulls becomes a byte when the value ends it.
+    // A null takes two bits; the run of 4 nulls becomes a byte when the next value ends it.
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 72), [5, 4]);
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 73), [9]);
 }
 
 #[test]
-fn both_orders_of_levels() {
+fn both_orders_of_levels_are_written() {
     let levels = Leaf {
         entries: 4,
         repetition: Some(vec![0, 1, 1, 0]),
@@ -114,7 +114,7 @@ fn booleans_are_bits_from_the_highest_on() {
 }
 
 #[test]
-fn only_whole_groups_of_repetition_levels_count() {
+fn only_whole_groups_of_repetition_levels_are_counted() {
     assert_eq!([0, 7, 8, 16].map(|n| counted_repetition(1, n)), [0, 0, 1, 2]);
     assert_eq!([3, 4, 7].map(|n| counted_repetition(2, n)), [0, 1, 1]);
     assert_eq!([7, 8, 15].map(|n| counted_repetition(3, n)), [0, 3, 3]);

@@ -1,4 +1,4 @@
-//! The Dremel paper's records become its levels; nulls over values; lists of lists.
+//! The records in the Dremel paper become its levels; values under nulls; lists of lists.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ fn leaves(batch: &RecordBatch) -> Vec<(String, Leaf<'_>)> {
 
 /// Figure 3 of the paper: the values, each with its repetition and definition level.
 #[test]
-fn the_document_of_the_paper() {
+fn the_document_of_the_paper_gives_its_levels() {
     let batch = documents();
     type Entries = Vec<(u8, u8, &'static str)>;
     let expected: [(&str, usize, Entries); 6] = [
@@ -110,7 +110,8 @@ fn the_document_of_the_paper() {
     }
 }
 
-/// In Arrow a null list may have items, and a null struct's child may be valid: neither may be written.
+/// In Arrow a null list may have items, and the child of a null struct may be valid. Such values must not be
+/// written.
 #[test]
 fn values_under_a_null_are_not_written() {
     let items: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4, 5]));
@@ -129,7 +130,7 @@ fn values_under_a_null_are_not_written() {
     ])
     .unwrap();
     let bytes = |values: &[i64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    // A slice must not see what precedes it.
+    // For a slice, what precedes it in the array must be ignored.
     for (from, definition, repetition, values, numbers) in [
         (0, vec![2, 2, 0, 2, 2], vec![0, 1, 0, 0, 1], bytes(&[1, 2, 4, 5]), (vec![0, 2, 1], bytes(&[8]))),
         (1, vec![0, 2, 2], vec![0, 0, 1], bytes(&[4, 5]), (vec![2, 1], bytes(&[8]))),

@@ -16,7 +16,7 @@ fn schema(fields: &[(&str, DataType)]) -> SchemaRef {
     Schema::new(fields).into()
 }
 
-/// id bigint, name string, at date, p bigint (a partition of 7).
+/// The columns id bigint, name string, at date, and p bigint, a partition column with the value 7.
 fn fragment() -> Fragment {
     let table = schema(&[
         ("id", DataType::Int64),
@@ -51,7 +51,7 @@ fn file_batch(reading: &Reading) -> RecordBatch {
 }
 
 #[test]
-fn columns_are_the_tables() {
+fn batches_have_the_columns_of_the_table() {
     let fragment = fragment();
     let reading = fragment.reading(&file(), &scan(&fragment, None, None), "f").unwrap().unwrap();
     assert_eq!(reading.scan.columns, Some(vec!["id".to_owned(), "NAME".to_owned()]));

@@ -29,7 +29,7 @@ pub(super) fn to_schema(bytes: &[u8]) -> Result<SchemaRef> {
     Ok(schema)
 }
 
-/// Named arrays of the same length.
+/// Encodes named arrays of the same length.
 pub(super) fn from_columns(columns: &[(String, ArrayRef)]) -> Result<Vec<u8>> {
     let Some((_, first)) = columns.first() else { return Ok(Vec::new()) };
     let field = |(name, array): &(String, ArrayRef)| Field::new(name, array.data_type().clone(), true);
@@ -53,7 +53,7 @@ pub(super) fn to_columns(bytes: &[u8]) -> Result<Vec<(String, ArrayRef)>> {
     Ok(names.zip(batch.columns().iter().cloned()).collect())
 }
 
-/// The values of one row.
+/// Decodes a single row: the value of each column.
 pub(super) fn to_row(bytes: &[u8]) -> Result<Vec<(String, ArrayRef)>> {
     let columns = to_columns(bytes)?;
     match columns.iter().find(|(_, array)| array.len() != 1) {
@@ -75,7 +75,7 @@ fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
     decoded.unwrap_or_else(|_| Err(refused("expected an Arrow IPC stream, found an inconsistent one")))
 }
 
-/// Checks the buffer positions in each message against its length.
+/// Checks that the buffers of each message lie within its length.
 fn check_buffers(mut left: &[u8]) -> Result<()> {
     let cut = || refused("expected an Arrow IPC message, found fewer bytes");
     while let Some((head, rest)) = left.split_at_checked(8) {

@@ -7,7 +7,7 @@ use coldframe_encoding::limits::message::{self, Shape, Shaped};
 /// A request and the splits that answer it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Plan {
-    /// The columns returned, as an Arrow IPC stream.
+    /// The schema of the returned batches, as an Arrow IPC stream.
     #[prost(bytes = "vec", tag = "1")]
     pub(super) schema: Vec<u8>,
     #[prost(message, optional, tag = "2")]
@@ -33,17 +33,18 @@ pub(super) struct Scan {
     pub(super) limit: Option<u64>,
     #[prost(uint64, tag = "5")]
     pub(super) batch_rows: u64,
-    /// 0 raise, 1 skip, 2 null.
+    /// 0 `raise`, 1 `skip`, 2 `null`.
     #[prost(uint32, tag = "6")]
     pub(super) on_error: u32,
     #[prost(bool, tag = "7")]
     pub(super) no_prune: bool,
     #[prost(uint64, tag = "8")]
     pub(super) threads: u64,
-    /// 0 as the files are opened, 1 plain, 2 views.
+    /// 0 the layout that the files are opened with, 1 plain, 2 views.
     #[prost(uint32, tag = "9")]
     pub(super) strings: u32,
-    /// The nodes of the filter, each before its parts. Nested messages would end at a depth of 100.
+    /// The nodes of the filter; each node comes before its parts. They are not nested messages, since those
+    /// may be at most 100 deep.
     #[prost(message, repeated, tag = "10")]
     pub(super) filter: Vec<Predicate>,
 }
@@ -66,7 +67,7 @@ pub(super) struct Predicate {
     pub(super) values: Vec<u8>,
     #[prost(string, tag = "6")]
     pub(super) pattern: String,
-    /// How many parts follow.
+    /// The number of the node's parts.
     #[prost(uint64, tag = "8")]
     pub(super) parts: u64,
 }
@@ -96,13 +97,13 @@ pub(super) struct Opening {
     /// The format's own options: a map.
     #[prost(message, optional, tag = "10")]
     pub(super) extra: Option<Value>,
-    /// Whether further keys come from an object that cannot be sent: `Bound` must supply it.
+    /// Whether further keys come from an object that cannot be sent and that `Bound` must supply.
     #[prost(bool, tag = "11")]
     pub(super) asks_for_keys: bool,
-    /// Whether the store is reached through an object that cannot be sent: `Bound` must supply it.
+    /// Whether the store is reached through an object that cannot be sent and that `Bound` must supply.
     #[prost(bool, tag = "12")]
     pub(super) foreign_storage: bool,
-    /// As in `Scan`.
+    /// As `strings` in the message of the request.
     #[prost(uint32, tag = "13")]
     pub(super) strings: u32,
 }
@@ -139,7 +140,7 @@ pub(super) struct Value {
     pub(super) text: String,
     #[prost(bytes = "vec", tag = "6")]
     pub(super) bytes: Vec<u8>,
-    /// For a list, and for a map together with the names.
+    /// The items of a list, or the values of a map, whose names are in another field.
     #[prost(message, repeated, tag = "7")]
     pub(super) items: Vec<Value>,
     #[prost(string, repeated, tag = "8")]
@@ -149,13 +150,13 @@ pub(super) struct Value {
 /// The columns and defaults that files share.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Table {
-    /// As an Arrow IPC stream.
+    /// The columns, as an Arrow IPC stream.
     #[prost(bytes = "vec", tag = "1")]
     pub(super) schema: Vec<u8>,
     /// Default values for columns that files may lack, as an Arrow IPC stream of one row.
     #[prost(bytes = "vec", tag = "2")]
     pub(super) defaults: Vec<u8>,
-    /// 0 by name, 1 by position, 2 by the ids under `key`.
+    /// How columns are matched: 0 by name, 1 by position, 2 by the ids under `key`.
     #[prost(uint32, tag = "3")]
     pub(super) by: u32,
     #[prost(string, tag = "4")]
@@ -168,7 +169,7 @@ pub(super) struct Table {
 pub(super) struct File {
     #[prost(string, tag = "1")]
     pub(super) path: String,
-    /// Indexes into the plan's lists.
+    /// The index of the opening in the plan's list.
     #[prost(uint32, tag = "2")]
     pub(super) opening: u32,
     #[prost(uint32, optional, tag = "3")]
@@ -177,7 +178,7 @@ pub(super) struct File {
     pub(super) known: Option<Known>,
     #[prost(message, repeated, tag = "5")]
     pub(super) recorded: Vec<Piece>,
-    /// Values of the partition, as an Arrow IPC stream of one row.
+    /// Values of the partition columns, as an Arrow IPC stream of one row.
     #[prost(bytes = "vec", tag = "6")]
     pub(super) constants: Vec<u8>,
 }
@@ -200,7 +201,8 @@ pub(super) struct Piece {
     pub(super) bytes: bytes::Bytes,
 }
 
-/// A part of a file: as the file is cut (`part`, `start`, `end`), or a share (`number` of `of`).
+/// A part of a file: a split as the format defines it (`part`, `start`, `end`), or a share (`number` of
+/// `of`).
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Split {
     #[prost(uint32, tag = "1")]
@@ -215,7 +217,7 @@ pub(super) struct Split {
     pub(super) rows: Option<u64>,
     #[prost(message, repeated, tag = "6")]
     pub(super) own: Vec<Piece>,
-    /// Not 0 for a share.
+    /// The number of shares; 0 if this is no share.
     #[prost(uint64, tag = "7")]
     pub(super) of: u64,
     #[prost(uint64, tag = "8")]

@@ -1,6 +1,7 @@
-//! Filters as messages.
+//! Converts filters to messages and back.
 //!
-//! A filter is a list of nodes, each before its parts, so that it may be nested deeper than messages.
+//! A filter is a list of nodes, in which each node comes before its parts. So filters may be nested deeper
+//! than messages may.
 
 use coldframe_core::predicate::{MAX_DEPTH, Op, Pattern};
 use coldframe_core::{Predicate, Result};
@@ -64,9 +65,10 @@ fn node(predicate: &Predicate) -> Result<message::Predicate> {
     })
 }
 
-/// The filter; `None` without nodes.
+/// The filter; `None` if there are no nodes.
 pub(super) fn from_nodes(nodes: &[message::Predicate]) -> Result<Option<Predicate>> {
-    // From the end, so that the parts of a node are there before it, the first part last.
+    // Goes through the nodes from the end, so that the parts of a node are complete before the node itself.
+    // They are on the stack in reverse order: the first part is on top.
     let mut made: Vec<(Predicate, usize)> = Vec::new();
     for node in nodes.iter().rev() {
         let count = usize::try_from(node.parts).unwrap_or(usize::MAX);
@@ -75,7 +77,8 @@ pub(super) fn from_nodes(nodes: &[message::Predicate]) -> Result<Option<Predicat
             rest.ok_or_else(|| refused(format!("expected {count} parts of a filter, found {}", made.len())))?;
         let (parts, depths): (Vec<_>, Vec<_>) = made.drain(rest..).rev().unzip();
         let depth = depths.into_iter().max().unwrap_or(0) + 1;
-        // Within the deepest are a set that became an `or`, trimming, and the test of a column.
+        // Inside the deepest `and` or `or`, three more levels are possible: a set that became an `or`,
+        // trimming, and the test of a column.
         if depth > MAX_DEPTH + 3 {
             return Err(refused(format!(
                 "expected a filter nested at most {MAX_DEPTH} deep, found a deeper one"

@@ -1,4 +1,4 @@
-//! Messages to plans.
+//! Converts messages to plans.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::dataset::storage::{Storage, Stores};
 /// Objects of this process that a plan needs and that cannot be sent as bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Bound {
-    /// Opens files that no built-in store reaches.
+    /// Opens files that no built-in store can open.
     pub storage: Option<Arc<dyn Storage>>,
     /// Supplies keys that the options do not contain.
     pub keys: Option<Arc<dyn KeySource>>,
@@ -35,7 +35,7 @@ pub(super) fn plan(message: &message::Plan, bound: &Bound) -> Result<Plan> {
     Ok(Plan { schema: arrow::to_schema(&message.schema)?, scan, splits })
 }
 
-/// The element at an index.
+/// The element of a list at an index; an error if there is none.
 fn at<'a, T>(all: &'a [T], number: u32, what: &str) -> Result<&'a T> {
     let element = usize::try_from(number).ok().and_then(|number| all.get(number));
     element.ok_or_else(|| refused(format!("expected one of {} {what}, found number {number}", all.len())))

@@ -1,4 +1,4 @@
-//! Plans and splits survive their byte form; damaged bytes are errors.
+//! Plans and splits are the same after they are written and read; damaged bytes are errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn debug_text(plan: &Plan) -> String {
 }
 
 #[test]
-fn a_plan_survives_its_bytes() {
+fn a_plan_is_the_same_after_writing_and_reading() {
     let plan = plan();
     let bytes = plan.to_bytes().unwrap();
     let back = Plan::from_bytes(&bytes, &Bound::default()).unwrap();
@@ -105,7 +105,7 @@ fn a_plan_survives_its_bytes() {
 }
 
 #[test]
-fn deep_and_long_filters_survive_their_bytes() {
+fn deep_and_long_filters_are_the_same_after_writing_and_reading() {
     let test = |i: i64| {
         let value: ArrayRef = Arc::new(Int64Array::from(vec![i]));
         Predicate::compare("id", Op::Ne, value)
@@ -169,7 +169,7 @@ fn other_bytes_are_errors() {
 }
 
 #[test]
-fn objects_of_this_process_are_errors() {
+fn objects_of_this_process_cannot_be_written() {
     let of_object = SplitFile {
         source: Some(Source::file("<bytes>", Arc::new(bytes::Bytes::from_static(b"RCF1")))),
         ..file("<bytes>")
@@ -179,7 +179,7 @@ fn objects_of_this_process_are_errors() {
     assert!(e.contains("<bytes> cannot be pickled"), "{e}");
 }
 
-/// Bytes with a valid checksum, so that the checks behind it run.
+/// The bytes of a message, with a valid checksum so that the checks behind it run.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let sum = crc32c::crc32c(body).to_le_bytes();
     [MAGIC.as_slice(), &[VERSION], &sum, body].concat()
@@ -192,7 +192,7 @@ proptest! {
         let mut body = bytes[HEADER..].to_vec();
         let (at, cut) = (at % body.len(), cut % body.len());
         body[at] = byte;
-        // Neither may panic.
+        // Neither call may panic.
         drop(Plan::from_bytes(&sealed(&body), &Bound::default()));
         drop(Plan::from_bytes(&sealed(&body[..cut]), &Bound::default()));
     }

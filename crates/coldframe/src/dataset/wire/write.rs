@@ -1,4 +1,4 @@
-//! Plans to messages.
+//! Converts plans to messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::dataset::fragment::Fragment;
 use crate::dataset::plan::{Opening, Part, Plan, Split, SplitFile};
 use crate::dataset::storage::{os_path, shown_path};
 
-/// The parts that many splits share, each written once.
+/// The parts that several splits share. Each is written once.
 #[derive(Default)]
 struct Known {
     openings: Vec<message::Opening>,
     tables: Vec<message::Table>,
     files: Vec<message::File>,
-    /// The last file and the last opening, which most neighbours share, with their indexes; for an opening also whether its
-    /// storage cannot be sent.
+    /// The last file and the last opening, with their indexes: the next split or file usually has the same.
+    /// For an opening, also whether its storage cannot be sent.
     file: Option<(Arc<SplitFile>, u32)>,
     opening: Option<(Arc<Opening>, bool, u32)>,
 }
@@ -59,7 +59,7 @@ fn strings(of: Option<Strings>) -> u32 {
     }
 }
 
-/// The index of the given element, or of an equal one.
+/// The index of `item` in the list, or of an element equal to it; appends it if there is none.
 fn number<T: PartialEq>(all: &mut Vec<T>, item: T) -> Result<u32> {
     let at = all.iter().rposition(|known| *known == item).unwrap_or_else(|| {
         all.push(item);

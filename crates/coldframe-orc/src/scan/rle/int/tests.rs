@@ -1,4 +1,4 @@
-//! Runs of integers: the examples of the ORC specification, "Integer Run Length Encoding", and runs that
+//! Decodes the examples of the ORC specification, "Integer Run Length Encoding", and runs that
 //! writers never write.
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ fn decode(version: Version, signed: bool, bytes: &[u8], n: usize) -> Result<Vec<
     let stream = ByteStream::new(Bytes::copy_from_slice(bytes), 0, plain);
     let mut rle = IntRle::new(stream, version, signed);
     let mut out = vec![0u64; n];
-    // In uneven parts, so that runs are cut.
+    // The values are read in uneven parts, so that runs are divided.
     for part in out.chunks_mut(7) {
         rle.read(part)?;
     }
@@ -21,7 +21,7 @@ fn decode(version: Version, signed: bool, bytes: &[u8], n: usize) -> Result<Vec<
 }
 
 #[test]
-fn the_examples_of_the_specification() {
+fn the_examples_of_the_specification_are_decoded() {
     let v1 = |bytes: &[u8], n| decode(Version::V1, false, bytes, n).unwrap();
     assert_eq!(v1(&[0x61, 0x00, 0x07], 100), [7; 100]);
     assert_eq!(v1(&[0x61, 0xff, 0x64], 100), (1..=100).rev().collect::<Vec<_>>());
@@ -46,7 +46,7 @@ fn the_examples_of_the_specification() {
 }
 
 #[test]
-fn a_run_cut_short_is_an_error() {
+fn a_truncated_run_is_an_error() {
     for bytes in [&[0x5e, 0x03, 0x5c][..], &[0x8e, 0x13, 0x2b], &[0xc6], &[0x0a, 0x27], &[]] {
         assert!(decode(Version::V2, true, bytes, 3).is_err());
     }
@@ -88,7 +88,7 @@ fn short_runs_of_narrow_values_are_decoded() {
         for signed in [false, true] {
             let decoded = |value: &u64| if signed { unzigzag(*value) } else { value.cast_signed() };
             let expected: Vec<i64> = values.iter().map(decoded).collect();
-            // In uneven parts, and at once.
+            // The values are read in uneven parts, and at once.
             assert_eq!(decode(Version::V2, signed, &bytes, values.len()).unwrap(), expected, "{width}");
             let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
             let stream = ByteStream::new(Bytes::from(bytes.clone()), 0, plain);

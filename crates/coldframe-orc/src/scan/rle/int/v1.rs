@@ -1,4 +1,4 @@
-//! Version 1.
+//! Decodes version 1 of integer RLE.
 //!
 //! ```text
 //! run       | n in 0..=127 | delta i8 | base varint |      n + 3 values, base, base + delta, ..
@@ -9,7 +9,7 @@ use coldframe_encoding::Result;
 
 use super::{Progress, Word, narrow, short, signed_varint};
 
-/// Maximum bytes of a run.
+/// Maximum number of bytes of a run.
 pub(super) const MAX_BYTES: usize = 1 + 128 * 10;
 
 /// The header of a run.

@@ -1,4 +1,4 @@
-//! Version 2.
+//! Decodes version 2 of integer RLE.
 //!
 //! ```text
 //! SHORT_REPEAT  | 00 width-1:3 count-3:3 | value BE |
@@ -20,7 +20,7 @@ use super::{MAX_RUN, Progress, Word, narrow, short, signed_varint, varint, wrap}
 /// Whether values are signed, and whether negative ones may be stored as unsigned values of the same width.
 pub(super) type Signs = (bool, bool);
 
-/// Maximum bytes of a run, with patches.
+/// Maximum number of bytes of a run, with patches.
 pub(super) const MAX_BYTES: usize = 4 + 8 + MAX_RUN * 8 + 31 * 8;
 
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ impl Head {
     }
 }
 
-/// The width for a code.
+/// The width that a code means.
 fn width(code: u8) -> u32 {
     match code {
         0..=23 => u32::from(code) + 1,
@@ -84,7 +84,7 @@ pub(super) fn head(bytes: &[u8]) -> Result<Head> {
     })
 }
 
-/// Maximum values of a short repeat.
+/// Maximum number of values of a short repeat.
 const MAX_REPEAT: usize = 10;
 
 /// Decodes runs from the front of `bytes` while `out` has room and `bytes` has the longest possible run, or
@@ -288,7 +288,7 @@ fn patched<W: Word>(
         let patch = *entry & (u64::MAX >> (64 - patch_width));
         place = place.saturating_add(usize::try_from(gap).unwrap_or(usize::MAX));
         let Some(value) = values.get_mut(place) else {
-            // A long gap is split by entries without a patch; the last of them may be at the end.
+            // A long gap is divided by entries without a patch; the last of them may be at the end.
             if patch == 0 && place == count {
                 continue;
             }

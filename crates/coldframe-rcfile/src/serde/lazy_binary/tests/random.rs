@@ -1,4 +1,4 @@
-//! Random types and values are written and read back; no bytes make a decoder panic.
+//! Random values of random types are the same after writing and reading; no bytes make a decoder panic.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -97,7 +97,7 @@ fn array_of(hive_type: &HiveType, len: usize, seeds: &mut impl FnMut() -> u64, t
                     ["a", "", "ü", "漢", "😀", "q", "-"].iter().cycle().skip(n).take(n).copied().collect();
                 match hive_type {
                     HiveType::Char(n) => format!("{text:<width$}", width = *n as usize),
-                    // These would read back as null.
+                    // These values would be read as null.
                     HiveType::Varchar(_) | HiveType::Binary if top_level => text + "v",
                     _ => text,
                 }
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn written_values_read_back(hive_type in any_type(), len in 0usize..70, seed: u64, version in 0..4) {
+    fn written_and_read_values_are_equal(hive_type in any_type(), len in 0usize..70, seed: u64, version in 0..4) {
         let hive_version = [HiveVersion::V0_8, HiveVersion::V2_3, HiveVersion::V3_1, HiveVersion::V4_1][version as usize];
         // 0.8 wraps timestamps, and knows few types.
         let hive_version = hive_version.max(HiveVersion::V2_3);
@@ -219,7 +219,7 @@ proptest! {
             // A null in a union comes back as a null of the first branch.
             prop_assert_eq!(shown(&decoded), shown(&array));
         }
-        // The same a part at a time.
+        // The same cells are decoded in two parts.
         let half = len / 2;
         let (mut first, mut first_lengths) = (Vec::new(), Vec::new());
         let encoder = encoder(&hive_type, &options).unwrap();
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_changed_cells_never_panic(hive_type in any_type(), seed: u64, at: usize, byte: u8) {
+    fn truncated_and_changed_cells_never_panic(hive_type in any_type(), seed: u64, at: usize, byte: u8) {
         let options = SerdeOptions::default();
         let array = array_of(&hive_type, 20, &mut random(seed), true);
         let (mut data, lengths) = encode_with(&hive_type, &array, &options).unwrap();

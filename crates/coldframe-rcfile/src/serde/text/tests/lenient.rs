@@ -1,4 +1,4 @@
-//! Cells that no SerDe writes, and how each version of Hive reads them.
+//! How each version of Hive reads cells that no SerDe writes.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -14,7 +14,7 @@ use coldframe_encoding::calendar::Civil;
 const ALL: [HiveVersion; 4] = [V0_8, V2_3, V3_1, V4_1];
 
 #[test]
-fn integers_are_cut_at_the_point_and_null_beyond_their_range() {
+fn integers_lose_their_fraction_and_are_null_beyond_their_range() {
     let table = [
         ("12", Some(12)),
         ("+12", Some(12)),
@@ -74,7 +74,7 @@ fn integers_are_cut_at_the_point_and_null_beyond_their_range() {
 }
 
 #[test]
-fn doubles_have_javas_grammar() {
+fn doubles_have_the_grammar_of_java() {
     let table = [
         ("1.5", Some(1.5)),
         ("NaN", Some(f64::NAN)),
@@ -314,7 +314,7 @@ fn timestamps_differ_by_version() {
 }
 
 #[test]
-fn strings_are_cut_padded_and_mended() {
+fn strings_are_truncated_padded_and_made_valid() {
     let cells = ["abcdef", "a", "", "  b", "日本語テ", "\\N", "\\n", "\\\\N"];
     let texts = |hive_type: &str| -> Vec<Option<String>> {
         decoded(hive_type, V4_1, &cells).as_string::<i32>().iter().map(|v| v.map(str::to_owned)).collect()

@@ -1,4 +1,4 @@
-//! Arrays, maps, structs and unions: separators, escapes and missing parts.
+//! Arrays, maps, structs and unions are read with their separators, escapes and missing parts.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -19,7 +19,7 @@ fn some(values: &[&str]) -> Vec<Option<String>> {
 }
 
 #[test]
-fn a_list_is_cut_at_its_separator() {
+fn a_list_is_divided_at_its_separator() {
     let array = decoded("array<string>", V4_1, &["a\x02b\x02", "", "\\N", "\x02", "\\N\x02x\x03y"]);
     let list = array.as_list::<i32>();
     assert_eq!(strings(list, 0), some(&["a", "b", ""]));
@@ -36,7 +36,7 @@ fn a_list_is_cut_at_its_separator() {
 }
 
 #[test]
-fn an_escaped_separator_cuts_nothing() {
+fn an_escaped_separator_divides_nothing() {
     let escaped = options(V4_1, &[("escape.delim", "\\"), ("collection.delim", ",")]);
     let array = with_options("array<string>", &escaped, &["a\\,b,c\\\\,d\\n\\r\\x", "\\N", "\\\\N", "end\\"]);
     let list = array.as_list::<i32>();
@@ -68,7 +68,7 @@ fn a_map_keeps_the_first_of_each_key_and_drops_null_keys() {
 }
 
 #[test]
-fn a_struct_lacks_fields_or_has_too_many() {
+fn missing_fields_of_a_struct_are_null_and_more_are_dropped() {
     let rows = ["1\x02a\x02b", "1", "", "\\N", "\x02\x02", "\\N\x02\\N"];
     let array = decoded("struct<i:int,s:string>", V4_1, &rows);
     let array = array.as_struct();
@@ -83,7 +83,7 @@ fn a_struct_lacks_fields_or_has_too_many() {
 }
 
 #[test]
-fn a_union_follows_its_tag() {
+fn the_tag_of_a_union_selects_the_branch() {
     let rows = ["0\x027", "1\x02x\x02y", "2\x021\x032", "\\N", "9\x021", "0\x02\\N", "x", "-1\x021", "1"];
     let array = decoded("uniontype<int,string,array<int>>", V4_1, &rows);
     let union = array.as_union();

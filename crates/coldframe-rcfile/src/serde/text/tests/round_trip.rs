@@ -1,4 +1,4 @@
-//! Random arrays of random types are written and read back; random cells never panic.
+//! Random arrays of random types are the same after writing and reading; random cells never panic.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn interval_day_time(values: Vec<Option<(i64, i32, bool)>>) -> StructArray {
     StructArray::new(interval_day_time_fields(), vec![Arc::new(seconds), Arc::new(nanos)], Some(nulls))
 }
 
-/// Lists of two elements and more: Hive cannot tell `[null]` from null and `[""]` from `[]`.
+/// Creates lists of two elements or more: Hive cannot distinguish `[null]` from null, and `[""]` from `[]`.
 fn list(element: &HiveType, len: usize) -> BoxedStrategy<ArrayRef> {
     let element = element.clone();
     (vec(prop_oneof![Just(0usize), 2..4usize], len), nulls(len))
@@ -120,7 +120,7 @@ fn list(element: &HiveType, len: usize) -> BoxedStrategy<ArrayRef> {
         .boxed()
 }
 
-/// Maps whose keys count from 0.
+/// Creates maps whose keys count from 0.
 fn map(key: &HiveType, value: &HiveType, len: usize) -> BoxedStrategy<ArrayRef> {
     let (key, value) = (key.clone(), value.clone());
     (vec(0..3usize, len), nulls(len))
@@ -194,9 +194,9 @@ fn any_type() -> impl Strategy<Value = HiveType> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Compared as cells, since equal values may differ under a null or in a union's other branches.
+    /// The cells are compared, because the arrays may differ under a null or in a union's other branches.
     #[test]
-    fn cells_read_and_written_again_are_equal(
+    fn cells_are_equal_after_reading_and_writing(
         (hive_type, array) in any_type().prop_flat_map(|t| (Just(t.clone()), values(&t, 9, true))),
         version in prop_oneof![Just(HiveVersion::V3_1), Just(HiveVersion::V4_1)],
     ) {
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn fast_paths_agree_with_the_slow_ones(text in "[-+]?[0-9]{0,20}(\\.[0-9]{0,12})?|[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?)?") {
+    fn fast_and_slow_parsers_agree(text in "[-+]?[0-9]{0,20}(\\.[0-9]{0,12})?|[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?)?") {
         // Far from the buffer's end whole words are loaded; at its end they are not.
         for name in [HiveType::BigInt, HiveType::TinyInt, HiveType::Date, HiveType::Timestamp, HiveType::Double,
             HiveType::Decimal { precision: 12, scale: 2 }, HiveType::Decimal { precision: 18, scale: 0 }] {

@@ -1,4 +1,4 @@
-//! Values against the text that Hive writes for them.
+//! Values are written as the text that Hive writes for them.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn doubles_are_printed_as_java_prints_them() {
 }
 
 #[test]
-fn numbers_keep_their_zeros() {
+fn decimals_keep_their_zeros() {
     let decimals = Decimal128Array::from(vec![Some(150), Some(-5), Some(0), None, Some(10i128.pow(38) - 1)])
         .with_precision_and_scale(38, 2)
         .unwrap();
@@ -121,7 +121,7 @@ fn times_lose_the_zeros_at_their_end() {
 }
 
 #[test]
-fn values_the_version_cannot_read_back_are_refused() {
+fn values_that_the_version_would_read_differently_are_refused() {
     let refused = |text: &str, version, array: &dyn Array| {
         let e = encoder(&hive_type(text), &options(version, &[])).unwrap();
         e.encode(array, 0..1, &mut Vec::new(), &mut Vec::new()).unwrap_err().to_string()
@@ -149,7 +149,7 @@ fn values_the_version_cannot_read_back_are_refused() {
     assert!(refused("decimal(5,2)", V4_1, &Decimal128Array::from(vec![1])).contains("cannot be written"));
 }
 
-/// Values that Hive writes but reads back as something else.
+/// Values that Hive writes but reads as other values.
 #[test]
 fn values_that_text_cannot_hold_are_refused() {
     let attempt = |text: &str, properties: &[(&str, &str)], array: &dyn Array| {

@@ -1,6 +1,6 @@
 package io.coldframe;
 
-/** The bytes break the format's rules. */
+/** The bytes of a file violate its format. */
 public class CorruptFileError extends ColdframeError {
   private static final long serialVersionUID = 1L;
 

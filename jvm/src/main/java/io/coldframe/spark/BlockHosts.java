@@ -29,14 +29,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The HDFS hosts that store the bytes of tasks. They come from Hadoop's client, which every Spark has; the native library's client does
- * not expose them. One request per folder, several at a time, within a time limit. A task without an answer may run anywhere.
+ * The HDFS hosts that store the bytes of tasks. They are requested with Hadoop's client, which every Spark
+ * has, because the native library's client does not give them. There is one request for each folder, several
+ * run at a time, and there is a time limit. A task whose hosts are unknown may run anywhere.
  */
 final class BlockHosts {
   private static final Logger LOG = LoggerFactory.getLogger(BlockHosts.class);
   private static final int MAX_THREADS = 8;
   private static final long TIMEOUT_MS = 5_000;
-  /** Hosts per task, the same number as in Spark's own readers. */
+  /** Maximum number of hosts of a task, the same as in Spark's own readers. */
   private static final int MAX_HOSTS = 3;
 
   /** The blocks of files, by path. */
@@ -119,7 +120,7 @@ final class BlockHosts {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (IOException | ReflectiveOperationException | ExecutionException | RuntimeException e) {
-      // The hosts only speed tasks up.
+      // Hosts only make tasks faster, so a failure is just logged.
       LOG.warn("tasks are not placed on the hosts that store their data: {}", e instanceof CancellationException
           ? "the NameNode took longer than " + TIMEOUT_MS / 1000 + " s" : e.toString());
     } finally {
@@ -128,7 +129,7 @@ final class BlockHosts {
     }
   }
 
-  /** A new client, since Hadoop's cache ignores the settings. */
+  /** Makes a new client, since Hadoop's cache of clients ignores the settings. */
   private static FileSystem connected(URI uri, Configuration configuration, String user)
       throws IOException, InterruptedException {
     return user == null

@@ -7,7 +7,7 @@ class ColdframePartition implements InputPartition {
   private static final long serialVersionUID = 1L;
 
   final byte[] task;
-  /** Only the driver uses them. */
+  /** Not sent to executors, since only the driver uses the hosts. */
   private final transient String[] hosts;
 
   ColdframePartition(byte[] task, String[] hosts) {

@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * The batches of one task. A batch's memory is freed when Spark asks for the next batch or closes this one, and at the latest when
- * the task ends, however it ends.
+ * The batches of one task. The memory of a batch is freed when Spark asks for the next batch or closes the
+ * batch. It is freed at the latest when the task ends, in whatever way.
  */
 final class ColdframeReader implements PartitionReader<ColumnarBatch> {
   private final StructField[] fields;

@@ -21,8 +21,9 @@ import org.apache.spark.sql.sources.PrunedFilteredScan;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table of the session's catalog in Spark 3, which reads it through version 1 of its interfaces: columns and filters only, and
- * rows instead of batches. Spark 4 reads the same table as a {@link ColdframeTable}.
+ * A table of the session's catalog in Spark 3. Spark reads it through version 1 of its data source
+ * interfaces, which has only columns and filters, and rows instead of batches. Spark 4 reads the same table
+ * as a {@link ColdframeTable}.
  */
 final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan {
   private final SQLContext context;

@@ -30,7 +30,10 @@ import org.apache.spark.sql.types.StructType;
 /** One scan of a table: its columns, filters and limit. */
 final class ColdframeScan
     implements Scan, SupportsReportStatistics, SupportsReportPartitioning, SupportsRuntimeFiltering {
-  /** Join values per runtime filter: a longer list costs more to send to the tasks than it saves. */
+  /**
+   * Maximum number of values of a runtime filter: sending a longer list to the tasks takes more time than it
+   * saves.
+   */
   private static final int MAX_VALUES = 10_000;
 
   private final OpenTable table;
@@ -42,11 +45,14 @@ final class ColdframeScan
   private final List<String> filters;
   private final StructType schema;
   private boolean isStream;
-  /** Units without a task in the last plan, which is the one that runs, also after a runtime filter. */
+  /**
+   * Number of units that have no task in the last plan. That plan is the one that runs, even if there was a
+   * runtime filter.
+   */
   private volatile long pruned;
   /** Filters from the other side of a join, received while the query runs. */
   private List<String> runtime = new ArrayList<>();
-  /** Partition columns with one value per task; empty before Spark asks for the partitioning. */
+  /** Partition columns that have one value in each task; empty before Spark asks for the partitioning. */
   private List<StructField> keys = new ArrayList<>();
 
   ColdframeScan(
@@ -147,7 +153,7 @@ final class ColdframeScan
     return names.stream().map(name -> Expressions.column(Filters.quoted(name))).toArray(NamedReference[]::new);
   }
 
-  /** Replaces the runtime filters. The join filters again, so that filters may be left out. */
+  /** Replaces the runtime filters. Filters may be left out, because the join filters the rows again. */
   @Override
   public synchronized void filter(Filter[] filters) {
     List<String> accepted = new ArrayList<>();
@@ -161,7 +167,7 @@ final class ColdframeScan
     runtime = taken(accepted, accepted);
   }
 
-  /** The items whose filter the library evaluates. */
+  /** Those items for which the library evaluates the filter. */
   private List<String> taken(List<String> items, List<String> filters) {
     boolean[] takes = table.takes(filters);
     List<String> taken = new ArrayList<>();
@@ -202,7 +208,7 @@ final class ColdframeScan
     return Metrics.all();
   }
 
-  /** The units that planning has pruned. Overrides a method of Spark 3.4 and later. */
+  /** The number of units that planning has pruned. Overrides a method of Spark 3.4 and later. */
   public CustomTaskMetric[] reportDriverMetrics() {
     return new CustomTaskMetric[] {Metrics.pruned(pruned)};
   }

@@ -27,7 +27,7 @@ final class ColdframeScanBuilder
   private Predicate[] taken = {};
   private final List<String> filters = new ArrayList<>();
   private FirstRows first = FirstRows.ALL;
-  /** As JSON; null if the scan returns rows. */
+  /** The aggregates as JSON; null if the scan returns rows. */
   private String aggregates;
 
   ColdframeScanBuilder(OpenTable table, StructType schema, Map<String, String> options) {
@@ -75,7 +75,10 @@ final class ColdframeScanBuilder
     return true;
   }
 
-  /** Pushed in part: the library skips rows that its metadata exclude from the first ones, and Spark sorts the others. */
+  /**
+   * The order is pushed down in part: the library skips rows that are not among the first ones according to
+   * metadata, and Spark sorts the others.
+   */
   @Override
   public boolean pushTopN(SortOrder[] orders, int rows) {
     String top = FirstRows.request(orders, rows);
@@ -88,7 +91,10 @@ final class ColdframeScanBuilder
     return true;
   }
 
-  /** For limits and for top N: both interfaces have a default method of this name, so that this class must override it. */
+  /**
+   * Applies to limits and to top N. Both interfaces have a default method of this name, so this class must
+   * override it.
+   */
   @Override
   public boolean isPartiallyPushed() {
     return true;

@@ -29,7 +29,10 @@ public class ColdframeSource
     return NativeLibrary.version();
   }
 
-  /** The process, and how many tables, readers and batches the native library has open in it; callable in the same way. */
+  /**
+   * The process id, and how many tables, readers and batches the native library has open in this process; it
+   * can be called in the same way.
+   */
   public static String held() {
     NativeLibrary.load();
     long[] held = Native.held();
@@ -65,7 +68,7 @@ public class ColdframeSource
     return new ColdframeTable(options, schema);
   }
 
-  /** A table made by {@code CREATE TABLE .. USING coldframe}, in Spark 3's catalog. */
+  /** Opens a table made by {@code CREATE TABLE .. USING coldframe}, in Spark 3's catalog. */
   @Override
   public BaseRelation createRelation(
       SQLContext context, scala.collection.immutable.Map<String, String> parameters) {

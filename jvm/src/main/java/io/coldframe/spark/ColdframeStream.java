@@ -14,8 +14,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * New files, batch by batch. A log beside Spark's own records which files are in which batch; an entry is written before Spark gets
- * the batch ({@code stream.rs} has the details). The limits of a batch are options, which the native library reads.
+ * Streams new files batch by batch. In addition to Spark's log, a log of this class records which files are
+ * in which batch; an entry is written before Spark gets the batch ({@code stream.rs} has the details). The
+ * limits of a batch are options, which the native library reads.
  */
 final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailableNow {
   private static final Pattern OFFSET = Pattern.compile("\\s*\\{\\s*\"entry\"\\s*:\\s*(-?[0-9]{1,18})\\s*\\}\\s*");
@@ -76,7 +77,10 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
     NativeStream.freeze(stream);
   }
 
-  /** A placeholder, since the limits are options. Spark passes it back, or {@link ReadAllAvailable} for a trigger that runs once. */
+  /**
+   * This is a placeholder, since the limits are options. Spark passes it back, or passes {@link
+   * ReadAllAvailable} for a trigger that runs once.
+   */
   @Override
   public ReadLimit getDefaultReadLimit() {
     return new ReadLimit() {};
@@ -85,7 +89,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
   @Override
   public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
     if (last > ((Entry) start).number) {
-      return new Entry(last); // entries that a driver wrote before it ended, and that Spark did not get
+      return new Entry(last); // these entries were written by a driver that ended before Spark got them
     }
     byte[] entry = NativeStream.fresh(stream, limit instanceof ReadAllAvailable);
     if (entry != null) {
@@ -95,7 +99,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
         log.writeSnapshot(last, NativeStream.all(stream));
       }
     }
-    return last < 0 ? null : new Entry(last); // null: no file yet
+    return last < 0 ? null : new Entry(last); // null means that there is no file yet
   }
 
   @Override
@@ -116,7 +120,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
 
   @Override
   public void commit(Offset end) {
-    // Nothing to do: the log keeps the files that were read, to recognise new ones.
+    // There is nothing to do: the log still needs the files that were read, to recognise new files.
   }
 
   /** The source's name in a query's progress. */

@@ -42,7 +42,8 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
 
   @Override
   public String name() {
-    // Without the path, which may be a URL with a password. The scan shows the path with the password removed.
+    // The name does not contain the path, which may be a URL with a password. The scan shows the path without
+    // the password.
     return "coldframe";
   }
 
@@ -64,7 +65,7 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
 
   @Override
   public synchronized ScanBuilder newScanBuilder(CaseInsensitiveStringMap scan) {
-    // The options of one read. Spark includes those of the table.
+    // The options of one read. Spark has already added those of the table.
     Map<String, String> all = new HashMap<>(options);
     all.putAll(ColdframeSource.lower(scan.asCaseSensitiveMap()));
     boolean same = all.equals(options);

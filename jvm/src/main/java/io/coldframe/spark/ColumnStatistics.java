@@ -13,8 +13,9 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Column statistics of the native library, as Spark's interface of that name, which exists since Spark 3.4. The numbers of each column:
- * nulls, distinct values, 1 if the next two are known, minimum, maximum.
+ * Column statistics from the native library, in the form of Spark's interface of that name, which exists
+ * since Spark 3.4. There are five numbers for each column: the number of nulls, the number of distinct
+ * values, 1 if the next two are known, the minimum, the maximum.
  */
 final class ColumnStatistics {
   private static final String INTERFACE = "org.apache.spark.sql.connector.read.colstats.ColumnStatistics";
@@ -55,7 +56,7 @@ final class ColumnStatistics {
                   ? method.invoke(values, arguments)
                   : values.get(method.getName()));
     } catch (ClassNotFoundException e) {
-      throw new IllegalStateException(e); // the caller is that interface's Spark
+      throw new IllegalStateException(e); // only a Spark with this interface calls this
     }
   }
 }

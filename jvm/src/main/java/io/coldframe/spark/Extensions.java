@@ -13,7 +13,8 @@ public class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedU
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Function1<SparkSession, Rule<LogicalPlan>> rule = HiveScans::new;
-    // At this point filters are directly above their tables, and Spark has already replaced cached plans.
+    // When this rule is applied, filters are directly above their tables, and Spark has already replaced
+    // cached plans.
     extensions.injectPreCBORule(rule);
     return BoxedUnit.UNIT;
   }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** Spark's predicates as JSON. The native library interprets the filters and decides which of them it evaluates. */
 final class Filters {
-  /** Spark evaluates a predicate that nests deeper. */
+  /** A predicate that is nested deeper is evaluated by Spark. */
   private static final int MAX_DEPTH = 50;
 
   private Filters() {}
@@ -81,7 +81,7 @@ final class Filters {
     }
   }
 
-  /** A value as text: numbers as Java writes them, bytes as hex digits. */
+  /** A value as text: numbers as Java prints them, bytes as hex digits. */
   private static String value(Literal<?> literal) {
     Object value = literal.value();
     if (value == null || !(literal.dataType() instanceof BinaryType)) {

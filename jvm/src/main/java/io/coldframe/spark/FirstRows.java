@@ -5,7 +5,7 @@ import org.apache.spark.sql.connector.expressions.NullOrdering;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 
-/** How many rows a scan asks for, and in which order. */
+/** How many rows of a scan are requested, and in which order. */
 final class FirstRows {
   static final FirstRows ALL = new FirstRows("", "");
 
@@ -24,7 +24,10 @@ final class FirstRows {
     return new FirstRows(",\"limit\":" + rows, " [pushed limit: " + rows + "]");
   }
 
-  /** The first rows in an order. Only the order's first column is used, as others only break ties. Spark sorts the rows. */
+  /**
+   * The first rows in an order. Only the order's first column is used, since the others only decide between
+   * equal values. Spark sorts the rows.
+   */
   static FirstRows top(SortOrder[] orders, int rows) {
     return new FirstRows("", " [pushed top: " + rows + " by " + orders[0] + "]");
   }

@@ -16,7 +16,7 @@ import scala.collection.immutable.List$;
 
 /** The partitions of a table that pass a query's filter, which the metastore and Spark evaluate. */
 final class HivePartitions {
-  /** Partitions per request to the metastore. */
+  /** Number of partitions in a request to the metastore. */
   private static final int PER_REQUEST = 1000;
 
   /** Spark's entries for the partitions that pass; null for all partitions. */

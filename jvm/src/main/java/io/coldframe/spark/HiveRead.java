@@ -132,7 +132,7 @@ final class HiveRead {
     return keys;
   }
 
-  /** Whether the plan asks for metadata columns, such as file names, besides the table's columns. */
+  /** Whether the plan asks for metadata columns, such as file names, in addition to the table's columns. */
   boolean hasMetadataColumns() throws ReflectiveOperationException {
     return output().size() > table.schema().size();
   }

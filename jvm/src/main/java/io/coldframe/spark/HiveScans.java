@@ -84,8 +84,9 @@ final class HiveScans extends Rule<LogicalPlan> {
   }
 
   /**
-   * A scan, with the filter above it if there is one, replaced by this connector's; null if Spark keeps its own. A scan that was left to
-   * Spark with its filter is not tried again without it. {@code writes}: the valid write ids of each table of the plan.
+   * The scan of this connector that replaces a scan of Spark, together with the filter above it, if any; null
+   * if Spark's scan stays. A scan that was left to Spark with its filter is not tried again without the
+   * filter. {@code writes}: the valid write ids of each table of the plan.
    */
   private LogicalPlan replacement(
       LogicalPlan node, LogicalPlan plan, Set<LogicalPlan> left, Map<String, String> writes) {
@@ -108,7 +109,7 @@ final class HiveScans extends Rule<LogicalPlan> {
       if (read.isTransactional() && !(e instanceof NoRows)) {
         throw refusal(name, e);
       }
-      // Whatever the error: Spark can still run the query.
+      // Whatever the error is, Spark can still run the query.
       LOG.debug("{} is left to Spark: {}", name, e.getMessage());
       return null;
     }
@@ -168,7 +169,7 @@ final class HiveScans extends Rule<LogicalPlan> {
     }
   }
 
-  /** No partition passes the filter: Spark cannot read anything wrongly. */
+  /** No partition passes the filter, so Spark may read the table, since it reads no rows. */
   static final class NoRows extends FallbackToSpark {
     private static final long serialVersionUID = 1L;
 

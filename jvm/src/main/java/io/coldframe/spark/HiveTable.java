@@ -98,12 +98,13 @@ final class HiveTable implements SupportsRead {
     }
     if (read.isTransactional()) {
       if (!writes.containsKey(read.name())) {
-        // Before partitions and directories are listed, since later writes have higher ids.
+        // The write ids are requested before partitions and directories are listed, so that later writes have
+        // higher ids.
         writes.put(read.name(), ValidWrites.of(read.name(), client));
       }
       options.put("acid_valid_write_ids", writes.get(read.name()));
     }
-    options.put("path", Reflected.text(storage, "getLocation")); // its name in plans
+    options.put("path", Reflected.text(storage, "getLocation")); // the table's name in plans
     List<String> folders = new ArrayList<>();
     if (keys.isEmpty()) {
       folders.add(folder(storage, keys, Collections.emptyList()));
@@ -116,7 +117,7 @@ final class HiveTable implements SupportsRead {
           checkFirst(names(storage), names(own));
         } else {
           checkSame("SerDe", options, ownOptions);
-          // Spark's own reader reads all partitions by the table's columns.
+          // Spark's own reader reads all partitions with the columns of the table.
           checkSame("columns", columns, read.isBySpark() ? columns : columns(own));
         }
         folders.add(folder(own, keys, (List<?>) Reflected.call(partition, "getValues")));
@@ -125,7 +126,7 @@ final class HiveTable implements SupportsRead {
     if (folders.isEmpty()) {
       throw new HiveScans.NoRows();
     }
-    // Opened now, so that Spark can read a table that cannot be opened.
+    // The table is opened now: if it cannot be opened, Spark can still read it.
     return new OpenTable(options, schema, "[" + String.join(",", folders) + "]").opened();
   }
 
@@ -136,14 +137,17 @@ final class HiveTable implements SupportsRead {
     }
   }
 
-  /** Checks that the partition's columns are the first of the table's, since Hive matches them by position. */
+  /**
+   * Checks that the partition's columns are the first columns of the table, since Hive matches columns by
+   * position.
+   */
   private static void checkFirst(List<String> ofTable, List<String> ofPartition) throws HiveScans.FallbackToSpark {
     if (ofPartition.size() > ofTable.size() || !ofTable.subList(0, ofPartition.size()).equals(ofPartition)) {
       throw new HiveScans.FallbackToSpark("a partition with other columns than the table");
     }
   }
 
-  /** The names of the columns of the files. */
+  /** The names of the columns in the files. */
   private static List<String> names(Object storage) throws ReflectiveOperationException {
     List<String> names = new ArrayList<>();
     for (Object column : (List<?>) Reflected.call(storage, "getCols")) {
@@ -152,7 +156,10 @@ final class HiveTable implements SupportsRead {
     return names;
   }
 
-  /** Refuses settings with which Spark's or Hive's reader matches the columns of ORC files differently. */
+  /**
+   * Leaves the table to Spark if settings make Spark's or Hive's reader match the columns of ORC files in
+   * another way.
+   */
   private void checkOrc(SparkSession session, Object storage) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     checkByName(Reflected.call(Reflected.call(storage, "getSerdeInfo"), "getParameters"));
     Object hadoop = Reflected.call(Reflected.call(session, "sessionState"), "newHadoopConf");
@@ -205,7 +212,7 @@ final class HiveTable implements SupportsRead {
     Map<String, String> options = new HashMap<>();
     options.put("format", "rcfile");
     options.put("serde", Reflected.text(info, "getSerializationLib"));
-    options.put("hive_version", "2.3"); // the version of the SerDes in all supported Sparks
+    options.put("hive_version", "2.3"); // the version of the SerDes in all supported releases of Spark
     properties(options, Reflected.call(of, "getParameters"), true);
     properties(options, Reflected.call(info, "getParameters"), false);
     return options;
@@ -230,13 +237,13 @@ final class HiveTable implements SupportsRead {
     return options;
   }
 
-  /** Adds SerDe properties. Of a table's own properties, only SerDe properties are used. */
+  /** Adds SerDe properties. Of the properties of a table itself, only those that SerDes use are added. */
   private static void properties(Map<String, String> options, Object given, boolean ofTable) {
     Map<?, ?> properties = given == null ? Collections.emptyMap() : (Map<?, ?>) given;
     properties.forEach(
         (name, value) -> {
           boolean isOfSerde = name.toString().startsWith("serialization.") || name.toString().endsWith(".delim");
-          // Hive 2 reads only the misspelt colelction.delim.
+          // Hive 2 only knows the misspelt name colelction.delim.
           boolean isKnown = !name.equals("collection.delim");
           if (isKnown && (!ofTable || isOfSerde)) {
             options.put("serde_properties." + name, value.toString());
@@ -256,13 +263,13 @@ final class HiveTable implements SupportsRead {
   }
 
   /**
-   * Refuses types that Spark reads differently. Spark converts Hive's local timestamps to instants by the JVM's time zone; in a zone
-   * with clock changes that is ambiguous.
+   * Leaves the table to Spark if it reads a type differently. Spark converts Hive's local timestamps to
+   * instants with the JVM's time zone, which is ambiguous if that zone has daylight saving time.
    */
   private void checkTypes(String column, String type) throws HiveScans.FallbackToSpark {
     String bare = type.replaceAll("[A-Za-z0-9_]+:", "");
     for (String word : bare.split("[^A-Za-z_]+")) {
-      // ORC files store the lengths of char and varchar, and Spark pads.
+      // ORC files store the lengths of char and varchar, and Spark pads their values.
       boolean isKnown = TYPES.contains(word) || (read.isTransactional() && word.endsWith("char"));
       if (!word.isEmpty() && !isKnown) {
         throw new HiveScans.FallbackToSpark("column " + column + " is " + type);

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Metastore calls that Spark's client, Hive 2.3's, has no methods for. A connection of that client's class logs in; this class writes
- * and reads the messages field by field.
+ * Calls of the metastore for which Spark's client, that of Hive 2.3, has no methods. The connection and login
+ * are those of that client; this class writes and reads the messages field by field.
  */
 final class MetastoreCalls implements AutoCloseable {
   private static final byte CALL = 1;
@@ -64,7 +64,7 @@ final class MetastoreCalls implements AutoCloseable {
     throw new NoSuchMethodException(type.getName() + " of " + argument.getClass().getName());
   }
 
-  /** An instance of a Thrift class that describes the begin of a message, struct, field or list. */
+  /** An instance of a Thrift class that describes the beginning of a message, struct, field or list. */
   private Object begin(String type, Object... parts) throws ReflectiveOperationException {
     String name = "org.apache.thrift.protocol." + type;
     for (Constructor<?> constructor : Class.forName(name, true, out.getClass().getClassLoader()).getConstructors()) {
@@ -84,8 +84,9 @@ final class MetastoreCalls implements AutoCloseable {
   }
 
   /**
-   * The fields of an answer by number: 0 is the result, the others are declared errors. Null if the server does not know the call.
-   * {@code request}: texts or lists of texts, the fields of the only argument, numbered from 1.
+   * Calls the metastore and returns the fields of the answer by number: 0 is the result, the others are
+   * declared errors. Null if the server does not know the call. {@code request}: the fields of the only
+   * argument, numbered from 1, as texts or lists of texts.
    */
   Map<Integer, Object> call(String name, List<Object> request) throws ReflectiveOperationException {
     number++;

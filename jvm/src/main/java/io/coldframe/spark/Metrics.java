@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 final class Metrics {
   private Metrics() {}
 
-  /** In the order of {@link Native#counts}. */
+  /** The metrics in the order of {@link Native#counts}. */
   static CustomMetric[] all() {
     return new CustomMetric[] {
       new RowsPassed(), new RowsLost(), new DamagedPlaces(), new Splits(), new Units(), new UnitsPruned(), new RowsDecoded(), new Bytes()
@@ -25,7 +25,7 @@ final class Metrics {
     return values;
   }
 
-  /** The units pruned by the driver; Spark adds them to those pruned by the tasks. */
+  /** The number of units that the driver pruned; Spark adds it to the numbers of the tasks. */
   static CustomTaskMetric pruned(long units) {
     return value(new UnitsPruned(), units);
   }
@@ -80,7 +80,7 @@ final class Metrics {
     }
   }
 
-  /** Damaged places. */
+  /** Places with damage. */
   public static final class DamagedPlaces extends Sum {
     public DamagedPlaces() {
       super("coldframeDamaged", "damaged places");
@@ -94,7 +94,7 @@ final class Metrics {
     }
   }
 
-  /** Stripes, row groups, runs of blocks. */
+  /** Units that were decoded: stripes, row groups, runs of blocks. */
   public static final class Units extends Sum {
     public Units() {
       super("coldframeUnits", "units read (stripes, row groups)");

@@ -8,7 +8,10 @@ package io.coldframe.spark;
 final class Native {
   private Native() {}
 
-  /** The version of the calls below and of the bytes exchanged. Raise it here and in the library when either changes. */
+  /**
+   * The version of the calls below and of the bytes that are exchanged. It must be raised here and in the
+   * library whenever either changes.
+   */
   static final int CALLS = 2;
 
   /** The library's {@link #CALLS}. */
@@ -29,15 +32,18 @@ final class Native {
   /** A table's columns, as Spark's JSON. */
   static native byte[] schema(long table);
 
-  /** For each of a JSON list of filters, 1 where the library evaluates it exactly. */
+  /** For each filter of a JSON list, 1 if the library evaluates it exactly, otherwise 0. */
   static native byte[] takes(long table, byte[] filters);
 
-  /** The columns of the answer to a JSON list of aggregates, as Spark's JSON; null if Spark has to compute one of them. */
+  /**
+   * The columns of the results of a JSON list of aggregates, as Spark's JSON; null if Spark has to compute
+   * one of them.
+   */
   static native byte[] aggregates(long table, byte[] functions);
 
   /**
-   * Estimated bytes and rows of a request's answer, -1 if unknown. If the request asks for column statistics and they are known, five
-   * numbers for each column follow: see {@link ColumnStatistics}.
+   * The estimated bytes and rows of a request's result, -1 if unknown. If the request asks for column
+   * statistics and they are known, five numbers for each column follow: see {@link ColumnStatistics}.
    */
   static native long[] statistics(long table, byte[] request);
 
@@ -47,7 +53,10 @@ final class Native {
    */
   static native long[] partitioning(long table, byte[] request);
 
-  /** A filter, as JSON, that keeps the first rows in the order of the request's {@code top}; null if it would keep all rows. */
+  /**
+   * For a request with {@code top}: a filter, as JSON, that the first rows in the order pass; null if all
+   * rows would pass.
+   */
   static native byte[] top(long table, byte[] request);
 
   /** The tasks that answer a request: {@link Planned} reads them. */

@@ -1,6 +1,9 @@
 package io.coldframe.spark;
 
-/** The memory of one batch. It is freed once: when all columns are closed, or at an earlier {@link #release}. */
+/**
+ * The memory of one batch. The memory is freed once: when all columns are closed, or earlier by {@link
+ * #release}.
+ */
 final class NativeBatch {
   private final long number;
   private final long bytes;

@@ -61,7 +61,10 @@ final class NativeLibrary {
     loaded = true;
   }
 
-  /** Checks that both sides have the same calls: builds between two releases share a version number. */
+  /**
+   * Checks that Java and the library have the same calls. The version number does not show this, since all
+   * builds between two releases have the same.
+   */
   private static void checkCalls() {
     int calls;
     try {
@@ -81,14 +84,15 @@ final class NativeLibrary {
     try {
       loadInOwnThread(copy.toString());
     } finally {
-      // Linux keeps the contents while they are mapped.
+      // Linux keeps the contents of the deleted file as long as they are mapped.
       copy.toFile().delete();
     }
   }
 
   /**
-   * Loads the library in a thread that lives as long as the JVM. Its allocator, mimalloc 3, takes the loading thread for the main
-   * thread. If that thread ended, a new thread with the same id would get its freed heap.
+   * Loads the library in a thread that lives as long as the JVM. Its allocator, mimalloc 3, treats the
+   * loading thread as the main thread. If that thread ended, a new thread with the same id would get its
+   * heap, which is then freed.
    */
   private static void loadInOwnThread(String path) {
     CompletableFuture<Error> result = new CompletableFuture<>();
@@ -114,7 +118,7 @@ final class NativeLibrary {
     }
   }
 
-  /** Refuses a Spark that is too old with a clear message, in place of a ClassNotFoundException. */
+  /** If Spark is too old, fails with a clear message instead of a ClassNotFoundException. */
   static void checkSpark() {
     try {
       Class.forName("org.apache.spark.sql.connector.read.SupportsPushDownV2Filters");

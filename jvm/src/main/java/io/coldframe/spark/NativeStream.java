@@ -7,7 +7,7 @@ final class NativeStream {
   /** Opens a stream: {@code {"options": {..}, "schema": ..}}. */
   static native long open(byte[] request);
 
-  /** Adds entries of the log; returns the number of the newest. */
+  /** Adds entries of the log; returns the number of the newest entry. */
   static native long recall(long stream, byte[] entries);
 
   /** The next entry, with all new files, or as many as the options allow; null if there is no new file. */

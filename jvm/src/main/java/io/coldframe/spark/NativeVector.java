@@ -15,11 +15,11 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column over the memory of the native library, in Arrow's layout. One class serves all types, so that the JIT compiler can inline
- * calls of {@code getLong} and the other getters.
+ * A column whose values are in the memory of the native library, in Arrow's layout. One class serves all
+ * types, so that the JIT compiler can inline calls of {@code getLong} and the other getters.
  */
 final class NativeVector extends ColumnVector {
-  /** Digits of a decimal that a long holds. */
+  /** The number of decimal digits that fit in a long. */
   private static final int LONG_DIGITS = 18;
 
   /** Reads the numbers that the library's {@code layout.rs} has written. */
@@ -43,7 +43,7 @@ final class NativeVector extends ColumnVector {
   private final int nulls;
   private final long validity;
   private final long validityBit;
-  /** Values, or offsets. */
+  /** The address of the values, or of the offsets. */
   private final long data;
   /** The first bit of booleans, or the address of the bytes of texts. */
   private final long more;
@@ -105,7 +105,7 @@ final class NativeVector extends ColumnVector {
 
   @Override
   public boolean isNullAt(int row) {
-    // Nulls without a bitmap: all values are null.
+    // If there are nulls but no bitmap, all values are null.
     return nulls > 0 && (validity == 0 || !bit(validity, validityBit + row));
   }
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * A table that the native library holds open for the driver. Spark has no call that closes a table, so opening a table also closes
- * those that Java has garbage collected.
+ * tables whose Java objects have been garbage collected.
  */
 final class OpenTable {
   private static final Logger LOG = Logger.getLogger("io.coldframe");
@@ -36,12 +36,12 @@ final class OpenTable {
   private final StructType user;
   private long number;
 
-  /** The files that the options name; {@code schema} is the user's, or null. */
+  /** Opens the files that the options name; {@code schema} is the user's, or null. */
   OpenTable(Map<String, String> options, StructType schema) {
     this(options, schema, null);
   }
 
-  /** The files of a Hive metastore's table: {@code folders} are its partitions, as JSON. */
+  /** Opens the files of a Hive metastore's table; {@code folders} are its partitions, as JSON. */
   OpenTable(Map<String, String> options, StructType schema, String folders) {
     this.options = options;
     this.folders = folders;
@@ -55,7 +55,10 @@ final class OpenTable {
     return "{\"options\":" + Json.object(options) + ",\"schema\":" + schema + ",\"folders\":" + folders + "}";
   }
 
-  /** The handle of the table, which is opened at the first call: a stream's table may have no file yet. */
+  /**
+   * The handle of the table, which is opened at the first call, because the table of a stream may have no
+   * file yet.
+   */
   private synchronized long number() {
     if (number == 0) {
       for (Object collected = COLLECTED.poll(); collected != null; collected = COLLECTED.poll()) {
@@ -72,8 +75,8 @@ final class OpenTable {
   }
 
   /**
-   * Columns as JSON for the native library. Timestamps of Hive tables have no zone there; in Spark they are instants with the same
-   * microseconds in UTC.
+   * Columns as JSON for the native library. Timestamps of Hive tables have no zone in the library; in Spark
+   * they are instants, which have the same microseconds in UTC.
    */
   String json(StructType columns) {
     String json = columns.json();
@@ -117,7 +120,7 @@ final class OpenTable {
     return taken;
   }
 
-  /** The columns of the answer to some aggregates; null if Spark has to compute one of them. */
+  /** The columns of the results of some aggregates; null if Spark has to compute one of them. */
   StructType aggregates(String functions) {
     byte[] columns = Native.aggregates(number(), Json.bytes(functions));
     return columns == null ? null : (StructType) DataType.fromJson(new String(columns, StandardCharsets.UTF_8));
@@ -131,7 +134,7 @@ final class OpenTable {
     return Native.partitioning(number(), Json.bytes(request));
   }
 
-  /** A filter that keeps the first rows in an order; null if it would keep all rows. */
+  /** A filter that the first rows in an order pass; null if all rows would pass. */
   String top(String request) {
     byte[] filter = Native.top(number(), Json.bytes(request));
     return filter == null ? null : new String(filter, StandardCharsets.UTF_8);

@@ -32,10 +32,10 @@ final class Planned {
   }
 
   final byte[] task;
-  /** The values of its partition; null if a task may read several partitions. */
+  /** The values of the task's partition; null if a task may read several partitions. */
   final InternalRow key;
 
-  /** The ranges it reads in a store that knows the hosts of its blocks. */
+  /** The ranges that the task reads, if the store knows the hosts of its blocks. */
   final List<Range> ranges = new ArrayList<>();
 
   private Planned(ByteBuffer from, DataType[] keys) {
@@ -50,7 +50,7 @@ final class Planned {
     }
   }
 
-  /** The number of units that have no task in a plan, because their metadata exclude them. */
+  /** The number of units that have no task in a plan, because metadata rule them out. */
   static long pruned(byte[] planned) {
     return ByteBuffer.wrap(planned).getLong();
   }
@@ -58,7 +58,7 @@ final class Planned {
   /** The tasks of a plan for Spark. {@code keys}: the types of the columns that tasks are partitioned by. */
   static InputPartition[] partitions(byte[] planned, DataType[] keys) {
     ByteBuffer all = ByteBuffer.wrap(planned);
-    all.getLong(); // see pruned
+    all.getLong(); // the number of pruned units, see pruned
     Map<String, String> settings = new HashMap<>();
     for (int left = all.getInt(); left > 0; left--) {
       settings.put(text(all), text(all));

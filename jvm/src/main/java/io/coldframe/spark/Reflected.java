@@ -27,7 +27,10 @@ final class Reflected {
     }
   }
 
-  /** A method by name and number of arguments. Interfaces come first, since a proxy's class may be inaccessible. */
+  /**
+   * A method by name and number of arguments. Interfaces are searched first, since the class of a proxy may
+   * be inaccessible.
+   */
   private static Method method(Class<?> of, String name, int arguments) {
     for (Class<?> type = of; type != null; type = type.getSuperclass()) {
       for (Class<?> each : type.getInterfaces()) {

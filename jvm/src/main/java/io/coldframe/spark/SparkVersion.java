@@ -15,7 +15,10 @@ final class SparkVersion {
     return running > major || (running == major && Integer.parseInt(parts[1]) >= minor);
   }
 
-  /** Refuses timestamps without a zone on Spark 3.3, which accepts the type's name but fails with a MatchError at its first use. */
+  /**
+   * Fails for timestamps without a zone on Spark 3.3: that release accepts the name of the type, but throws a
+   * MatchError when the type is used.
+   */
   static void checkTypes(StructType schema) {
     if (isAtLeast(3, 4)) {
       return;

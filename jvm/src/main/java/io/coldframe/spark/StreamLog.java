@@ -19,7 +19,7 @@ import org.apache.spark.sql.SparkSession;
 final class StreamLog {
   private static final String SNAPSHOT = ".all";
   private static final String MANAGER = "CheckpointFileManager$";
-  /** Log entries between two snapshot files. */
+  /** Number of log entries between two snapshot files. */
   private static final long SNAPSHOT_INTERVAL = 10;
 
   private final Object manager;
@@ -108,7 +108,10 @@ final class StreamLog {
     }
   }
 
-  /** Writes an entry. It fails if the number is taken, which means that another query uses the same checkpoint. */
+  /**
+   * Writes an entry. It fails if there is already an entry with this number, which means that another query
+   * uses the same checkpoint.
+   */
   void write(long entry, byte[] line) {
     write(String.valueOf(entry), line);
   }

@@ -7,7 +7,10 @@ import org.apache.spark.memory.MemoryConsumer;
 import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.memory.TaskMemoryManager;
 
-/** Charges the memory of batches to the task, so that its other consumers spill before memory runs out. */
+/**
+ * Charges the memory of batches to the task, so that other consumers of the task's memory spill before there
+ * is none left.
+ */
 final class TaskMemory extends MemoryConsumer {
   private TaskMemory(TaskMemoryManager manager) {
     super(manager, manager.pageSizeBytes(), MemoryMode.ON_HEAP);
@@ -18,7 +21,7 @@ final class TaskMemory extends MemoryConsumer {
     return context == null ? null : new TaskMemory(context.taskMemoryManager());
   }
 
-  /** Frees nothing: the task is using the batch. */
+  /** Frees nothing, because the task is using the batch. */
   @Override
   public long spill(long size, MemoryConsumer trigger) throws IOException {
     return 0;

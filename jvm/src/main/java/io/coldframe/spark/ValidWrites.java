@@ -8,9 +8,15 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** The valid write ids of a transactional table. Only the metastore has them; the directories do not. */
+/**
+ * The valid write ids of a transactional table. Only the metastore knows them; the directories do not state
+ * them.
+ */
 final class ValidWrites {
-  /** Replaces the metastore's answer, in the form of Hive's {@code hive.txn.tables.valid.writeids}, with {@code $} between tables. */
+  /**
+   * The setting that replaces the metastore's answer. It has the form of Hive's {@code
+   * hive.txn.tables.valid.writeids}, with {@code $} between tables.
+   */
   static final String SETTING = "spark.coldframe.hive.validWriteIds";
 
   private static final int ABORTED = 2;
@@ -23,7 +29,10 @@ final class ValidWrites {
     this.highest = number(highest);
   }
 
-  /** In Hive's form, {@code table:highest:lowest open:open,..:aborted,..}; {@code client} is Spark's client of the metastore. */
+  /**
+   * The write ids of a table in Hive's form, {@code table:highest:lowest open:open,..:aborted,..}; {@code
+   * client} is Spark's client of the metastore.
+   */
   static String of(String table, Object client) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     for (String entry : SQLConf.get().getConfString(SETTING, "").split("\\$")) {
       if (entry.substring(0, Math.max(0, entry.indexOf(':'))).trim().equalsIgnoreCase(table)) {
