@@ -250,6 +250,11 @@ fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>>
     let count = c.i32_be()?;
     let count = u64::try_from(count)
         .map_err(|_| Error::corrupt(format!("expected 0 entries or more, found {count}")))?;
+    // An entry takes at least eight bytes.
+    let room = c.remaining();
+    if count.saturating_mul(8) > room as u64 {
+        return Err(Error::corrupt(format!("expected {count} entries, found only {room} bytes")));
+    }
     limits.metadata("entries of a log block", count)?;
     let mut map = BTreeMap::new();
     for _ in 0..count {

@@ -66,7 +66,8 @@ coldframe_core::options! {
         /// type of 96-bit values
         int96: Int96;
         /// true reads a file that has lost its footer: up to the last cumulative footer inside it or, if there is none,
-        /// from its pages and the given `schema`
+        /// from its pages and the given `schema`. Since nothing proves how many row groups there were, `on_error` must be
+        /// "skip" or "null"
         recover: bool;
         /// for `recover`: rows of each row group but the last, if the pages do not show it
         row_group_rows: Option<u64>;

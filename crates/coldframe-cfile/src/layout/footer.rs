@@ -94,12 +94,12 @@ fn read_footer(source: &dyn ReadAt, verify: bool, limits: &Limits) -> Result<Foo
     let mut tail = source.read(start..len)?;
     let frame_at = len - FRAME_LEN;
     let (version, message_len) = frame(tail.get(tail.len() - 12..).unwrap_or_default(), frame_at)?;
-    let message_len = limits.metadata("footer", message_len.into())? as u64;
-    let room = frame_at - FRAME_LEN;
+    let (message_len, room) = (u64::from(message_len), frame_at - FRAME_LEN);
     if message_len > room {
         let e = Error::corrupt(format!("expected a footer of at most {room} bytes, found {message_len}"));
         return Err(e.at(frame_at + 8));
     }
+    limits.metadata("footer", message_len)?;
     let message_at = frame_at - message_len;
     let wanted = message_at - CHECKSUM_LEN;
     if wanted < start {
@@ -192,12 +192,13 @@ fn read_header(source: &dyn ReadAt, verify: bool, limits: &Limits, footer: &mut 
         )
         .at(0));
     }
-    let message_len = limits.metadata("header", message_len.into())? as u64;
+    let message_len = u64::from(message_len);
     let sum_len = if footer.has_checksums() { CHECKSUM_LEN } else { 0 };
     let end = FRAME_LEN.saturating_add(message_len).saturating_add(sum_len);
     if end > room {
         return Err(Error::corrupt(format!("expected a header of at most {room} bytes, found {end}")).at(8));
     }
+    limits.metadata("header", message_len)?;
     let bytes = if end <= first.len() as u64 { first } else { source.read(0..end)? };
     let mut cursor = Cursor::new(&bytes, 0);
     let summed = cursor.take(usize::try_from(end - sum_len).unwrap_or(usize::MAX))?;

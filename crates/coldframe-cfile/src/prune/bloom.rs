@@ -1,5 +1,6 @@
 //! Looks up keys in a bloom file.
 
+use coldframe_core::io::check_range;
 use coldframe_core::{Error, ErrorContext, Result};
 
 use super::walk::Step;
@@ -19,6 +20,7 @@ pub fn might_contain(file: &CFile, key: &[u8]) -> Result<bool> {
         if first.as_slice() > key {
             return Ok(false);
         }
+        check_range(&pointer.range(), file.source().len())?;
         file.format().limits.metadata("bloom block", pointer.size.into())?;
         let stored = file.source().read(pointer.range())?;
         let contents = file.format().open_owned(&stored, pointer.offset)?;

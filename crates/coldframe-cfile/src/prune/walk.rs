@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use coldframe_core::io::check_range;
 use coldframe_core::{Error, ErrorContext, ReadAt, Result};
 use coldframe_encoding::limits::Walk;
 
@@ -19,6 +20,7 @@ const MAX_BAD: u32 = 64;
 
 /// Reads the index block at `pointer`. Every block that it points to must end at `end` or before.
 fn load(source: &dyn ReadAt, format: &BlockFormat, pointer: BlockPointer, end: u64) -> Result<IndexBlock> {
+    check_range(&pointer.range(), source.len())?;
     format.limits.metadata("index block", pointer.size.into())?;
     let stored = source.read(pointer.range())?;
     IndexBlock::parse(&stored, format, pointer, (end, source.len())).map_err(|e| e.at(pointer.offset))

@@ -81,7 +81,12 @@ impl FileInfo {
         let entries = u64::try_from(entries)
             .map_err(|_| Error::corrupt(format!("expected 0 entries or more, found {entries}")).at(at))?;
         // An entry takes at least three bytes.
-        limits.metadata("a file info", entries.saturating_mul(3))?;
+        let (least, room) = (entries.saturating_mul(3), c.remaining());
+        if least > room as u64 {
+            let e = Error::corrupt(format!("expected {entries} entries, found only {room} bytes"));
+            return Err(e.at(at));
+        }
+        limits.metadata("a file info", least)?;
         let mut map = BTreeMap::new();
         for _ in 0..entries {
             let key = c.hadoop_text()?.to_vec();

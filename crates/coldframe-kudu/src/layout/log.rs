@@ -78,11 +78,11 @@ impl Segment {
             return Err(Error::corrupt(format!("expected \"kudulogf\", found \"{text}\"")).at(0));
         }
         let length = frame.last_chunk::<4>().map_or(0, |n| u32::from_le_bytes(*n));
-        let length = limits.metadata("header of a log segment", length.into())?;
-        let start = FRAME.saturating_add(length);
+        let start = FRAME.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
         let Some(header) = bytes.get(FRAME..start) else {
             return Err(Error::corrupt(format!("expected a header of {length} bytes, found the end")).at(8));
         };
+        limits.metadata("header of a log segment", length.into())?;
         message::check::<SegmentHeader>(header, limits, bytes.len() as u64)?;
         let header: SegmentHeader = decode(header).map_err(|e| e.at(12))?;
         if !header.incompatible.is_empty() {
