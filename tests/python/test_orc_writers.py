@@ -160,7 +160,7 @@ def test_migration_trusts_a_writer_like_readers_do(tmp_path: Path) -> None:
     ("data", "what"),
     [
         (go_file(smallest=2), "smallest 2 by the file, 3 decoded"),
-        (go_file(writer=4), "values 24 by the file"),
+        (go_file(writer=4), "expected a number of values of 24, found 20"),
     ],
     ids=["ends of Go", "counts of Trino"],
 )
