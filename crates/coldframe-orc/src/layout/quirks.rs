@@ -73,8 +73,9 @@ pub(crate) struct Quirks {
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
-    /// Counts, sums and total lengths are of the values. Go's writer counts nulls, too; other writers are
-    /// unknown.
+    /// What the statistics of stripes and row groups state, as far as [`Self::believed`], may contradict decoded
+    /// values. Go's writer states the values of the whole file for the first stripe: it merges the others into
+    /// it. No file shows that those of cuDF or of unknown writers are right.
     pub(crate) statements: bool,
     /// Statistics of tinyint columns are of signed numbers. The C++ writer takes them as unsigned (ORC-1725).
     pub(crate) byte_statistics: bool,
