@@ -70,8 +70,9 @@ def orc(
     version: int | None = None,
     empty: bytes | None = None,
     chunked: bool = True,
+    of_stripes: Sequence[Sequence[bytes]] = ((),),
 ) -> bytes:
-    """A file with one stripe.
+    """A file with one stripe, or as many equal ones as there are statistics of stripes.
 
     Chunks are those of snappy, stored as they are. `empty` is the form of a stream of no bytes.
     """
@@ -85,13 +86,19 @@ def orc(
     listed = [(1, message((1, kind), (2, of), (3, len(content)))) for kind, of, content in data]
     foot = chunk(message(*listed, *((2, message((1, kind))) for kind in encodings)))
     body = b"".join(content for _, _, content in data)
-    stripe = message((1, 3), (2, 0), (3, len(body)), (4, len(foot)), (5, rows))
-    fields: list[tuple[int, int | bytes]] = [(1, 3), (2, 3 + len(body) + len(foot)), (3, stripe)]
+    count, length = len(of_stripes), len(body) + len(foot)
+    starts = [3 + number * length for number in range(count)]
+    sizes = [(2, 0), (3, len(body)), (4, len(foot)), (5, rows)]
+    fields: list[tuple[int, int | bytes]] = [(1, 3), (2, 3 + count * length)]
+    fields += [(3, message((1, start), *sizes)) for start in starts]
     fields += [(4, kind) for kind in types]
-    fields += [(6, rows), *((7, of) for of in statistics), (8, 0)]
+    fields += [(6, count * rows), *((7, of) for of in statistics), (8, 0)]
     fields += [] if writer is None else [(9, writer)]
     footer = chunk(message(*fields))
-    tail = message((1, len(footer)), (2, 2 if chunked else 0), (3, 262_144), (4, bytes([0, 12])), (5, 0))
+    stated = [(1, message(*((1, of) for of in columns))) for columns in of_stripes]
+    metadata = chunk(message(*stated)) if any(of_stripes) else b""
+    tail = message((1, len(footer)), (2, 2 if chunked else 0), (3, 262_144), (4, bytes([0, 12])))
+    tail += message((5, len(metadata)))
     tail += b"" if version is None else message((6, version))
     tail += message((8000, b"ORC"))
-    return b"ORC" + body + foot + footer + tail + bytes([len(tail)])
+    return b"ORC" + (body + foot) * count + metadata + footer + tail + bytes([len(tail)])

@@ -111,20 +111,27 @@ def statistics(values: int, *, has_null: bool, integers: tuple[int, int, int] | 
     return message(*fields, (10, int(has_null)))
 
 
-def go_file(*, smallest: int = 3, writer: int = GO) -> bytes:
-    """24 rows, of which the first 20 have the values 3 .. 22. Nulls are counted as values."""
+def go_file(*, smallest: int = 3, writer: int = GO, stripes: int = 1) -> bytes:
+    """24 rows, of which the first 20 have the values 3 .. 22. Nulls are counted as values.
+
+    Of several stripes, which are equal, the first states what the file states.
+    """
     present = b"\xfd\xff\xff\xf0"  # three bytes as they are: 20 bits
     delta = b"\xc0\x13\x06\x02"  # DELTA: 20 values from 3 on, each one more
-    stated = [
-        statistics(24, has_null=False),
-        statistics(24, has_null=False, integers=(smallest, 22, 999)),
-    ]
+
+    def stated(least: int, most: int) -> list[bytes]:
+        return [
+            statistics(24 * stripes, has_null=False),
+            statistics(24 * stripes, has_null=False, integers=(least, most, 999)),
+        ]
+
     return orc(
         [table("x"), column(LONG)],
         [DIRECT, DIRECT_V2],
         24,
         [Stream(PRESENT, 1, present), Stream(DATA, 1, delta)],
-        statistics=stated,
+        statistics=stated(smallest, 22),
+        of_stripes=[stated(2, 50), *([stated(3, 22)] * (stripes - 1))] if stripes > 1 else ((),),
         writer=writer,
     )
 
@@ -139,6 +146,21 @@ def test_go_counts_of_values_are_no_statements() -> None:
     assert file.read(filter="x is null").num_rows == 4
     assert file.count("x is null") == 4
     assert file.count("x is not null") == 20
+
+
+def test_go_states_nothing_right_of_the_first_stripe(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    path.write_bytes(go_file(stripes=3))
+    assert read_everywhere(path.read_bytes()) == GO_VALUES * 3
+    splits = cf.open(path).splits(1)
+    assert len(splits) == 3
+    assert all(split.stated() == [] for split in splits)
+    assert [split.to_batches().read_all()["x"].to_pylist() for split in splits] == [GO_VALUES] * 3
+    # The range is only wider, so filters may use it.
+    assert cf.open(path).count("x = 22") == 3
+    assert cf.open(path).count("x > 22") == 0
+    path.write_bytes(go_file(stripes=3, writer=4))
+    assert all(split.stated() for split in cf.open(path).splits(1))
 
 
 def migrated(folder: Path, data: bytes) -> Any:
@@ -160,7 +182,7 @@ def test_migration_trusts_a_writer_like_readers_do(tmp_path: Path) -> None:
     ("data", "what"),
     [
         (go_file(smallest=2), "smallest 2 by the file, 3 decoded"),
-        (go_file(writer=4), "values 24 by the file"),
+        (go_file(writer=4), "expected a number of values of 24, found 20"),
     ],
     ids=["ends of Go", "counts of Trino"],
 )

@@ -15,8 +15,8 @@
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
 //! - [`OnError::Null`] keeps at least the rows that `Skip` keeps: a loss costs a row only if its column is
 //!   not nullable;
-//! - each loss has a record, and each record is a loss. A row lost in two columns is recorded once, for the
-//!   first column.
+//! - each loss has a record, and each record is a loss. A row lost in two columns counts once, in the record of
+//!   the first column: the other record states where its column is damaged.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

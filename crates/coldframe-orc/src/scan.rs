@@ -10,7 +10,7 @@
 //! | [`fetched`] | the bytes of streams: fetched with the unit, or read once a row passes the filter |
 //! | [`decode`] | batches of a stripe |
 //! | [`readers`] | the columns of a stripe, open at a row |
-//! | [`anchor`], [`statements`], [`tallies`] | what decoded values must agree with: positions, statistics |
+//! | [`anchor`], [`statements`], [`tallies`], [`text_bounds`] | what decoded values must agree with: positions, statistics |
 //! | [`survey`] | how well the row groups of a column are proved, once one of them has failed |
 //! | [`scout`] | row groups with rows that pass, by the filter's columns |
 //! | [`malformed`] | values that their types cannot hold |
@@ -35,5 +35,6 @@ pub(crate) mod stream;
 mod superfluous;
 mod survey;
 mod tallies;
+mod text_bounds;
 pub(crate) mod unit;
 mod varint;

@@ -95,8 +95,11 @@ fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>
     of_stripes(shape, range)
 }
 
-/// The statistics of the stripes that begin in `range`; `None` if any of them has none.
+/// The statistics of the stripes that begin in `range`; `None` if any of them has none, or if they are wrong.
 fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
+    if !shape.quirks.stripe_statistics {
+        return Ok(None);
+    }
     let inside = shape.stripes.iter().filter(|stripe| range.contains(&stripe.bytes.start));
     let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
     Ok(inside

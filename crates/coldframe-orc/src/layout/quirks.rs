@@ -15,7 +15,7 @@
 //! | Java, version 6 | ends of decimals of at most 18 digits (ORC-517) |
 //! | C++ | bloom filters of 1.6.0 to 1.6.11 and 1.7.0; those of tinyint in every version |
 //! | Presto, Trino | ends of timestamps. They state no ends of tinyint, no `hasNull`, and no ends of long strings |
-//! | Go (`scritchley/orc`) | `numberOfValues` counts nulls; merged statistics forget `hasNull`; sums of integers wrap at 64 bits; ends of timestamps |
+//! | Go (`scritchley/orc`) | all of a stripe: the first one's are those of the file; `numberOfValues` counts nulls; merged statistics forget `hasNull`; sums of integers wrap at 64 bits; ends of timestamps |
 //! | cuDF (NVIDIA RAPIDS) | total lengths of strings, whose sign is coded otherwise; the number of true values; ends of timestamps |
 //! | cuDF before 24.02 | the same. It names no writer and no version, so its files look like those of Java's version 0 |
 //!
@@ -66,6 +66,8 @@ pub(crate) struct Quirks {
     pub(crate) short_decimals: bool,
     /// Statistics of stripes and of the file are correct. Java's first writer has wrong maxima there.
     pub(crate) merged_statistics: bool,
+    /// Statistics of a stripe are of the stripe. Go's writer merges those of all stripes into those of the first.
+    pub(crate) stripe_statistics: bool,
     /// Statistics of strings are correct. Java's first writer compares in UTF-16 order.
     pub(crate) string_statistics: bool,
     /// Statistics of timestamps are milliseconds in UTC, as in Java and C++ since ORC-135. Other writers
@@ -73,8 +75,8 @@ pub(crate) struct Quirks {
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
-    /// Counts, sums and total lengths are of the values. Go's writer counts nulls, too; other writers are
-    /// unknown.
+    /// What the statistics of stripes and row groups state, as far as [`Self::believed`], may contradict decoded
+    /// values. No file shows that those of Go's writer, of cuDF or of unknown writers are right.
     pub(crate) statements: bool,
     /// Statistics of tinyint columns are of signed numbers. The C++ writer takes them as unsigned (ORC-1725).
     pub(crate) byte_statistics: bool,
@@ -120,6 +122,7 @@ impl Quirks {
             lengths: !may_be_cudf,
             short_decimals: matches!(postscript.version.as_slice(), [1, 9999, ..]),
             merged_statistics: !java || version >= 1,
+            stripe_statistics: writer != GO,
             string_statistics: !java || version >= 1,
             timestamp_statistics: matches!(writer, JAVA | CPP) && version >= 6,
             short_decimal_statistics: !java || version != 6,

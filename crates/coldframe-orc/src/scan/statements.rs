@@ -20,6 +20,7 @@ use coldframe_core::{ColumnBounds, Error, OnError, Result};
 
 use super::column::{self, Malformed, MalformedValue};
 use super::job::{Groups, ScanShared};
+use super::text_bounds::TextBounds;
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::layout::stripe::{StreamKind, StripeLayout};
@@ -260,8 +261,9 @@ fn add_stated(
     };
     let is_union = matches!(data_type, DataType::Union(..));
     let is_masked = scan.shape.encryption.missing_key(id).is_some();
-    let statistics =
-        of(id).filter(|stats| !is_union && !is_masked && !impossible(stats, plain, stored, quirks));
+    let statistics = of(id)
+        .map(|stats| quirks.believed(stats))
+        .filter(|stats| !is_union && !is_masked && !impossible(stats, plain, stored, quirks));
     let mut stated = Stated { column: id, statistics, ..Stated::default() };
     let has_bounds =
         |stats: &ColumnStatistics| !has_sum(stats, quirks) && scan.shape.options.declared.is_none();
@@ -492,41 +494,6 @@ impl Stated {
         self.facts.digits = self.facts.digits.wrapping_add(sum);
         self.facts.outside |= outside;
     }
-}
-
-/// The minimum and maximum of text. Nearly all values differ from both in their first bytes.
-struct TextBounds {
-    least: String,
-    most: String,
-    /// The first bytes of both.
-    between: (u64, u64),
-}
-
-impl TextBounds {
-    fn new(min: &ArrayRef, max: &ArrayRef) -> Option<Self> {
-        let text = |bound: &ArrayRef| Some(bound.as_string_opt::<i32>()?.value(0).to_owned());
-        let (least, most) = (text(min)?, text(max)?);
-        let between = (first_bytes(&least), first_bytes(&most));
-        Some(Self { least, most, between })
-    }
-
-    fn exclude(&self, text: &str) -> bool {
-        let first = first_bytes(text);
-        let (least, most) = self.between;
-        (first <= least || first >= most) && (text < self.least.as_str() || text > self.most.as_str())
-    }
-}
-
-/// The first eight bytes of a text as a number, filled up with zeros: texts sort as these numbers do, where they
-/// differ.
-fn first_bytes(text: &str) -> u64 {
-    let bytes = text.as_bytes();
-    if let Some(first) = bytes.first_chunk() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut first = [0; 8];
-    first.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-    u64::from_be_bytes(first)
 }
 
 /// Calls `each` with the values of each run of rows that are not null.

@@ -130,9 +130,9 @@ impl StripeBatches {
                 && VALUES.iter().any(|kind| kind.number() == stream.kind)
         });
         let extent =
-            |all: Range<u64>, stream: &Range<u64>| all.start.min(stream.start)..all.end.max(stream.end);
-        let own = own.map(|stream| &stream.bytes).fold(u64::MAX..0, extent);
-        if own.start < own.end { own } else { job.stripe.bytes.clone() }
+            |all: Range<u64>, stream: Range<u64>| all.start.min(stream.start)..all.end.max(stream.end);
+        let own = own.map(|stream| stream.bytes.clone()).reduce(extent);
+        own.filter(|own| !own.is_empty()).unwrap_or_else(|| job.stripe.bytes.clone())
     }
 
     fn contradicted(&self, place: usize, e: Error, rows: Range<u64>) -> Span {
