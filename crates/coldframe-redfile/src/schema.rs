@@ -483,8 +483,7 @@ fn leaf_type(physical: Type, text: bool, options: TypeOptions) -> DataType {
     }
 }
 
-/// The node for a field. `bare`: whether a list may be just a repeated field, which is not possible for the
-/// element of a LIST group.
+/// The node for a field. `bare`: whether a list may be only a repeated field (not inside a LIST group).
 fn from_field(
     field: &FieldRef,
     name: &str,
@@ -569,7 +568,7 @@ fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     }
 }
 
-/// The type of the values of a dictionary or run-end encoded array: since these encodings are not written.
+/// The type of the values of a dictionary or run-end encoded array, because these encodings are not written.
 fn plain_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) if physical_type(values).is_some() => values,

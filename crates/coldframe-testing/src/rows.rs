@@ -93,7 +93,7 @@ pub fn as_text(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// Removes the names of zones: since printing them needs an optional library.
+/// Removes the names of zones, because printing them needs an optional library.
 fn without_zones(data: ArrayData) -> ArrayData {
     let data_type = zoneless(data.data_type());
     let children = data.child_data().iter().cloned().map(without_zones).collect();

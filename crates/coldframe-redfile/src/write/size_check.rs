@@ -67,7 +67,7 @@ mod tests {
     fn the_first_check_is_at_row_100_and_the_others_from_nine_tenths_on() {
         assert_eq!(groups(8, 8, 99), (vec![], 0));
         assert_eq!(groups(8, 8, 100), (vec![100], 1));
-        // After row 100, a check at each row: since each row has more than nine tenths of the limit.
+        // After row 100, a check at each row, since each row has more than nine tenths of the limit.
         assert_eq!(groups(8, 8, 104), (vec![100, 2, 2], 5));
         // A check at row 100, then one at each row from 900 to 1001.
         assert_eq!(groups(10, 10_000, 1001), (vec![1001], 1 + 102));
