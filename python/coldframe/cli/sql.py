@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -37,11 +37,13 @@ from coldframe.cli.options import (
 from coldframe.cli.parquet_side import is_parquet
 from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
-from coldframe.dataset import ArrowDataset, Rows
 from coldframe.errors import NotFoundError, install_hint, unsupported
 from coldframe.hive.addresses import is_metastore
 from coldframe.sources import open_store, scheme_of
 from coldframe.table_listing import FoundTable, tables
+
+if TYPE_CHECKING:
+    from coldframe.dataset import Rows
 
 __all__ = ["Session", "add_parsers"]
 
@@ -255,6 +257,8 @@ class Session:
 
     def _find(self, name: str) -> None:
         """Registers the rows for a name in a query, unless DuckDB reads the name itself."""
+        from coldframe.dataset import ArrowDataset  # loads more of pyarrow
+
         if name in self._known:
             return
         if (table := self.tables.get(name) or self._by_hive.get(name)) is not None:
