@@ -35,7 +35,7 @@ def make_estate(root: Path) -> None:
     ):
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, root / place)
-    shutil.copytree(DATA / "kudu/files/log_blocks", root / "kudu")
+    shutil.copytree(DATA / "kudu_wal/files/lz4", root / "kudu")
     declared = (rcfile / "warehouse" / "tables.toml").read_text()
     for table in ("sales", "events"):
         declared = declared.replace(f"[tables.{table}]", f'[tables.{table}]\npath = "warehouse/{table}"')

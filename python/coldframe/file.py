@@ -16,7 +16,6 @@ from coldframe._coldframe import (
     RawScan,
     RawSplit,
     open_file,
-    plan_from_bytes,
     requested_strings,
     shown,
     splits_of,
@@ -252,7 +251,9 @@ class Split:
 def _split_again(data: bytes, given: tuple[Any, Any] | None) -> Split:
     """Unpickles a split from the bytes of its plan and the arguments that only Python holds."""
     storage_options, keys = given or (None, None)
-    (raw,) = plan_from_bytes(data, storage_options=storage_options, keys=keys if callable(keys) else None)
+    (raw,) = _coldframe.plan_from_bytes(
+        data, storage_options=storage_options, keys=keys if callable(keys) else None
+    )
     arguments = None if given is None else OpenArguments(None, storage_options, keys=keys)
     return Split.of(raw, arguments)
 

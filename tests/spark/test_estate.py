@@ -174,7 +174,7 @@ def ledger(estate: HiveEstate) -> None:
 def handled(estate: HiveEstate) -> None:
     """A table in HBase, and a table in Kudu."""
     shutil.copytree(DATA / "hbase/files/orders", estate.root / "hbase")
-    shutil.copytree(DATA / "kudu/files/file_blocks", estate.root / "kudu")
+    shutil.copytree(DATA / "kudu_wal/files/lz4", estate.root / "kudu")
     hive = "org.apache.hadoop.hive"
     columns = [("k", "string"), ("amount", "bigint"), ("note", "string")]
     mapping = {"hbase.columns.mapping": ":key,f:count#b,f:note"}
@@ -182,7 +182,7 @@ def handled(estate: HiveEstate) -> None:
     of_hbase = {"storage_handler": f"{hive}.hbase.HBaseStorageHandler", "hbase.table.name": "shop:orders"}
     estate.table("orders", in_hbase, **of_hbase)
     in_kudu = estate.storage([("k", "int")], (None, None, f"{hive}.kudu.KuduSerDe"), None)
-    of_kudu = {"storage_handler": f"{hive}.kudu.KuduStorageHandler", "kudu.table_name": "numbers"}
+    of_kudu = {"storage_handler": f"{hive}.kudu.KuduStorageHandler", "kudu.table_name": "ledger"}
     estate.table("numbers", in_kudu, **of_kudu)
 
 
@@ -328,8 +328,8 @@ def in_hbase() -> Iterator[tuple[Any, ...]]:
 
 
 def in_kudu() -> Iterator[tuple[Any, ...]]:
-    for row in pq.read_table(DATA / "kudu/files/file_blocks.numbers.s4.truth.parquet").to_pylist():
-        yield row["k"], row["v"]
+    for row in pq.read_table(DATA / "kudu_wal/files/lz4.ledger.s3.truth.parquet").to_pylist():
+        yield tuple(row[name] for name in sorted(row))
 
 
 def check_described(lines: list[list[str | None]]) -> None:

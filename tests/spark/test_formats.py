@@ -21,6 +21,7 @@ FILES = {
     "redfile": DATA / "redfile/files/documents_f.redfile",
 }
 KUDU = DATA / "kudu/files"
+KUDU_WITH_LOGS = DATA / "kudu_wal/files"
 HBASE = DATA / "hbase/files/orders"
 PHOENIX = DATA / "phoenix/files"
 
@@ -53,10 +54,14 @@ def test_all_formats_are_migrated(spark: SparkSession, tmp_path: Path) -> None:
     for name, file in FILES.items():
         (source / name).mkdir(parents=True)
         shutil.copy(file, source / name)
+    # A directory without logs counts as a part of its table only, unless the entry accepts that.
     shutil.copytree(KUDU / "encrypted", source / "server")
     # Two tables of a directory: each has an entry.
     shutil.copytree(KUDU / "file_blocks", source / "backup")
-    entries = [f'[tables.{name}]\npath = "backup"\ntable = "{name}"\n' for name in ("events", "numbers")]
+    entries = ['[tables.server]\npath = "server"\nwal = false\n']
+    entries += [
+        f'[tables.{name}]\npath = "backup"\ntable = "{name}"\nwal = false\n' for name in ("events", "numbers")
+    ]
     (source / "tables.toml").write_text("\n".join(entries))
     report = migrate(spark, str(source), str(target), to="parquet")
     assert report.exit_code == 0
@@ -70,13 +75,14 @@ def test_all_formats_are_migrated(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_dead_cluster_is_migrated_table_by_table(spark: SparkSession, tmp_path: Path) -> None:
     source, target = tmp_path / "server", tmp_path / "lake"
-    shutil.copytree(KUDU / "file_blocks", source)
+    shutil.copytree(KUDU_WITH_LOGS / "lz4", source)
+    names = ["ledger", "notes", "trips"]
     for earlier in (False, True):
         report = migrate(spark, str(source), str(target), to="parquet")
         assert report.exit_code == 0
-        assert [table.path for table in report.tables] == ["events", "numbers"]
+        assert [table.path for table in report.tables] == names
         assert all(file.earlier is earlier for table in report.tables for file in table.files)
-        for name in ("events", "numbers"):
+        for name in names:
             assert rows_in(target / name) == cf.open(source, table=name).count() > 0
 
 

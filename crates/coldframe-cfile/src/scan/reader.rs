@@ -5,8 +5,7 @@
 //! data block, else     | values |
 //! ```
 //!
-//! The non-null values of a part of a block are decoded to the start of the output, and then moved to their
-//! rows.
+//! Values that are not null are decoded to the start of the output, and then moved to their rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,8 +53,7 @@ struct Memory {
 enum Values {
     Fixed(Fixed, usize),
     Bits(Bits),
-    /// The index of the next value in the buffer's offsets, and the position in the block at which the values
-    /// begin; `None` if the values are in the buffer's data.
+    /// The index of the next offset, and where the values begin in the block; `None`: in the buffer's data.
     Binary(usize, Option<usize>),
     Codes(BitShuffle),
 }
