@@ -16,7 +16,6 @@ from coldframe._coldframe import (
     RawScan,
     RawSplit,
     open_file,
-    requested_strings,
     shown,
     splits_of,
 )
@@ -251,9 +250,8 @@ class Split:
 def _split_again(data: bytes, given: tuple[Any, Any] | None) -> Split:
     """Unpickles a split from the bytes of its plan and the arguments that only Python holds."""
     storage_options, keys = given or (None, None)
-    (raw,) = _coldframe.plan_from_bytes(
-        data, storage_options=storage_options, keys=keys if callable(keys) else None
-    )
+    by_name = keys if callable(keys) else None
+    (raw,) = _coldframe.plan_from_bytes(data, storage_options=storage_options, keys=by_name)
     arguments = None if given is None else OpenArguments(None, storage_options, keys=keys)
     return Split.of(raw, arguments)
 
@@ -458,7 +456,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Each call reads anew; string columns are views if `requested_schema` has views."""
-        strings = requested_strings(requested_schema)
+        strings = _coldframe.requested_strings(requested_schema)
         _log.info("reading %s as an Arrow C stream", safe(self._source))
         scan = self._raw.scan(threads=self._threads(), read_ahead=self._source.is_core, strings=strings)
         return scan.__arrow_c_stream__()

@@ -94,7 +94,8 @@ class OpenOptions(TypedDict, total=False):
     """true finds the stripes of a file that has lost its tail; requires `schema` or `schema_from`. If
     nothing proves how many stripes there were, `on_error` must be "skip" or "null"; or: true reads a file
     that has lost its footer: up to the last cumulative footer inside it or, if there is none, from its
-    pages and the given `schema`"""
+    pages and the given `schema`. Since nothing proves how many row groups there were, `on_error` must be
+    "skip" or "null" """
     rest: bool | None
     """for view="pivot": whether to add a column `rest`, a map of all other columns; default: true, but
     false with `phoenix`"""

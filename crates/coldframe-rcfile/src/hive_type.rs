@@ -10,11 +10,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, TimeUnit, UnionFields, UnionMode};
+use coldframe_core::options::TimestampUnit;
 use coldframe_core::types::char_field;
 use coldframe_core::types::ddl::Name;
 use coldframe_encoding::{Error, Result};
-
-use crate::serde::TimestampUnit;
 
 /// Maximum number of digits of a `decimal`.
 pub const MAX_DECIMAL_PRECISION: u8 = 38;

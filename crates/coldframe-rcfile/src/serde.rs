@@ -2,14 +2,12 @@
 //! LazyBinaryColumnarSerDe (binary).
 
 mod bounds;
-mod expansion;
+pub(crate) mod expansion;
 pub(crate) mod lazy_binary;
 pub(crate) mod text;
 
 use arrow_buffer::{Buffer, OffsetBuffer};
 pub use coldframe_core::options::TimestampUnit;
-
-pub(crate) use self::expansion::empty_bytes;
 
 coldframe_core::choices! {
     /// The SerDe that wrote the cells.

@@ -11,7 +11,8 @@ use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use crate::layout::key::ColumnKey;
-use crate::serde::{Cells, ColumnDecoder, empty_bytes};
+use crate::serde::expansion::empty_bytes;
+use crate::serde::{Cells, ColumnDecoder};
 
 /// How one column is decoded.
 pub(crate) struct ScanColumn {

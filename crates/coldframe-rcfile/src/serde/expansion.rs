@@ -2,9 +2,9 @@
 //! so is one bit of a bitmap.
 
 use arrow_schema::DataType;
+use coldframe_core::options::TimestampUnit;
 
 use crate::hive_type::HiveType;
-use crate::serde::TimestampUnit;
 
 /// Bytes for the place of an element while its list is decoded.
 const PLACE_BYTES: u64 = 8;
