@@ -79,8 +79,8 @@ class OpenOptions(TypedDict, total=False):
     """largest number of rows in a row group, stripe or block; default: 2147483648, but 16777216 in
     RCFile, where rows of empty cells take no bytes"""
     memory_limit: int | str | None
-    """decoded bytes that one read may hold, on all threads together: batches are cut to fit, nothing is
-    refused. Default: 1 GiB for each thread"""
+    """decoded bytes that one read of ORC, RCFile, Redfile or CFile may hold, on all threads together:
+    batches are cut to fit, nothing is refused. Default: 1 GiB for each thread"""
     ordinal: bool | None
     """true adds a column `ordinal`: the number of each value, from 0"""
     phoenix: str | None
