@@ -18,9 +18,13 @@ OPEN = 20_000
 """Maximum number of sources that wait for their group to fill."""
 
 
+_ESCAPED = str.maketrans({chr(code): f"%{code:02X}" for code in (*range(0x20), 0x7F)})
+"""Control characters as Hive writes them in names of partitions. Engines do not find raw ones."""
+
+
 def folder_of(file: SourceFile, table: str) -> str:
     """The folder of a file's results, relative to the target's root."""
-    return "/".join([table, *(name for name in file.folders if is_partition(name))])
+    return "/".join([table, *(name.translate(_ESCAPED) for name in file.folders if is_partition(name))])
 
 
 def grouped(
