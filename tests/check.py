@@ -216,7 +216,7 @@ def check_python(check: Check, change: Change) -> None:
         check.run(lint, [python, f"tests/lint/{lint}.py"])
     check.run(
         "pytest, tier unit",
-        [python, "-m", "pytest", "-n", "2", "-m", "unit", "--durations=10", "--durations-min=0.5"],
+        [python, "-m", "pytest", "-n", "4", "-m", "unit", "--durations=10", "--durations-min=0.5"],
     )
     files = engine_files(change)
     if files:
