@@ -21,15 +21,21 @@ from coldframe._coldframe import HIVE_NULL, Store
 from coldframe.errors import SchemaError, unsupported
 from coldframe.publishing import begin
 
-__all__ = ["escaped", "folder_of", "write_partitioned"]
+__all__ = ["CONTROLS", "escaped", "folder_of", "write_partitioned"]
 
 # How many files are written at the same time. If rows are not sorted by partition, a partition may get
 # several files.
 MAX_OPEN = 32
 _BATCHES_WAITING = 4
 
-# The characters that Hive escapes in directory names, besides control characters.
-_ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f")
+
+def _as_codes(characters: Iterable[str]) -> dict[int, str]:
+    return {ord(character): f"%{ord(character):02X}" for character in characters}
+
+
+CONTROLS = _as_codes([*map(chr, range(0x20)), "\x7f"])
+"""Control characters as Hive writes them in the names of directories, for `str.translate`."""
+_ESCAPED = CONTROLS | _as_codes("\"#%'*/:=?\\{[]^")
 
 # Writes batches (a RecordBatchReader) to a store's root, and returns {"rows": .., "bytes": ..}.
 WriteFile = Callable[[Any, Store], Mapping[str, Any]]
@@ -118,7 +124,7 @@ def _value(name: str, text: str | None) -> str:
 
 def escaped(text: str) -> str:
     """A name or value as Hive writes it in the name of a directory."""
-    return "".join(f"%{ord(c):02X}" if c in _ESCAPED or ord(c) < 0x20 else c for c in text)
+    return text.translate(_ESCAPED)
 
 
 def folder_of(names: Iterable[str], values: Iterable[str]) -> str:

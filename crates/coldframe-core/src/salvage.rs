@@ -28,8 +28,9 @@ use coldframe_encoding::{Error, Limits, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Maximum bytes of one column in a batch of several rows by default ([`Limits::batch_bytes`]). Longer batches are cut, so that memory depends on
-/// the stored data and not on the requested number of rows. A single value may be longer.
+/// Maximum bytes of one column in a batch of several rows by default ([`Limits::batch_bytes`]). Longer batches
+/// are cut, so that memory depends on the stored data and not on the requested number of rows. A single value
+/// may be longer.
 pub const MAX_BATCH_BYTES: u64 = 128 << 20;
 
 /// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or if a single row is too long for 32-bit

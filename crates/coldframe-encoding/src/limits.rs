@@ -36,6 +36,9 @@ pub struct Limits {
     pub memory_limit: u64,
 }
 
+/// Most rows for which a reader takes memory by default if they take no bytes of the file.
+pub const UNBACKED_ROWS: u64 = 1 << 24;
+
 /// The part of [`Limits::memory_limit`] that one batch may take. The rest is for the batch that the caller
 /// still holds, for the batches that wait for it, and for the blocks from which they are decoded.
 const BATCHES: u64 = 8;
@@ -98,17 +101,18 @@ impl Limits {
         bounded(what, asked, self.max_columns, "max_columns")
     }
 
-    /// Most rows of one unit that no bytes back.
+    /// Most rows of one unit whose number the length of the unit does not bound, as with cells of no bytes.
     pub fn max_unbacked_rows(&self) -> u64 {
-        self.max_unit_rows.unwrap_or(1 << 24)
+        self.max_unit_rows.unwrap_or(UNBACKED_ROWS)
     }
 
-    /// `asked` rows of one unit that no bytes need back as a `usize`, or an error that names the option.
+    /// Returns `asked`, a number of rows that the unit's length does not bound, as a `usize`, or an error that
+    /// names the option.
     pub fn unit_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_unbacked_rows(), "max_unit_rows")
     }
 
-    /// The same for rows that bytes back.
+    /// Like [`Self::unit_rows`], for rows each of which takes bytes of the unit.
     pub fn backed_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_unit_rows.unwrap_or(1 << 31), "max_unit_rows")
     }

@@ -16,7 +16,7 @@ from coldframe.errors import unsupported
 __all__ = ["below_store", "is_same_file"]
 
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?://([^/]*))?(/.*|$)")
-_ALIKE = {"s3a": "s3", "s3n": "s3", "oss": "oss", "abfss": "abfs", "wasbs": "wasb"}
+_ALIKE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 
 
 def _parts(location: str) -> tuple[str, str, str]:

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use coldframe_core::arrays::strings;
 use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch};
 use coldframe_core::{BatchIter, DamageLog, DecodeUnit, Error, OnError, PlanRequest, Result, arrow_error};
+use coldframe_encoding::limits::UNBACKED_ROWS;
 
 use super::column::ColumnPart;
 use super::delta;
@@ -23,9 +24,6 @@ use crate::layout::block::{BlockFormat, BlockPointer};
 use crate::layout::delta as entries;
 use crate::layout::types::Encoding;
 use crate::open::{ORDINAL, Purpose, VALUE};
-
-/// Most rows of a lost block that become null; more are left out.
-const MAX_NULL_ROWS: u64 = 1 << 24;
 
 /// The context that all units of a scan share.
 #[derive(Debug)]
@@ -113,7 +111,8 @@ impl DecodeColumn {
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
             // A footer may claim any number of rows. So many rows are dropped instead of becoming nulls.
-            if end - start <= MAX_NULL_ROWS { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
+            // Nothing bounds the number of nulls in place of a larger block.
+            if end - start <= UNBACKED_ROWS { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
         }
         let mut stretches = salvage.stretches(self.part.rows());
         stretches.retain(|stretch| stretch.fate != Fate::Dropped && !stretch.rows.is_empty());

@@ -123,32 +123,21 @@ impl OpenOptions {
             strings: self.strings.unwrap_or_default(),
             threads: self.threads.map(|threads| threads as u64),
         };
-        let CommonOptions {
-            schema,
-            max_block_bytes,
-            max_columns,
-            max_depth,
-            max_metadata_bytes,
-            max_unit_rows,
-            memory_limit,
-            strings,
-            threads,
-        } = CommonOptions::from_given_or(&self.extra, current)?;
+        let given = CommonOptions::from_given_or(&self.extra, current)?;
         self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.has_name(name)));
-        self.strings = Some(strings).filter(|strings| *strings != Strings::default());
+        self.strings = Some(given.strings).filter(|strings| *strings != Strings::default());
         // 0 means the default.
-        self.threads = threads.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
+        self.threads = given.threads.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
         let sharing = self.threads.unwrap_or_else(crate::threads::all).max(1) as u64;
-        let memory_limit = memory_limit.map_or(limits.memory_limit, |all| all / sharing);
         self.limits = Limits {
-            max_block_bytes,
-            max_columns,
-            max_depth,
-            max_metadata_bytes,
-            max_unit_rows,
-            memory_limit,
+            max_block_bytes: given.max_block_bytes,
+            max_columns: given.max_columns,
+            max_depth: given.max_depth,
+            max_metadata_bytes: given.max_metadata_bytes,
+            max_unit_rows: given.max_unit_rows,
+            memory_limit: given.memory_limit.map_or(limits.memory_limit, |all| all / sharing),
         };
-        if let Some(columns) = schema {
+        if let Some(columns) = given.schema {
             self.schema = Some(SchemaSpec::Ddl(columns));
         }
         Ok(())

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
+use coldframe_encoding::limits::UNBACKED_ROWS;
 
 use super::groups;
 use super::job::{DeferredStreams, Run, ScanShared, StripeJob};
@@ -25,9 +26,6 @@ use crate::prune::stripes::StripePruner;
 
 /// If gaps of more bytes than this are read to save a request, the requests of the source are expensive.
 const CHEAP_GAP: u64 = 4096;
-
-/// Most rows of a stripe whose lost values become null.
-const MAX_NULL_ROWS: u64 = 1 << 24;
 
 /// Plans the stripes of a split.
 pub(crate) struct StripePlan {
@@ -168,7 +166,7 @@ impl StripePlan {
     /// How a stripe is decoded. Nothing bounds the number of nulls in place of the lost values of a very large
     /// stripe, so its damage costs rows.
     fn scan_of(&self, stripe: &Stripe) -> Arc<ScanShared> {
-        if self.scan.on_error != OnError::Null || stripe.rows <= MAX_NULL_ROWS {
+        if self.scan.on_error != OnError::Null || stripe.rows <= UNBACKED_ROWS {
             return self.scan.clone();
         }
         Arc::new(ScanShared { on_error: OnError::Skip, ..self.scan.as_ref().clone() })

@@ -13,6 +13,7 @@ use coldframe_core::format::Fetch;
 use coldframe_core::{
     Damage, DecodeUnit, Divided, Error, ErrorContext, OnError, Plan, PlanRequest, ReadAt, Result, Unit,
 };
+use coldframe_encoding::limits::UNBACKED_ROWS;
 
 use super::columns::Decoders;
 use super::decode::DecodeGroup;
@@ -20,9 +21,6 @@ use super::scout::ScoutGroup;
 use crate::layout::key::{ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
 use crate::walk::GroupWalk;
-
-/// Most rows of a group that no column confirms by its number of cells: a wrong number would cost much time.
-const UNCONFIRMED_ROWS: u64 = 1 << 24;
 
 /// Walks the row groups of one split.
 pub(crate) struct GroupPlan {
@@ -107,7 +105,8 @@ impl GroupPlan {
         let rows = group.key.rows;
         let is_counted =
             |column: &ColumnKey| count_cells(&column.lengths).is_ok_and(|(cells, _)| cells == rows);
-        if rows > UNCONFIRMED_ROWS && !group.key.columns.iter().any(is_counted) {
+        // A wrong number of rows that no column confirms would cost much time.
+        if rows > UNBACKED_ROWS && !group.key.columns.iter().any(is_counted) {
             let message = format!("expected the lengths of {rows} cells in a column, found other numbers");
             return Err(Error::corrupt(message).at(group.key_bytes.start).within("key"));
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from coldframe.partitions import CONTROLS
 from coldframe.pipeline.records import PlannedFile, SourceFile, is_partition
 
 SMALL = 16 << 20
@@ -18,13 +19,12 @@ OPEN = 20_000
 """Maximum number of sources that wait for their group to fill."""
 
 
-_ESCAPED = str.maketrans({chr(code): f"%{code:02X}" for code in (*range(0x20), 0x7F)})
-"""Control characters as Hive writes them in names of partitions. Engines do not find raw ones."""
-
-
 def folder_of(file: SourceFile, table: str) -> str:
-    """The folder of a file's results, relative to the target's root."""
-    return "/".join([table, *(name.translate(_ESCAPED) for name in file.folders if is_partition(name))])
+    """The folder of a file's results, relative to the target's root.
+
+    Engines do not find folders whose names have raw control characters.
+    """
+    return "/".join([table, *(name.translate(CONTROLS) for name in file.folders if is_partition(name))])
 
 
 def grouped(
