@@ -122,7 +122,7 @@ mod tests {
             return;
         }
         let child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "guarded::tests::a_byte_too_far_ends_the_process"])
+            .args(["--exact", "guarded::tests::a_read_out_of_bounds_ends_the_process"])
             .env("COLDFRAME_TOO_FAR", "1")
             .output()
             .unwrap();
