@@ -1,7 +1,7 @@
 """Selects the files or partitions whose partition values allow rows that pass a filter.
 
-The core evaluates the filter on these values. If it does not support the filter, pyarrow evaluates it, with
-each file as a fragment with a partition expression. No file is opened.
+The core evaluates the filter on these values. If the core does not support the filter, pyarrow evaluates it:
+each file is a fragment with a partition expression. No file is opened.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class Dataset(AsTables):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """As `to_batches`, with strings as `"plain"` or `"view"`; None: as the option `strings` says."""
+        """As `to_batches`, with strings as `"plain"` or `"view"`; None follows the option `strings`."""
         bound = self._bound(filter)
         wanted = projected(self.schema, columns)
         rows = self._raw.scan(
@@ -251,7 +251,9 @@ class Dataset(AsTables):
 
     @property
     def found(self) -> list[Any]:
-        """The files with their identities in the listing, to make another Dataset of the same files."""
+        """The files with their identities in the listing, from which another Dataset of the same files can be
+        made.
+        """
         return list(self._raw.found())
 
     def open_file(self, number: int) -> File:
@@ -366,17 +368,17 @@ class LocatedDataset(Dataset):
     _path: str | None = None
     _index: str | None = None
     _before: tuple[LocatedDataset, int] | None = None
-    """For a file of a dataset: the dataset, and how many files precede this one."""
+    """For a file of a dataset: the dataset, and the number of files before this file."""
     _first: int | None = None
 
     def named(self, file_path: str | None, row_index: str | None, first: int | None = None) -> LocatedDataset:
-        """Sets the names of its two columns, and returns itself. `first`: the number of the first row."""
+        """Sets the names of the two columns, and returns itself. `first`: the number of the first row."""
         self._path, self._index, self._first = file_path, row_index, first
         return self
 
     @property
     def first(self) -> int:
-        """The number of its first row among all rows; not 0 for a file of a dataset."""
+        """The number of the dataset's first row among all rows; not 0 for a file of a dataset."""
         if self._first is None:
             counted = self._before if self._index is not None else None
             whole, files = (None, 0) if counted is None else counted

@@ -36,7 +36,8 @@ class FoundTable:
     files: int
     """The number of files; 1 for a directory that is one table or holds several."""
     bytes: int
-    """The size; if a directory holds several tables, each has an equal share of it."""
+    """The size; if a directory holds several tables, each table gets an equal part of the directory's size.
+    """
     rows: int | None
     """The row count that the files state; None if they state none, or if it was not requested."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -44,9 +45,9 @@ class FoundTable:
     problem: str | None = None
     """Why the table could not be opened to count its rows."""
     place: str = ""
-    """Its path relative to the searched directory."""
+    """The table's path relative to the searched directory."""
     is_whole: bool = False
-    """Whether it is one file, or a directory that is one table of its format."""
+    """Whether the table is one file, or a directory that is one table of its format."""
 
     def open(self, *, storage_options: Mapping[str, Any] | None = None) -> File | Dataset:
         """Opens the table: a File if `is_whole`, else a Dataset."""
@@ -55,7 +56,7 @@ class FoundTable:
         return scan(self.path, storage_options=storage_options, **self.options)
 
     def to_toml(self) -> str:
-        """Its entry of tables.toml; a comment for an Iceberg table, which is not migrated."""
+        """The table's entry of tables.toml; a comment for an Iceberg table, which is not migrated."""
         if self.format == ICEBERG:
             return f"# {self.place or '.'}: {NOT_LISTED}"
         lines = [f"[tables.{json.dumps(self.name)}]", f"path = {json.dumps(self.place or '.')}"]

@@ -101,7 +101,8 @@ impl Limits {
         bounded(what, asked, self.max_columns, "max_columns")
     }
 
-    /// Most rows of one unit whose number the length of the unit does not bound, as with cells of no bytes.
+    /// The maximum number of rows of a unit whose length does not limit the rows, for example with cells of
+    /// no bytes.
     pub fn max_unbacked_rows(&self) -> u64 {
         self.max_unit_rows.unwrap_or(UNBACKED_ROWS)
     }

@@ -84,7 +84,8 @@ pub(crate) fn name_in(schema: &TableSchema) -> Result<TableName> {
     TableName::of(name.ok_or_else(|| Error::corrupt("expected a table's name, found none"))?)
 }
 
-/// The families that have a folder in a region. A family with lists of its files is read by these.
+/// The families that have a folder in a region. A family with lists of its files is read according to these
+/// lists.
 fn families_of(root: &Root, table: &TableName, regions: &[String]) -> Result<TableSchema> {
     let mut families: BTreeMap<String, bool> = BTreeMap::new();
     for region in regions {

@@ -504,7 +504,8 @@ impl OpenTable {
         if self.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
     }
 
-    /// Plans the rows about a table in hbase:meta, which has a single region. In its order they are adjacent.
+    /// Plans the rows about a table in hbase:meta, which has a single region. In the order of hbase:meta,
+    /// these rows are adjacent.
     fn about(&self, table: &TableName) -> Result<RegionPlan> {
         let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
         let scanning = self.scanning(CellRequest {

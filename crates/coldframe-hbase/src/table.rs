@@ -77,7 +77,8 @@ impl HBaseTable {
         RowScan::new(self.whole()?, &self.schema, query)
     }
 
-    /// The index of a split's part among the regions; the indexes of missing parts follow those.
+    /// The index of a split's part among the regions; the indexes of missing parts follow the regions'
+    /// indexes.
     fn place(&self, split: &Split) -> Result<usize> {
         match &self.only {
             None => Ok(usize::try_from(split.part).unwrap_or(usize::MAX)),

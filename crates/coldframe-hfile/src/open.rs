@@ -35,8 +35,8 @@ pub struct RawFile {
     pub(crate) meta: IndexBlock,
     /// The blocks of the load-on-open section that follow the indexes.
     pub(crate) load_on_open: Vec<(BlockType, BlockRef)>,
-    /// For version 1, which stores no block sizes: the offsets at which a block may end, that is, of
-    /// everything that may follow a block.
+    /// For version 1, which stores no block sizes: the offsets at which a block may end, that is, the offsets
+    /// of everything that may follow a block.
     ends: Vec<u64>,
     /// The damage to the trailer or the index, if the blocks had to be located by walking through the file.
     pub(crate) damage: Option<Damage>,

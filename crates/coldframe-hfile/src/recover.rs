@@ -133,8 +133,8 @@ fn guess_codec(
     let codecs: Vec<Codec> = codec_of_trailer.into_iter().chain(Codec::all()).collect();
     let info_block =
         blocks.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
-    // The checksums of the sample are not verified, because damage to it must not decide; those of the file
-    // info are.
+    // The checksums of the sample are not verified, because damage to the sample must not decide; the
+    // checksums of the file info are verified.
     let mut without_info = None;
     for key in keys {
         for codec in &codecs {

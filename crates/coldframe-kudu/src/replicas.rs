@@ -93,7 +93,7 @@ pub(crate) struct Incomplete {
     why: &'static str,
 }
 
-/// Those replicas whose data is incomplete.
+/// The replicas whose data is incomplete.
 pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     let of = |t: &Tablet| {
         let (id, table_id, partition) = (t.id.clone(), t.table_id.clone(), t.partition.clone());

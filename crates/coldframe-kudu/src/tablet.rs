@@ -121,7 +121,7 @@ impl Server {
         &self.keys
     }
 
-    /// All tablet replicas with a super block on the server. Those that cannot be read are added to
+    /// All tablet replicas with a super block on the server. Replicas that cannot be read are added to
     /// `unreadable`.
     pub(crate) fn tablets(
         self: &Arc<Self>,

@@ -44,7 +44,7 @@ use crate::layout::SYNC_INTERVAL;
 use crate::layout::header::{Magic, SYNC_LEN};
 use crate::serde::{ColumnEncoder, Serde, SerdeOptions, lazy_binary, text};
 
-/// Most rows of a row group.
+/// The maximum number of rows of a row group.
 const MAX_GROUP_ROWS: usize = 1 << 24;
 
 /// The checked options of a writer.

@@ -100,7 +100,7 @@ pub(crate) fn temporary_key(key: &str) -> String {
 
 /// A file being written to a store. If it is dropped before [`Upload::finish`], no file appears.
 pub trait Upload: Write + Send + Debug {
-    /// Takes those permissions away that `mode` does not have, before the first byte is written. Stores without
+    /// Removes the permissions that `mode` does not have, before the first byte is written. Stores without
     /// permissions ignore it.
     fn limit_mode(&mut self, _mode: u32) -> Result<()> {
         Ok(())

@@ -34,15 +34,15 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 JOBS_PER_CORE = 2
-"""Running jobs for each core: while one is handed out, another one works."""
+"""The number of running jobs for each core: while one job is handed out, another one works."""
 MAX_JOBS = 256
-"""Threads of the driver that wait for jobs."""
+"""The number of threads of the driver that wait for jobs."""
 BUNDLE_WORKS = 256
 BUNDLE_BYTES = 16 << 20
 """Source bytes in a bundle: larger sources are jobs by themselves."""
 ATTEMPTS = 2
 RESTARTS = 5
-"""Consecutive JVMs that may die without finishing a job."""
+"""The maximum number of consecutive JVMs that die without finishing a job."""
 LOOK_SECONDS = 5.0
 """Interval between queries for the number of cores."""
 WORK_SCHEMA = "work binary"

@@ -48,7 +48,7 @@ class TablePartition(InputPartition):
     packed: Packed
 
     def splits(self, storage_options: Mapping[str, str]) -> Sequence[Split]:
-        """Its splits, which carry their storage options."""
+        """The splits, which carry their storage options."""
         return self.packed.splits()
 
 
@@ -65,7 +65,7 @@ class ColdframeReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Shares of all files, with small files packed together. Returns a list, since Spark requires one.
 
-        Opens one file for the columns, and plans the others from the listing.
+        Opens one file for the columns, and plans the other files from the listing.
         """
         options = self.options
         dataset = open_dataset(options, self._sources)

@@ -134,7 +134,7 @@ macro_rules! word_types {
             }
 
             fn exceed(values: &[Self], limit: i128) -> bool {
-                // No value reaches a limit beyond its type.
+                // All values are within a limit that exceeds their type.
                 <$signed>::try_from(limit).ok().is_some_and(|limit| {
                     values.iter().fold(false, |exceeds, value| {
                         let value = <$signed>::from_le_bytes(value.to_le_bytes());

@@ -114,7 +114,7 @@ impl KeyFinder {
         Ok(keys)
     }
 
-    /// The damage of blocks whose keys contradict the index. A scan reports those that cannot be read.
+    /// The damage of blocks whose keys contradict the index. A scan reports blocks that cannot be read.
     pub(crate) fn contradictions(&self) -> Result<Vec<Damage>> {
         let mut damage = Vec::new();
         for (at, (_, pointer)) in self.index.iter().enumerate() {

@@ -62,7 +62,7 @@ enum Values {
 #[derive(Debug)]
 struct OpenBlock {
     block: DataBlock,
-    /// The contents, unless they were decompressed into the buffer.
+    /// The contents; `None` if they were decompressed into the buffer.
     contents: Option<Bytes>,
     /// Which rows are not null.
     validity: Option<BooleanBuffer>,

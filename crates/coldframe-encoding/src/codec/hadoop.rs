@@ -38,7 +38,7 @@ const fn framed(algorithm: Algorithm, class_name: &'static str) -> HadoopCodec {
     HadoopCodec { algorithm, framed: true, class_name }
 }
 
-/// All codecs. Of those with the same algorithm, the first is used for writing.
+/// All codecs. Of the codecs with the same algorithm, the first is used for writing.
 const CODECS: &[HadoopCodec] = &[
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DefaultCodec"),
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DeflateCodec"),

@@ -286,8 +286,8 @@ fn common_prefix(src: &[u8], a: usize, b: usize) -> usize {
 
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// The position of the byte, in the last match, whose two low bits have the number of the literals that
-    /// follow; `None` before the first match.
+    /// The position of the last match's byte that stores, in its two low bits, how many literals follow;
+    /// `None` before the first match.
     state_at: Option<usize>,
 }
 

@@ -26,7 +26,7 @@ use super::proto::{LogHeader, LogKey};
 
 const MAGIC: &[u8] = b"PWAL";
 const END: &[u8] = b"LAWP";
-/// The codec of Phoenix's index updates, and what stands in place of a cell's length before one.
+/// The codec of Phoenix's index updates, and the number in place of a cell's length before such an update.
 const INDEXED: &str = "IndexedWALEditCodec";
 const INDEX_UPDATE: i32 = -1;
 /// How many bytes are read at a time.

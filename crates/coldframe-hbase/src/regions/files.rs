@@ -440,7 +440,7 @@ impl Shared {
         let damage = hfile.raw().check().err();
         if let Some(e) = &damage {
             // The index is rebuilt from the blocks. This fails if the file info is lost, because the file's
-            // age is then unknown, or if a block is missing, because its rows are.
+            // age is then unknown, or if a block is missing, because then its rows are missing, too.
             hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
         }
         let bulk = bulk_sequence_id(target);

@@ -1,5 +1,5 @@
-//! For region folders that have no description and that hbase:meta does not list, decides whether they may
-//! have replaced regions that do have one.
+//! Finds the region folders without a description that hbase:meta does not list, and decides whether they may
+//! have replaced regions with a description.
 //!
 //! ```text
 //! described    |----- R -----|          U has halves of files of R: R is its parent, and dead
@@ -29,7 +29,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// The rows of a file; `None` if none of them counts.
+    /// The rows of a file; `None` if no row of the file counts.
     pub(crate) fn of(file: &StoreFile) -> Option<Self> {
         let first = file.raw().root_rows().next()?.to_vec().max(file.lower.clone());
         let last = file.raw().info().get(LAST_KEY).and_then(row_of).map(<[u8]>::to_vec);

@@ -20,7 +20,7 @@ use coldframe_hfile::{Cell, Passed, Policy};
 const MAX_MARKERS: usize = 1 << 12;
 
 /// A marker of a whole column or family, together with the deletes and puts before it. The last node of the
-/// list is none: it has what comes after the last marker.
+/// list is no marker: it has what comes after the last marker.
 #[derive(Clone, Debug)]
 struct Node {
     /// The marker hides timestamps up to this one.

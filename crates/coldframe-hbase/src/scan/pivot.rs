@@ -131,7 +131,7 @@ pub(crate) struct Wide {
     rest: Option<(usize, Rest)>,
     row: Vec<u8>,
     open: bool,
-    /// Whether the row's cells may be outdated because newer ones are lost.
+    /// Whether the row's cells may be outdated because newer cells are lost.
     incomplete: bool,
     /// The first column to which the row's next cell may belong.
     at: usize,

@@ -90,7 +90,7 @@ pub trait CellSink {
     /// Takes the next cell.
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()>;
 
-    /// Whether the consumer needs no more cells of the block.
+    /// Whether the consumer is done with the cells of the block.
     #[inline(always)]
     fn is_done(&self) -> bool {
         false

@@ -17,7 +17,8 @@ use coldframe_core::{ReadAt, Result};
 use crate::layout::block::Header;
 use crate::layout::index::BlockRef;
 
-/// What copies have in common but most other blocks do not: the offset of the previous block, and the length.
+/// The properties that copies share and most other blocks do not: the offset of the previous block, and the
+/// length.
 type CopyKey = (i64, u64);
 
 /// The blocks seen so far.

@@ -515,8 +515,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside it are
-    /// copied.
+    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside the block
+    /// are copied.
     #[inline]
     pub fn enter(&mut self, block: &Bytes) {
         if self.parts.has_views {

@@ -98,7 +98,7 @@ impl Names {
         self.keys.reserve(strings);
     }
 
-    /// Keeps the first `rows` strings. Entries that only the others use may stay.
+    /// Keeps the first `rows` strings. Entries that only the removed strings use may stay.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.keys.truncate(rows);
     }

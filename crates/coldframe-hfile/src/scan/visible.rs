@@ -76,7 +76,7 @@ pub enum Step {
     Family,
     /// The qualifier differs, in the same family.
     Column,
-    /// None differs: the cell is another version of the same column.
+    /// No part differs: the cell is another version of the same column.
     Version,
 }
 

@@ -18,7 +18,7 @@ fn fixtures() -> Vec<(String, Bytes)> {
     fixtures
 }
 
-/// Those of HBase's files whose blocks have checksums.
+/// HBase's files whose blocks have checksums.
 fn with_checksums() -> impl Iterator<Item = (String, Bytes)> {
     let has = |bytes: &Bytes| {
         let layout = format!("{:?}", open(bytes.clone()).unwrap().inspect().unwrap());

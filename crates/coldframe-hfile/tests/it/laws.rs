@@ -85,7 +85,7 @@ fn work_is_linear_in_the_file() {
         whole.slice(..whole.len() - 4200)
     };
     laws::assert_linear("no trailer", &[cut(10_000), cut(20_000), cut(40_000)], &open);
-    // The magic bytes of blocks without a block, headers of empty blocks, and both in turns.
+    // The magic bytes of blocks without a block, headers of empty blocks, and both alternating.
     let begun = || block(b"DATABLK*", &plain_cell("a", "1"));
     let magics = |n: usize| -> Buffer { [begun(), b"DATABLK*".repeat(n)].concat().into() };
     let headers = |n: usize| -> Buffer { [begun(), block(b"METABLKc", b"").repeat(n)].concat().into() };

@@ -414,7 +414,7 @@ impl<'u> Rows<'u> {
         changes.patch(place, &input.column, base)
     }
 
-    /// Decodes the values that can be read, with nulls in place of the others.
+    /// Decodes the values that can be read, with nulls in place of the other values.
     fn salvage(
         &self,
         place: usize,

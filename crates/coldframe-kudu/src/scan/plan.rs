@@ -134,8 +134,8 @@ impl RowSetPlan {
         }
     }
 
-    /// Set if those conditions of the filter that are only on this column exclude null and every value of the
-    /// column's dictionary. Then it has a `false` for each of them, first for null.
+    /// Set if the filter's conditions on this column alone exclude null and every value of the column's
+    /// dictionary. Then it has a `false` for each of them, first for null.
     fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
         let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
             return Ok(None);

@@ -20,7 +20,7 @@ use coldframe_core::{Error, Limits, Result};
 use crate::layout::container::{MAGIC, only_message, whole_file};
 use crate::layout::proto::{DirInstance, Instance};
 
-/// A root may be at most so many levels below the opened folder.
+/// The maximum number of levels between a root and the opened folder.
 const DEPTH: usize = 4;
 /// How many levels are searched when a folder is recognised by its contents.
 const PROBE_DEPTH: usize = 2;

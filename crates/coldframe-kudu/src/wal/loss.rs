@@ -85,7 +85,7 @@ fn explained(reason: &str) -> String {
 pub(crate) struct Unknown {
     /// Whether new rows are unknown.
     pub(crate) memory: bool,
-    /// The rowsets all of whose rows are unknown.
+    /// The rowsets in which all rows are unknown.
     pub(crate) rowsets: BTreeSet<u64>,
 }
 

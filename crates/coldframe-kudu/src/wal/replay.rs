@@ -38,7 +38,7 @@ pub(crate) struct Replayed {
     pub(crate) changes: HashMap<u64, Entries>,
     /// New rows whose current state is unknown.
     pub(crate) lost_rows: Vec<LogLoss>,
-    /// Holes in which rows may have been inserted of which nothing else is known. Such rows have no numbers.
+    /// Holes in which unknown rows may have been inserted. Such rows have no numbers.
     pub(crate) lost_inserts: Vec<LogLoss>,
     /// For each rowset, the rows whose current state is unknown.
     pub(crate) lost_changes: HashMap<u64, Vec<LogLoss>>,

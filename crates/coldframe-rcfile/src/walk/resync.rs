@@ -12,7 +12,8 @@ use super::GroupWalk;
 use super::candidate::HEADER_LEN;
 use crate::layout::row_group::RowGroup;
 
-/// How much a search for a group reads first, and at most at a time: the next group is usually near.
+/// The number of bytes that a search for a group reads first, and the maximum of one read: the next group is
+/// usually near.
 const FIRST_READ: u64 = 4 << 10;
 const READ: u64 = 1 << 20;
 

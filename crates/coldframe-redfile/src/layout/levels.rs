@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The stream does not mark its end, so the reader must know how many levels there are. All dialects write
-//! definition levels in this way; the first one also writes repetition levels so. The others pack repetition
-//! levels, most significant bit first. Dialects B to E pad the last group of levels to whole bytes (a group
-//! is 8 levels of 3 bits, or 4 levels of 6).
+//! definition levels in this way; the first one also writes repetition levels in this way. The other dialects
+//! pack repetition levels, most significant bit first. Dialects B to E pad the last group of levels to whole
+//! bytes (a group is 8 levels of 3 bits, or 4 levels of 6).
 //!
 //! To read a level, 64 bits are loaded, of which at least 57 can be used, whatever bit the level begins at;
 //! consecutive single levels share a load. Levels of one bit, which most columns have, have code of their

@@ -164,7 +164,7 @@ pub enum Children {
     /// It has no children: it is a leaf.
     #[default]
     None,
-    /// So many of the following elements, each with its own descendants after it.
+    /// This number of the following elements are children, each followed by its own descendants.
     Count(i32),
     /// The indexes of the element's children in the list of elements.
     Indices(Vec<i32>),
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_metadata_is_parsed_to_what_it_was() {
+    fn encoded_metadata_is_parsed_to_the_same_metadata() {
         let bytes = sample().encode();
         assert_eq!(FileMetaData::parse(&bytes, 0, &Limits::default()).unwrap(), sample());
     }

@@ -225,7 +225,8 @@ impl PageValues {
         Ok(())
     }
 
-    /// Replaces `out` by the next `n` values; values whose stored form is that in memory are not copied.
+    /// Replaces `out` by the next `n` values; values whose stored form equals their form in memory are not
+    /// copied.
     pub(crate) fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, big_endian: false } => {

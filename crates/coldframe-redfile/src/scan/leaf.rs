@@ -20,7 +20,8 @@ use crate::pages::plain::{Values, fixed_width};
 use crate::pages::walk::{Page, PageWalk};
 use crate::schema::Leaf;
 
-/// Most levels of a batch that no bytes back: runs of levels take almost none. More are cut into several batches.
+/// The maximum number of levels of a batch that no bytes limit: runs of levels take almost no bytes. More
+/// levels are divided into several batches.
 const MAX_UNBACKED: u64 = 1 << 24;
 
 /// The parts of a chunk to read, in order.

@@ -8,7 +8,7 @@
 //! pages of others     |           |           |           |           |           |       those without a `v` are not opened
 //! ```
 //!
-//! Rows that pass are read together with the few between them: starting a stretch takes as much time as
+//! Rows that pass are read together with the few rows between them: starting a stretch takes as much time as
 //! reading several hundred rows.
 
 use std::collections::VecDeque;

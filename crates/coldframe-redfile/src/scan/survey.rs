@@ -106,7 +106,7 @@ impl Survey {
     }
 
     /// How many rows a page has can be seen only from its levels. So the rows of the intact pages at both
-    /// ends are counted, and those between the first and the last damaged page are lost.
+    /// ends are counted, and the rows between the first and the last damaged page are lost.
     fn nested(
         tried: Vec<(Page, Result<usize>)>,
         stopped: Option<Error>,

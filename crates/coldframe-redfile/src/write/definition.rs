@@ -15,7 +15,7 @@
 pub(super) struct DefinitionLevels {
     /// Bits of a level; 0 if there are no levels to store.
     width: u32,
-    /// The number of equal levels from which a run is shorter.
+    /// The smallest number of equal levels that a run stores in fewer bits.
     run_from: usize,
     /// The current run.
     level: u8,

@@ -90,7 +90,7 @@ class Exchange:
     nested: Mapping[str, str]
     """Why tables cannot be written, by their paths."""
     gone: set[str]
-    """Target files that cannot stay, since one of their sources leaves."""
+    """Target files that cannot stay, since the rows of one of their sources are removed."""
 
     def settle(self, work: TableWork) -> bool:
         """Decides what to take. Returns whether it replaces earlier results of unchanged files."""
@@ -134,7 +134,7 @@ class Exchange:
         return next((entry.source for entry in entries if entry is not None and entry.listed), "")
 
     def _withhold_replaced(self, work: TableWork) -> None:
-        """Leaves out files under the names of others that were listed as safe to delete."""
+        """Leaves out files that have the name of a source that was listed as safe to delete."""
         if self.options.archived_rows == "drop":
             return
         for rows in (work.work, work.held):
@@ -220,7 +220,7 @@ def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Pending |
 
 
 def _leave(work: TableWork, pending: Pending, journal: Journal, reason: str) -> None:
-    """Does not convert a file in this run: the result of an earlier one stays."""
+    """Leaves a file out of this run: the result of an earlier run stays."""
     work.refuse(pending, reason)
     before = journal.done.look_up(pending.file.relative)
     if before is not None and before.table == work.table.path:
@@ -261,7 +261,7 @@ def _which(pending: Pending) -> str:
 
 
 def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
-    """Converts again all sources that share a file with a source that leaves it.
+    """Converts again all sources that share a file with a source whose rows are removed from it.
 
     Returns whether this replaces finished results.
     """

@@ -179,13 +179,13 @@ class _Sharing:
 
     def __init__(self, journal: Journal) -> None:
         self.gone: set[str] = set()
-        """Files that cannot stay, since one of their sources has to leave."""
+        """Files that cannot stay, since the rows of one of their sources must be removed."""
         self._last: tuple[str, bool] = ("", False)
         self.stored = StoredFiles(journal.destination, "")
         """The stored files of the table that is being compared."""
 
     def leave(self, entry: Committed | None) -> None:
-        """Notes that a source's rows have to leave the file that it shares with others."""
+        """Records that a source's rows must be removed from the file that the source shares with others."""
         self.gone.add("" if entry is None else entry.shared_file)
 
     def lost(self, entry: Committed, journal: Journal, live: set[str] | None) -> bool:
@@ -228,7 +228,7 @@ def _sort(
     live: set[str] | None,
     sharing: _Sharing,
 ) -> bool:
-    """Sorts one file. Returns whether its earlier result is replaced."""
+    """Sorts one file. Returns whether the file's earlier result is replaced."""
     waiting = journal.held.look_up(file.relative)
     state = journal.state
     usable = (

@@ -71,7 +71,7 @@ class FileReport:
     passed_over: dict[str, int] | None = None
     """For a directory: cells that were readable but not requested; None if they were not counted."""
     by_spark: bool = False
-    """Whether Spark has read it instead of coldframe."""
+    """Whether Spark, and not coldframe, has read the source."""
 
     @staticmethod
     def of_entry(entry: Committed, size: int, *, earlier: bool = False) -> FileReport:
@@ -181,7 +181,7 @@ class LeftOut:
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps the directory off the list of sources that are safe to delete."""
+        """Whether this content keeps the directory off the list of sources that are safe to delete."""
         return self.visible and not self.named
 
 
@@ -202,7 +202,7 @@ class FileReports(Rows[FileReport]):
         return self._problems
 
     def append(self, file: FileReport) -> None:
-        """Adds a report, or replaces the one of its source."""
+        """Adds a report, or replaces the earlier report of its source."""
         self.discard(file.source)
         super().append(file)
         self.totals.add(file)
@@ -393,7 +393,7 @@ class Report:
     """See `add_reason`."""
 
     def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
-        """Adds a reason for the verdict on the run that belongs to no table: see `verdict`."""
+        """Adds a reason that belongs to no table to the verdict on the run: see `verdict`."""
         self.reasons.append(Reason(kind, count, detail))
 
     def add_unmatched(self, paths: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from coldframe.pipeline.source.findings import Findings
 __all__ = ["check", "document", "findings_list", "lost_text", "page"]
 
 MAX_PROBLEMS = 100
-"""Maximum number of tables with problems that are listed above the table of all."""
+"""Maximum number of tables with problems that are listed above the list of all tables."""
 MAX_ROWS = 10_000
 """Maximum number of tables on the first page."""
 MAX_FINDINGS = 100
@@ -196,7 +196,7 @@ def findings_list(findings: Findings) -> str:
     )
     more = len(findings) - MAX_FINDINGS
     tail = f'<p class="soft">{more:,} more in report.json</p>' if more > 0 else ""
-    return f"<h3>Not as the metastore has it</h3><ul>{rows}</ul>{tail}"
+    return f"<h3>Differences from the metastore</h3><ul>{rows}</ul>{tail}"
 
 
 def _metastore(report: Report) -> str:

@@ -35,7 +35,7 @@ SAFE = f"{HOME}/safe-to-delete.txt"
 _FIRST = "# coldframe safe-to-delete 2"
 _LAST = "# end: "
 _THREADS = SIDE_BY_SIDE
-"""Sources that are checked at once: most of the time is waiting."""
+"""The number of sources that are checked at once: most of the time is waiting."""
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,9 @@ class CommittedTable:
         return counts
 
     def check_counts(self, actual: Counts, how: str) -> None:
-        """Raises unless `actual`, the row counts of the table as `how` reads it, are the verified ones."""
+        """Raises if `actual`, the row counts of the table as `how` reads it, differ from the verified
+        counts.
+        """
         wanted = {key: count for key, count in self.counts.items() if count}
         there = {key: count for key, count in actual.items() if count}
         if wanted == there:

@@ -11,7 +11,7 @@ A wrong bound hides rows, so each bound is exact, or wider than the values, or l
                     the bounds of a footer with the IEEE order
     none            binary, values in lists and maps; dates and times beyond the years 1 to 9999; infinity
 
-A file has bounds of all its columns (whose type can have bounds) or of none: if one column lacks them,
+A file has bounds of all its columns (whose type can have bounds) or of none: if one column lacks bounds,
 deltalake's dataset for pyarrow finds no value in that column. A column that a file lacks is all null.
 
 Readers expect statistics of the first 32 columns, structs taken apart, unless the table's properties say

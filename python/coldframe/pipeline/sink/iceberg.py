@@ -195,7 +195,9 @@ def _unlike(known: set[str], present: set[str]) -> str:
 
 
 def _check_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
-    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of them."""
+    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of such
+    files.
+    """
     gone = sorted(replaced - present.keys())
     if gone:
         raise SchemaError(

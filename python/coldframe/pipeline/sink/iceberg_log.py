@@ -24,7 +24,7 @@ from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.live import LiveFile
 
 _THREADS = 32
-"""Manifests and delete files that are read at once."""
+"""The number of manifests and delete files that are read at once."""
 _EQUALITY = "rows of it may be deleted by an equality delete file"
 _OTHER_DELETES = "rows of it may be deleted by a deletion vector, or by a delete file that is not Parquet"
 

@@ -228,7 +228,7 @@ class _Reader:
         return self.selected.takes(definition.database, definition.name)
 
     def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
-        """The partitions of a selected table. For any table, claims the locations of its files."""
+        """The partitions of a selected table. Claims the locations of a table's files, for any table."""
         if not table.has_partitions:
             for location in _own_locations(table):
                 self.source.claims.add(self.locations.readable(location), table.full_name)

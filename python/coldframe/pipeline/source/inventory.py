@@ -217,7 +217,7 @@ def walked(root: str, selection: Selecting, scheduler: Scheduler | None = None) 
 
 
 def whole_folder(root: str, *, of_several: bool = False) -> SourceFile | Unread | None:
-    """A directory that is one table by itself or, if `of_several`, several; None if it is a plain one."""
+    """A directory that is one table by itself or, if `of_several`, several; None for a plain directory."""
     kind = _several_tables(root) if of_several else None
     if kind is None and not _is_table(root):
         return None

@@ -57,7 +57,7 @@ def _remembered(state: State) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:
-    """Whether a table has sources that this run leaves out: then it is not gone."""
+    """Whether this run leaves out sources of a table: such a table is not gone."""
     return any(inventory.leaves_out(entry.source) for entry in state.done.of_table(path))
 
 

@@ -53,7 +53,7 @@ from coldframe.pipeline.state.stored_files import StoredFiles
 STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
 COMPACT = 64
-"""Number of segments from which on the journal is compacted."""
+"""The number of segments at which the journal is compacted."""
 T = TypeVar("T")
 R = TypeVar("R")
 _SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
@@ -96,7 +96,7 @@ class State:
         """Entries whose files were about to be deleted, by source."""
 
     def name_of(self, name: str, path: str) -> TableName:
-        """The names of a table, including that in its catalog."""
+        """The names of a table, including its name in its catalog."""
         named = self.named.get(path)
         place = None if named is None else InCatalog(named.catalog, named.namespace, named.table)
         return TableName(name, path, place)
@@ -321,7 +321,9 @@ class Journal:
             self._append(events.Generation(self.state.generation, open=False))
 
     def keep_units(self, units: Iterable[Unit]) -> None:
-        """Keeps converted parts of large files in staging, even after a kill, until all are converted."""
+        """Keeps converted parts of large files in staging, even after a kill, until all parts are
+        converted.
+        """
         self._append(*units)
 
     def hold(self, entries: Iterable[Committed]) -> None:
@@ -411,7 +413,7 @@ class Journal:
         self._late.append(event)
 
     def _append(self, *new: Event) -> None:
-        """Writes another segment. Only one driver can create its number."""
+        """Writes another segment. Only one driver can create a segment with this number."""
         late, self._late = self._late, []
         if not late and not new:
             return
@@ -499,7 +501,7 @@ class Journal:
             self._later(events.Dropped(entry.source))
 
     def _each(self, act: Callable[[T], R], things: Iterable[T]) -> list[R]:
-        """Calls `act` for each item, many at once. Raises an error when the others are done."""
+        """Calls `act` for each item, many at once. Raises an error when the other calls are done."""
         calls = (functools.partial(act, thing) for thing in things)
         return list(in_threads(calls, self.destination.at_once))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KEPT = "_old"
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
-"""The property of a table that Hive 4 made external when it was created as a managed one."""
+"""The property of a table that Hive 4 made external when the table was created as managed."""
 
 
 def switch(
@@ -69,7 +69,7 @@ def _switch(work: TableWork, journal: Journal, old: Definition | None, partition
         journal.begin_switch(switching)
         pair.switch()
         try:
-            # Others may have added some between the check and the switch.
+            # Others may have added partitions between the check and the switch.
             pair.check_partitions(replace(old, name=switching.kept), partitions)
         except SchemaError:
             pair.unswitch()

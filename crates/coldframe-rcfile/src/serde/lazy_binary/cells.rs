@@ -96,8 +96,8 @@ impl<'a> Run<'a> {
         self.data.as_slice().get(start..end).unwrap_or_default()
     }
 
-    /// The bytes of all cells, and the position of each in them, without the column's bytes before and after
-    /// the cells.
+    /// The bytes of all cells, and the position of each cell in them, without the column's bytes before and
+    /// after the cells.
     pub(super) fn own(&self) -> (Buffer, OffsetBuffer<i32>) {
         let first = self.offsets.first();
         let length = self.bytes().len();

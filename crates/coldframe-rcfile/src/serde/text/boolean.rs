@@ -53,8 +53,8 @@ impl Parse for Boolean {
     }
 }
 
-/// The cell, if it is `true` or `false`. Only one of them has its length, so no branch depends on which one
-/// it is.
+/// The cell, if it is `true` or `false`. Each of the two words has its own length, so no branch depends on
+/// which one it is.
 #[inline(always)]
 fn literal(cell: Cell<'_>) -> Option<bool> {
     const CASE: u32 = 0x2020_2020;

@@ -83,7 +83,7 @@ impl<'a> CellParts<'a> {
         Self { data, ranges: Vec::with_capacity(capacity) }
     }
 
-    /// Adds `data[start..end]`. The offsets fit an `i32`, because the size of a column does.
+    /// Adds `data[start..end]`. The offsets fit an `i32`, because the size of a column fits one.
     pub(super) fn push(&mut self, start: usize, end: usize) {
         let narrow = |n| u32::try_from(n).unwrap_or(u32::MAX);
         self.ranges.push((narrow(start), narrow(end)));

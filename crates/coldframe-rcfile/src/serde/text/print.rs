@@ -96,7 +96,7 @@ fn even_of_two(value: f64, digits: &mut [u8]) {
     if last % 2 == 0 {
         return;
     }
-    // The exact digits: at most 53 bits before the point and 20 behind it.
+    // The exact digits: at most 53 bits before the point and 20 after it.
     let exact = format!("{value:.80e}");
     let tail = exact.as_bytes().get(e..).unwrap_or_default();
     let exact_last = e.checked_sub(1).and_then(|i| exact.as_bytes().get(i).copied());
