@@ -2,8 +2,8 @@
 //!
 //! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket
 //! property at that time, and its number in that bucket. An event refers to a row by its identity. A delete
-//! removes the row. An update gives it new values: of all rows with the same identity, only that of the last
-//! write is live.
+//! removes the row. An update gives it new values: of all rows with the same identity, only the row of the
+//! last write is live.
 //!
 //! ```text
 //! bucket property, Hive 3:  version (3 bits) = 1 | 0 (1) | bucket (12) | 0 (4) | statement (12)

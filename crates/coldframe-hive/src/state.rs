@@ -10,11 +10,11 @@
 //! ```
 //!
 //! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base is read. Then deltas are read in
-//! the order of their first write, wider deltas first, if they reach beyond the writes covered so far. All
+//! the order of their first write, wider deltas first, if they have writes beyond those covered so far. All
 //! statements of a transaction with several statements are read, unless a delta without a statement, which is
-//! from a compaction, covers them. A delete delta is read if the insert delta of the same name is. The files
-//! do not show which writes a metastore knows as open or aborted: if there is no list of [`WriteIds`], every
-//! write counts as committed.
+//! from a compaction, covers them. A delete delta is read if the insert delta of the same name is read. The
+//! files do not show which writes a metastore knows as open or aborted: if there is no list of [`WriteIds`],
+//! every write counts as committed.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -479,7 +479,7 @@ mod tests {
         // 9.
         assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
-        // A base up to the lowest open write may be read, one beyond it may not.
+        // A base up to the lowest open write may be read, a base beyond it may not be read.
         assert_eq!(files("t:7:5:5:6"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         // Hive also fails in this case, because the deltas that were compacted may no longer exist.
         let e = current_files(&folder(&paths), Some(&"t:7:4:4:6".parse().unwrap())).unwrap_err().to_string();

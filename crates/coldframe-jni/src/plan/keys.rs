@@ -219,7 +219,7 @@ mod tests {
         let tasks = packed.plan(few.as_bytes()).unwrap().tasks;
         let keys: Vec<_> = tasks.iter().map(|task| task.key.clone()).collect();
         assert_eq!(keys, (0..9).map(|number| vec![Key::Number(number)]).collect::<Vec<_>>());
-        // If each file has a task of its own anyway, tasks by partition are no more tasks.
+        // If each file has a task of its own anyway, dividing by partition adds no tasks.
         let size = std::fs::metadata(file).unwrap().len();
         let apart = table(json!({"path": dir.path(), "split_bytes": size.to_string()}));
         assert_eq!(apart.partitioning(all.as_bytes()).unwrap(), [501, 0]);

@@ -32,7 +32,7 @@ const DICTIONARY: u8 = 2;
 struct Pages {
     /// A header whose data has not arrived yet.
     header: Option<Bytes>,
-    /// The header and the data of the dictionary page, in turns.
+    /// The header and the data of the dictionary page, alternating.
     dictionary: Vec<Bytes>,
     data: Vec<Bytes>,
     /// How many bytes the checksums have added to the headers.
