@@ -32,7 +32,7 @@ pub use dictionary::TextDictionary;
 const MAX_AHEAD: usize = 16 << 20;
 
 /// Reserves room in `data` for the `more` bytes of the next `rows` values. Also reserves room for all `left`
-/// values, as if they were as long on average: one allocation instead of a copy at each doubling.
+/// values, as if they had the same average length: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);

@@ -1,4 +1,4 @@
-//! Keeps the rows that pass a filter, and frees the memory of the others.
+//! Keeps the rows that pass a filter, and frees the memory of the other rows.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ use crate::types::views;
 /// The requested columns, resolved against a file's schema.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// Columns to decode, in file order: the requested ones and those of the filter.
+    /// Columns to decode, in file order: the requested columns and the columns of the filter.
     pub decode: SchemaRef,
     /// Columns to return, in the requested order.
     pub output: SchemaRef,

@@ -93,7 +93,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], tu
 
 
 def run(source: Place, target: Place, **options: Any) -> Report:
-    # Sources change here that an earlier run listed as safe to delete.
+    # Sources that an earlier run listed as safe to delete change here.
     options.setdefault("archived_rows", "drop")
     return migrate(
         InProcess(),

@@ -151,8 +151,8 @@ impl BlockViews {
         self.views.is_empty()
     }
 
-    /// Moves the values to those of the `rows` rows whose bit in `validity` is set; the other rows get empty
-    /// values.
+    /// Moves the values to the rows, of `rows` in total, whose bit in `validity` is set; the other rows get
+    /// empty values.
     pub fn spread(&mut self, validity: &[u8], rows: usize) -> Result<()> {
         self.views.resize(rows, 0);
         values::spread(&mut self.views, validity).map(drop)

@@ -77,7 +77,7 @@ final class ColdframeScanBuilder
 
   /**
    * The order is pushed down in part: the library skips rows that are not among the first ones according to
-   * metadata, and Spark sorts the others.
+   * metadata, and Spark sorts the rows that remain.
    */
   @Override
   public boolean pushTopN(SortOrder[] orders, int rows) {
