@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         self.run(is_word_char)
     }
 
-    /// Consumes the next characters that satisfy `is_part`, of which there may be none.
+    /// Consumes the next characters that satisfy `is_part`; possibly none.
     fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
         self.skip_space();
         let rest = self.rest();
