@@ -3,7 +3,7 @@
 //! Blocks are applied in the order in which they were written. A lost block may have changed or deleted the
 //! records of its keys in older blocks and in the base file. The state of these keys is unknown until a later
 //! block has a complete record. If an index states the bounds of the keys of a lost block, only keys within
-//! these bounds are affected; otherwise all keys are.
+//! these bounds are affected; otherwise all keys are affected.
 
 use std::collections::HashMap;
 
@@ -87,7 +87,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Records that a block was lost that may have changed these keys.
+    /// Records the loss of a block that may have changed these keys.
     pub(crate) fn lose(&mut self, range: KeyRange) {
         for (key, change) in &mut self.by_key {
             if contains(&range, key) {

@@ -18,7 +18,7 @@ use crate::layout::types::{Kind, TypeTree};
 use crate::options::Options;
 use crate::schema;
 
-/// Most row groups of a stripe that are read one by one.
+/// The maximum number of row groups of a stripe that are read one by one.
 const MAX_ROW_GROUPS: usize = 1 << 24;
 
 /// An open file.

@@ -95,7 +95,8 @@ fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>
     of_stripes(shape, range)
 }
 
-/// The statistics of the stripes that begin in `range`; `None` if any of them has none, or if they are wrong.
+/// The statistics of the stripes that begin in `range`; `None` if a stripe has no statistics, or if the
+/// statistics are wrong.
 fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     if !shape.quirks.stripe_statistics {
         return Ok(None);

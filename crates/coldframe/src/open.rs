@@ -70,8 +70,8 @@ impl File {
         ScanReader::try_new(self.table.as_ref(), &scan, split, damage).map_err(|e| self.named(e))
     }
 
-    /// Maximum number of threads of a scan: the smaller of what it requests and what the file was opened
-    /// with.
+    /// Maximum number of threads of a scan: the smaller of the scan's number and the number with which the
+    /// file was opened.
     pub(crate) fn max_threads(&self, scan: &Scan) -> usize {
         scan.threads.min(self.threads.unwrap_or(usize::MAX))
     }

@@ -68,8 +68,8 @@ impl MetadataTable {
 /// Selects from `files` (as [`MetadataTable::data_files`] returns them) those that may hold rows that pass `condition`,
 /// according to `statistics` (as [`MetadataTable::column_stats`] returns them).
 ///
-/// Files without statistics are kept. If one file of a group is kept, the whole group is, because any of its
-/// files may hold the newest version of a row.
+/// Files without statistics are kept. If one file of a group is kept, the whole group is kept, because any of
+/// its files may hold the newest version of a row.
 pub fn prune(files: &RecordBatch, statistics: &RecordBatch, condition: &Condition) -> Result<RecordBatch> {
     let statistics = Statistics::new(statistics)?;
     let partitions = column::<StringArray>(files, "partition")?;

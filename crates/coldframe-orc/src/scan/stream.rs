@@ -71,9 +71,9 @@ impl StreamPosition {
         !self.more && self.left.0 == 0
     }
 
-    /// Whether the reader is where an index says, in the words in which the index says it; `start` is the
-    /// offset of the stream in the file. An index may also name the same position by an earlier run or the
-    /// end of a chunk, which only a reader that is opened there shows.
+    /// Whether the reader is at the position that an index states, compared in the form of the index; `start`
+    /// is the offset of the stream in the file. An index may also name the same position by an earlier run or
+    /// the end of a chunk, which only a reader that is opened there shows.
     pub(crate) fn is_at(&self, index: &IndexPosition, start: u64, plain: bool) -> bool {
         let chunk = start.saturating_add(index.chunk);
         let place = if plain { (chunk, 0) } else { (chunk, index.byte) };
@@ -234,7 +234,8 @@ impl ByteStream {
         }
     }
 
-    /// The place of the byte with `at` bytes of content before it: the next one, or one shortly before it.
+    /// The place of the byte with `at` bytes of content before it: the next byte, or a byte shortly before
+    /// it.
     fn place(&self, at: u64) -> Place {
         match self.compression.algorithm {
             Algorithm::None => (self.offset + at, 0),

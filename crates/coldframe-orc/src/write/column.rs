@@ -239,8 +239,8 @@ impl Column {
         columns.try_for_each(|(child, values)| child.write(&values.slice(start, length), context))
     }
 
-    /// Writes the lengths of the lists or maps that are not null. Returns whether all those that are null are
-    /// empty.
+    /// Writes the lengths of the lists or maps that are not null. Returns whether all lists or maps that are
+    /// null are empty.
     fn write_lengths(
         &mut self,
         offsets: &[i32],

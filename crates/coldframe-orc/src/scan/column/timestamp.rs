@@ -124,7 +124,7 @@ impl ColumnReader for Timestamps {
 }
 
 impl Timestamps {
-    /// The nulls of a batch with those of the values that the unit cannot express.
+    /// The nulls of a batch, and nulls for the values that the unit cannot express.
     fn without(
         &mut self,
         outside: &[(usize, i64)],
@@ -247,8 +247,8 @@ impl Clock {
         true
     }
 
-    /// Converts stored seconds to values of the unit. Those that it cannot express are added to `outside`, with
-    /// their places from `first` on.
+    /// Converts stored seconds to values of the unit. Values that the unit cannot express are added to
+    /// `outside`, with their places from `first` on.
     fn convert(
         &self,
         values: &mut [u64],
