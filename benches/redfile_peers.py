@@ -3,10 +3,10 @@
 
     python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--dir DIR] [--json]
 
-Files are read from memory, and written to DIR (an in-memory file system if there is one). In a round, each of
-the two reads (or writes) each file once, in turns; CPU seconds, medians over the rounds, of which the first
-does not count. Nothing else reads Redfile, so its descendant is the peer: Parquet with data pages of version
-1, no dictionary and no statistics.
+Files are read from memory, and written to DIR (an in-memory file system if there is one). In a round,
+both libraries read (or write) each file once, alternating. Figures are CPU seconds: medians over the rounds
+without the first. Nothing else reads Redfile, so its descendant is the peer: Parquet with data pages of
+version 1, no dictionary and no statistics.
 """
 
 from __future__ import annotations

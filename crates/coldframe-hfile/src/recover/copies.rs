@@ -4,9 +4,9 @@
 //! | data block 7 | data block 8 | data block 8 | data block 9 ..      an index would name it once
 //! ```
 //!
-//! A walk over the blocks would return their cells twice. A header states the offset of the previous block (`prevBlockOffset`), so
-//! equal blocks are copies. If the writer omits that offset, equal blocks are still copies, because cells are
-//! sorted by key.
+//! A walk over the blocks would return their cells twice. A header states the offset of the previous block
+//! (`prevBlockOffset`), so equal blocks are copies. If the writer omits that offset, equal blocks are still
+//! copies, because cells are sorted by key.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};

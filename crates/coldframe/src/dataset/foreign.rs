@@ -11,7 +11,9 @@
 //!
 //! 1. No format recognises it, and its bytes show another kind (`Kind::Other`).
 //! 2. Its name is not like the names of the table's files: its extension differs or, if it has none, its name
-//!    differs in more than numbers. If the table's files form a numbered series, a file with a number in its name counts as one of the series. The exception is a listed file's name with an extension added (`part-0.orc.md5`).
+//!    differs in more than numbers. If the table's files form a numbered series, a file with a number in its
+//!    name counts as one of the series. The exception is a listed file's name with an extension added
+//!    (`part-0.orc.md5`).
 //! 3. Its folder, or a folder below it, has a file of the table.
 //!
 //! Files that are named explicitly are never left out. If all names are alike, or all have the extension of a
