@@ -33,7 +33,7 @@ import coldframe as cf
 ROW_GROUP_ROWS = 1 << 20
 PAGES = {"8 KiB": 8 << 10, "1 MiB": 1 << 20}
 CODECS = ("none", "snappy", "gzip")
-# The ratios that coldframe must reach at least.
+# The minimum ratios that coldframe must achieve.
 READ_GOALS = {("int64 required", "none"): 1.0, ("double required", "none"): 1.0}
 READ_GOAL = 1.5
 WRITE_GOAL = 1.0

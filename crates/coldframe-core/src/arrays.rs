@@ -230,7 +230,7 @@ fn malformed(offsets: &[i32], data: &[u8]) -> impl Iterator<Item = usize> {
     values.filter(move |(_, value)| !is_text(*value)).map(|(row, _)| row)
 }
 
-/// An error unless each value is UTF-8.
+/// An error if a value is not UTF-8.
 fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     if is_text(offsets, data) {
         return Ok(());

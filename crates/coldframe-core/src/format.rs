@@ -38,7 +38,7 @@ pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 pub struct Capabilities {
     /// Rows can be looked up by key (`get`, `get_many`, `scan` of a range).
     pub keys: bool,
-    /// Rows can be reached by number (`seek`).
+    /// Rows can be read from a given number on (`seek`).
     pub seek: bool,
     /// Rows can be looked up by value (`lookup`).
     pub lookup: bool,
@@ -52,7 +52,7 @@ pub struct Capabilities {
     pub tables: bool,
     /// Files can be written.
     pub written: bool,
-    /// File name extensions without the dot, the usual one first.
+    /// File name extensions without the dot, the usual extension first.
     pub endings: &'static [&'static str],
     /// Whether an empty file is a valid file of this format, if its name ends with one of `endings`.
     pub empty_files: bool,

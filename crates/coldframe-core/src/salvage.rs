@@ -72,8 +72,8 @@ impl Ranges {
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Merges the existing ranges that touch the new one, from the back. Each range is removed only once,
-        // so many additions stay cheap.
+        // Merges the existing ranges that touch the new range, from the back. Each range is removed only
+        // once, so many additions stay cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;

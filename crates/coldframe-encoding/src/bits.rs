@@ -111,7 +111,7 @@ const SLACK: usize = 16;
 
 fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: &mut [T]) {
     if W > T::BITS as usize {
-        return; // never reached, since `unpack` refuses such a width; so the compiler omits this kernel
+        return; // never called, since `unpack` refuses such a width; so the compiler omits this kernel
     }
     let (groups, tail) = values.as_chunks_mut::<8>();
     let mut groups = groups.iter_mut();

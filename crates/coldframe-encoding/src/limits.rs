@@ -114,7 +114,7 @@ impl Limits {
         bounded(what, asked, self.max_unbacked_rows(), "max_unit_rows")
     }
 
-    /// Like [`Self::unit_rows`], for rows each of which takes bytes of the unit.
+    /// Like [`Self::unit_rows`], for rows that each take bytes of the unit.
     pub fn backed_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_unit_rows.unwrap_or(1 << 31), "max_unit_rows")
     }

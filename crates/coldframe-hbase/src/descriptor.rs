@@ -18,7 +18,7 @@ use crate::root::{Root, join, name_of};
 pub(crate) struct Descriptor {
     pub(crate) table: TableName,
     pub(crate) schema: TableSchema,
-    /// Whether it is lost, so that the families are those of the folders.
+    /// Whether the descriptor is lost, so that the families are the family folders of the table.
     pub(crate) is_lost: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct HBaseTable {
     table: Arc<OpenTable>,
     schema: SchemaRef,
     lookups: Lookups,
-    /// If the table was opened for one split: that split, the only one that can be read.
+    /// If the table was opened for one split: that split, the only split that can be read.
     only: Option<OnlySplit>,
 }
 
@@ -72,7 +72,7 @@ impl HBaseTable {
         self.lookups.get_many(self.whole()?, &self.schema, rows)
     }
 
-    /// The cells that `query` selects. If `max_versions` is not set, the versions are those of the view.
+    /// The cells that `query` selects. If `max_versions` is not set, the view determines the versions.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
         RowScan::new(self.whole()?, &self.schema, query)
     }

@@ -215,7 +215,7 @@ fn each_block_of(
 
 /// Where the search for a row stands after some blocks.
 enum Visited {
-    /// The search has reached rows after it.
+    /// The search has passed the row.
     Done,
     /// The first block, which belongs to this entry, begins after the row.
     Between(Entry),
@@ -252,7 +252,7 @@ fn visit_blocks(
     Ok(Visited::Behind(last.is_some_and(|(_, last)| order.compare(last, row).is_lt())))
 }
 
-/// Compares the block before that of `entry` with the index.
+/// Compares the block before the block of `entry` with the index.
 fn prove_before(file: &Arc<RawFile>, reader: &mut BlockReader, entry: &Entry) -> Result<()> {
     let mut cursor = IndexCursor::new(file.clone());
     cursor.seek(entry.row())?;
@@ -362,7 +362,7 @@ impl<'a> Many<'a> {
         for ((block, place), (least, next)) in blocks.iter().zip(&self.blocks).zip(self.bounds.drain(..)) {
             block.prove(&least, next.as_deref()).map_err(|e| in_block(e, *place))?;
         }
-        // Rows are sorted, so within a block each search starts where the last one ended.
+        // Rows are sorted, so within a block each search starts where the previous search ended.
         let (mut current, mut at) = (usize::MAX, 0);
         for (row, range) in self.wanted.drain(..) {
             for i in range {

@@ -327,7 +327,7 @@ fn block_at(section: &Bytes, start: u64, offset: u64, context: &BlockContext) ->
     Ok((rest.slice(..len), header))
 }
 
-/// The file info. In an encrypted file, the right master key is the first one with which the file info is
+/// The file info. In an encrypted file, the right master key is the first key with which the file info is
 /// valid.
 fn read_info(
     trailer: &Trailer,

@@ -28,7 +28,7 @@ pub(crate) type KeyRange = (Vec<u8>, Option<Vec<u8>>);
 /// All keys.
 pub(crate) const ALL: KeyRange = (Vec::new(), None);
 
-/// Several key ranges. If there are more than [`MAX_RANGES`], they are merged into one.
+/// Several key ranges. If there are more than [`MAX_RANGES`] ranges, they are merged into one.
 #[derive(Debug, Default)]
 pub(crate) struct KeyRanges(Vec<KeyRange>);
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::avro::Schema;
 
-    /// A record that consists of one string. A newer record replaces an older one.
+    /// A record that consists of one string. A newer record replaces an older record.
     fn record(text: &str) -> Record {
         let json = br#"{"type":"record","name":"R","fields":[{"name":"v","type":"string"}]}"#;
         let schema = Arc::new(Schema::parse(json, &Limits::default()).unwrap());

@@ -3,7 +3,7 @@
 //! ```text
 //! [{"path": "hdfs://nn/wh/t/dt=2014-01-01", "values": ["dt", "2014-01-01"]}, ..]      as io.coldframe.spark.HiveTable writes them
 //! ```
-//! With `"whole": true` a folder is one table: a transactional table or a partition of one.
+//! With `"whole": true` a folder is one table: a transactional table or a partition of such a table.
 
 use std::sync::Arc;
 

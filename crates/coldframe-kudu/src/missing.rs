@@ -7,7 +7,8 @@
 //! tablet-meta/T, no wals/T              the log of T is lost, and with it the rows that were in memory
 //! ```
 //!
-//! Another server may hold such a partition, so nothing of this is damage unless the user requires a complete table.
+//! Another server may hold such a partition, so these losses are damage only if the user requires a complete
+//! table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,8 +170,8 @@ fn empty_buckets(default: &[i32], own: HashSchemas, known: &[&Partition]) -> Vec
     empty
 }
 
-/// The tablets of a server that left traces but have no super block: those with consensus metadata or a log.
-/// `described` are the tablets with a super block.
+/// The tablets of a server that left traces but have no super block: the tablets with consensus metadata or a
+/// log. `described` are the tablets with a super block.
 pub(crate) fn without_super_block(
     server: &Server,
     folder: &dyn Folder,

@@ -194,7 +194,7 @@ fn absent(
 ) -> Vec<Absent> {
     let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
     let (gone, partitions) = missing(&best, broken);
-    // A super block that cannot be read may be that of the missing tablet.
+    // A super block that cannot be read may be the super block of the missing tablet.
     let (hidden, tablets) = (unreadable.len(), gone.len());
     unreadable.extend(gone.into_iter().skip(hidden));
     let absent: Vec<Absent> = partitions.into_iter().skip(hidden.saturating_sub(tablets)).collect();

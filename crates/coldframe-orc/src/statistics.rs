@@ -1,8 +1,9 @@
-//! Returns all statistics of a file as plain data: those of the file, its stripes and their row groups.
+//! Returns all statistics of a file as plain data: the statistics of the file, its stripes and their row
+//! groups.
 //!
-//! If a key decrypts a column, its statistics replace those of the masked values. They are encrypted like
-//! streams: `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry
-//! per stripe.
+//! If a key decrypts a column, its statistics replace the statistics of the masked values. They are encrypted
+//! like streams: `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an
+//! entry per stripe.
 
 mod columns;
 pub(crate) mod extremes;
@@ -108,7 +109,7 @@ fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatis
         .collect())
 }
 
-/// Decodes the statistics without those of encrypted columns.
+/// Decodes the statistics, except the statistics of encrypted columns.
 fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> UnitStatistics {
     let is_plain = |at: usize| shape.encryption.variant_of(at).is_none();
     let encoded = encoded.iter().enumerate();

@@ -37,8 +37,8 @@ pub(crate) struct BlockHead {
 }
 
 impl BlockHead {
-    /// Fails unless the block begins at the ordinal that the index states, and has as many values as its rows
-    /// need.
+    /// Fails if the block does not begin at the ordinal that the index states, or has fewer values than its
+    /// rows need.
     pub(crate) fn check(self, ordinal: u64, count: usize) -> Result<()> {
         if u64::from(self.ordinal) != ordinal {
             return Err(Error::corrupt(format!(

@@ -94,7 +94,7 @@ impl KeyFinder {
         Ok(self.keys.find(key))
     }
 
-    /// The keys of the block with index `at`, which lie between its separator and the next one.
+    /// The keys of the block with index `at`, which lie between its separator and the next separator.
     fn block(&self, at: usize) -> Result<Keys> {
         let Some((least, pointer)) = self.index.get(at) else { return Ok(Keys::default()) };
         let pointer = *pointer;

@@ -77,7 +77,7 @@ impl Blocks {
         self.bytes
     }
 
-    /// Removes the blocks except the current one.
+    /// Removes all blocks except the current block.
     pub fn clear(&mut self) {
         let current = self.kept.get(self.current).cloned();
         (self.bytes, self.current) = (current.as_ref().map_or(0, Bytes::len), 0);

@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_equal_those_of_arrows_filter(
+        fn rows_equal_the_rows_of_arrows_filter(
             rows in proptest::collection::vec((proptest::option::of("[a-zä]{0,20}"), any::<bool>()), 0..90),
             long: bool,
             skip in 0usize..5,

@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn coalesced_reads_equal_plain_ones(
+        fn coalesced_reads_equal_plain_reads(
             starts in proptest::collection::vec((0u64..1000, 0u64..50), 0..20),
             gap in 0u64..40,
         ) {

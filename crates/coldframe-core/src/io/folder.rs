@@ -54,8 +54,8 @@ pub trait Folder: Send + Sync + Debug {
     /// Opens the file at `path` below the root.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
-    /// The parent of this folder, if it can be reached, and this folder's name in the parent. Some tables
-    /// keep metadata beside their folder.
+    /// The parent of this folder, if it is accessible, and this folder's name in the parent. Some tables keep
+    /// metadata beside their folder.
     fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
         Ok(None)
     }

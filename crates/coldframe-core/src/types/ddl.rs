@@ -29,7 +29,7 @@ pub struct Type {
 
 /// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of Hive's types")]
+#[expect(missing_docs, reason = "the names are the names of Hive's types")]
 pub enum Kind {
     Boolean,
     TinyInt,

@@ -146,7 +146,7 @@ impl TableFile for Listed {
     }
 }
 
-/// A file of which nothing is known in advance: the first bytes of each unit state its length.
+/// A file about which nothing is known in advance: the first bytes of each unit state its length.
 #[derive(Debug)]
 struct Walked {
     schema: SchemaRef,

@@ -255,7 +255,7 @@ impl Encoder {
         w.out.extend_from_slice(&[0x11, 0, 0]);
     }
 
-    /// The last position at which the same four bytes occur, if a match can reach that far back.
+    /// The last position at which the same four bytes occur, if a match can refer that far back.
     #[inline]
     fn candidate(&mut self, src: &[u8], at: usize, four: [u8; 4]) -> Option<usize> {
         let hash = u32::from_le_bytes(four).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS);

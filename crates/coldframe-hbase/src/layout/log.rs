@@ -186,7 +186,7 @@ impl LogReader {
         Ok(None)
     }
 
-    /// The offset of an incomplete edit, once the reader has reached it.
+    /// The offset of an incomplete edit, once the reader has found it.
     pub(crate) fn cut_at(&self) -> Option<u64> {
         self.cut_at
     }
@@ -273,7 +273,7 @@ impl LogReader {
     }
 }
 
-/// How many bytes follow the first one of Hadoop's vint (`WritableUtils.readVInt`).
+/// How many bytes follow the first byte of Hadoop's vint (`WritableUtils.readVInt`).
 fn vint_rest(first: u8) -> u64 {
     match first {
         0x88..=0x8f => u64::from(0x90 - first),

@@ -17,7 +17,7 @@ use crate::regions::alive::{self, Region};
 use crate::regions::files::Shared;
 use crate::regions::undescribed::Extent;
 
-/// The regions that no younger one has replaced, sorted by row, and those that were abandoned.
+/// The regions that no younger region has replaced, sorted by row, and the abandoned regions.
 pub(crate) fn alive_and_abandoned(
     shared: &Shared,
     mut regions: Vec<Region>,

@@ -38,7 +38,7 @@ impl Extent {
         holds_first.then_some(extent)
     }
 
-    /// Whether the range has, or may have, a row at or after this one.
+    /// Whether the range has, or may have, this row or a later row.
     fn reaches(&self, row: &[u8]) -> bool {
         self.upper.as_deref().is_none_or(|upper| row < upper)
             && self.last.as_deref().is_none_or(|last| row <= last)
@@ -70,12 +70,12 @@ impl Undescribed {
     }
 }
 
-/// The regions, divided into those that are certainly live and those that a folder without a description may
-/// have replaced.
+/// The regions, divided into the regions that are certainly live, and the regions that a folder without a
+/// description may have replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Classified {
     pub(crate) alive: Vec<Region>,
-    /// Regions that may have been replaced, with a record for each. They are not read.
+    /// Regions that may have been replaced, with a damage record for each region. They are not read.
     pub(crate) uncertain: Vec<(Region, Damage)>,
 }
 

@@ -125,7 +125,7 @@ impl Cells {
         }
     }
 
-    /// The cells of edits, which are newer than those of all files.
+    /// The cells of edits, which are newer than the cells of all files.
     pub(crate) fn edits(family: usize, cells: Bytes) -> Self {
         Self::Held(Origin { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
     }
@@ -145,7 +145,7 @@ impl Cells {
         }
     }
 
-    /// The store file, if the source is one.
+    /// The store file, if the source is a store file.
     pub(crate) fn file(&self) -> Option<&Arc<StoreFile>> {
         match self {
             Self::File(blocks) => Some(&blocks.file),

@@ -193,7 +193,7 @@ impl Sink {
         }
     }
 
-    /// Adds a cell to `waiting`, so that it is taken together with others.
+    /// Adds a cell to `waiting`, so that it is taken together with other cells.
     #[inline]
     fn take_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
         match self {
@@ -352,7 +352,7 @@ impl Merge {
         Ok(stop)
     }
 
-    /// Makes the next block of a file its current one.
+    /// Makes the next block of a file the current block.
     fn load(&mut self, file: usize) -> Result<()> {
         if let Some(current) = self.current.get_mut(file) {
             *current = Current::default();

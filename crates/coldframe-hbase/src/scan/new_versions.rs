@@ -23,7 +23,7 @@ const MAX_MARKERS: usize = 1 << 12;
 /// list is no marker: it has what comes after the last marker.
 #[derive(Clone, Debug)]
 struct Node {
-    /// The marker hides timestamps up to this one.
+    /// The marker hides timestamps up to and including this timestamp.
     time: i64,
     /// For each timestamp that a marker of its own deletes, the sequence ids of such markers.
     versions: BTreeMap<i64, BTreeSet<i64>>,

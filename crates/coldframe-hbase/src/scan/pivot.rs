@@ -333,7 +333,7 @@ impl Wide {
             bytes: 0..0,
             rows_lost: Some(left_out.len() as u64),
             structure: "rows".to_owned(),
-            reason: "the remaining cells of these rows may be older than the lost ones".to_owned(),
+            reason: "the remaining cells of these rows may be older than the lost cells".to_owned(),
         });
         without_rows(batch, &left_out)
     }

@@ -335,7 +335,7 @@ pub(crate) fn read_all(layout: CellLayout, block: &[u8], cells: &mut Vec<CellRef
     Ok(())
 }
 
-/// Iterates over the tags of a cell: the type and the bytes of each.
+/// Iterates over the tags of a cell: returns the type and the bytes of each tag.
 #[derive(Clone, Debug)]
 pub struct Tags<'a>(pub Cursor<'a>);
 

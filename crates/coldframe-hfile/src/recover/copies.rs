@@ -31,7 +31,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Whether a block has the same bytes as an earlier one.
+    /// Whether a block has the same bytes as an earlier block.
     pub(crate) fn has(&mut self, source: &dyn ReadAt, block: BlockRef, header: &Header) -> Result<bool> {
         let key = (header.previous, header.block_len());
         match self.first.entry(key) {

@@ -40,7 +40,7 @@ pub(crate) struct Names {
     numbers: HashMap<Box<[u8]>, usize>,
     /// The entry of the last string.
     last: usize,
-    /// The entries as an array, unless an entry was added since.
+    /// The entries as an array; `None` if an entry was added since the array was made.
     array_of_entries: Option<ArrayRef>,
 }
 

@@ -30,7 +30,7 @@ const FOLDS: u32 = 7;
 /// The comparator of column keys.
 const COLUMN_COMPARATOR: &[u8] = b"org.apache.hadoop.hbase.CellComparatorImpl";
 
-/// The size of chunks, and the maximum number of keys in one.
+/// The size of chunks, and the maximum number of keys in a chunk.
 #[derive(Clone, Copy, Debug)]
 struct ChunkShape {
     bytes: usize,
@@ -104,7 +104,7 @@ impl Bloom {
         })
     }
 
-    /// Adds a key, unless it equals the previous one.
+    /// Adds a key; a key that equals the previous key is ignored.
     pub(super) fn push(&mut self, key: &[u8]) {
         if self.keys > 0 && self.last == key {
             return;

@@ -23,7 +23,7 @@ fn data_blocks(node: &Node, blocks: &mut Vec<std::ops::Range<u64>>) {
     node.children.iter().for_each(|child| data_blocks(child, blocks));
 }
 
-/// The data blocks and the cells in each.
+/// The data blocks, and the number of cells in each block.
 fn units(table: &dyn TableFile) -> Units {
     let mut blocks = Vec::new();
     data_blocks(&table.inspect().unwrap(), &mut blocks);

@@ -12,7 +12,7 @@ pub(crate) type TypeId = usize;
 
 /// A schema: types by index. All uses of a named type refer to the same entry.
 ///
-/// If each of several named types uses the previous one twice, they describe a tree of exponential size. So
+/// If each of several named types uses the previous type twice, they describe a tree of exponential size. So
 /// the smallest number of values in a datum of each type is counted when the schema is parsed, and the number
 /// of Arrow fields when the Arrow type is built.
 #[derive(Clone, Debug, PartialEq)]

@@ -142,7 +142,7 @@ fn key(constants: &[(String, ArrayRef)], columns: &[Column]) -> Result<Vec<Key>>
     columns.iter().map(of).collect()
 }
 
-/// The value of an array of length one.
+/// The value of an array of length 1.
 fn value_of(of: &dyn Array) -> Option<Key> {
     fn number<T: ArrowPrimitiveType<Native: Into<i64>>>(of: &dyn Array) -> Key {
         Key::Number(of.as_primitive::<T>().value(0).into())
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_get_separate_tasks_unless_too_many() {
+    fn partitions_get_separate_tasks_up_to_a_limit() {
         let dir = tempfile::tempdir().unwrap();
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/orc/files/types_none.orc");
         for number in 0..=MAX_KEYS {

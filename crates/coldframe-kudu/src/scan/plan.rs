@@ -56,7 +56,7 @@ struct OpenRowSet {
 impl RowSetPlan {
     /// Plans the ordinals `rows` of a rowset. Reads nothing before the first unit is requested. `columns`:
     /// the columns to decode, in the order of the opened table. `key`: the columns of the primary key. Their
-    /// names are those of the table, since the tablet's own schema may be older and use other names.
+    /// names are the table's names, since the tablet's own schema may be older and use other names.
     pub(crate) fn new(
         tablet: Arc<Tablet>,
         rowset: RowSet,

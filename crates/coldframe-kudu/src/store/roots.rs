@@ -168,7 +168,7 @@ fn is_own(path: &str, root: &Root) -> bool {
     }
 }
 
-/// Whether a name is that of a block container: `<uuid>.data` or `<uuid>.metadata`.
+/// Whether a name is the name of a block container: `<uuid>.data` or `<uuid>.metadata`.
 fn is_container(name: &str) -> bool {
     let uuid = name.strip_suffix(".data").or_else(|| name.strip_suffix(".metadata"));
     uuid.is_some_and(|uuid| uuid.len() == 32 && uuid.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -273,7 +273,7 @@ fn group(roots: &[Root]) -> Vec<ServerDirs> {
     servers
 }
 
-/// How many bytes two paths have in common; two equal paths have the most.
+/// The number of bytes that two paths have in common; the maximum for equal paths.
 fn common(a: &str, b: &str) -> usize {
     if a == b { usize::MAX } else { a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count() }
 }

@@ -100,8 +100,8 @@ impl TabletLog {
 
     /// Whether the Raft group has agreed on an operation of this log. `known` is the highest index that a commit
     /// message confirms; the group has agreed on all operations up to it. A group with a single member has
-    /// also agreed on the later operations; a larger group will agree on those that a majority of replicas
-    /// has.
+    /// also agreed on the later operations; a larger group will agree on the operations that a majority of
+    /// replicas has.
     fn is_committed(&self, id: OpId, known: i64) -> bool {
         let agreed = |tail: &Tail| id.index <= tail.committed && tail.has(id);
         if id.index <= known || self.others.iter().any(agreed) {

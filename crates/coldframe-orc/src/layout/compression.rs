@@ -28,8 +28,8 @@ pub(crate) struct Compression {
     pub(crate) algorithm: Algorithm,
     /// Maximum number of bytes of a chunk after decompression.
     pub(crate) block_size: usize,
-    /// Whether each chunk must end at the end of its compressed data, and be full unless it is the last
-    /// chunk. Required after damage, where a short chunk would shift all values.
+    /// Whether each chunk must end at the end of its compressed data, and each chunk except the last must be
+    /// full. Required after damage, where a short chunk would shift all values.
     pub(crate) strict: bool,
 }
 

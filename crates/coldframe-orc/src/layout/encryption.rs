@@ -82,7 +82,7 @@ impl StreamKey {
 }
 
 impl Encryption {
-    /// Parses the encryption in the footer. `ends[c]` is the column after the last one inside column `c`;
+    /// Parses the encryption in the footer. `ends[c]` is the column after the last column inside column `c`;
     /// `key_named` returns the user's keys.
     pub(crate) fn new(footer: &proto::Footer, ends: &[usize], key_named: KeyNamed<'_>) -> Result<Self> {
         let Some(stored) = &footer.encryption else { return Ok(Self::default()) };

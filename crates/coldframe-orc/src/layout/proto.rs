@@ -335,10 +335,10 @@ pub struct TimestampStatistics {
     /// Greatest value in UTC.
     #[prost(sint64, optional, tag = "4")]
     pub maximum_utc: Option<i64>,
-    /// The last six digits of the least value's nanoseconds, plus one.
+    /// The last six digits of the least value's nanoseconds, plus 1.
     #[prost(int32, optional, tag = "5")]
     pub minimum_nanos: Option<i32>,
-    /// The last six digits of the greatest value's nanoseconds, plus one.
+    /// The last six digits of the greatest value's nanoseconds, plus 1.
     #[prost(int32, optional, tag = "6")]
     pub maximum_nanos: Option<i32>,
 }

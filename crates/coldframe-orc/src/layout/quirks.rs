@@ -66,8 +66,8 @@ pub(crate) struct Quirks {
     pub(crate) short_decimals: bool,
     /// Statistics of stripes and of the file are correct. Java's first writer has wrong maxima there.
     pub(crate) merged_statistics: bool,
-    /// Statistics of a stripe are of the stripe. Go's writer merges the statistics of all stripes into those
-    /// of the first stripe.
+    /// Statistics of a stripe are of the stripe. Go's writer merges the statistics of all stripes into the
+    /// statistics of the first stripe.
     pub(crate) stripe_statistics: bool,
     /// Statistics of strings are correct. Java's first writer compares in UTF-16 order.
     pub(crate) string_statistics: bool,

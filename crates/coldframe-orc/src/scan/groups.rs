@@ -97,7 +97,7 @@ pub(crate) fn with_stripe(mut groups: Groups, scan: &ScanShared, stripe: &Stripe
     Ok(groups)
 }
 
-/// The indexes of the needed columns, each read alone: a damaged one does not affect the others.
+/// The indexes of the needed columns, each read alone: a damaged index does not affect the other indexes.
 fn read_each(
     scan: &ScanShared,
     stripe: &Stripe,

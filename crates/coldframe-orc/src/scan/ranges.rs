@@ -106,9 +106,9 @@ pub(crate) fn runs<'a>(
     })
 }
 
-/// The offset at which a row group ends at the latest in its stream, if the next one begins at `next`: the
-/// end of the run of values at `next`, which may extend into later chunks. `chunks` are the sorted offsets of
-/// chunks in the index.
+/// The offset at which a row group ends at the latest in its stream, if the next row group begins at `next`:
+/// the end of the run of values at `next`, which may extend into later chunks. `chunks` are the sorted
+/// offsets of chunks in the index.
 ///
 /// ```text
 /// stored stream   | chunk | chunk | chunk | chunk | chunk |

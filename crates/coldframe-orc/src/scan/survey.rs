@@ -5,10 +5,11 @@
 //! 2  each row group from its position          | a | x | c | d |    does it end where the next begins?
 //! ```
 //!
-//! If the first pass reaches the exact end of all streams and the statistics of the stripe agree with it, the
-//! values are right, and an index that contradicts them lies. Otherwise a row group is anchored if it ends
-//! where the next one begins by the index, and agrees with its statistics. Without an index the stripe is the
-//! only row group. The values are decoded and dropped, so the survey takes the memory of one batch.
+//! If the first pass ends at the exact end of all streams and the statistics of the stripe agree with it, the
+//! values are right, and an index that contradicts the values is wrong. Otherwise a row group is anchored if
+//! it ends where the next row group begins according to the index, and agrees with its statistics. Without an
+//! index the stripe is the only row group. The values are decoded and dropped, so the survey takes the memory
+//! of one batch.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -406,7 +407,7 @@ impl StripeBatches {
                 pass.agreed.push(agreed);
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
-            // The statistics of the stripe decide between the values and those of a row group.
+            // The statistics of the stripe decide between the values and the statistics of a row group.
             let of_stripe = stored.check(of_stripe.as_ref(), 0).unwrap_or_default();
             let is_proved = |column: &usize| of_stripe.iter().any(|(agreed, _)| agreed == column);
             pass.disproved = !contradicted.iter().all(is_proved);
@@ -449,7 +450,7 @@ fn again(e: &Error) -> Error {
     like(e, e.reason())
 }
 
-/// An error at the place of another one.
+/// An error at the place of another error.
 fn like(e: &Error, message: String) -> Error {
     let like = Error::corrupt(message).within(e.structure());
     match e.offset() {

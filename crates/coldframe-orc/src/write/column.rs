@@ -70,7 +70,7 @@ pub(super) struct Column {
     group: Statistics,
     stripe: Statistics,
     file: Statistics,
-    /// The row groups of the stripe, the current one last.
+    /// The row groups of the stripe; the current row group is the last.
     entries: Vec<Entry>,
     bloom: Option<Bloom>,
 }

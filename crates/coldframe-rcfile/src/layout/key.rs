@@ -74,7 +74,7 @@ impl KeyBuffer {
     }
 }
 
-/// `behind`: the number of bytes after those of `c`.
+/// `behind`: the number of bytes after the bytes of `c`.
 fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<ColumnKey, KeyError> {
     let disk_len = length(c, "bytes on disk")?;
     let data_len = length(c, "bytes decompressed")?;

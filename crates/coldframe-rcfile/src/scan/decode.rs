@@ -7,11 +7,12 @@
 //! A key states the number of rows and the length of each cell of each column. A column must have as many lengths as
 //! there are rows, and their sum must be the size of its bytes. Otherwise nothing says which length is wrong, and the
 //! column loses all cells of the group: their rows are dropped, or read as null. The number of rows is known
-//! only if two statements agree: the key's number and that of a column, or those of all columns if there are
-//! several. Otherwise the group is lost.
+//! only if two statements agree: the key's number and the number of a column, or the numbers of all columns
+//! if there are several. Otherwise the group is lost.
 //!
-//! A changed byte of a column that a codec without checksums compressed changes many cells, of which only some contradict
-//! their type: the column then loses all its cells of the group. That is settled before the first row is handed out.
+//! A changed byte of a column that a codec without checksums compressed changes many cells, but only some of
+//! the changed cells contradict their type. The column then loses all its cells of the group. That is settled
+//! before the first row is handed out.
 
 mod batches;
 

@@ -27,7 +27,7 @@ pub(crate) struct GroupPlan {
     walk: GroupWalk,
     source: Arc<dyn ReadAt>,
     decoders: Arc<Decoders>,
-    /// How a filtered scan divides the columns: it decodes those of the filter first.
+    /// How a filtered scan divides the columns: it decodes the filter's columns first.
     divided: Option<Arc<Divided>>,
     request: PlanRequest,
     /// Where the next group is expected; `None` before the first.

@@ -93,8 +93,8 @@ impl Scouted {
         Ok(())
     }
 
-    /// Evaluates the filter on the next rows and queues the batches of those that pass. Returns whether there were any
-    /// rows.
+    /// Evaluates the filter on the next rows and queues the batches of the rows that pass. Returns whether
+    /// there were any rows.
     fn evaluate_next(&mut self) -> Result<bool> {
         let left = self.unit.group.key.rows - self.filter_at;
         let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.unit.max_rows);
@@ -130,7 +130,8 @@ impl Scouted {
         Ok(true)
     }
 
-    /// Decodes the other columns of the `passing.len()` rows at `start`: all these rows, or only those that pass.
+    /// Decodes the other columns of the `passing.len()` rows at `start`: all these rows, or only the passing
+    /// rows.
     fn complete(
         &mut self,
         known: &[ArrayRef],

@@ -35,7 +35,8 @@ impl GroupWalk {
         self.is_cut_off(at) || self.leads_on(at)
     }
 
-    /// Whether a sync marker at `at` announces a group, even a damaged one. Cells may hold a marker's bytes, too.
+    /// Whether a sync marker at `at` announces a group, even a damaged group. Cells may hold a marker's
+    /// bytes, too.
     pub(super) fn announces_group(&mut self, at: u64) -> bool {
         let group = at.saturating_add(SYNC_MARKER_LEN);
         self.is_group(group) || self.is_cut_off(group) || self.leads_on(group)

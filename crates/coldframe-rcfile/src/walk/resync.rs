@@ -1,7 +1,7 @@
 //! Finds the offset at which reading continues after damage.
 //!
-//! A writer inserts a sync marker only every 2,000 bytes or so: small groups follow each other without one. Hive
-//! never searches for the next group. This reader searches the bytes up to the next marker for a
+//! A writer inserts a sync marker only every 2,000 bytes or so: small groups follow each other without a
+//! marker. Hive never searches for the next group. This reader searches the bytes up to the next marker for a
 //! self-consistent group ([`super::candidate`]).
 
 use std::ops::Range;

@@ -2,8 +2,8 @@
 //!
 //! A marker is the escape -1 and the file's hash. Hive searches for the hash alone, so a marker with a damaged escape
 //! still begins a split, and the previous split must end there. Cells may hold the same bytes, so a split
-//! begins only at a marker that a row group follows: a self-consistent one or, if the escape is intact, the
-//! remains of one.
+//! begins only at a marker that a row group follows: a self-consistent row group or, if the escape is intact,
+//! the remains of a row group.
 
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use crate::open::groups::Group;
 /// Yields row groups.
 pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
-    /// How a filtered scan divides the columns: it decodes those of the filter first.
+    /// How a filtered scan divides the columns: it decodes the filter's columns first.
     divided: Option<Arc<Divided>>,
     groups: VecDeque<Arc<Group>>,
 }

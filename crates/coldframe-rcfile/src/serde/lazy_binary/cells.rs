@@ -9,7 +9,7 @@ use super::framing::Framing;
 /// Cell `i` is `data[offsets[i]..offsets[i + 1]]`. A null cell has no bytes.
 pub(super) struct Run<'a> {
     pub(super) data: &'a Buffer,
-    /// The offsets never decrease, and the last one is within `data`.
+    /// The offsets never decrease, and the last offset is within `data`.
     pub(super) offsets: &'a OffsetBuffer<i32>,
     pub(super) nulls: Option<NullBuffer>,
     /// Whether these are the cells of a column, where an empty cell is null.
@@ -17,7 +17,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The cells of a column: the empty ones are null.
+    /// The cells of a column: the empty cells are null.
     pub(super) fn of_column(data: &'a Buffer, offsets: &'a OffsetBuffer<i32>) -> Result<Self> {
         let end = at(offsets.last());
         if end > data.len() {
@@ -115,8 +115,8 @@ impl<'a> Run<'a> {
         others == 0
     }
 
-    /// The error of the first cell that `check` refuses. It is for functions that know that a cell is wrong
-    /// but not which one.
+    /// The error of the first cell that `check` refuses. It is for functions that know that a cell is wrong,
+    /// but not which cell.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, check: impl Fn(Cursor<'_>) -> Result<()>) -> CellError {

@@ -27,8 +27,8 @@ impl ListBytes {
         }
     }
 
-    /// The most that the elements take: those of the outermost lists as they state, and those within as if all bytes
-    /// were bitmaps.
+    /// The maximum number of bytes that the elements take: for the outermost lists as the lists state, and
+    /// for lists within as if all bytes were bitmaps.
     pub(super) fn most(&self, run: &Run<'_>) -> u64 {
         let bits = (run.bytes().len() as u64).saturating_mul(8);
         let outer = self.element.map_or(0, |bytes| stated(run, bytes));

@@ -47,7 +47,7 @@ impl Parse for Boolean {
         value
     }
 
-    /// Other cells of two bytes or more give the previous value, if there is one.
+    /// Other cells of two bytes or more give the previous value, if there is a previous value.
     fn may_accept(&self, cell: Cell<'_>) -> bool {
         (self.extended && cell.len > 1) || self.parse(cell).is_some()
     }

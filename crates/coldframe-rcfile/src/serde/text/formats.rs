@@ -2,9 +2,10 @@
 //! Joda-Time (before), and `millis`.
 //!
 //! Letters: `y`/`u` year, `M` month (`MMM`, `MMMM`: English name), `d` day, `H` hour 0..23, `h` hour 1..12, `a` AM/PM,
-//! `m` minute, `s` second, `S` fraction of a second; text in `'` is literal, as is every non-letter. Fields that a
-//! pattern lacks are those of 1970-01-01 00:00:00. The result has milliseconds, as in Hive. Hive 4 also accepts the
-//! names `iso8601` and `rfc1123`. Other letters are refused when the column is opened, not at the first value.
+//! `m` minute, `s` second, `S` fraction of a second; text in `'` is literal, as is every non-letter. Fields
+//! that a pattern lacks are as in 1970-01-01 00:00:00. The result has milliseconds, as in Hive. Hive 4 also
+//! accepts the names `iso8601` and `rfc1123`. Other letters are refused when the column is opened, not at the
+//! first value.
 
 use chrono::DateTime;
 use coldframe_encoding::calendar::Civil;
@@ -105,9 +106,9 @@ impl Formats {
         time.map_or(Reading::Unmatched, Reading::Time)
     }
 
-    /// Joda-Time applies the fields it has read, even if the whole text does not match: the fields of a
-    /// single pattern up to where it ceases to match, or those of the pattern that matches the longest
-    /// beginning of the text.
+    /// Joda-Time applies the fields it has read, even if the whole text does not match. For a single pattern
+    /// these are the fields up to where it ceases to match; for several patterns, the fields of the pattern
+    /// that matches the longest beginning of the text.
     fn as_joda(&self, text: &[u8]) -> Reading {
         let mut best: Option<(usize, Option<Instant>)> = None;
         for (i, format) in self.formats.iter().enumerate() {
@@ -255,7 +256,7 @@ fn millis(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(whole).ok()?.parse().ok()
 }
 
-/// The fields that a pattern has read; the others are those of 1970-01-01 00:00:00.
+/// The fields that a pattern has read; the other fields are as in 1970-01-01 00:00:00.
 struct Fields {
     date: Civil,
     hour: i64,
