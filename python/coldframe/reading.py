@@ -61,7 +61,7 @@ class AsTables:
         use_threads: bool = True,
         **options: Any,
     ) -> pd.DataFrame:
-        """The rows as a pandas.DataFrame; the first arguments are those of `to_table`.
+        """The rows as a pandas.DataFrame; the first arguments are the arguments of `to_table`.
 
         Args:
             **options: those of `pyarrow.Table.to_pandas`, such as `types_mapper=` and `split_blocks=`.

@@ -81,7 +81,7 @@ class Dataset(AsTables):
 
     @property
     def schema(self) -> pa.Schema:
-        """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
+        """The pyarrow.Schema: the files' columns (see `scan`), then the columns of the partitions."""
         if self._schema is None:
             with step(_log, logging.INFO, "opening files for the columns of %s", self._label):
                 self._schema = pa.schema(self._raw)
@@ -241,7 +241,7 @@ class Dataset(AsTables):
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
         """As `splits`, but does not open files that a listing has found. The splits of these files are
-        shares: call `Split.expand` before reading one.
+        shares: call `Split.expand` before reading a split.
         """
         bound = self._bound(filter)
         with step(_log, logging.INFO, "planning shares of %s", self._label) as notes:

@@ -210,8 +210,8 @@ _MAX_PATH = 4096
 def path_of(given: object) -> str | None:
     """The source's path or URL; None if the source is content, or an object to read from.
 
-    `bytes` are a path, as `os.fsencode` returns it, unless a format recognises them or they cannot be a path.
-    Bytes with control characters are a path only if the file exists.
+    `bytes` are a path, as `os.fsencode` returns it, except if a format recognises them or they cannot be a
+    path. Bytes with control characters are a path only if the file exists.
     """
     if isinstance(given, (str, os.PathLike)):
         return os.fsdecode(given)

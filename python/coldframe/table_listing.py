@@ -32,7 +32,7 @@ class FoundTable:
     name: str
     format: str
     path: str
-    """The directory or file to open. If several tables lie in one directory, `options` select this one."""
+    """The directory or file to open. If several tables lie in one directory, `options` select this table."""
     files: int
     """The number of files; 1 for a directory that is one table or holds several."""
     bytes: int
@@ -77,7 +77,7 @@ def tables(
     storage_options: Mapping[str, Any] | None = None,
     rows: bool = True,
 ) -> list[FoundTable]:
-    """The tables below a directory, by name: those that `migrate` would convert.
+    """The tables below a directory, by name: the tables that `migrate` would convert.
 
     Args:
         source: a path or URL. Its tables.toml, if it has one, names tables and their options.

@@ -94,7 +94,9 @@ def _printed(stream: Any) -> Any:
 
 
 def console_of(stream: Any, **options: Any) -> Any:
-    """Rich's console on a stream. Its own control characters pass, those of texts do not."""
+    """Rich's console on a stream. Its own control characters pass; control characters of texts do
+    not pass.
+    """
     from rich.console import Console
     from rich.segment import Segment
 

@@ -74,7 +74,7 @@ def orc(
 ) -> bytes:
     """A file with one stripe, or with as many equal stripes as there are statistics of stripes.
 
-    Chunks are those of snappy, stored as they are. `empty` is the form of a stream of no bytes.
+    Chunks are as for snappy, but with stored content. `empty` is the form of a stream of no bytes.
     """
 
     def chunk(content: bytes) -> bytes:

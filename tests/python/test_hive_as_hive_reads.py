@@ -41,7 +41,7 @@ def test_a_partition_inherits_and_overrides_properties() -> None:
     }
 
 
-def test_properties_of_the_table_reach_the_serde(tmp_path: Path) -> None:
+def test_properties_of_the_table_are_passed_to_the_serde(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     properties = {"serialization.null.format": "nil", "colelction.delim": ";"}
     rows = pa.table({"a": [["p", "q"], None]})

@@ -112,10 +112,10 @@ def statistics(values: int, *, has_null: bool, integers: tuple[int, int, int] | 
 
 
 def go_file(*, smallest: int = 3, writer: int = GO, stripes: int = 1) -> bytes:
-    """24 rows, of which the first 20 have the values 3 .. 22. Nulls are counted as values.
+    """24 rows; the first 20 rows have the values 3 .. 22. Nulls are counted as values.
 
-    If there are several stripes, they are equal, and the statistics of the first stripe are those of the
-    file.
+    If there are several stripes, they are equal, and the statistics of the first stripe equal the statistics
+    of the file.
     """
     present = b"\xfd\xff\xff\xf0"  # three bytes as they are: 20 bits
     delta = b"\xc0\x13\x06\x02"  # DELTA: 20 values from 3 on, each one more
@@ -194,7 +194,7 @@ def test_migration_compares_what_a_writer_states_rightly(tmp_path: Path, data: b
 
 
 def old_days(*, version: int, stated: bool = True) -> bytes:
-    """One day: 1300-01-01 in the proleptic calendar, which is 1299-12-25 in the hybrid one."""
+    """One day: 1300-01-01 in the proleptic calendar, which is 1299-12-25 in the hybrid calendar."""
     day = (datetime.date(1300, 1, 1) - datetime.date(1970, 1, 1)).days
     coded = zigzag(day).to_bytes(3, "big")
     run = bytes([0x40 | 23 << 1, 0]) + coded  # DIRECT: one value of 24 bits

@@ -159,7 +159,7 @@ pub trait Files: Send + Sync + Debug {
         Err(Error::unsupported("renaming a folder at once in this store"))
     }
 
-    /// Deletes a file; a missing one is a not-found error.
+    /// Deletes a file; a missing file is a not-found error.
     fn delete(&self, key: &str) -> Result<()>;
 
     /// Deletes a folder with everything below it; a missing folder is no error.

@@ -78,7 +78,7 @@ pub struct LoadOptions {
     pub paths: Vec<String>,
     /// The format's name; `None` means that it is detected from the bytes.
     pub format: Option<String>,
-    /// The columns; `None` for all.
+    /// The columns; `None` for all columns.
     pub columns: Option<Vec<String>>,
     /// A condition in SQL.
     pub filter: Option<String>,

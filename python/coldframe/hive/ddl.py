@@ -182,7 +182,7 @@ class _Parser:
         return None
 
     def _like(self, table: Definition) -> Definition:
-        """A table with the columns, format and keys of another one."""
+        """A table with the columns, format and keys of another table."""
         key = self._new_name()
         other = self._made.tables.get(key)
         if other is None:

@@ -207,7 +207,7 @@ class SqlTables:
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table: all, or those with these names."""
+        """The partitions of a table: all, or the partitions with these names."""
         numbered = self._numbered(table)
         wanted = list(numbered.values()) if names is None else [numbered[name] for name in names]
         for at in range(0, len(wanted), _AT_ONCE):

@@ -34,7 +34,7 @@ _PARQUET_ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are reached and opened."""
+    """How files are found and opened."""
 
     files: TableFiles
     storage_options: Mapping[str, Any] | None = None

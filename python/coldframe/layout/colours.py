@@ -41,7 +41,9 @@ class Colours:
         self._numbers = {kind: at for at, kind in enumerate(largest[: len(_PALETTE)])}
 
     def number(self, spot: Spot) -> int:
-        """A node's index in `values`: that of its kind or, if the node has parts, of its largest kind."""
+        """A node's index in `values`: the index of its kind or, if the node has parts, of its
+        largest kind.
+        """
         if not spot.children:
             return self._numbers.get(spot.kind, len(_PALETTE))
         known = self._of_groups.get(id(spot))

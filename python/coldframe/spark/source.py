@@ -38,7 +38,9 @@ class ColdframeSource(DataSource):
         return "coldframe" if cls.format_name is None else f"coldframe_{cls.format_name}"
 
     def schema(self) -> StructType:
-        """The columns of the files and of the partition directories, or those in the option `columns`."""
+        """The columns of the files and of the partition directories, or the columns in the option
+        `columns`.
+        """
         options = read_options(self.options, self.format_name)
         # Spark pickles both attributes, so reader() recognises a user's schema and does not list the files
         # again.

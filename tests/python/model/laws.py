@@ -146,7 +146,7 @@ def _missing(world: World, version: Version, in_target: Counter[Seen]) -> list[S
 
 
 def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[Seen]]]) -> None:
-    """Kills: each source that had rows still has its old rows or its new ones."""
+    """Kills: each source that had rows still has its old or its new rows."""
     had: dict[str, dict[str, Counter[Seen]]] = defaultdict(lambda: defaultdict(Counter))
     for row in claims.before.rows:
         version = world.tree.versions.get(row.tag)

@@ -45,7 +45,7 @@ class Place:
         cf.write(pa.table(rows), url, format="orc", storage_options=self.options)
 
     def names(self, folder: str = "") -> list[str]:
-        """The files below a folder, those of the migration left out."""
+        """The files below a folder, without the migration's own files."""
         paths = [file.path for some in self.store.list(folder, recursive=True) for file in some]
         return sorted(name for name in paths if "_coldframe/" not in name)
 

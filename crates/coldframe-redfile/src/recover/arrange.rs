@@ -1,9 +1,9 @@
-//! Determines which page belongs to which leaf of which row group.
+//! Determines to which row group and leaf each page belongs.
 //!
 //! A row group is a sequence of chunks, one for each leaf, in which the same number of rows begins. From each
 //! page at which a row group may begin, every number of rows that its first chunk can have is tried. An
-//! arrangement is accepted if it reaches the last page. If no arrangement does, the one that gets furthest is
-//! accepted.
+//! arrangement is accepted if it includes the last page. If no arrangement includes it, the arrangement that
+//! ends latest is accepted.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

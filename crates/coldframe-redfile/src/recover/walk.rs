@@ -112,7 +112,7 @@ impl Walked {
         }
     }
 
-    /// Adds intact bytes; adjacent ranges become one.
+    /// Adds intact bytes; adjacent ranges become one range.
     fn add_other(&mut self, range: Range<u64>) {
         match self.other.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,

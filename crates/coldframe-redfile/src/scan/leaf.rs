@@ -262,7 +262,7 @@ impl LeafReader {
         Ok(passed)
     }
 
-    /// Skips `rows` rows, including lost ones.
+    /// Skips `rows` rows, including lost rows.
     pub(crate) fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
         while rows > 0 {
             rows -= self.skip_pages(rows)?;
@@ -286,8 +286,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Visits the entries of the next `rows` rows, page by page; returns how many rows were not reached
-    /// because of the end or a gap.
+    /// Visits the entries of the next `rows` rows, page by page; returns how many of these rows were not
+    /// visited because of the end or a gap.
     fn advance(
         &mut self,
         rows: usize,
@@ -298,7 +298,7 @@ impl LeafReader {
         let leaf = &context.leaf;
         let mut left = rows;
         let mut inside = false;
-        // A row of a repeated leaf ends where the next one begins, possibly in a later page.
+        // A row of a repeated leaf ends where the next row begins, possibly in a later page.
         while left > 0 || (inside && leaf.max_repetition > 0) {
             let Some(page) = self.open_page(decompressor)? else { break };
             let (entries, begun) = take_rows(leaf, page, left);

@@ -1,4 +1,5 @@
-//! The row groups of a split: those that begin in it. RED1 has no statistics, so no row group is pruned.
+//! The row groups of a split: all row groups that begin in it. RED1 has no statistics, so no row group is
+//! pruned.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

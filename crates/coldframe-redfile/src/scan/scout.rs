@@ -124,7 +124,7 @@ fn of_rows(batch: &RecordBatch, passing: &BooleanBuffer) -> Result<RecordBatch> 
     filter_record_batch(batch, &BooleanArray::new(passing.clone(), None)).map_err(arrow_error)
 }
 
-/// Combines short batches to longer ones.
+/// Combines short batches to longer batches.
 fn together(parts: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let bytes: usize = parts.iter().map(RecordBatch::get_array_memory_size).sum();
     match parts.first() {

@@ -20,7 +20,7 @@ pub(super) struct DefinitionLevels {
     /// The current run.
     level: u8,
     count: usize,
-    /// The closed runs, of which the last bits are still in `word`.
+    /// The closed runs; their last bits are still in `word`.
     stream: Vec<u8>,
     word: u64,
     held: u32,
@@ -81,7 +81,7 @@ impl DefinitionLevels {
         }
     }
 
-    /// Ends the stream, passes it to `take`, and starts a new one.
+    /// Ends the stream, passes it to `take`, and starts a new stream.
     pub(super) fn finish<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> T {
         self.close_run();
         if self.held > 0 {

@@ -1,10 +1,10 @@
 """What a table loses and gains in one run: the run takes all of these changes, or none of them.
 
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
-one. Taking the new source without removing the vanished one would duplicate rows; the reverse would lose
-rows. So until the user has decided what happens to vanished sources (`on_vanished`), the run takes no new or
-changed files of their table. Earlier results whose sources cannot be converted now (gone, left out, withheld)
-stay unchanged, together with the target files that they share with other sources.
+source. Taking the new source without removing the vanished source would duplicate rows; the reverse would
+lose rows. So until the user has decided what happens to vanished sources (`on_vanished`), the run takes no
+new or changed files of their table. Earlier results whose sources cannot be converted now (gone, left out,
+withheld) stay unchanged, together with the target files that they share with other sources.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Absence:
 
 
 def is_same(file: SourceFile, entry: Committed) -> bool:
-    """Whether a source still is the converted one: see `identity`."""
+    """Whether a source is still the converted source: see `identity`."""
     details = entry.details
     return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
 
@@ -101,7 +101,7 @@ class Exchange:
                 work.stays.append(pending)
                 beside = pending if pending.why == GONE else beside
         if not (work.work or work.held or work.vanished):
-            # The table's columns and folders are those of all its files.
+            # The table's columns and folders are the columns and folders of all its files.
             work.table.know_only(pending.file for rows in (work.done, work.stays) for pending in rows)
             return False
         blocked, how = "", self.options.on_vanished

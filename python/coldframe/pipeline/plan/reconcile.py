@@ -95,7 +95,7 @@ def compare(
 
 
 class _KnownTables:
-    """The work of each table: tables of the source, then those that only the state knows."""
+    """The work of each table: tables of the source, then tables that only the state knows."""
 
     def __init__(self, all_works: Works, tables: Sequence[Table], journal: Journal) -> None:
         self._all_works, self._journal = all_works, journal
@@ -185,7 +185,9 @@ class _Sharing:
         """The stored files of the table that is being compared."""
 
     def leave(self, entry: Committed | None) -> None:
-        """Records that a source's rows must be removed from the file that the source shares with others."""
+        """Records that a source's rows must be removed from the file that the source shares with other
+        sources.
+        """
         self.gone.add("" if entry is None else entry.shared_file)
 
     def lost(self, entry: Committed, journal: Journal, live: set[str] | None) -> bool:

@@ -36,7 +36,7 @@ def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = 
 
 
 def _counted(name: str, findings: Findings) -> Json:
-    """Like `_few`, for findings, of which only the first are kept."""
+    """Like `_few`, for findings: only the first are kept."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
 
@@ -198,7 +198,7 @@ class FileReports(Rows[FileReport]):
 
     @property
     def problems(self) -> Rows[FileReport]:
-        """The files whose status needs attention: all but those in `FINE`."""
+        """The files whose status needs attention: all statuses except those in `FINE`."""
         return self._problems
 
     def append(self, file: FileReport) -> None:
@@ -318,7 +318,7 @@ class TableReport:
 
     @property
     def problems(self) -> Rows[FileReport] | list[FileReport]:
-        """The files whose status needs attention: all but those in `FINE`."""
+        """The files whose status needs attention: all statuses except those in `FINE`."""
         if isinstance(self.files, FileReports):
             return self.files.problems
         return [file for file in self.files if file.status not in FINE]
@@ -426,7 +426,7 @@ class Report:
 
     @property
     def rows(self) -> int:
-        """The rows in the target, including those of earlier runs."""
+        """The rows in the target, including rows of earlier runs."""
         return sum(table.rows for table in self.tables)
 
     @property

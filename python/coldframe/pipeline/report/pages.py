@@ -157,7 +157,7 @@ def _first_error(outcome: TableReport) -> str:
 
 
 def _tables(report: Report) -> str:
-    """A line per table, those with problems first."""
+    """A line per table; tables with problems come first."""
     numbered = sorted(enumerate(report.tables, 1), key=lambda outcome: not _is_wrong(outcome[1]))
     rows = (
         f"<tr{' data-wrong' if _is_wrong(outcome) else ''}>"
@@ -244,7 +244,7 @@ def _names(title: str, what: str, names: Sequence[str]) -> str:
 
 
 def _trend(report: Report) -> str:
-    """The runs into this target, the latest first; empty if this is the only one."""
+    """The runs into this target, the latest first; empty if this is the only run."""
     runs = report.runs[-MAX_RUNS:]
     if len(runs) < 2:
         return ""

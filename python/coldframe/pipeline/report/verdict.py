@@ -179,7 +179,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict was reached."""
+    """Why the verdict is what it is."""
 
     kind: str
     count: int = 1

@@ -80,7 +80,7 @@ def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path])
             if ends is not None:
                 bounds[path] = write[0](ends[0]), write[1](ends[1])
         except UnknownBounds:
-            # Only columns of the top level must all have bounds: deltalake does not look for those in
+            # Only columns of the top level must all have bounds: deltalake does not look for bounds in
             # structs.
             bounds = bounds if path[1:] else None
     parts = [f'"numRecords":{file.rows}']

@@ -166,7 +166,7 @@ class Destination:
             try:
                 self._store.publish(staged, name)
             except FileExistsError:
-                # The existing file may be the staged one: after a kill between two steps, or a lost answer.
+                # The existing file may be the staged file: after a kill between two steps, or a lost answer.
                 if not self._are_same(staged, name):
                     raise
                 self._store.delete(staged)

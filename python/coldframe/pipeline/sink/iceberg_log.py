@@ -109,8 +109,8 @@ def _hidden(table: Any, deletes: _Deletes) -> dict[str, int]:
 
 
 def _partition_columns(table: Any, spec: Any) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    """For each partition field: its column, and the conversion of a manifest's value; None unless the field
-    is the column itself.
+    """For each partition field: its column, and the conversion of a manifest's value; None if the field is
+    not the column itself.
     """
     from pyiceberg.transforms import IdentityTransform
 

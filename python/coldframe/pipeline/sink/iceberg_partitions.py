@@ -120,7 +120,7 @@ def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None
 
 
 def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
-    """Sets the partitions: those of the layout or, if no earlier file stays, the directories' keys."""
+    """Sets the partitions: the layout's partitions or, if no earlier file stays, the directories' keys."""
     layout = table.layout
     if layout is not None and layout.partition_by is not None:
         wanted = list(layout.partition_by)

@@ -148,7 +148,7 @@ def read_defined(
     *,
     others_by_spark: bool = False,
 ) -> DefinedSource:
-    """Reads the tables of an address; with patterns `db.table`, only those that match.
+    """Reads the tables of an address; with patterns `db.table`, only the matching tables.
 
     `others_by_spark`: also takes foreign formats.
 

@@ -360,7 +360,7 @@ def _called(reading: Reading) -> str:
 
 
 def _sees(root: str, location: str) -> bool:
-    """Whether a walk of the root reaches a location."""
+    """Whether a walk of the root comes to a location."""
     above, below = key_of(root), key_of(location)
     is_below = below[: len(above)] == above and Location.of(root).is_on(Location.of(location))
     return is_below and not any(is_hidden(name) for name in below[len(above) :])

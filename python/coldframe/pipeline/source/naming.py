@@ -86,7 +86,7 @@ def folder_name(table: str) -> str:
 
 def _give_names(tables: Sequence[Table], taken: set[str], fixed: Set[str]) -> None:
     """Uses the names in tables.toml, except for tables with a `fixed` name; if two formats share a name, the
-    later one gets its format appended.
+    later format's name gets the format appended.
     """
     for table in tables:
         if table.spec is not None and table.name and table.name not in fixed:

@@ -89,9 +89,9 @@ class Table:
     called: str = ""
     """The table's name in the source: `naming` derives `name` from it."""
     readings: tuple[Reading, ...] = ()
-    """The readings of a metastore's table: each file has the number of one."""
+    """The readings of a metastore's table: each file has the number of a reading."""
     declared: pa.Schema | None = None
-    """The columns in the metastore, without those of partitions; files may have others, too."""
+    """The columns in the metastore, without partition columns; files may have other columns, too."""
 
     def add(self, file: SourceFile) -> None:
         """Adds a file, and the partition columns in its directories."""

@@ -20,8 +20,8 @@ for that.
     drop     its source is gone, and its parts are about to be deleted
 
 New files are published before the old ones are deleted, and a file that several sources share is deleted with
-the last of them. After a kill, a `begin` without `done` is completed if each of its parts exists completely
-under its staged or its final name; otherwise it is undone, and the file is converted again.
+the last of these sources. After a kill, a `begin` without `done` is completed if each of its parts exists
+completely under its staged or its final name; otherwise it is undone, and the file is converted again.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class State:
         return TableName(name, path, place)
 
     def begin_fresh(self) -> None:
-        """Begins `--fresh`, which converts every source again, or continues an unfinished one."""
+        """Begins `--fresh`, which converts every source again, or continues an unfinished `--fresh`."""
         if not self.fresh:
             self.generation, self.fresh = self.generation + 1, True
 
@@ -174,7 +174,7 @@ class State:
             self.done.pop(event.source)
 
     def events(self) -> Iterator[Event]:
-        """The events that turn an empty state into this one."""
+        """The events that turn an empty state into this state."""
         yield events.RunBegun(self.epoch)
         yield events.Generation(self.generation, self.fresh)
         yield from self.tables.values()

@@ -48,7 +48,7 @@ AT_ONCE = 1000
 
 
 class TornFile(ColdframeError):
-    """A commit would remove the rows of some sources from a file that they share with others."""
+    """A commit would remove the rows of some sources from a file that they share with other sources."""
 
 
 class Committer:

@@ -76,7 +76,7 @@ final class ColdframeScanBuilder
   }
 
   /**
-   * The order is pushed down in part: the library skips rows that are not among the first ones according to
+   * The order is pushed down in part: the library skips rows that are not among the first rows according to
    * metadata, and Spark sorts the rows that remain.
    */
   @Override
