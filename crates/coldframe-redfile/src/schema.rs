@@ -11,7 +11,7 @@
 //! | BYTE_ARRAY | binary; string if the converted type is UTF8 (and the first page is UTF-8) or if requested |
 //!
 //! LIST is an annotation that Parquet added later. It is written if an Arrow list is nullable or has nulls,
-//! which a repeated field alone cannot express. No old file has it.
+//! which a repeated field alone cannot express. No old file has this annotation.
 //!
 //! A leaf's definition level counts the optional and repeated nodes on its path that are present; its
 //! repetition level is the level of the repeated node at which a value continues (Dremel, section 4.1).

@@ -176,7 +176,7 @@ struct Deep {
     objects: BoxStream<'static, Vec<object_store::Result<ObjectMeta>>>,
     ready: VecDeque<object_store::Result<ObjectMeta>>,
     /// An empty object that may be a file or a folder marker. The client has removed the trailing slash of a
-    /// marker's name, so the next object has to show which it is.
+    /// marker's name, so the next object has to show whether this object is a file or a marker.
     doubtful: Option<ObjectMeta>,
     failed: bool,
 }

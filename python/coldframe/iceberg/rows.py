@@ -35,7 +35,7 @@ Run = Sequence[ReadyFile]
 
 @dataclass(frozen=True)
 class TableRows:
-    """Reads the files of one snapshot. Splits carry it to other processes."""
+    """Reads the files of one snapshot. Splits carry the reader to other processes."""
 
     columns: pa.Schema
     """The table's columns with metadata for the readers."""

@@ -44,7 +44,7 @@ class Version:
     kind: str
     type: str = "int32"
     wide: bool = False
-    """Whether it has the column `w`."""
+    """Whether the version has the column `w`."""
     health: str = "good"
     """damaged: some rows can be salvaged; lost: none can, or the format is unknown; empty: no bytes."""
 
@@ -126,7 +126,7 @@ class Tree:
             health = "damaged"
         place.write_bytes(bytes(content))
         self.damaged.add(before.tag)
-        # The tag stays, since salvaged rows still carry it.
+        # The row's tag stays, since salvaged rows still carry it.
         self.now[path] = Version(before.tag, path, before.rows, before.kind, before.type, before.wide, health)
 
 

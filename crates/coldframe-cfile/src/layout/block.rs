@@ -81,7 +81,7 @@ impl DataBlock {
         })
     }
 
-    /// Its name in errors.
+    /// The block's name in errors.
     pub fn name(&self) -> String {
         format!("data block of ordinals {}..{}", self.rows.start, self.rows.end)
     }

@@ -360,7 +360,7 @@ impl ColumnReader {
     }
 
     /// The next rows of one block, at most `max_rows`; opens the block if necessary. Appends to `nulls` which
-    /// of them are null.
+    /// of the rows are null.
     fn next_segment(&mut self, max_rows: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
         let at = self.rows.start;
         if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {

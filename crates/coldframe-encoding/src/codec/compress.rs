@@ -38,7 +38,8 @@ impl Algorithm {
         }
     }
 
-    /// The level to use: `level`, or the default for `None`. An error if the algorithm does not support it.
+    /// The level to use: `level`, or the default for `None`. An error if the algorithm does not support the
+    /// level.
     fn level(self, level: Option<i32>) -> Result<i32> {
         match (self.levels(), level) {
             (None, None) => Ok(0),

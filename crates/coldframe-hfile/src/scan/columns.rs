@@ -235,7 +235,7 @@ impl Parts {
     }
 
     /// Appends cells column by column, which is faster than cell by cell: the loop for a column keeps its
-    /// state in registers. If it fails, the columns may differ in length.
+    /// state in registers. If the function fails, the columns may differ in length.
     fn append_by_column(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let blocks = &self.blocks;
         if let Some(names) = &mut self.kind_name {
@@ -413,7 +413,7 @@ impl Columns {
         &mut self.parts
     }
 
-    /// Ends a block. Fails if the columns cannot represent its cells.
+    /// Ends a block. Fails if the columns cannot represent the cells of the block.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.last = self.parts.rows - self.begun;
         self.parts.check(self.begun)

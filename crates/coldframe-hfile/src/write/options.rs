@@ -115,10 +115,10 @@ coldframe_core::choices! {
     pub enum BloomKind {
         /// No filter.
         None = "none",
-        /// Its keys are rows.
+        /// The keys of the filter are rows.
         #[default]
         Row = "row",
-        /// Its keys are rows with qualifiers.
+        /// The keys of the filter are rows with qualifiers.
         RowColumn = "rowcol",
     }
 }

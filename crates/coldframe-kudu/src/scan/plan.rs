@@ -55,8 +55,9 @@ struct OpenRowSet {
 
 impl RowSetPlan {
     /// Plans the ordinals `rows` of a rowset. Reads nothing before the first unit is requested. `columns`:
-    /// the columns to decode, in the order of the opened table. `key`: the columns of the primary key. Their
-    /// names are the table's names, since the tablet's own schema may be older and use other names.
+    /// the columns to decode, in the order of the opened table. `key`: the columns of the primary key. The
+    /// names of these columns are the table's names, since the tablet's own schema may be older and use other
+    /// names.
     pub(crate) fn new(
         tablet: Arc<Tablet>,
         rowset: RowSet,

@@ -78,7 +78,7 @@ pub(super) fn fold_rows(hashes: &[u64], rows: &mut [u64]) {
     dispatch!(fold_rows(hashes, rows))
 }
 
-/// Finalises the hashes of the rows. Returns their sum.
+/// Finalises the hashes of the rows. Returns the sum of the hashes.
 pub(super) fn finish(rows: &mut [u64]) -> Sum {
     dispatch!(finish(rows))
 }

@@ -37,7 +37,7 @@ pub(crate) enum Hashing {
     Original,
     /// `BLOOM_FILTER_UTF8`; whether its timestamps are in UTC (`bloomEncoding` of the column's encoding).
     Utf8 {
-        /// Whether its timestamps are in UTC.
+        /// Whether the timestamps in the filter are in UTC.
         utc: bool,
     },
 }

@@ -93,7 +93,7 @@ class Exchange:
     """Target files that cannot stay, since the rows of one of their sources are removed."""
 
     def settle(self, work: TableWork) -> bool:
-        """Decides what to take. Returns whether it replaces earlier results of unchanged files."""
+        """Decides what to take. Returns whether the decision replaces earlier results of unchanged files."""
         work.report.on_vanished = self.options.on_vanished
         beside: Pending | None = None
         if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):

@@ -324,8 +324,8 @@ def _is_file(descriptor: int) -> bool:
 
 
 def permissions_within(path: str, file: str) -> int:
-    """The permissions of a file below a local directory, without those of users who may not enter every
-    directory on the way to the file.
+    """The permissions of a file below a local directory, without permissions for users who may not enter
+    every directory on the way to the file.
 
     `file` is relative to `path`; empty if `path` is the file.
     """

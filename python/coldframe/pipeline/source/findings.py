@@ -106,5 +106,5 @@ class MetastoreReport:
         )
 
     def to_json(self) -> Json:
-        """Its part of report.json."""
+        """The metastore's part of report.json."""
         return {**vars(self), "findings": self.findings.to_json(), "findings_count": len(self.findings)}

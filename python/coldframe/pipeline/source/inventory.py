@@ -83,7 +83,7 @@ class Inventory:
 
     @functools.cached_property
     def _unread_places(self) -> set[str]:
-        """Cached, as it is queried for each vanished source."""
+        """Cached, since this is queried for each vanished source."""
         return {place.relative for place in self.unread}
 
     def new_files(self) -> Files:
@@ -182,7 +182,7 @@ def take_inventory(
     """Walks the tree of a file system and examines each selected file.
 
     A root that is a table itself, or holds nothing but the data of one or several servers, is one source,
-    unless `named` has paths of directories below it. `scheduler` examines the directories if they are many.
+    unless `named` has paths of directories below it. `scheduler` examines the directories if there are many.
     """
     root = os.path.abspath(root)
     if not os.path.isdir(root):
@@ -360,7 +360,9 @@ def _is_table(folder: str) -> bool:
 
 
 def _detect(path: str) -> str | None:
-    """The format of a file's bytes; None if it is unknown. Raises OSError if they cannot be read."""
+    """The format of a file's bytes; None if it is unknown. Raises OSError if the bytes cannot be
+    read.
+    """
     try:
         return coldframe.detect(path)
     except NotFoundError as gone:

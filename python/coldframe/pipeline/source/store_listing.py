@@ -295,7 +295,9 @@ def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> 
 
 
 def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str | None:
-    """The format; None if the bytes have no known format. Raises OSError if they cannot be read."""
+    """The format; None if the bytes have no known format. Raises OSError if the bytes cannot be
+    read.
+    """
     source = Source(url, storage_options, entry.identity)
     try:
         return _coldframe.detect(source.handle(), source.core_options(), source.known)

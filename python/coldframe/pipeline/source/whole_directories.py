@@ -30,7 +30,7 @@ class Directory:
     file: SourceFile | None = None
     """The directory as a source; None if it has no rows."""
     refusal: str = ""
-    """Why Spark may not read it."""
+    """Why Spark may not read the directory."""
     hidden: list[str] = field(default_factory=list)
 
 

@@ -60,7 +60,7 @@ _SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
 
 
 class State:
-    """The state that the journal describes. Reading it changes nothing."""
+    """The state that the journal describes. Reading the journal changes nothing."""
 
     def __init__(self) -> None:
         scratch = Scratch()
@@ -216,7 +216,7 @@ def read_state(destination: Destination) -> tuple[State, int]:
 
 
 class Journal:
-    """The state of a target. One run holds it at a time."""
+    """The state of a target. Only one run holds the lock at a time."""
 
     def __init__(self, target: str | Destination, *, keep_replaced: bool = False) -> None:
         """`keep_replaced`: do not delete replaced files, since older versions of a table list them."""
@@ -480,7 +480,9 @@ class Journal:
         return any(self.is_whole(name, size) for name in (staged, final))
 
     def _finish(self, entries: Sequence[Committed], dropped: Iterable[Committed]) -> None:
-        """Publishes and deletes the files that a segment has announced. Repeating it changes nothing."""
+        """Publishes and deletes the files that a segment has announced. Repeating the call changes
+        nothing.
+        """
         dropped = list(dropped)
         parts = {part.final: part for entry in entries for part in entry.parts}
         self._each(self._publish, parts.values())

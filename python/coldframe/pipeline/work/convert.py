@@ -129,7 +129,7 @@ def attempt(staged: str) -> str:
 
 
 def discard_files(staged: Iterable[str], storage_options: StorageOptions) -> None:
-    """Deletes the files of an attempt. If even that fails, the next run deletes them."""
+    """Deletes the files of an attempt. If even that fails, the next run deletes the files."""
     for path in staged:
         with contextlib.suppress(ColdframeError, OSError):
             discard(path, storage_options)

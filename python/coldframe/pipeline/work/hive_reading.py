@@ -114,7 +114,7 @@ def _relation(session: SparkSession, definition: PartitionDefinition, location: 
 
 
 class _Java:
-    """Makes records of Spark's catalog in the JVM. Newer versions of Spark append fields to them."""
+    """Makes records of Spark's catalog in the JVM. Newer versions of Spark append fields to these classes."""
 
     _STORAGE = ("locationUri", "inputFormat", "outputFormat", "serde", "compressed", "properties")
     _TABLE = (

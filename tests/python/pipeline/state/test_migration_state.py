@@ -490,7 +490,8 @@ def test_a_driver_presumed_dead_is_fenced(tmp_path: Path, monkeypatch: pytest.Mo
     with Journal(root) as book:
         with pytest.raises(ColdframeError, match="another migration"), Journal(root):
             pass
-        # Its lock is lost, as on a file system that forgets locks; another driver does the work.
+        # The first driver's lock is lost, as on a file system that forgets locks; another driver does the
+        # work.
         monkeypatch.setattr(destination.fcntl, "flock", lambda *_: None)
         late = staged(book, "late")
         monkeypatch.setattr(journal, "COMPACT", 3)

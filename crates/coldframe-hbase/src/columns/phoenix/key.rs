@@ -46,7 +46,7 @@ fn mismatch(row: &[u8], expected: &str) -> Error {
     Error::schema(format!("row key \"{}\": expected {expected}", row.escape_ascii()))
 }
 
-/// The value of variable length at the end of a key. In descending order it still has a separator.
+/// The value of variable length at the end of a key. In descending order the value still has a separator.
 fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
     match (part.descending, rest) {
         (true, [value @ .., 0xff]) => value,
