@@ -1,8 +1,8 @@
 """The source in the model: the rows of each file, and their origin.
 
 A row has an `id` (which stays the same when files are compacted or rewritten), a `tag` (the version of the
-file that it was read from), and the values `v` and, in some files, `w`. The tag of a row in a target
-gives its origin; the id shows duplicates.
+file from which it was read), and the values `v` and, in some files, `w`. The tag of a row in a target gives
+its origin; the id shows duplicates.
 """
 
 from __future__ import annotations

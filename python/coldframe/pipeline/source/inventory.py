@@ -2,9 +2,9 @@
 
 Skipped, as in Hive and Spark, but counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
 `.crc`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including files of
-unknown formats. What cannot be listed or read, links that lead nowhere or to directories, and anything that
-is neither file nor directory is listed as well, with the reason: rows that were not examined are never
-skipped silently.
+unknown formats. The inventory also lists, with the reason, whatever cannot be listed or read, links that lead
+nowhere or to directories, and anything that is neither file nor directory: rows that were not examined are
+never skipped silently.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 The relation is built from a definition, without any catalog: the session may have the source's metastore,
 another metastore, or none. Spark has no public API for that, so this module calls internal classes.
 
-Hive's timestamps have no zone. Hive's classes return them as the wall clock of the JVM, and Spark converts
-them to instants: these are the wall clock of UTC only if the JVM's zone is UTC.
+Hive's timestamps have no zone. Hive's classes return such timestamps as the wall clock of the JVM, and Spark
+converts them to instants. These instants are the wall clock of UTC only if the JVM's zone is UTC.
 """
 
 from __future__ import annotations
