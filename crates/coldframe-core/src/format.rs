@@ -283,7 +283,7 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// Statistics as the format stores them; `Null` if it stores none.
+    /// Statistics in the format's own form; `Null` if the format stores no statistics.
     fn statistics(&self) -> Result<Value> {
         Ok(Value::Null)
     }

@@ -151,7 +151,7 @@ pub enum Level {
 pub struct Span {
     /// The rows, counted as [`Salvage::stretches`] counts them.
     pub rows: Range<u64>,
-    /// The bytes that hold them, or the streams that do.
+    /// The bytes or the streams that hold the rows.
     pub bytes: Range<u64>,
     /// How well the span is proved.
     pub level: Level,

@@ -29,7 +29,7 @@ pub(crate) struct Column {
     pub(crate) key: bool,
     /// The value for rows that are older than the column, as the bytes of a cell.
     pub(crate) read_default: Option<Vec<u8>>,
-    /// The value of the column in new rows for which the client gives none, as the bytes of a cell.
+    /// The value of the column in new rows for which the client gives no value, as the bytes of a cell.
     pub(crate) write_default: Option<Vec<u8>>,
     /// Whether a value cannot change once it is written.
     pub(crate) immutable: bool,

@@ -52,7 +52,7 @@ pub(crate) struct Shape {
 /// How the stripes were found without a complete tail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
-    /// What proves that the file had no other stripes, if anything does.
+    /// What proves that the file had no other stripes; `None` without a proof.
     pub(crate) proof: Option<&'static str>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) const LIST: &str = "list";
 /// Types that the file does not determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeOptions {
-    /// Whether all byte arrays are text, or none. If absent, those are text that are UTF8 by the file.
+    /// Whether all or no byte arrays are text. If absent, byte arrays that are UTF8 by the file are text.
     pub(crate) text: Option<bool>,
     /// Whether INT96 is a timestamp: nanoseconds of the day, then the Julian day.
     pub int96_timestamp: bool,

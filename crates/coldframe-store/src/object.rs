@@ -108,7 +108,7 @@ impl Files for ObjectFiles {
         if !key.is_empty() {
             match wait(store.head(&path))? {
                 Ok(meta) => return Ok(Some(stat_of(&meta))),
-                // A HEAD request that fails gives no reason, but a listing does.
+                // A HEAD request that fails states no reason, but a failed listing states a reason.
                 Err(e) if has_no_reason(&e) && !self.connection.is_web() => {
                     let listed = wait(async { store.list(Some(&path)).try_next().await })?;
                     return Err(error(listed.err().unwrap_or(e)));

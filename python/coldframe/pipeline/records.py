@@ -524,7 +524,7 @@ class Committed:
 
     @property
     def shared_file(self) -> str:
-        """The target file that it shares with other sources; empty if none."""
+        """The target file that it shares with other sources; empty if it shares no file."""
         return next((part.final for part in self.parts if part.of), "")
 
     def to_json(self) -> Json:

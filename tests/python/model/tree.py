@@ -46,7 +46,9 @@ class Version:
     wide: bool = False
     """Whether the version has the column `w`."""
     health: str = "good"
-    """damaged: some rows can be salvaged; lost: none can, or the format is unknown; empty: no bytes."""
+    """damaged: some rows can be salvaged; lost: no row can be salvaged, or the format is unknown; empty: no
+    bytes.
+    """
 
     @property
     def keys(self) -> Keys:

@@ -1,5 +1,5 @@
-//! Delta files: changes to the rows of a rowset after (REDO) or before (UNDO) the state that the rowset's
-//! base data has.
+//! Delta files: changes to the rows of a rowset after (REDO) or before (UNDO) the state in the rowset's base
+//! data.
 //!
 //! ```text
 //! entry of a block | row varint | hybrid time varint | kind u8 | (column id LEB128 | length + 1 LEB128, 0 = null | cell)* |

@@ -558,8 +558,8 @@ fn append(
     match &segment.validity {
         None => offsets.extend(ends.iter().skip(1).map(place)),
         Some(bits) => {
-            // A null row ends where the previous value does. The loop has no branch, because nulls are hard
-            // to predict.
+            // A null row ends where the previous row ends. The loop has no branch, because nulls are hard to
+            // predict.
             let mut passed = 0;
             offsets.extend((0..segment.rows).map(|row| {
                 let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);

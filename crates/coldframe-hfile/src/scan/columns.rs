@@ -223,7 +223,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Appends cells: all of them, or none if it fails.
+    /// Appends all cells; on failure, appends no cell.
     #[inline(never)]
     fn append(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let rows = self.rows;
@@ -442,8 +442,8 @@ impl Columns {
         checked.end_block()
     }
 
-    /// Appends as many cells of a block as still fit in the batch, and returns their number. If none fit, the
-    /// batch is full.
+    /// Appends as many cells of a block as still fit in the batch, and returns their number. If no cell fits,
+    /// the batch is full.
     pub(crate) fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
         for (taken, cell) in cells.iter().take(most).enumerate() {

@@ -177,7 +177,7 @@ pub(crate) struct Settings {
     pub view: Option<View>,
     /// The family of all cells, if the data has no column for it.
     pub family: Option<Vec<u8>>,
-    /// The timestamp of cells that have none in the data.
+    /// The timestamp of cells without a timestamp in the data.
     pub timestamp: Option<i64>,
     /// Whether cells have tags.
     pub tags: Option<bool>,

@@ -78,7 +78,7 @@ impl RowSetPlan {
         e.within(format!("rowset {}", self.rowset.id)).within(format!("tablet {}", self.tablet.id))
     }
 
-    /// Opens the files that the split needs; `false` if none of it can be read.
+    /// Opens the files that the split needs; `false` if no part of it can be read.
     fn start(&mut self) -> Result<bool> {
         let all = match row_count(&self.tablet, &self.rowset, &self.reading) {
             Ok(rows) => rows,

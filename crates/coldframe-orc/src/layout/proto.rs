@@ -4,7 +4,7 @@
 //! follow the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version),
 //! `Type` 7 to 9, `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations
 //! are plain numbers, so that messages with unknown values stay readable. Optional numbers have a getter of
-//! the same name that returns 0 for none.
+//! the same name that returns 0 for a missing number.
 
 mod decode;
 

@@ -228,7 +228,7 @@ impl TypeTree {
         self.columns.get(id)
     }
 
-    /// Sets the scale of a decimal that states none.
+    /// Sets the scale of a decimal that states no scale.
     pub(crate) fn set_scale(&mut self, id: usize, scale: u32) {
         if let Some(column) = self.columns.get_mut(id) {
             column.scale = scale;

@@ -301,7 +301,8 @@ impl StripeBatches {
         Damage { bytes, rows_lost: Some(0), structure, reason }
     }
 
-    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
+    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case no row
+    /// group fails.
     fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
         let mut decoded = Vec::with_capacity(groups.runs.len());
         let mut sound = vec![0; groups.runs.len()];

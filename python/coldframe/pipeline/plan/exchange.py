@@ -1,4 +1,4 @@
-"""What a table loses and gains in one run: the run takes all of these changes, or none of them.
+"""What a table loses and gains in one run: the run takes all of these changes or no change.
 
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
 source. Taking the new source without removing the vanished source would duplicate rows; the reverse would

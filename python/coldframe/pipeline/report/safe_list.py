@@ -184,7 +184,7 @@ def _with_fault(line: Line, why: str) -> tuple[Line, str | None]:
 
 
 def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
-    """Why the journal no longer matches a line; None if it does."""
+    """Why the journal no longer matches a line; None if it matches."""
     if line.digest.startswith("tree:"):
         return None if line.digest in trees else "the journal no longer has this source"
     if entry is None:
@@ -195,7 +195,7 @@ def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str 
 
 
 def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
-    """Why the current source no longer matches a line; None if it does."""
+    """Why the current source no longer matches a line; None if it matches."""
     try:
         if is_remote(line.path):
             entry = open_store(line.path, storage_options).stat()

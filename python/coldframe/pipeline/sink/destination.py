@@ -60,7 +60,7 @@ class StoredFile:
     @property
     def mark(self) -> str:
         """What tells its content from others of equal size without reading it: the store's name of the
-        content, or the time of the last change. Empty if the store has neither.
+        content, or the time of the last change. Empty if the store has no etag and no time.
         """
         return f"etag:{self.etag}" if self.etag else f"time:{self.modified}" if self.modified else ""
 
@@ -298,7 +298,7 @@ class StoreDestination(Destination):
         """Does nothing: a store's answers are final."""
 
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories at and below a folder; object stores have none."""
+        """Deletes the empty directories at and below a folder; object stores have no directories."""
         if not self._has_folders:
             return
         with contextlib.suppress(ColdframeError, OSError):

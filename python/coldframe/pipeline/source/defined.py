@@ -335,7 +335,7 @@ class _Reader:
             )
 
     def _shared(self, table: TakenTable) -> str | None:
-        """Why other tables may share a table's files; None if no other table does."""
+        """Why other tables may share a table's files; None if no other table shares them."""
         for part in table.parts:
             others = self.source.claims.others(part.location, table.name) if part.location else iter(())
             # A table without partitions may have claimed several locations.

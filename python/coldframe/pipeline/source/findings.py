@@ -1,4 +1,4 @@
-"""Discrepancies between a metastore and what was found, as entries of the report."""
+"""Discrepancies between a metastore and the files that were found, as entries of the report."""
 
 from __future__ import annotations
 

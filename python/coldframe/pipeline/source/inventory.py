@@ -33,7 +33,9 @@ ROOT = "."
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
 DRIVER_FOLDERS = 1000
-"""The driver lists up to this many directories of a level itself; if there are more, the scheduler does."""
+"""The driver lists up to this many directories of a level itself; if there are more, the scheduler lists
+them.
+"""
 FOLDERS_A_TASK = 50
 """Directories in a task of the scheduler."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])

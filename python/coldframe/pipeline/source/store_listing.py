@@ -41,7 +41,7 @@ from coldframe.sources import Source, open_store
 _T = TypeVar("_T")
 
 DRIVER_FILES = 2000
-"""The driver itself examines up to this many files; if there are more, the scheduler does."""
+"""The driver itself examines up to this many files; if there are more, the scheduler examines them."""
 FILES_A_TASK = 200
 """Files in a task of the scheduler."""
 

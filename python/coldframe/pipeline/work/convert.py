@@ -103,8 +103,8 @@ class Task:
 def run_task(task: Task) -> Outcome:
     """Converts one split. The outcome has the written files, or the reason for the failure.
 
-    Each attempt, including Spark's own, writes under a unique name, so none can overwrite another one's
-    files.
+    Each attempt, including Spark's own, writes under a unique name, so that no attempt can overwrite the
+    files of another attempt.
     """
     started = time.monotonic()
     outcome = Outcome(task.key, task.number)

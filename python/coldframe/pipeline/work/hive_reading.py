@@ -4,7 +4,7 @@
     others      HiveTableRelation -> Hive's input format and SerDe, which read the directory
 
 The relation is built from a definition, without any catalog: the session may have the source's metastore,
-another metastore, or none. Spark has no public API for that, so this module calls internal classes.
+another metastore, or no metastore. Spark has no public API for that, so this module calls internal classes.
 
 Hive's timestamps have no zone. Hive's classes return such timestamps as the wall clock of the JVM, and Spark
 converts them to instants. These instants are the wall clock of UTC only if the JVM's zone is UTC.

@@ -578,7 +578,7 @@ def test_only_safe_sources_are_listed(estate: Estate) -> None:
     kept.append(estate.orc("u/2", {"a": pa.array([], pa.int64())}))
     estate.orc("w/1", {"a": ["x"]})
     estate.orc("w/2", {"a": [1]})
-    # A file of this table failed: none of its files is listed.
+    # A file of this table failed: no file of the table is listed.
     estate.orc("t/1", {"a": [1]})
     (estate.source / "t/3").write_bytes(b"ORC? " * 100)
     report = estate.migrate()

@@ -5,7 +5,8 @@
 //! salt CHAR(2) DATE DESC                 VARCHAR DESC     BIGINT                    VARCHAR, the last
 //! ```
 //!
-//! Nulls at the end of a key are not stored, and neither are their separators. Phoenix: `RowKeySchema.next`.
+//! Nulls at the end of a key are not stored, and their separators are not stored either. Phoenix:
+//! `RowKeySchema.next`.
 
 use coldframe_core::{Error, Result};
 
