@@ -53,7 +53,7 @@ class Split:
     """A part of a file that can be read independently, also in another process.
 
     It carries the bytes that were read to open the file, so that nobody reads them again. The splits of a
-    file together contain each row exactly once. A split of a `Dataset` has that dataset's columns, including
+    file together contain each row exactly once. A split of a `Dataset` has the dataset's columns, including
     the partition columns.
 
     Rust holds the data, and pickles it as the bytes of a plan.

@@ -51,7 +51,7 @@ TYPES = pa.schema(
     ]
 )
 NIGHTS = ["2014-03-30 02:30:00", "2014-10-26 02:30:00", "2014-03-09 02:30:00.5"]
-"""Times that two zones skip, or have twice."""
+"""Times that two zones skip, or that occur twice in them."""
 
 pytestmark = [
     pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here, for which Iceberg has a runtime"),

@@ -267,7 +267,7 @@ mod tests {
         let e = strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, true).unwrap_err();
         assert_eq!(e.reason(), "expected UTF-8, found other bytes in value 1");
         assert!(strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, false).is_ok());
-        // One character cut in two: all bytes together are UTF-8.
+        // A character is cut in two: only all bytes together are UTF-8.
         assert!(strings(vec![0, 1, 2], vec![0xc3, 0xa4], None, true).is_err());
         assert!(text_of_lengths(&[1, 1], vec![0xc3, 0xa4], None).is_err());
         // Bytes after the last value are not checked.

@@ -14,8 +14,9 @@ const BUCKETS: [&str; 7] = ["s3", "gs", "gcs", "az", "adl", "abfs", "wasb"];
 /// A path or URL as people may see it, in errors, logs, traces, pages and reports: without passwords, and without a
 /// query, which may be a signature. A path is shown as it is.
 ///
-/// A password may have characters that it should not have, such as a slash. So if a name and a colon begin the URL,
-/// nothing before the last `@` is shown, and nothing at all if that may lie in a query.
+/// A password may have characters that it should not have, such as a slash. So if a name and a colon begin
+/// the URL, nothing before the last `@` is shown. If the last `@` may lie in a query, nothing of the URL is
+/// shown.
 pub fn shown(url: &str) -> String {
     // fsspec chains URLs: `zip://a.orc::https://host/b.zip`.
     let mut rest = url;

@@ -3,9 +3,9 @@
 //! ```text
 //! [{"op": "MIN", "name": ["a"]}, {"op": "COUNT"}]      as io.coldframe.spark.ColdframeScanBuilder writes them
 //! ```
-//! An aggregate is accepted only if Spark computes the same result. This is so for integers, dates, booleans
-//! and texts. Floating point numbers may be NaN, and timestamps and decimals may change when they are
-//! converted for Spark.
+//! An aggregate is accepted only if Spark computes the same result. Spark computes the same result for
+//! integers, dates, booleans and texts. Floating point numbers may be NaN, and timestamps and decimals may
+//! change when they are converted for Spark.
 
 use std::sync::Arc;
 

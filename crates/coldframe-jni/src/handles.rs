@@ -47,8 +47,8 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks an object that one thread uses at a time. If an earlier panic poisoned the lock, that is ignored,
-/// since Java has got the panic as an exception.
+/// Locks an object that one thread uses at a time. If an earlier panic poisoned the lock, the poison is
+/// ignored, since Java has got the panic as an exception.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -245,7 +245,8 @@ impl Iterator for Deep {
     }
 }
 
-/// Converts an error of the client. Its messages are shortened, because they contain URLs and XML.
+/// Converts an error of the client. The messages of such errors are shortened, because they contain URLs and
+/// XML.
 pub(crate) fn error(e: object_store::Error) -> Error {
     use object_store::Error as E;
     let io = |kind, text: String| Error::from(io::Error::new(kind, text));

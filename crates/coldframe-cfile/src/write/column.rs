@@ -71,7 +71,7 @@ pub(super) struct ColumnBuffer {
     codes: Codes,
     /// The code words of the block's values.
     code_words: Vec<u32>,
-    /// The last key before the block; below, the block's first and last key.
+    /// The last key before the block; `first` and `last` are the block's first and last key.
     before: Vec<u8>,
     first: Option<Vec<u8>>,
     last: Vec<u8>,

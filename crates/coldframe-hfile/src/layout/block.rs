@@ -176,8 +176,8 @@ impl Header {
         })
     }
 
-    /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `max_len` bytes. It gives no
-    /// reason and is cheap, for searches that try many offsets.
+    /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `max_len` bytes. The
+    /// function gives no reason and is cheap, for searches that try many offsets.
     pub(crate) fn fits(bytes: &[u8], with_checksums: bool, max_len: u64) -> bool {
         let int = |at: usize| {
             let four = bytes.get(at..).and_then(|b| b.first_chunk::<4>());

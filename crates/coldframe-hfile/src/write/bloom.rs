@@ -189,8 +189,8 @@ impl Chunk {
         self.keys += 1;
     }
 
-    /// Halves the chunk as often as it is at most half full. A key's bits are numbered modulo the size, so
-    /// the two halves can be combined with OR.
+    /// Halves the chunk repeatedly, until it is more than half full. A key's bits are numbered modulo the
+    /// size, so the two halves can be combined with OR.
     fn fold(&mut self) {
         while self.bits.len().is_multiple_of(2) && self.max_keys > self.keys * 2 {
             let half = self.bits.len() / 2;

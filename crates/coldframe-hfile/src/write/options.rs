@@ -61,7 +61,8 @@ coldframe_core::choices! {
         None = "none",
         /// Prefixes of keys are omitted.
         Prefix = "prefix",
-        /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
+        /// Parts of a key that equal the same parts of the previous key are omitted; timestamps are
+        /// differences.
         Diff = "diff",
         /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous value is
         /// omitted.

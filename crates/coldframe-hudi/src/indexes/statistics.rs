@@ -20,7 +20,7 @@ use crate::table::MetadataTable;
 
 /// The column with the statistics.
 const STATISTICS: &str = "ColumnStatsMetadata";
-/// The names of the statistics in Hudi, each with our name.
+/// The names of the statistics: our name, and the name in Hudi.
 const FIELDS: [(&str, &str); 7] = [
     ("file", "fileName"),
     ("column", "columnName"),

@@ -21,8 +21,8 @@ use coldframe::{Error, Result, arrow_error};
 
 use super::{Request, Table};
 
-/// Up to this many partitions are reported whatever their size, since a task for each takes less time than
-/// the shuffle.
+/// Up to this number, partitions are reported regardless of their size, since separate tasks for them take
+/// less time than the shuffle.
 const MAX_KEYS: usize = 500;
 /// More partitions are reported if this makes at most `MAX_TASKS` times as many tasks as packing by size.
 const MAX_TASKS: u64 = 2;

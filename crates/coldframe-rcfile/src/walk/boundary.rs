@@ -15,7 +15,8 @@ use super::candidate::HEADER_LEN;
 use crate::layout::row_group::{RecordHeader, RowGroup, SYNC_ESCAPE, SYNC_MARKER_LEN};
 
 impl GroupWalk {
-    /// Whether what follows a row group, or the checksums of its key and columns, prove where it ends.
+    /// Whether the end of a row group is proved: by the bytes after it, or by the checksums of its key and
+    /// columns.
     pub(super) fn is_anchored(&mut self, group: &RowGroup) -> Result<bool> {
         if self.is_boundary(group.end()) {
             return Ok(true);

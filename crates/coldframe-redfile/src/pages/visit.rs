@@ -19,7 +19,7 @@ pub(crate) const WINDOW: u64 = 64 << 10;
 
 /// Where the pages of a chunk are.
 pub(crate) struct ChunkPlace {
-    /// The bytes from the first page on.
+    /// The bytes of the chunk, from its first page on.
     pub(crate) bytes: Range<u64>,
     /// The number of values in the pages.
     pub(crate) num_values: u64,

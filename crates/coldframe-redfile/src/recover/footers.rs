@@ -24,7 +24,7 @@ const METADATA_HEAD: &[u8] = &[0x15, 0x02];
 /// The number of bytes that a check whether metadata begins at an offset counts as.
 const CHECK_COST: u64 = 64;
 
-/// Whether a footer is preceded by the sync marker that it states; true if it states no marker.
+/// Whether the sync marker that a footer states precedes the footer; true if the footer states no marker.
 fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
     let pairs = &footer.metadata.key_value_metadata;
     let Some(named) = pairs.iter().find(|p| p.key == SYNC_KEY.as_bytes()).and_then(|p| p.value.as_ref())

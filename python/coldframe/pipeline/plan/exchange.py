@@ -228,7 +228,7 @@ def _leave(work: TableWork, pending: Pending, journal: Journal, reason: str) -> 
 
 
 def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
-    """Keeps the target files of results that stay, and so everything else in those files."""
+    """Keeps the target files of results that stay, together with all other rows in those files."""
     kept = {pending.shared: pending for pending in work.stays if pending.shared}
     for name, pending in kept.items():
         gone.discard(name)

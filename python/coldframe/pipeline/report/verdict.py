@@ -281,7 +281,7 @@ class Verified(_Verdict):
 
 @dataclass(frozen=True)
 class Partial(_Verdict):
-    """The contents of the target were compared; rows or digits are missing for reported reasons."""
+    """The contents of the target were compared, and rows or digits are missing for reported reasons."""
 
     name = "partial"
     word = "PARTIAL"

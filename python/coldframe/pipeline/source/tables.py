@@ -186,7 +186,9 @@ def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataTy
 
 
 def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
-    """Puts each file into its table. Where a directory holds several formats, each is a table."""
+    """Puts each file into its table. If a directory holds several formats, the files of each format are a
+    table.
+    """
     entries = _Entries(specs)
     # Grouped by place: names do not distinguish `a/b` from `a.b`.
     groups: dict[tuple[str, str, str], Table] = {}

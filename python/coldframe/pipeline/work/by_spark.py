@@ -126,7 +126,7 @@ class SparkTask:
 
 
 def _message(error: Exception) -> str:
-    """The relevant line of one of Spark's errors, which include a page of the JVM's stack."""
+    """The relevant line of an error of Spark; such errors include a page of the JVM's stack."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     message = causes[-1].removeprefix("Caused by: ") if causes else (lines or [type(error).__name__])[0]

@@ -1,5 +1,5 @@
-//! The head of a key: everything before the timestamp. DIFF and FAST_DIFF derive it from the head of the
-//! previous cell's key.
+//! The head of a key: everything before the timestamp. DIFF and FAST_DIFF derive the head from the head of
+//! the previous cell's key.
 //!
 //! ```text
 //! row length u16 | row | family length u8 | family | qualifier |

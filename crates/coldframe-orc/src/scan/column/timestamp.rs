@@ -67,8 +67,8 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
 
 /// Seconds of the instant that timestamps count from.
 fn base(zone: &Zone) -> i64 {
-    // In some cases only the wall clock is known. Its offset is the offset of `BASE`, since no zone changed
-    // its offset in that January.
+    // In some cases only the wall clock is known. The offset of the wall clock is the offset at `BASE`, since
+    // no zone changed its offset in January 2015.
     BASE - zone.offset(BASE)
 }
 
