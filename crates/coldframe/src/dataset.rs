@@ -9,6 +9,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`table_def`] | what a table is, as plain data |
 //! | [`table`] | the files, their common schema, how each file maps to the table |
 //! | [`discovery`], [`file_entry`], `glob`, `folder` | listing the files |
 //! | [`foreign`] | files of other kinds among the listed files |
@@ -38,6 +39,7 @@ pub mod scan;
 mod special;
 pub mod storage;
 pub mod table;
+pub mod table_def;
 pub mod wire;
 
 pub use columns::ColumnsBy;
@@ -51,3 +53,4 @@ pub use rows::{FileDamage, Rows};
 pub use scan::{Filter, ScanBuilder};
 pub use storage::{Storage, Stores};
 pub use table::{Dataset, Given, TableOptions};
+pub use table_def::{ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, TableDef};

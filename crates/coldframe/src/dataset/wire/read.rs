@@ -36,7 +36,7 @@ pub(super) fn plan(message: &message::Plan, bound: &Bound) -> Result<Plan> {
 }
 
 /// The element of a list at an index; an error if there is none.
-fn at<'a, T>(all: &'a [T], number: u32, what: &str) -> Result<&'a T> {
+pub(super) fn at<'a, T>(all: &'a [T], number: u32, what: &str) -> Result<&'a T> {
     let element = usize::try_from(number).ok().and_then(|number| all.get(number));
     element.ok_or_else(|| refused(format!("expected one of {} {what}, found number {number}", all.len())))
 }
@@ -72,7 +72,7 @@ fn strings(message: u32) -> Result<Option<Strings>> {
     }
 }
 
-fn opening(message: &message::Opening, bound: &Bound) -> Result<Opening> {
+pub(super) fn opening(message: &message::Opening, bound: &Bound) -> Result<Opening> {
     let storage: Arc<dyn Storage> = if message.foreign_storage {
         let missing = || {
             Error::unsupported(
@@ -152,15 +152,20 @@ fn value(message: &message::Value) -> Result<Value> {
 fn table(message: &message::Table) -> Result<Fragment> {
     Ok(Fragment {
         defaults: arrow::to_row(&message.defaults)?,
-        by: match message.by {
-            0 => ColumnsBy::Name,
-            1 => ColumnsBy::Position,
-            2 => ColumnsBy::Id(message.key.clone()),
-            other => return Err(refused(format!("expected a way to match columns, found {other}"))),
-        },
+        by: by(message.by, &message.key)?,
         complete: message.complete,
         ..Fragment::new(arrow::to_schema(&message.schema)?)
     })
+}
+
+pub(super) fn by(kind: u32, key: &str) -> Result<ColumnsBy> {
+    match kind {
+        0 => Ok(ColumnsBy::Name),
+        1 => Ok(ColumnsBy::Position),
+        2 => Ok(ColumnsBy::Id(key.to_owned())),
+        3 => Ok(ColumnsBy::Hive),
+        other => Err(refused(format!("expected a way to match columns, found {other}"))),
+    }
 }
 
 fn file(message: &message::File, openings: &[Arc<Opening>], tables: &[Fragment]) -> Result<SplitFile> {
@@ -176,7 +181,7 @@ fn file(message: &message::File, openings: &[Arc<Opening>], tables: &[Fragment])
     })
 }
 
-fn known(message: &message::Known) -> Identity {
+pub(super) fn known(message: &message::Known) -> Identity {
     Identity { len: message.len, modified: message.modified, etag: message.etag.clone() }
 }
 

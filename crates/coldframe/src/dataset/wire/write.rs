@@ -60,7 +60,7 @@ fn strings(of: Option<Strings>) -> u32 {
 }
 
 /// The index of `item` in the list, or of an element equal to it; appends it if there is none.
-fn number<T: PartialEq>(all: &mut Vec<T>, item: T) -> Result<u32> {
+pub(super) fn number<T: PartialEq>(all: &mut Vec<T>, item: T) -> Result<u32> {
     let at = all.iter().rposition(|known| *known == item).unwrap_or_else(|| {
         all.push(item);
         all.len() - 1
@@ -136,16 +136,12 @@ fn piece((at, bytes): &(u64, bytes::Bytes)) -> message::Piece {
     message::Piece { at: *at, bytes: bytes.clone() }
 }
 
-fn known(known: &Identity) -> message::Known {
+pub(super) fn known(known: &Identity) -> message::Known {
     message::Known { len: known.len, modified: known.modified, etag: known.etag.clone() }
 }
 
 fn table(fragment: &Fragment) -> Result<message::Table> {
-    let (by, key) = match &fragment.by {
-        ColumnsBy::Name => (0, String::new()),
-        ColumnsBy::Position => (1, String::new()),
-        ColumnsBy::Id(key) => (2, key.clone()),
-    };
+    let (by, key) = by(&fragment.by);
     Ok(message::Table {
         schema: arrow::from_schema(&fragment.schema)?,
         defaults: arrow::from_columns(&fragment.defaults)?,
@@ -155,7 +151,20 @@ fn table(fragment: &Fragment) -> Result<message::Table> {
     })
 }
 
-fn opening(opening: &Opening, storage: Option<&BTreeMap<String, String>>) -> Result<message::Opening> {
+/// The number of a way to match columns, and the key of ids.
+pub(super) fn by(of: &ColumnsBy) -> (u32, String) {
+    match of {
+        ColumnsBy::Name => (0, String::new()),
+        ColumnsBy::Position => (1, String::new()),
+        ColumnsBy::Id(key) => (2, key.clone()),
+        ColumnsBy::Hive => (3, String::new()),
+    }
+}
+
+pub(super) fn opening(
+    opening: &Opening,
+    storage: Option<&BTreeMap<String, String>>,
+) -> Result<message::Opening> {
     let options = &opening.options;
     let (schema, ddl) = match &options.schema {
         None => (None, None),
