@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rewrites tests/data/evolution: two files of Hive 4.1 and what each version of Hive reads from them.
+# Rewrites tests/data/evolution: a file of Hive 4.1 and what each version of Hive reads from them.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -66,7 +66,7 @@ pub enum Kind {
 /// As Hive spells it.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let name = match self {
             Self::Boolean => "boolean",
             Self::TinyInt => "tinyint",
             Self::SmallInt => "smallint",
@@ -94,16 +94,17 @@ impl fmt::Display for Kind {
                     let comma = if number == 0 { "" } else { "," };
                     write!(f, "{comma}{}:{}", Name(name), of.kind)?;
                 }
-                ">"
+                return f.write_str(">");
             }
             Self::Union(branches) => {
                 f.write_str("uniontype<")?;
                 for (number, of) in branches.iter().enumerate() {
                     write!(f, "{}{}", if number == 0 { "" } else { "," }, of.kind)?;
                 }
-                ">"
+                return f.write_str(">");
             }
-        })
+        };
+        f.write_str(name)
     }
 }
 

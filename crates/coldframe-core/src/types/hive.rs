@@ -68,6 +68,8 @@ pub struct Rules {
     pub version: HiveVersion,
     /// The part of Hive.
     pub reader: Reader,
+    /// Whether days before 1582-10-15 are Julian in the file.
+    pub hybrid: bool,
 }
 
 /// How the values of one column are converted.
@@ -92,16 +94,10 @@ enum Step {
 }
 
 impl Conversion {
-    /// Plans the conversion of a file's column `own` to the table's column `table`, whose type in Hive's syntax is
-    /// `declared` if the Arrow type does not imply it. An error if Hive refuses it.
-    pub fn new(own: &Field, table: &Field, declared: Option<&Type>, rules: Rules) -> Result<Self> {
-        let own_kind = kind_of(own)?;
-        let kind = match declared {
-            Some(declared) => declared.kind.clone(),
-            None => kind_of(table)?,
-        };
-        let step = step((own, &own_kind), (table, &kind), rules)?;
-        Ok(Self { step, target: table.data_type().clone() })
+    /// Plans the conversion of a file's column to a table's column. An error if Hive refuses it.
+    pub fn new(own: Typed<'_>, table: Typed<'_>, rules: Rules) -> Result<Self> {
+        let step = step((own.field, &own.kind()?), (table.field, &table.kind()?), rules)?;
+        Ok(Self { step, target: table.field.data_type().clone() })
     }
 
     /// Whether all values stay what they are.
@@ -128,10 +124,25 @@ impl Conversion {
     }
 }
 
-/// A field and its Hive type.
-type Typed<'a> = (&'a Field, &'a Kind);
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Typed<'a> {
+    /// Its name and Arrow type.
+    pub field: &'a Field,
+    /// Its Hive type, if one is known beyond what the Arrow type implies: the length of `varchar(3)`.
+    pub declared: Option<&'a Type>,
+}
 
-fn step(own: Typed<'_>, table: Typed<'_>, rules: Rules) -> Result<Step> {
+impl Typed<'_> {
+    fn kind(&self) -> Result<Kind> {
+        self.declared.map_or_else(|| kind_of(self.field), |declared| Ok(declared.kind.clone()))
+    }
+}
+
+/// A field and its Hive type.
+type Pair<'a> = (&'a Field, &'a Kind);
+
+fn step(own: Pair<'_>, table: Pair<'_>, rules: Rules) -> Result<Step> {
     let refused = || {
         let reader = match rules.reader {
             Reader::Orc => "Hive's reader of ORC",
@@ -146,7 +157,7 @@ fn step(own: Typed<'_>, table: Typed<'_>, rules: Rules) -> Result<Step> {
         ((field, Kind::Struct(fields)), (target, Kind::Struct(wanted))) => {
             structure((field, fields), (target, wanted), rules)
         }
-        ((_, own), (_, wanted)) if kind::alike(own, wanted) => Ok(Step::Same),
+        ((_, own), (_, wanted)) if kind::keeps_values(own, wanted) => Ok(Step::Same),
         ((_, own), (_, wanted)) => match Primitive::new(own, wanted, rules) {
             Some(primitive) => Ok(Step::Primitive(Box::new(primitive))),
             None => Err(refused()),
@@ -155,7 +166,7 @@ fn step(own: Typed<'_>, table: Typed<'_>, rules: Rules) -> Result<Step> {
 }
 
 /// Lists and maps.
-fn elements(own: Typed<'_>, table: Typed<'_>, rules: Rules) -> Result<Step> {
+fn elements(own: Pair<'_>, table: Pair<'_>, rules: Rules) -> Result<Step> {
     let children = |field: &Field| match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) => vec![item.clone()],
         DataType::Map(entries, _) => match entries.data_type() {

@@ -66,9 +66,9 @@ fn unknown(data_type: &DataType) -> Error {
     Error::schema(format!("Hive has no type for {data_type}"))
 }
 
-/// Whether two types are the same, wherever they were parsed.
-pub(super) fn alike(left: &Kind, right: &Kind) -> bool {
-    let same = |left: &Type, right: &Type| alike(&left.kind, &right.kind);
+/// Whether all values of a file's type are the same in the table's type: the types are the same, or texts get more room.
+pub(super) fn keeps_values(left: &Kind, right: &Kind) -> bool {
+    let same = |left: &Type, right: &Type| keeps_values(&left.kind, &right.kind);
     match (left, right) {
         (Kind::Array(left), Kind::Array(right)) => same(left, right),
         (Kind::Map(key, value), Kind::Map(other_key, other_value)) => {
@@ -83,6 +83,8 @@ pub(super) fn alike(left: &Kind, right: &Kind) -> bool {
         (Kind::Union(left), Kind::Union(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
         }
+        (Kind::Varchar(_), Kind::String) => true,
+        (Kind::Varchar(length), Kind::Varchar(longer)) => length <= longer,
         _ => left == right,
     }
 }

@@ -117,18 +117,18 @@ impl Number {
         Some((self.magnitude / unit, self.magnitude % unit))
     }
 
-    /// Appends the digits, without zeros at the end of the fraction.
-    pub(super) fn print(self, out: &mut String) {
+    /// Appends the digits; `padded`: with the zeros at the end of the fraction.
+    pub(super) fn print(self, padded: bool, out: &mut String) {
         let Some((whole, fraction)) = self.parts() else { return };
         if self.negative {
             out.push('-');
         }
         out.push_str(&whole.to_string());
-        if fraction != 0 {
+        if fraction != 0 || (padded && self.scale > 0) {
             let width = usize::try_from(self.scale).unwrap_or(0);
             let digits = format!("{fraction:0width$}");
             out.push('.');
-            out.push_str(digits.trim_end_matches('0'));
+            out.push_str(if padded { &digits } else { digits.trim_end_matches('0') });
         }
     }
 

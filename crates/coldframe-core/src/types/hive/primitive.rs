@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampNanosecondType,
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
+    TimestampNanosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, PrimitiveArray,
@@ -17,7 +17,8 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::super::ddl::Kind;
 use super::number::Number;
-use super::{HiveVersion, Reader, Rules, numbers, texts, times};
+use super::numbers::Width;
+use super::{Reader, Rules, numbers, texts, times};
 use crate::{Error, Result, arrow_error};
 
 /// A value of a file's column.
@@ -28,7 +29,10 @@ pub(super) enum Value<'a> {
     /// The value as a double, and whether the column is a float.
     Float(f64, bool),
     Decimal(Number),
+    /// Of a `string`.
     Text(&'a str),
+    /// Of a `char`, without its padding, or a `varchar`.
+    Character(&'a str),
     Bytes(&'a [u8]),
     /// Days since 1970-01-01.
     Date(i32),
@@ -79,7 +83,12 @@ fn class(kind: &Kind) -> Option<Class> {
 impl Primitive {
     /// The conversion of one type to another; `None` if Hive refuses it.
     pub(super) fn new(own: &Kind, wanted: &Kind, rules: Rules) -> Option<Self> {
+        // Instants depend on the zone of Hive's session, or are refused.
+        if [own, wanted].contains(&&Kind::TimestampLocalTz) {
+            return None;
+        }
         let allowed = match (class(own)?, class(wanted)?) {
+            (Class::Text, _) if *wanted == Kind::Boolean && rules.reader == Reader::Rows => *own == Kind::String,
             (Class::Number | Class::Time, Class::Binary) | (Class::Number, Class::Date) => false,
             (Class::Date, Class::Number | Class::Binary) => false,
             (Class::Binary, wanted) => wanted == Class::Text,
@@ -103,27 +112,27 @@ impl Primitive {
     }
 
     pub(super) fn convert(&self, array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
-        let values = Values::new(array, &self.own)?;
+        let values = Values::new(array, &self.own, self.wanted != Kind::Binary)?;
         let rules = self.rules;
-        let integer = |value| numbers::integer(value, rules);
+        let integers = |width| values.integers(width, rules);
         Ok(match &self.wanted {
-            Kind::Boolean => Arc::new(values.iter().map(|v| v.and_then(|v| numbers::boolean(v, rules))).collect::<BooleanArray>()),
-            Kind::TinyInt => Arc::new(values.integers::<Int8Type>(rules, integer, |v| v as i8)),
-            Kind::SmallInt => Arc::new(values.integers::<Int16Type>(rules, integer, |v| v as i16)),
-            Kind::Int => Arc::new(values.integers::<Int32Type>(rules, integer, |v| v as i32)),
-            Kind::BigInt => Arc::new(values.integers::<Int64Type>(rules, integer, |v| v)),
-            Kind::Float => Arc::new(values.primitive::<Float32Type>(|v| numbers::float(v, rules))),
-            Kind::Double => Arc::new(values.primitive::<Float64Type>(|v| numbers::double(v, rules))),
+            Kind::Boolean => {
+                let booleans = values.iter().map(|value| value.and_then(|value| numbers::boolean(value, rules)));
+                Arc::new(booleans.collect::<BooleanArray>())
+            }
+            Kind::TinyInt => cast(&integers(Width::Tiny), &DataType::Int8).map_err(arrow_error)?,
+            Kind::SmallInt => cast(&integers(Width::Small), &DataType::Int16).map_err(arrow_error)?,
+            Kind::Int => cast(&integers(Width::Int), &DataType::Int32).map_err(arrow_error)?,
+            Kind::BigInt => Arc::new(integers(Width::Big)),
+            Kind::Float => Arc::new(values.primitive::<Float32Type>(numbers::float)),
+            Kind::Double => Arc::new(values.primitive::<Float64Type>(numbers::double)),
             Kind::Decimal { precision, scale } => values.decimals(*precision, *scale, rules)?,
             Kind::String => values.texts(rules, |_| {}),
             Kind::Varchar(length) => values.texts(rules, |text| texts::cut(text, *length)),
             Kind::Char(length) => values.texts(rules, |text| texts::padded(text, *length)),
             Kind::Binary => values.bytes(),
-            Kind::Date => Arc::new(values.primitive::<Date32Type>(|v| times::date(v, rules))),
-            Kind::Timestamp | Kind::TimestampLocalTz => {
-                let is_instant = self.wanted == Kind::TimestampLocalTz;
-                values.times(target, |v| times::time(v, is_instant, rules))?
-            }
+            Kind::Date => Arc::new(values.primitive::<Date32Type>(|value| times::date(value, rules))),
+            Kind::Timestamp => values.times(target, |value| times::time(value, rules))?,
             wanted => return Err(Error::schema(format!("no conversion to {wanted}"))),
         })
     }
@@ -135,7 +144,9 @@ enum Values {
     Integers(Int64Array),
     Floats(Float64Array, bool),
     Decimals(Decimal128Array, i8),
-    Texts(StringArray, bool),
+    Texts(StringArray),
+    /// With whether blanks at the end are padding.
+    Characters(StringArray, bool),
     Bytes(BinaryArray),
     Dates(Date32Array),
     /// With the number of its units in a second.
@@ -143,7 +154,8 @@ enum Values {
 }
 
 impl Values {
-    fn new(array: &ArrayRef, own: &Kind) -> Result<Self> {
+    /// `stripped`: whether `char` loses its padding.
+    fn new(array: &ArrayRef, own: &Kind, stripped: bool) -> Result<Self> {
         let laid_out = |kind: &DataType| -> Result<ArrayRef> {
             if array.data_type() == kind { Ok(array.clone()) } else { cast(array, kind).map_err(arrow_error) }
         };
@@ -167,9 +179,9 @@ impl Values {
                 let scale = decimals.scale();
                 Self::Decimals(decimals, scale)
             }
-            Kind::String | Kind::Varchar(_) | Kind::Char(_) => {
-                Self::Texts(laid_out(&DataType::Utf8)?.as_string().clone(), matches!(own, Kind::Char(_)))
-            }
+            Kind::String => Self::Texts(laid_out(&DataType::Utf8)?.as_string().clone()),
+            Kind::Varchar(_) => Self::Characters(laid_out(&DataType::Utf8)?.as_string().clone(), false),
+            Kind::Char(_) => Self::Characters(laid_out(&DataType::Utf8)?.as_string().clone(), stripped),
             Kind::Binary => Self::Bytes(laid_out(&DataType::Binary)?.as_binary().clone()),
             Kind::Date => Self::Dates(laid_out(&DataType::Date32)?.as_primitive().clone()),
             _ => {
@@ -187,7 +199,7 @@ impl Values {
             Self::Integers(array) | Self::Times(array, _) => array,
             Self::Floats(array, _) => array,
             Self::Decimals(array, _) => array,
-            Self::Texts(array, _) => array,
+            Self::Texts(array) | Self::Characters(array, _) => array,
             Self::Bytes(array) => array,
             Self::Dates(array) => array,
         }
@@ -199,9 +211,9 @@ impl Values {
             Self::Integers(array) => Value::Integer(array.value(row)),
             Self::Floats(array, is_float) => Value::Float(array.value(row), *is_float),
             Self::Decimals(array, scale) => Value::Decimal(Number::new(array.value(row), *scale)),
-            // Hive strips the padding of char before it converts.
-            Self::Texts(array, true) => Value::Text(array.value(row).trim_end_matches(' ')),
-            Self::Texts(array, false) => Value::Text(array.value(row)),
+            Self::Texts(array) => Value::Text(array.value(row)),
+            Self::Characters(array, true) => Value::Character(array.value(row).trim_end_matches(' ')),
+            Self::Characters(array, false) => Value::Character(array.value(row)),
             Self::Bytes(array) => Value::Bytes(array.value(row)),
             Self::Dates(array) => Value::Date(array.value(row)),
             Self::Times(array, unit) => Value::Time(Time::of_units(array.value(row), *unit)),
@@ -220,21 +232,9 @@ impl Values {
         self.iter().map(|value| value.and_then(&convert)).collect()
     }
 
-    /// Integers that wrap, or are null, where they do not fit.
-    fn integers<'a, T: ArrowPrimitiveType>(
-        &'a self,
-        rules: Rules,
-        convert: impl Fn(Value<'a>) -> Option<i64>,
-        narrow: impl Fn(i64) -> T::Native,
-    ) -> PrimitiveArray<T>
-    where
-        T::Native: Into<i64>,
-    {
-        self.primitive(|value| {
-            let wide = convert(value)?;
-            let narrow = narrow(wide);
-            (rules.reader == Reader::Rows || narrow.into() == wide).then_some(narrow)
-        })
+    /// Integers in the range of a type.
+    fn integers(&self, width: Width, rules: Rules) -> Int64Array {
+        self.primitive::<Int64Type>(|value| numbers::integer(value, width, rules))
     }
 
     fn decimals(&self, precision: u32, scale: u32, rules: Rules) -> Result<ArrayRef> {
@@ -268,7 +268,7 @@ impl Values {
         let mut made = BinaryBuilder::new();
         for value in self.iter() {
             match value {
-                Some(Value::Text(text)) => made.append_value(text),
+                Some(Value::Text(text) | Value::Character(text)) => made.append_value(text),
                 Some(Value::Bytes(bytes)) => made.append_value(bytes),
                 _ => made.append_null(),
             }
@@ -296,9 +296,4 @@ impl Values {
             _ => return Err(Error::schema(format!("expected micro- or nanoseconds, found {target}"))),
         })
     }
-}
-
-/// Whether the conversions are those of ORC in Hive 4, which were rewritten.
-pub(super) fn is_new(rules: Rules) -> bool {
-    rules.reader == Reader::Orc && rules.version >= HiveVersion::V4_1
 }

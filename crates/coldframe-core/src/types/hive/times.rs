@@ -1,10 +1,12 @@
 //! Conversions to dates and timestamps.
 
 use arrow_schema::TimeUnit;
-use coldframe_encoding::calendar::Civil;
+use coldframe_encoding::calendar::{Civil, hybrid_to_proleptic_seconds};
+use coldframe_encoding::java_text::{self, trim};
 
-use super::Rules;
+use super::number::Number;
 use super::primitive::{Time, Value};
+use super::{Reader, Rules};
 use crate::{Error, Result};
 
 /// Seconds of a day.
@@ -44,46 +46,90 @@ impl Time {
     }
 }
 
-pub(super) fn date(value: Value<'_>, _: Rules) -> Option<i32> {
+pub(super) fn date(value: Value<'_>, rules: Rules) -> Option<i32> {
     match value {
         Value::Date(days) => Some(days),
         Value::Time(time) => i32::try_from(time.seconds.div_euclid(DAY)).ok(),
-        Value::Text(text) => {
-            let mut scanner = Scanner(text.as_bytes());
-            let days = scanner.date()?.days();
-            scanner.end()?;
-            i32::try_from(days).ok()
+        Value::Text(text) | Value::Character(text) => {
+            let date = match rules.reader {
+                Reader::Orc => {
+                    let mut scanner = Scanner(text.as_bytes());
+                    let date = scanner.date(false)?;
+                    scanner.end()?;
+                    date
+                }
+                Reader::Rows => leading_date(&mut Scanner(trim(text.as_bytes())))?,
+            };
+            i32::try_from(date.days()).ok()
         }
         _ => None,
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-pub(super) fn time(value: Value<'_>, is_instant: bool, _: Rules) -> Option<Time> {
+pub(super) fn time(value: Value<'_>, rules: Rules) -> Option<Time> {
     match value {
         Value::Time(time) => Some(time),
         Value::Date(days) => Some(Time { seconds: i64::from(days) * DAY, nanos: 0 }),
-        Value::Boolean(value) => Some(Time { seconds: value.into(), nanos: 0 }),
+        Value::Boolean(value) => time(Value::Integer(value.into()), rules),
+        Value::Integer(count) if rules.reader == Reader::Rows => Some(Time::of_millis(count)),
         // The multiplication overflows as in Java.
-        Value::Integer(seconds) => Some(Time::of_millis(seconds.wrapping_mul(1000))),
-        Value::Float(seconds, _) => {
-            let millis = (seconds * 1000.0 + 0.5).floor();
-            let in_range = millis >= -9.223_372_036_854_775e18 && millis <= 9.223_372_036_854_775e18;
-            in_range.then(|| Time::of_millis(millis as i64))
-        }
+        Value::Integer(seconds) => Some(Time::of_millis(seconds.wrapping_mul(1000)).labelled(rules)),
+        Value::Float(seconds, _) if rules.reader == Reader::Rows => exact_seconds(seconds),
+        Value::Float(seconds, _) => Some(rounded_seconds(seconds)?.labelled(rules)),
         Value::Decimal(number) => {
             let (seconds, nanos) = number.seconds()?;
-            Some(Time::of_units(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?, 1_000_000_000))
+            let (more, nanos) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+            let time = Time { seconds: seconds.checked_add(more)?, nanos: u32::try_from(nanos).ok()? };
+            // Beyond the years that Java's `Instant` holds.
+            if rules.reader == Reader::Orc && seconds.unsigned_abs() > 31_556_889_864_403_199 {
+                return None;
+            }
+            Some(if rules.reader == Reader::Orc { time.labelled(rules) } else { time })
         }
-        Value::Text(text) => timestamp(text, is_instant),
+        Value::Text(text) | Value::Character(text) => match rules.reader {
+            Reader::Orc => timestamp(text),
+            Reader::Rows => leading_timestamp(trim(text.as_bytes())),
+        },
         Value::Bytes(_) => None,
     }
 }
 
-/// `yyyy-MM-dd HH:mm[:ss[.fffffffff]]`, followed by a zone if it is an instant.
-fn timestamp(text: &str, is_instant: bool) -> Option<Time> {
+impl Time {
+    /// ORC's reader takes a number for an instant of the file's calendar, and keeps its year, month and day.
+    fn labelled(self, rules: Rules) -> Self {
+        if rules.hybrid { Self { seconds: hybrid_to_proleptic_seconds(self.seconds), ..self } } else { self }
+    }
+}
+
+/// Seconds rounded to milliseconds.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+fn rounded_seconds(seconds: f64) -> Option<Time> {
+    let exact = seconds * 1000.0;
+    let millis = (exact + 0.5).floor();
+    let in_range = millis >= -9_223_372_036_854_775_808.0 && millis < 9_223_372_036_854_775_808.0;
+    // A number just below zero is null.
+    (in_range && (millis >= 0.0) == (exact >= 0.0)).then(|| Time::of_millis(millis as i64))
+}
+
+/// Seconds with all their printed digits, at most nine after the point.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+fn exact_seconds(seconds: f64) -> Option<Time> {
+    // Further seconds overflow in Hive.
+    if seconds.is_nan() || seconds.abs() >= 9_223_372_036_854_775.0 {
+        return None;
+    }
+    let mut text = Vec::new();
+    java_text::print_double(seconds, &mut text);
+    let digits = Number::parse(&text, true)?;
+    let nanos = if digits.scale <= 0 { 0 } else { digits.seconds().map_or(0, |(_, nanos)| nanos) };
+    let whole = (seconds as i64).checked_add(nanos.div_euclid(1_000_000_000))?;
+    Some(Time { seconds: whole, nanos: u32::try_from(nanos.rem_euclid(1_000_000_000)).ok()? })
+}
+
+/// `yyyy-MM-dd HH:mm[:ss[.fffffffff]]`
+fn timestamp(text: &str) -> Option<Time> {
     let mut scanner = Scanner(text.as_bytes());
-    let days = scanner.date()?.days();
+    let days = scanner.date(true)?.days();
     scanner.take(b' ')?;
     let (hour, _, minute) = (scanner.digits(2)?, scanner.take(b':')?, scanner.digits(2)?);
     let (mut second, mut nanos) = (0, 0);
@@ -93,17 +139,47 @@ fn timestamp(text: &str, is_instant: bool) -> Option<Time> {
             nanos = scanner.fraction();
         }
     }
-    if hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
-    if is_instant {
-        return None;
-    }
     scanner.end()?;
-    Some(Time { seconds: days.checked_mul(DAY)? + hour * 3600 + minute * 60 + second, nanos })
+    clock(days, [hour, minute, second], nanos)
+}
+
+fn clock(days: i64, [hour, minute, second]: [i64; 3], nanos: u32) -> Option<Time> {
+    let exists = hour < 24 && minute < 60 && second < 60;
+    let seconds = days.checked_mul(DAY)? + hour * 3600 + minute * 60 + second;
+    exists.then_some(Time { seconds, nanos })
+}
+
+/// `y-M-d`, with up to four digits of the year, at the start of a text; no digit may follow.
+fn leading_date(scanner: &mut Scanner<'_>) -> Option<Civil> {
+    let is_negative = scanner.take(b'-').is_some();
+    let year = scanner.up_to(4)?;
+    scanner.take(b'-')?;
+    let month = scanner.up_to(2)?;
+    scanner.take(b'-')?;
+    let date = Civil::new(if is_negative { -year } else { year }, month, scanner.up_to(2)?);
+    (date.exists() && !scanner.0.first().is_some_and(u8::is_ascii_digit)).then_some(date)
+}
+
+/// A date, and the time of day if one follows; what is behind them is ignored.
+fn leading_timestamp(text: &[u8]) -> Option<Time> {
+    let mut scanner = Scanner(text);
+    let days = leading_date(&mut scanner)?.days();
+    let of_day = |mut scanner: Scanner<'_>| {
+        scanner.take(b' ').or_else(|| scanner.take(b'T'))?;
+        let (hour, _, minute) = (scanner.up_to(2)?, scanner.take(b':')?, scanner.up_to(2)?);
+        scanner.take(b':')?;
+        let second = scanner.up_to(2)?;
+        let nanos = scanner.take(b'.').map_or(0, |()| scanner.fraction());
+        Some(([hour, minute, second], nanos))
+    };
+    match of_day(scanner) {
+        Some((time, nanos)) => clock(days, time, nanos),
+        None => clock(days, [0; 3], 0),
+    }
 }
 
 /// Reads the fields of a date and a time.
+#[derive(Clone, Copy)]
 struct Scanner<'a>(&'a [u8]);
 
 impl Scanner<'_> {
@@ -132,8 +208,17 @@ impl Scanner<'_> {
         padded.fold(0, |sum, digit| sum * 10 + u32::from(digit))
     }
 
-    /// `yyyy-MM-dd`: years of more than four digits have a sign; a day up to the 31st that its month lacks is the month's last.
-    fn date(&mut self) -> Option<Civil> {
+    /// Up to `most` digits, at least one.
+    fn up_to(&mut self, most: usize) -> Option<i64> {
+        match self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count() {
+            0 => None,
+            count => self.digits(count),
+        }
+    }
+
+    /// `yyyy-MM-dd`: years of more than four digits have a sign. `lenient`: a day up to the 31st that its month lacks is the
+    /// month's last.
+    fn date(&mut self, lenient: bool) -> Option<Civil> {
         let sign = self.0.first().copied().filter(|byte| matches!(byte, b'+' | b'-'));
         self.0 = self.0.get(usize::from(sign.is_some())..)?;
         let count = self.0.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
@@ -146,11 +231,15 @@ impl Scanner<'_> {
         let month = self.digits(2)?;
         self.take(b'-')?;
         let day = self.digits(2)?;
-        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        if !(1..=31).contains(&day) {
             return None;
         }
-        let last = (28..=31).rev().find(|day| Civil::new(year, month, *day).exists()).unwrap_or(28);
-        Some(Civil::new(year, month, day.min(last)))
+        let date = Civil::new(year, month, day);
+        if date.exists() {
+            return Some(date);
+        }
+        let last = (28..=31).rev().map(|day| Civil::new(year, month, day)).find(|date| date.exists());
+        last.filter(|_| lenient)
     }
 }
 

@@ -31,6 +31,7 @@ import org.apache.hadoop.hive.serde2.objectinspector.primitive.PrimitiveObjectIn
 import org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInfo;
 import org.apache.hadoop.hive.serde2.typeinfo.TypeInfo;
 import org.apache.hadoop.hive.serde2.typeinfo.TypeInfoUtils;
+import org.apache.orc.CompressionKind;
 import org.apache.orc.TypeDescription;
 import org.apache.orc.Writer;
 
@@ -50,10 +51,8 @@ public final class Main {
         String directory = arguments[1];
         if (arguments[0].equals("write")) {
             write(directory + "/types.orc", Samples.TYPES);
-            write(directory + "/instants.orc", Samples.INSTANTS);
         } else {
             read(directory + "/types.orc", Samples.TYPES);
-            read(directory + "/instants.orc", Samples.INSTANTS);
         }
     }
 
@@ -63,13 +62,14 @@ public final class Main {
         List<String> fields = new ArrayList<>();
         int rows = 0;
         for (Map.Entry<String, List<String>> type : types.entrySet()) {
-            fields.add("c" + fields.size() + ":" + type.getKey());
+            fields.add("c" + fields.size() + ":" + Samples.type(type.getKey()));
             rows = Math.max(rows, type.getValue().size() + 1);
         }
         TypeDescription schema = TypeDescription.fromString("struct<" + String.join(",", fields) + ">");
         Files.deleteIfExists(Paths.get(path));
         Writer writer = org.apache.orc.OrcFile.createWriter(
-                new Path(path), org.apache.orc.OrcFile.writerOptions(new Configuration()).setSchema(schema));
+                new Path(path),
+                org.apache.orc.OrcFile.writerOptions(new Configuration()).compress(CompressionKind.ZLIB).setSchema(schema));
         VectorizedRowBatch batch = schema.createRowBatch();
         batch.size = rows;
         int column = 0;
@@ -112,21 +112,14 @@ public final class Main {
 
     // ---- reading
 
-    private static void read(String path, Map<String, List<String>> types) {
+    private static void read(String path, Map<String, List<String>> types) throws IOException {
         int column = 0;
         for (Map.Entry<String, List<String>> type : types.entrySet()) {
             int count = type.getValue().size();
-            List<Object> own = null;
-            try {
-                own = values(path, column, type.getKey(), count);
-            } catch (Throwable e) {
-                System.out.println("orc\t" + type.getKey() + "\t" + type.getKey() + "\t" + refusal(e));
-            }
+            List<Object> own = values(path, column, Samples.type(type.getKey()), count);
             for (String declared : Samples.DECLARED) {
-                if (own != null) {
-                    print("orc", type.getKey(), declared, readAs(path, column, declared, count));
-                    print("rows", type.getKey(), declared, converted(own, type.getKey(), declared));
-                }
+                print("orc", type.getKey(), declared, readAs(path, column, declared, count));
+                print("rows", type.getKey(), declared, converted(own, Samples.type(type.getKey()), declared));
             }
             column++;
         }
@@ -139,7 +132,7 @@ public final class Main {
     private static List<String> readAs(String path, int column, String declared, int count) {
         try {
             return texts(values(path, column, declared, count));
-        } catch (Throwable e) {
+        } catch (Exception e) {
             return List.of(refusal(e));
         }
     }
@@ -151,12 +144,11 @@ public final class Main {
         StructObjectInspector inspector = (StructObjectInspector) OrcStruct.createObjectInspector(info);
         Reader reader = OrcFile.createReader(new Path(path), OrcFile.readerOptions(conf));
         List<Object> values = new ArrayList<>();
-        try (RecordReader rows = reader.rowsOptions(new Reader.Options().schema(schema))) {
-            while (rows.hasNext() && values.size() < count) {
-                Object row = rows.next(null);
-                values.add(inspector.getStructFieldsDataAsList(row).get(0));
-            }
+        RecordReader rows = reader.rowsOptions(new Reader.Options().schema(schema));
+        while (rows.hasNext() && values.size() < count) {
+            values.add(inspector.getStructFieldsDataAsList(rows.next(null)).get(0));
         }
+        rows.close();
         return values;
     }
 
@@ -179,7 +171,7 @@ public final class Main {
                 texts.add(text);
             }
             return texts;
-        } catch (Throwable e) {
+        } catch (Exception e) {
             return List.of(refusal(e));
         }
     }
@@ -194,7 +186,7 @@ public final class Main {
         return value == null ? "\\N" : escaped(value.toString());
     }
 
-    private static String refusal(Throwable e) {
+    private static String refusal(Exception e) {
         return "!" + escaped(e.getClass().getSimpleName() + ": " + e.getMessage());
     }
 
