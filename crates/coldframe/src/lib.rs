@@ -148,6 +148,8 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
         #[cfg(feature = "hfile")]
         Arc::new(coldframe_hudi::HudiFormat),
+        #[cfg(feature = "hfile")]
+        Arc::new(coldframe_hudi::HudiTableFormat),
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_cfile::CFileFormat),
         #[cfg(feature = "cfile")]
