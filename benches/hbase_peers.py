@@ -34,8 +34,7 @@ import coldframe as cf
 BENCHES = Path(__file__).resolve().parent
 REFERENCE = BENCHES.parent / "tests" / "reference" / "hbase" / "run.sh"
 TABLES = {"small": (50_000, "none"), "large": (5_000_000, "none"), "packed": (1_000_000, "snappy")}
-"""The number of cells, of which a tenth are duplicates, and the codec; the packed table uses FAST_DIFF
-too."""
+"""The number of cells (a tenth of them are duplicates) and the codec; the packed table uses FAST_DIFF too."""
 COLUMNS = 5
 LOOKUPS = 10_000
 AS_OF = 1_700_000_000_000

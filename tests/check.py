@@ -107,7 +107,7 @@ def output(*command: str) -> str:
 
 
 def base_of(given: str | None) -> str:
-    """The commit to compare with: the given one, or the last on main that this tree contains."""
+    """The commit to compare with: the given commit, or the last commit on main that this tree contains."""
     for name in (given, "main", "origin/main"):
         if name is None:
             continue

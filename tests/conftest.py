@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def group(path: Path) -> str:
-    """The name of a file's group: its own, if it shares nothing."""
+    """The name of a file's group: the file's own name, if it shares nothing."""
     text = path.read_text(encoding="utf-8")
     return next((name for name, pattern in SHARED.items() if re.search(pattern, text)), path.stem)
 

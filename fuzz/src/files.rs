@@ -107,7 +107,7 @@ fn directory(bytes: &[u8], name: &str, options: &OpenOptions) {
     }
 }
 
-/// Reads a Kudu data directory: each table by name, and as the only one.
+/// Reads a Kudu data directory: without a table's name, and with the name of each table.
 pub fn kudu(bytes: &[u8]) {
     for table in [None, Some("events"), Some("numbers")] {
         let extra = table.map(|name| ("table", Value::from(name)));

@@ -62,7 +62,7 @@ pub fn write_seeds(target: &Target, folder: &Path) {
     }
 }
 
-/// Limits that are so small that no file reaches the limits of the fuzzer.
+/// Limits so small that a file is refused before the fuzzer's own limits apply.
 pub fn limits() -> Limits {
     Limits {
         max_block_bytes: 16 << 20,

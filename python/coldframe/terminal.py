@@ -20,7 +20,7 @@ from typing import IO, Any
 
 __all__ = ["Printed", "PrintedBytes", "console_of", "printable", "printed_safely", "stream_of"]
 
-# Of the bytes of names that are not UTF-8, those that a terminal may obey; and half characters.
+# Bytes that a terminal may obey, from names that are not UTF-8; and half characters.
 _OTHER = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udc9f\udd00-\udfff]"
 _CONTROL = re.compile(r"[\x00-\x1f" + _OTHER)
 _CONTROL_IN_LINES = re.compile(r"[\x00-\x08\x0b-\x1f" + _OTHER)
@@ -94,7 +94,9 @@ def _printed(stream: Any) -> Any:
 
 
 def console_of(stream: Any, **options: Any) -> Any:
-    """Rich's console on a stream. Its own control characters pass, those of texts do not."""
+    """Rich's console on a stream. Its own control characters pass; control characters of texts do
+    not pass.
+    """
     from rich.console import Console
     from rich.segment import Segment
 

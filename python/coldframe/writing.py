@@ -238,7 +238,7 @@ def _stream(data: Any, failures: list[Exception]) -> Any:
 
 
 def _watched(reader: Any, failures: list[Exception]) -> Any:
-    """The same batches; records exceptions, of which the C stream would keep only the text."""
+    """The same batches; records exceptions, since the C stream would keep only their text."""
 
     def batches() -> Iterator[Any]:
         try:

@@ -86,7 +86,7 @@ def without_tests(stream: list[Token]) -> list[Token]:
 
 
 def closing(stream: list[Token], at: int) -> int:
-    """The position of the bracket that closes the one at `at`."""
+    """The position of the bracket that closes the bracket at `at`."""
     depth = 0
     for i in range(at, len(stream)):
         depth += (stream[i].text in OPEN) - (stream[i].text in CLOSE)

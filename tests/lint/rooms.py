@@ -68,7 +68,7 @@ LONG_STILL: frozenset[str] = frozenset()
 
 
 def rank(module: str) -> int | None:
-    """The position of a module in `ORDER`, by its longest matching line; None without one."""
+    """The position of a module in `ORDER`, by its longest matching line; None without such a line."""
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
         name = ".".join(parts[:length])

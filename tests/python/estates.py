@@ -119,5 +119,5 @@ def torn(ending: str) -> Callable[..., Scan]:
 
 
 def rewritten(path: str, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Replaces a written file by a changed one."""
+    """Replaces a written file by a changed file."""
     pq.write_table(change(pq.read_table(path)), path, write_page_checksum=True)

@@ -101,7 +101,7 @@ def test_damage_is_reported_as_by_other_commands(
     assert capsys.readouterr().err == expected
 
 
-def test_columns_and_filters_reach_the_reader(
+def test_columns_and_filters_are_passed_to_the_reader(
     estate: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[object, object]] = []

@@ -25,7 +25,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def forget_last_commit(table: Path) -> None:
-    """Turns the latest completed instant of the table into a pending one."""
+    """Turns the latest completed instant of the table into a pending instant."""
     max((table / ".hoodie" / "timeline").glob("*_*.*")).unlink()
 
 

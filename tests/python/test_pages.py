@@ -63,7 +63,7 @@ NOT_RUN = {
 
 
 def test_every_block_runs_or_is_listed() -> None:
-    """A block without a language, or in an unknown one, would look tested without being so."""
+    """A block without a language, or in an unknown language, would look tested without being tested."""
     shown: dict[str, int] = {}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

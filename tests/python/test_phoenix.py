@@ -55,7 +55,7 @@ def agrees(ours: Any, theirs: Any, of: pa.DataType) -> bool:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_rows_are_those_of_phoenix(table: str) -> None:
+def test_rows_equal_the_rows_of_phoenix(table: str) -> None:
     read = opened(table).read()
     expected = [json.loads(line) for line in (FILES / f"{table}.rows").read_text().splitlines()]
     assert sorted(read.column_names) == sorted(expected[0])

@@ -72,9 +72,7 @@ def test_partitioning_is_typed_or_left_alone(tree: Path) -> None:
         (["2014-13-01"], pa.string()),
     ],
 )
-def test_types_of_partitions_are_those_of_all_values(
-    values: list[str], type: pa.DataType, tmp_path: Path
-) -> None:
+def test_types_of_partitions_fit_all_values(values: list[str], type: pa.DataType, tmp_path: Path) -> None:
     for value in values:
         (tmp_path / f"p={value}").mkdir()
         cf.write(pa.table({"x": [1]}), tmp_path / f"p={value}" / "f", format="rcfile")

@@ -458,7 +458,7 @@ class TestHdfs:
             cf.open("hdfs://127.0.0.1:9/x", storage_options={"timeout": "10"})
         assert time.monotonic() - started < 30
 
-    def test_the_active_one_of_two_namenodes_is_used(self, tmp_path: Path) -> None:
+    def test_the_active_namenode_of_two_is_used(self, tmp_path: Path) -> None:
         cluster = Hdfs(tmp_path, "ha")
         try:
             place = Place(f"{cluster.url}/ha", cluster.options, cluster)

@@ -333,7 +333,7 @@ def in_kudu() -> Iterator[tuple[Any, ...]]:
 
 
 def check_described(lines: list[list[str | None]]) -> None:
-    """Comments, owner, properties and partitions are those of the metastore."""
+    """Comments, owner, properties and partitions are the same as in the metastore."""
     described = {str(name): (kind, comment) for name, kind, comment in lines}
     kinds = [(*column, f"the {column[0]}") for column in NOW if column[0] != "at"]
     assert [(name, *described[name]) for name, *_ in kinds] == kinds

@@ -178,7 +178,7 @@ def test_partitions(by: Source) -> None:
 
 
 def test_every_type(by: Source) -> None:
-    """Types and values of all files, also nested, equal those of `cf.open`."""
+    """Types and values of all files, also nested, equal the types and values of `cf.open`."""
     checked, seen = 0, set[str]()
     files: list[tuple[Path, dict[str, Any]]] = [(ORC, {})]
     for entry in json.loads((DATA / "files" / "MANIFEST.json").read_text()):

@@ -32,7 +32,7 @@ pub use dictionary::TextDictionary;
 const MAX_AHEAD: usize = 16 << 20;
 
 /// Reserves room in `data` for the `more` bytes of the next `rows` values. Also reserves room for all `left`
-/// values, as if they were as long on average: one allocation instead of a copy at each doubling.
+/// values, as if they had the same average length: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
@@ -230,7 +230,7 @@ fn malformed(offsets: &[i32], data: &[u8]) -> impl Iterator<Item = usize> {
     values.filter(move |(_, value)| !is_text(*value)).map(|(row, _)| row)
 }
 
-/// An error unless each value is UTF-8.
+/// An error if a value is not UTF-8.
 fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     if is_text(offsets, data) {
         return Ok(());

@@ -38,7 +38,7 @@ pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 pub struct Capabilities {
     /// Rows can be looked up by key (`get`, `get_many`, `scan` of a range).
     pub keys: bool,
-    /// Rows can be reached by number (`seek`).
+    /// Rows can be read from a given number on (`seek`).
     pub seek: bool,
     /// Rows can be looked up by value (`lookup`).
     pub lookup: bool,
@@ -52,12 +52,12 @@ pub struct Capabilities {
     pub tables: bool,
     /// Files can be written.
     pub written: bool,
-    /// File name extensions without the dot, the usual one first.
+    /// File name extensions without the dot, the usual extension first.
     pub endings: &'static [&'static str],
     /// Whether an empty file is a valid file of this format, if its name ends with one of `endings`.
     pub empty_files: bool,
-    /// The file format whose folders are really tables of this format. If a folder is opened as that file
-    /// format, it is opened as this one.
+    /// The file format whose folders are really tables of this format. A folder that is opened as that file
+    /// format is opened as this format.
     pub tables_of: Option<&'static str>,
     /// The option of `open` that opens a folder as one table. Without it, `scan` reads the folder's files.
     pub folder_option: Option<&'static str>,
@@ -197,8 +197,9 @@ pub struct PlanRequest {
     /// The user's request. The predicate is bound to the file's schema; it is `None` if the plan must not
     /// prune.
     pub scan: Scan,
-    /// The columns to decode, in this order: the requested ones and those that the filter needs. A struct may
-    /// list only some of its children; a format may decode all of them, and the scan drops the others.
+    /// The columns to decode, in this order: the requested columns and the columns that the filter needs. A
+    /// struct may list only some of its children; a format may decode all of them, and the scan drops the
+    /// others.
     pub decode: SchemaRef,
     /// Records damage that does not end the scan.
     pub damage: DamageLog,
@@ -316,8 +317,8 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Value::Null)
     }
 
-    /// The statistics of the top-level columns of a split that can be relied on: a list for each unit of the
-    /// split, or one list for all units. Empty if the file has none.
+    /// The reliable statistics of the top-level columns of a split: a list for each unit of the split, or one
+    /// list for all units. Empty if the file has none.
     fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
         let _ = split;
         Ok(Vec::new())

@@ -54,8 +54,8 @@ pub trait ReadAt: Send + Sync + Debug {
     /// Length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// The bytes of all `ranges`; result `i` holds exactly those of `ranges[i]`. A range beyond the end is an
-    /// error.
+    /// The bytes of all `ranges`; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end
+    /// is an error.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
     /// The file's identity, for opening the same version again.
@@ -86,7 +86,7 @@ pub trait ReadAt: Send + Sync + Debug {
     }
 }
 
-/// An error unless `range` lies inside a source of `len` bytes.
+/// An error if `range` does not lie inside a source of `len` bytes.
 pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
     if range.start <= range.end && range.end <= len {
         return Ok(());
@@ -99,7 +99,7 @@ pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
 /// What was opened: a file, or a folder that is one table.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// One file, and its folder if the files beside it can be reached.
+    /// One file, and its folder if the files beside it can be opened.
     File {
         /// Path or URL as the user gave it.
         path: Arc<str>,

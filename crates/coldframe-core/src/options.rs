@@ -107,14 +107,14 @@ pub trait Options: Sized + Default {
     /// The declarations.
     fn specs() -> &'static [OptionSpec];
 
-    /// Reads the options from `given`. Options that are not given have the values of `default`. Names of no
-    /// option are ignored.
+    /// Reads the options from `given`. Options that are not given have the values of `default`. Names that no
+    /// option has are ignored.
     fn from_given_or(given: &BTreeMap<String, Value>, default: Self) -> Result<Self>;
 
     /// Adds the values that differ from the defaults to a map.
     fn put(&self, into: &mut BTreeMap<String, Value>);
 
-    /// Reads the options from `given`. The name of no option is an error, in which the format is called
+    /// Reads the options from `given`. A name that no option has is an error; the error calls the format
     /// `format`.
     fn read(format: &str, given: &BTreeMap<String, Value>) -> Result<Self> {
         check_names(format, given, Self::specs())?;

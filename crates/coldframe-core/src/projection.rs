@@ -22,7 +22,7 @@ use crate::types::views;
 /// The requested columns, resolved against a file's schema.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// Columns to decode, in file order: the requested ones and those of the filter.
+    /// Columns to decode, in file order: the requested columns and the columns of the filter.
     pub decode: SchemaRef,
     /// Columns to return, in the requested order.
     pub output: SchemaRef,
@@ -361,8 +361,8 @@ pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
     Ok(array)
 }
 
-/// Which rows have a value at `path` in `batch`, of any type; `None` if all rows have one. A row has no value
-/// if an enclosing struct is null, or if its value in a union is null.
+/// Which rows have a value at `path` in `batch`, of any type; `None` if all rows have a value. A row has no
+/// value if an enclosing struct is null, or if its value in a union is null.
 pub(crate) fn validity(batch: &RecordBatch, path: &str) -> Result<Option<NullBuffer>> {
     let schema = batch.schema();
     let (index, below) = Names::new(&schema, true).find(path)?;

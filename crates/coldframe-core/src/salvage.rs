@@ -72,8 +72,8 @@ impl Ranges {
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Merges the existing ranges that touch the new one, from the back. Each range is removed only once,
-        // so many additions stay cheap.
+        // Merges the existing ranges that touch the new range, from the back. Each range is removed only
+        // once, so many additions stay cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;
@@ -135,7 +135,8 @@ pub enum Level {
     Contradicted,
     /// It was decoded before the first contradiction, and no anchor lies at its end.
     Before,
-    /// Its ends are anchored, but single values contradict their type: their rows fall, the others stay.
+    /// Its ends are anchored, but single values contradict their type: the rows of these values are dropped,
+    /// the other rows stay.
     Local,
     /// It decodes without a contradiction, ends where the next anchor begins, and agrees with all that the
     /// file states of it.
@@ -231,7 +232,7 @@ impl Salvage {
         self.record(loss, new);
     }
 
-    /// Loses the spans of a column below the level `least`.
+    /// Records as lost the spans of a column with a level below `least`.
     pub fn settle(&mut self, column: usize, spans: impl IntoIterator<Item = Span>, least: Level) {
         for Span { rows, bytes, why, .. } in spans.into_iter().filter(|span| span.level < least) {
             let (structure, reason) = why.unwrap_or_default();

@@ -48,7 +48,7 @@ use crate::{Error, Result};
 /// A column merged from several files.
 struct MergedColumn<'a> {
     field: Field,
-    /// The file from which this type is.
+    /// The file that has this type.
     path: &'a str,
     /// In how many schemas the column occurs.
     count: usize,
@@ -132,8 +132,8 @@ fn check_names(schema: &Schema) -> Result<(), Vec<&String>> {
     Err(twice)
 }
 
-/// The table's name for each column of a file: the same name, or the only one that differs in nothing but
-/// upper and lower case.
+/// The table's name for each column of a file: the same name, or the only name that differs only in upper and
+/// lower case.
 fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
     let own: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
     let mut alike: HashMap<String, Vec<&String>> = HashMap::new();

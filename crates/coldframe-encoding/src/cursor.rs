@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
         Ok(head)
     }
 
-    /// The next `n` bytes, where `n` is a signed length from the file: a negative one is an error.
+    /// The next `n` bytes, where `n` is a signed length from the file: a negative length is an error.
     pub fn take_signed(&mut self, n: i64) -> Result<&'a [u8]> {
         match usize::try_from(n) {
             Ok(n) => self.take(n),

@@ -194,8 +194,8 @@ impl Error {
         matches!(self.0.kind, ErrorKind::LimitExceeded { .. })
     }
 
-    /// Whether the error concerns only the structure in which it arose, because that is damaged or too large,
-    /// so that a reader can do without the structure if it needs it only to save work.
+    /// Whether the error concerns only the structure in which it arose, because the structure is damaged or
+    /// too large. A reader that needs the structure only to save work can then do without it.
     pub fn is_confined(&self) -> bool {
         self.is_damage() || self.is_limit()
     }

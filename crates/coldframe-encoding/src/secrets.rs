@@ -7,7 +7,8 @@
 //!
 //! This is the only place that decides what is a secret. [`crate::Error::in_file`] passes all paths through it.
 
-/// Schemes of object stores begin with these. The name behind `://` is that of a bucket, which has no port.
+/// Schemes of object stores begin with these. The name after `://` is the name of a bucket, which has no
+/// port.
 const BUCKETS: [&str; 7] = ["s3", "gs", "gcs", "az", "adl", "abfs", "wasb"];
 
 /// A path or URL as people may see it, in errors, logs, traces, pages and reports: without passwords, and without a
@@ -38,7 +39,7 @@ pub fn shown_in(text: &str) -> String {
         .collect()
 }
 
-/// The first of several URLs that `::` joins, and the others.
+/// The first of several URLs that `::` joins, and the other URLs.
 fn chained(text: &str) -> Option<(&str, &str)> {
     text.match_indices("::").find_map(|(at, _)| {
         let (first, rest) = (text.get(..at)?, text.get(at + 2..)?);

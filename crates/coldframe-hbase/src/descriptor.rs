@@ -18,7 +18,7 @@ use crate::root::{Root, join, name_of};
 pub(crate) struct Descriptor {
     pub(crate) table: TableName,
     pub(crate) schema: TableSchema,
-    /// Whether it is lost, so that the families are those of the folders.
+    /// Whether the descriptor is lost, so that the families are the family folders of the table.
     pub(crate) is_lost: bool,
 }
 
@@ -84,7 +84,8 @@ pub(crate) fn name_in(schema: &TableSchema) -> Result<TableName> {
     TableName::of(name.ok_or_else(|| Error::corrupt("expected a table's name, found none"))?)
 }
 
-/// The families that have a folder in a region. A family with lists of its files is read by these.
+/// The families that have a folder in a region. A family with lists of its files is read according to these
+/// lists.
 fn families_of(root: &Root, table: &TableName, regions: &[String]) -> Result<TableSchema> {
     let mut families: BTreeMap<String, bool> = BTreeMap::new();
     for region in regions {

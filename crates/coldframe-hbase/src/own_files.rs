@@ -7,7 +7,7 @@
 //!   REGION/.regioninfo   REGION/recovered.edits/N   REGION/FAMILY/{HFILE, .filelist/f1.N, recovered.hfiles/HFILE}
 //! ```
 //!
-//! Every other file, and every file in a folder that is no family of its table, holds something that nobody reads.
+//! All other files, and all files in a folder that is no family of its table, have content that nobody reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -76,7 +76,8 @@ fn of_root(path: &str, families: &Families) -> bool {
         ["data", namespace, table, rest @ ..]
         | ["archive" | "mobdir" | ".tmp", "data", namespace, table, rest @ ..] => {
             let name = TableName { namespace: (*namespace).to_owned(), name: (*table).to_owned() };
-            // Only tables in `data` have families to compare with: the archive may be of older ones.
+            // Only tables in `data` have families to compare with: the archive may have files of older
+            // families.
             let known = families.get(&(name.namespace.clone(), name.name.clone()));
             of_table(rest, &name, known.filter(|_| parts.first() == Some(&"data")))
         }

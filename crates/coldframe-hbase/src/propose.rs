@@ -22,7 +22,7 @@ const MAX_COLUMNS: usize = 1000;
 #[derive(Debug)]
 struct ColumnStats {
     cells: u64,
-    /// The length of all values, if it is the same for all.
+    /// The length of all values, if all values have the same length.
     len: Option<usize>,
     text: bool,
     flags: bool,

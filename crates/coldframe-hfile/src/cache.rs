@@ -63,8 +63,8 @@ impl SearchBlock {
         self.starts.first().zip(self.starts.last()).map(|(first, last)| (self.row(*first), self.row(*last)))
     }
 
-    /// Compares the block's rows with what the index states: the least row of the block, and of the next one if that is
-    /// known.
+    /// Compares the block's rows with what the index states: the least row of the block and, if known, of the
+    /// next block.
     pub(crate) fn prove(&self, least: &[u8], next: Option<&[u8]>) -> Result<()> {
         if self.proved.load(Ordering::Relaxed) {
             return Ok(());

@@ -154,8 +154,8 @@ impl AcidTable {
         Self::new(parts, lost, columns, ids)
     }
 
-    /// Builds the table from the files that [`state::current_files`] lists, and those that cannot be opened.
-    /// `columns` are used if no file has rows.
+    /// Builds the table from the files that [`state::current_files`] lists, and from the files that cannot be
+    /// opened. `columns` are used if no file has rows.
     fn new(
         parts: Vec<OpenFile>,
         lost: Vec<(DataFile, Error)>,

@@ -101,7 +101,7 @@ fn is_ordered(kind: &DataType) -> bool {
 #[derive(Debug)]
 enum Total {
     Count(u64),
-    /// A minimum or maximum, as an array of length one.
+    /// A minimum or maximum, as an array of length 1.
     End(ArrayRef),
 }
 
@@ -201,7 +201,7 @@ fn outer(function: Function, end: &ArrayRef, column: &ArrayRef) -> Result<ArrayR
     extreme(function, &concat(&[end.as_ref(), own.as_ref()]).map_err(arrow_error)?)
 }
 
-/// The smallest or largest value of a column, as an array of length one.
+/// The smallest or largest value of a column, as an array of length 1.
 fn extreme(function: Function, of: &dyn Array) -> Result<ArrayRef> {
     let is_min = function == Function::Min;
     Ok(match of.data_type() {

@@ -1,5 +1,5 @@
 //! Objects that Java holds by number. A number is not a pointer, so closing a reader twice does no harm, and
-//! using a closed one is an error.
+//! using a closed reader is an error.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};

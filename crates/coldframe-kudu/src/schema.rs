@@ -1,8 +1,8 @@
 //! A table's columns as its super blocks describe them, and as Arrow fields.
 //!
 //! A column is identified by its id. Its name may change, its id does not; a column that was dropped and
-//! added again has a new id. Blocks and deltas refer to columns by id. Ids that are not in the schema are
-//! those of dropped columns.
+//! added again has a new id. Blocks and deltas refer to columns by id. Ids that are not in the schema belong
+//! to dropped columns.
 
 use std::sync::Arc;
 

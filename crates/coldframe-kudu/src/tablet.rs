@@ -121,7 +121,7 @@ impl Server {
         &self.keys
     }
 
-    /// All tablet replicas with a super block on the server. Those that cannot be read are added to
+    /// All tablet replicas with a super block on the server. Replicas that cannot be read are added to
     /// `unreadable`.
     pub(crate) fn tablets(
         self: &Arc<Self>,
@@ -298,9 +298,9 @@ impl Tablet {
         self.state == Some(READY)
     }
 
-    /// Orders replicas by their super blocks and Raft groups: first those with newer members of the Raft
-    /// group, then those whose server is a member, then those with newer schemas. How often a replica has
-    /// flushed does not matter.
+    /// Orders replicas by their super blocks and Raft groups: first the replicas with newer members of the
+    /// Raft group, then the replicas whose server is a member, then the replicas with newer schemas. How
+    /// often a replica has flushed does not matter.
     pub(crate) fn rank(&self) -> (i64, bool, u32) {
         let (opid, member, _) = self.membership;
         (opid, member, self.schema_version)

@@ -1,5 +1,5 @@
-//! Fingerprints rows by sums: equal rows have equal sums in any order, in any batches, and in any type whose
-//! common type with the target's is the target's.
+//! Fingerprints rows by sums: equal rows have equal sums in any order, in any batches, and in any type that
+//! can be widened to the target's type.
 //!
 //! ```text
 //! value    -> h, 64 bits: of the value in the *target's* type; null has its own hash

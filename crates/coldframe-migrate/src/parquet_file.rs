@@ -33,8 +33,8 @@ use pages::RowGroupPages;
 /// Maximum rows of a row group.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// The largest dictionary of a column chunk; larger chunks are written without one. With a quarter of the
-/// usual size, writing takes a third less time, and files are a tenth smaller.
+/// The largest dictionary of a column chunk; larger chunks are written without a dictionary. With a quarter
+/// of the usual size, writing takes a third less time, and files are a tenth smaller.
 const DICTIONARY_BYTES: usize = 256 << 10;
 
 /// How Parquet files are written.

@@ -18,8 +18,8 @@ pub enum TargetFormat {
 }
 
 impl TargetFormat {
-    /// The options for `count` open files that together take the memory of one. Parquet's row groups become
-    /// smaller by this factor; stripes of coldframe's formats keep their size.
+    /// The options for `count` open files that together take the memory of one file. Parquet's row groups
+    /// become smaller by this factor; stripes of coldframe's formats keep their size.
     pub(crate) fn with_shared_memory(&self, count: usize) -> Self {
         match self {
             Self::Parquet(options) => {

@@ -18,7 +18,7 @@ use crate::layout::types::{Kind, TypeTree};
 use crate::options::Options;
 use crate::schema;
 
-/// Most row groups of a stripe that are read one by one.
+/// The maximum number of row groups of a stripe that are read one by one.
 const MAX_ROW_GROUPS: usize = 1 << 24;
 
 /// An open file.
@@ -57,7 +57,7 @@ pub(crate) struct Recovery {
 }
 
 impl Shape {
-    /// Opens a file with its tail, or with a reconstructed one if its own is lost.
+    /// Opens a file with its tail, or with a reconstructed tail if its own tail is lost.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,
         tail: Tail,
@@ -208,7 +208,8 @@ impl Shape {
         places.iter().zip(stored).map(message).collect::<Result<_>>().map_err(|e| e.within(stripe.name()))
     }
 
-    /// The row indexes of `columns`, or the fields of them that `M` decodes; `None` for a column without one.
+    /// The row indexes of `columns`, or the fields of them that `M` decodes; `None` for a column without an
+    /// index.
     pub(crate) fn row_indexes<M: Message + Default + Shaped>(
         &self,
         stripe: &Stripe,

@@ -37,7 +37,7 @@ const EXTENSION: &str = "ARROW:extension:name";
 const FOREIGN_EXTENSIONS: [&str; 3] =
     ["arrow.uuid", "arrow.fixed_shape_tensor", "arrow.variable_shape_tensor"];
 
-/// The name of the column that stands in for none.
+/// The name of the column of row numbers that replaces missing columns.
 pub(crate) const ROWS: &str = "__rows";
 
 /// The schema of all columns.

@@ -124,7 +124,8 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-/// The statistics that a file stores of its columns, with which those of the decoded values are compared.
+/// The statistics that a file stores of its columns, with which the statistics of the decoded values are
+/// compared.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawWitness(pub(crate) FileStatistics);
 

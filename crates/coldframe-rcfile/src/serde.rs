@@ -48,7 +48,7 @@ pub(crate) struct SerdeOptions {
 pub(crate) struct Cells {
     /// The column's bytes, decompressed.
     pub data: Buffer,
-    /// The offsets of the cells and of the end of the last one.
+    /// The offsets of the cells, and the end of the last cell.
     pub offsets: OffsetBuffer<i32>,
     /// A column removed by `TRUNCATE TABLE .. COLUMNS`: every cell is null, whatever its length.
     pub nulled: bool,
@@ -61,8 +61,8 @@ pub(crate) struct Cells {
 /// `decode` returns an array of the data type that `HiveType::to_arrow(..)` gives, with one value for each
 /// cell.
 pub(crate) trait ColumnDecoder: Send + Sync {
-    /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. It may be too high if the
-    /// cells are those of several rows.
+    /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. It may be too
+    /// high if the cells belong to several rows.
     fn element_bytes(&self, _cells: &Cells) -> u64 {
         0
     }

@@ -171,7 +171,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Appends all `rows` rows of `arrays`, the first of which is row `start` of the batch.
+    /// Appends all `rows` rows of `arrays`; the first row is row `start` of the batch.
     fn write_rows(&mut self, arrays: &[ArrayRef], start: usize, rows: usize) -> Result<()> {
         let mut leaves = Vec::with_capacity(self.columns.len());
         for ((node, array), field) in self.nodes.iter().zip(arrays).zip(self.schema.arrow.fields()) {

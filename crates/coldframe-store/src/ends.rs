@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_those_of_the_file(
+        fn bytes_are_the_bytes_of_the_file(
             len in 0u32..200_000,
             asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8),
         ) {

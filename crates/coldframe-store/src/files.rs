@@ -100,7 +100,7 @@ pub(crate) fn temporary_key(key: &str) -> String {
 
 /// A file being written to a store. If it is dropped before [`Upload::finish`], no file appears.
 pub trait Upload: Write + Send + Debug {
-    /// Takes those permissions away that `mode` does not have, before the first byte is written. Stores without
+    /// Removes the permissions that `mode` does not have, before the first byte is written. Stores without
     /// permissions ignore it.
     fn limit_mode(&mut self, _mode: u32) -> Result<()> {
         Ok(())
@@ -159,7 +159,7 @@ pub trait Files: Send + Sync + Debug {
         Err(Error::unsupported("renaming a folder at once in this store"))
     }
 
-    /// Deletes a file; a missing one is a not-found error.
+    /// Deletes a file; a missing file is a not-found error.
     fn delete(&self, key: &str) -> Result<()>;
 
     /// Deletes a folder with everything below it; a missing folder is no error.

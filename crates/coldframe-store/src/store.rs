@@ -327,7 +327,7 @@ impl Folder for StoreFolder {
     }
 }
 
-/// The path without trailing slashes, unless it has nothing but slashes.
+/// The path without trailing slashes; a path of nothing but slashes is unchanged.
 fn ended(path: &str) -> &str {
     let short = path.trim_end_matches('/');
     if short.is_empty() || short.ends_with(':') { path } else { short }

@@ -123,7 +123,7 @@ impl Subject {
     }
 
     /// States that the bytes are one file of a directory that `open` opens as a table, so that the layout of
-    /// the table is not that of the file.
+    /// the table differs from the layout of the file.
     #[must_use]
     pub fn part_of_table(mut self) -> Self {
         self.rules.folder = true;

@@ -133,7 +133,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, *, is_damage: bool = False) -> None:
-    """Prints an error, and below it the next step unless the message names one."""
+    """Prints an error, and below it the next step if the message names none."""
     message = shown_in(message)
     output.complain(message)
     if (step := next_step(message, is_damage=is_damage)) is not None:

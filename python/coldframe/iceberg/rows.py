@@ -52,7 +52,7 @@ class TableRows:
         return public(with_metadata(self.columns))
 
     def runs(self, files: Sequence[ReadyFile]) -> Iterator[Run]:
-        """The files in order, as runs: neighbours that are read together, or one file."""
+        """The files in order, as runs: neighbours that are read together, or a single file."""
         numbered = enumerate(files)
         for _, run in itertools.groupby(
             numbered, lambda pair: pair[1].planned.format if is_direct(pair[1]) else str(pair[0])

@@ -67,7 +67,7 @@ class Spot:
 
     @property
     def label(self) -> str:
-        """The node's name, with the name of its column unless the name includes it."""
+        """The node's name, with the name of its column if the name does not include it."""
         if not self.column or self.column in self.name or "path" not in self.detail:
             return self.name
         return self.column if self.name.startswith("column") else f"{self.column} {self.name}"

@@ -332,7 +332,7 @@ def restored_value(stored: object) -> object:
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A file that a task wrote, or the part of one with a source's rows."""
+    """A file that a task wrote, or the part of such a file that has a source's rows."""
 
     staged: str
     rows: int
@@ -340,12 +340,14 @@ class StagedFile:
     """The length of the whole file; `sha256` and `verified` are about the whole file, too."""
     sha256: str | None
     checks: Checks = field(default_factory=lambda: Checks())
-    """The fingerprint of this source's rows in it."""
+    """The fingerprint of this source's rows in the file."""
     verified: bool = False
     first: int = 0
     """If several sources share the file: the number of this source's first row."""
     of: int = 0
-    """The number of rows in a file that several sources share; 0 if the file is this source's alone."""
+    """The number of rows in a file that several sources share; 0 if all rows of the file are from this
+    source.
+    """
     name: str = ""
     """If several sources share the file: the beginning of its name."""
     partition: PartitionValues = field(default_factory=dict)
@@ -435,7 +437,7 @@ class MergeOutcome:
 
 @dataclass(frozen=True)
 class Part:
-    """A file of the target, or the part of one with a source's rows: see `StagedFile`."""
+    """A file of the target, or the part of such a file that has a source's rows: see `StagedFile`."""
 
     staged: str
     final: str
@@ -448,7 +450,9 @@ class Part:
     of: int = 0
     partition: PartitionValues = field(default_factory=dict)
     stored: str = ""
-    """What told its file from others when it was published: see `StoredFile.mark`. Empty if unknown."""
+    """What distinguished the file from others when it was published: see `StoredFile.mark`. Empty if
+    unknown.
+    """
 
     def to_json(self) -> Json:
         """The form in the journal; has the keys `partition` and `stored` only if there are values."""
@@ -459,7 +463,7 @@ class Part:
 
     @property
     def share(self) -> int:
-        """Its share of the file's bytes, in proportion to the source's rows."""
+        """The source's part of the file's bytes, in proportion to the source's rows."""
         return self.bytes * self.rows // self.of if self.of else self.bytes
 
 
@@ -486,7 +490,7 @@ class Details:
     quarantine: str | None = None
     """The path of its copy, relative to the target's root."""
     by_spark: bool = False
-    """Whether Spark has read it instead of coldframe."""
+    """Whether Spark, and not coldframe, has read the source."""
 
     def to_json(self) -> Json:
         """The details as JSON, for the journal."""

@@ -48,7 +48,7 @@ class TablePartition(InputPartition):
     packed: Packed
 
     def splits(self, storage_options: Mapping[str, str]) -> Sequence[Split]:
-        """Its splits, which carry their storage options."""
+        """The splits, which carry their storage options."""
         return self.packed.splits()
 
 
@@ -63,9 +63,9 @@ class ColdframeReader(DataSourceReader):
         self._sources = sources
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Shares of all files, with small files packed together. Returns a list, since Spark requires one.
+        """Shares of all files, with small files packed together. Returns a list, since Spark requires a list.
 
-        Opens one file for the columns, and plans the others from the listing.
+        Opens one file for the columns, and plans the other files from the listing.
         """
         options = self.options
         dataset = open_dataset(options, self._sources)
@@ -203,6 +203,6 @@ def resolve(wanted: Sequence[str], known_names: Sequence[str]) -> list[str]:
 
 
 def pack(splits: Sequence[Split], target_bytes: int) -> list[Sequence[Split]]:
-    """Packs consecutive splits until they reach `target_bytes`."""
+    """Packs consecutive splits until they have `target_bytes` bytes."""
     sizes = [target_bytes if split.raw.weight is None else split.raw.weight for split in splits]
     return [splits[start:stop] for start, stop in pack_sizes(sizes, target_bytes)]

@@ -141,14 +141,14 @@ def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
 
 
 def _missing(world: World, version: Version, in_target: Counter[Seen]) -> list[Seen]:
-    """Expected rows that are not in the target, except damaged ones and those that others deleted."""
+    """Expected rows that are not in the target, except damaged rows and rows that others deleted."""
     if version.tag in world.tree.damaged:
         return []
     return [row for row in expected(version) if not in_target[row] and not world.deleted[row.id, row.tag]]
 
 
 def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[Seen]]]) -> None:
-    """Kills: each source that had rows still has its old rows or its new ones."""
+    """Kills: each source that had rows still has its old or its new rows."""
     had: dict[str, dict[str, Counter[Seen]]] = defaultdict(lambda: defaultdict(Counter))
     for row in claims.before.rows:
         version = world.tree.versions.get(row.tag)

@@ -89,7 +89,7 @@ class Tree:
         version = Version(tag, path, rows, kind, type, wide)
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        # As Hive does: writes the new file beside the old one, then renames it over the old one.
+        # As Hive does: writes the new file beside the old file, then renames it over the old file.
         beside = place.with_name(f".{place.name}.new")
         write(version, beside)
         os.replace(beside, place)

@@ -104,7 +104,7 @@ class World:
         self.touched: set[str] = set()
         """Tables that others changed."""
         self.rewrote: set[str] = set()
-        """Those changed tables whose older files others rewrote: a run cannot replace these files."""
+        """The changed tables whose older files others rewrote: a run cannot replace these files."""
         self.messy = False
         """Files of the target or the migration's state were damaged: runs may report that, nothing else."""
         self.strings: set[str] = set()
@@ -151,7 +151,7 @@ class World:
     def add(
         self, place: int | str, rows: int = 3, name: int = 0, type: str = "int32", wide: bool = False
     ) -> None:
-        """Adds a file, or replaces the one of this name."""
+        """Adds a file, or replaces the file of this name."""
         where = place if isinstance(place, str) else PLACES[place % len(PLACES)]
         table = where.split("/")[0]
         if PLACES.index(where) >= PLAIN_PLACES:

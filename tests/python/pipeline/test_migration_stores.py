@@ -45,7 +45,7 @@ class Place:
         cf.write(pa.table(rows), url, format="orc", storage_options=self.options)
 
     def names(self, folder: str = "") -> list[str]:
-        """The files below a folder, those of the migration left out."""
+        """The files below a folder, without the migration's own files."""
         paths = [file.path for some in self.store.list(folder, recursive=True) for file in some]
         return sorted(name for name in paths if "_coldframe/" not in name)
 
@@ -93,7 +93,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], tu
 
 
 def run(source: Place, target: Place, **options: Any) -> Report:
-    # Sources change here that an earlier run listed as safe to delete.
+    # Sources that an earlier run listed as safe to delete change here.
     options.setdefault("archived_rows", "drop")
     return migrate(
         InProcess(),

@@ -228,7 +228,7 @@ def page(entries: list[tuple[int, int, Any]], leaf: Leaf, options: Options, enco
 
 
 def compress(data: bytes, codec: int) -> bytes:
-    """Snappy and LZO use literals only, in Hadoop's framing: two blocks of several chunks, an empty one."""
+    """Snappy and LZO use literals only, in Hadoop's framing: two blocks of several chunks, an empty block."""
     if codec == GZIP:
         return gzip.compress(data, mtime=0)
     if codec == UNCOMPRESSED:

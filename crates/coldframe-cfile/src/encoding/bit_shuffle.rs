@@ -18,7 +18,7 @@ use crate::encoding::{BlockHead, Word, lz4};
 /// The header's length.
 pub(crate) const HEADER_LEN: usize = 20;
 
-/// The number of values in a chunk, except the last one.
+/// The number of values in a chunk; the last chunk may have fewer.
 pub(crate) fn chunk_len(element: usize) -> usize {
     (8192 / element.max(1) / 8 * 8).max(128)
 }

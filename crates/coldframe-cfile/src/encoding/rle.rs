@@ -36,7 +36,7 @@ impl Rle {
         Self { next: start, run: Run::Repeat { at: start, left: 0 } }
     }
 
-    /// Begins the next run if the current one is used up.
+    /// Begins the next run if the current run is used up.
     fn run(&mut self, bytes: &[u8], bits: bool, size: usize) -> Result<()> {
         while let Run::Repeat { left: 0, .. } | Run::Literal { left: 0, .. } = self.run {
             let rest = bytes.get(self.next..).unwrap_or_default();

@@ -67,8 +67,9 @@ pub struct DataBlock {
     pub rows: Range<u64>,
 }
 
-/// Most rows of a data block. Ordinals of a rowset have 32 bits, and its blocks are written at a few hundred
-/// kilobytes; runs of equal values take almost no bytes, so that nothing in the file bounds the number.
+/// The maximum number of rows of a data block. Ordinals of a rowset have 32 bits, and its blocks are written
+/// at a few hundred kilobytes; runs of equal values take almost no bytes, so that nothing in the file bounds
+/// the number.
 const MAX_ROWS: u64 = 1 << 30;
 
 impl DataBlock {

@@ -110,8 +110,8 @@ impl DecodeColumn {
             let mut loss = self.scan.explain(loss);
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
-            // A footer may claim any number of rows. So many rows are dropped instead of becoming nulls.
-            // Nothing bounds the number of nulls in place of a larger block.
+            // A footer may claim any number of rows. If a loss has too many rows, they are dropped instead of
+            // becoming nulls. In place of a larger block, nothing would limit the number of nulls.
             if end - start <= UNBACKED_ROWS { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
         }
         let mut stretches = salvage.stretches(self.part.rows());

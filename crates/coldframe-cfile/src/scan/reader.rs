@@ -62,7 +62,7 @@ enum Values {
 #[derive(Debug)]
 struct OpenBlock {
     block: DataBlock,
-    /// The contents, unless they were decompressed into the buffer.
+    /// The contents; `None` if they were decompressed into the buffer.
     contents: Option<Bytes>,
     /// Which rows are not null.
     validity: Option<BooleanBuffer>,
@@ -74,7 +74,7 @@ struct OpenBlock {
 /// Rows of the current block.
 struct Segment {
     rows: usize,
-    /// The number of rows still requested, including those of the segment.
+    /// The number of rows still requested, including the rows of the segment.
     left: usize,
     /// The number of non-null rows in the segment.
     dense: usize,
@@ -126,7 +126,7 @@ impl ColumnReader {
         self.rows.clone()
     }
 
-    /// Skips `n` rows. Blocks of which no row is read are not opened.
+    /// Skips `n` rows. Blocks without a requested row are not opened.
     pub fn skip(&mut self, n: usize) {
         self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
     }

@@ -29,7 +29,7 @@ enum Values {
     Bits(Vec<bool>),
     /// Values of a fixed size, little-endian, and that size.
     Fixed(Vec<u8>, usize),
-    /// The bytes of all values, and the end of each.
+    /// The bytes of all values, and the offset where each value ends.
     Bytes(Vec<u8>, Vec<usize>),
 }
 
@@ -125,7 +125,7 @@ impl ColumnBuffer {
         self.encoding == Encoding::Dict && !self.codes.closed
     }
 
-    /// The number of values from `from` on that go into the current block; at least one.
+    /// The number of values, starting at `from`, that go into the current block; at least one.
     pub(super) fn room(&self, values: &ArrayRef, from: usize, max_rows: usize) -> Result<usize> {
         let left = values.len() - from;
         let spare = self.block_size.saturating_sub(self.filled());

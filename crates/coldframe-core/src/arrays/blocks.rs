@@ -77,7 +77,7 @@ impl Blocks {
         self.bytes
     }
 
-    /// Removes the blocks except the current one.
+    /// Removes all blocks except the current block.
     pub fn clear(&mut self) {
         let current = self.kept.get(self.current).cloned();
         (self.bytes, self.current) = (current.as_ref().map_or(0, Bytes::len), 0);
@@ -151,8 +151,8 @@ impl BlockViews {
         self.views.is_empty()
     }
 
-    /// Moves the values to those of the `rows` rows whose bit in `validity` is set; the other rows get empty
-    /// values.
+    /// Moves the values to the rows, of `rows` in total, whose bit in `validity` is set; the other rows get
+    /// empty values.
     pub fn spread(&mut self, validity: &[u8], rows: usize) -> Result<()> {
         self.views.resize(rows, 0);
         values::spread(&mut self.views, validity).map(drop)

@@ -124,7 +124,7 @@ pub fn binary(lengths: &[u32], bytes: Buffer, nulls: Option<NullBuffer>) -> Resu
     Views::of_lengths(lengths, &bytes)?.array(bytes, nulls)
 }
 
-/// Text like that of [`readable_text`]: a value that is not UTF-8 becomes null or empty.
+/// Text like the text of [`readable_text`]: a value that is not UTF-8 becomes null or empty.
 pub fn text(
     lengths: &[u32],
     bytes: Buffer,

@@ -30,7 +30,7 @@ use super::instant::{self, DAY};
 use super::literal::{Literal, nanoseconds};
 use super::number::{Number, Ticks, float_ticks};
 
-/// A comparison that matches exactly the same rows as the requested one.
+/// A comparison that matches exactly the same rows as the requested comparison.
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) op: Op,

@@ -12,7 +12,7 @@
 //! column  := name { '.' name }, where a name may stand in `back quotes` or "double quotes"
 //! ```
 //!
-//! Column names match in any case, as in Spark, unless two differ only in case.
+//! Column names match in any case, as in Spark, except for names that differ only in case.
 
 use coldframe_encoding::{Error, Result};
 

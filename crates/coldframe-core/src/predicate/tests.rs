@@ -169,7 +169,7 @@ fn the_deepest_filter_fits_a_small_stack() {
         let renamed = (!bound.clone()).rename(&|name| name + "2");
         assert!(format!("{renamed:?}").contains("i2"));
     };
-    // Java's threads have a stack of 1 MiB, those of Rust 2 MiB.
+    // Java's threads have a stack of 1 MiB, threads of Rust 2 MiB.
     std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
 }
 

@@ -25,7 +25,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
 
-/// How the columns of one file become those of a table.
+/// How the columns of one file become the columns of a table.
 #[derive(Clone, Debug)]
 pub struct Arrangement {
     /// The table's columns.

@@ -29,7 +29,7 @@ pub struct Type {
 
 /// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of Hive's types")]
+#[expect(missing_docs, reason = "the names are the names of Hive's types")]
 pub enum Kind {
     Boolean,
     TinyInt,
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         self.run(is_word_char)
     }
 
-    /// Consumes the next characters that satisfy `is_part`, of which there may be none.
+    /// Consumes the next characters that satisfy `is_part`; possibly none.
     fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
         self.skip_space();
         let rest = self.rest();

@@ -146,7 +146,7 @@ impl Compressor {
     }
 }
 
-/// Lets `encode` write into `most` new bytes of `out` and keeps as many as it returns, or none after an
+/// Lets `encode` write into `most` new bytes of `out` and keeps as many bytes as it returns, or none after an
 /// error.
 fn append(out: &mut Vec<u8>, most: usize, encode: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<()> {
     let start = out.len();

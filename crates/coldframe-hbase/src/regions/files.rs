@@ -110,7 +110,7 @@ impl StoreFile {
     }
 }
 
-/// A damaged file of a family, and the range of rows of which it may have had cells.
+/// A damaged file of a family, and the range of rows whose cells it may have had.
 #[derive(Clone, Debug)]
 pub(crate) struct DamagedFile {
     /// The index of the family.
@@ -334,7 +334,7 @@ impl Shared {
         let path = join(folder, &name);
         Ok(match parsed {
             StoreName::Own => UnopenedFile { name, place: FileLocation::Own(path), half: None, len },
-            // The length in the listing is that of the link itself, not of the file.
+            // The length in the listing is the length of the link itself, not of the file.
             StoreName::Link(at) => {
                 UnopenedFile { name, place: FileLocation::Elsewhere(at), half: None, len: None }
             }
@@ -440,7 +440,7 @@ impl Shared {
         let damage = hfile.raw().check().err();
         if let Some(e) = &damage {
             // The index is rebuilt from the blocks. This fails if the file info is lost, because the file's
-            // age is then unknown, or if a block is missing, because its rows are.
+            // age is then unknown, or if a block is missing, because then its rows are missing, too.
             hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
         }
         let bulk = bulk_sequence_id(target);

@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
         read(self.block, self.origin, at).ok()
     }
 
-    /// Whether other files may have cells before those of a row.
+    /// Whether other files may have cells before the cells of a row.
     #[inline(always)]
     pub(super) fn ends_before(&self, row: &[u8]) -> bool {
         self.bound.is_some_and(|bound| self.order.compare(row, bound).is_ge())

@@ -131,7 +131,7 @@ pub(crate) struct Wide {
     rest: Option<(usize, Rest)>,
     row: Vec<u8>,
     open: bool,
-    /// Whether the row's cells may be outdated because newer ones are lost.
+    /// Whether the row's cells may be outdated because newer cells are lost.
     incomplete: bool,
     /// The first column to which the row's next cell may belong.
     at: usize,
@@ -333,7 +333,7 @@ impl Wide {
             bytes: 0..0,
             rows_lost: Some(left_out.len() as u64),
             structure: "rows".to_owned(),
-            reason: "the remaining cells of these rows may be older than the lost ones".to_owned(),
+            reason: "the remaining cells of these rows may be older than the lost cells".to_owned(),
         });
         without_rows(batch, &left_out)
     }

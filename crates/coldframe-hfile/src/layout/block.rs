@@ -12,7 +12,7 @@
 //!
 //! All integers are big-endian. The on-disk size without header includes the checksums, the on-disk size of
 //! header and data does not. The number of checksums follows from the size of header and data. The offset of
-//! the previous block is ignored: Hudi's writer stores a wrong one. HBase: `HFileBlock`, `BlockType`,
+//! the previous block is ignored: Hudi's writer stores a wrong offset. HBase: `HFileBlock`, `BlockType`,
 //! `ChecksumUtil`.
 
 use std::fmt;

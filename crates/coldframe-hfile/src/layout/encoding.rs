@@ -32,7 +32,7 @@ pub enum Encoding {
     Prefix,
     /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
     Diff,
-    /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous one is omitted.
+    /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous value is omitted.
     FastDiff,
     /// Plain cells followed by an index of rows.
     RowIndexV1,

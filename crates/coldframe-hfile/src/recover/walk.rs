@@ -45,8 +45,8 @@ pub(crate) struct BlockWalk {
     end: u64,
     /// The number of damaged ranges found so far.
     damage: usize,
-    /// How many more bytes may be checksummed. In total they are as many as the range has, even if blocks
-    /// overlap.
+    /// How many more bytes may be checksummed. Their total is limited to the size of the range, even if
+    /// blocks overlap.
     spare: u64,
 }
 
@@ -142,7 +142,7 @@ impl BlockWalk {
         Ok(header)
     }
 
-    /// The offset of the first header from `from` on that fits, or the end.
+    /// The offset of the first valid header from `from` on, or the end.
     fn resume(&mut self, from: u64) -> Result<u64> {
         let mut at = from;
         while at < self.end {

@@ -340,7 +340,7 @@ impl Parts {
         }
     }
 
-    /// The bytes of the column that has the most.
+    /// The largest number of bytes in a column.
     fn widest(&self) -> usize {
         let tags = self.tags.as_ref().map_or(0, TagLists::size);
         let binaries = self.binaries().map(Binary::size).fold(tags, usize::max);
@@ -430,7 +430,7 @@ impl Columns {
         self.last = 0;
     }
 
-    /// Reserves room for `blocks` more blocks of the size of the last one.
+    /// Reserves room for `blocks` more blocks of the size of the last block.
     pub(crate) fn expect_blocks(&mut self, blocks: usize) {
         self.parts.reserve_times(blocks);
     }
@@ -515,8 +515,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside it are
-    /// copied.
+    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside the block
+    /// are copied.
     #[inline]
     pub fn enter(&mut self, block: &Bytes) {
         if self.parts.has_views {

@@ -6,9 +6,10 @@
 //! leaf, intermediate    | n i32 | offset of each entry i32 ... | their end i32 | offset i64, size i32, key | ...
 //! ```
 //!
-//! Entries collect in a leaf. A leaf that reaches `index_block_size` is written between the data blocks and becomes an entry of the
-//! root. If no leaf was written, its entries become the root's. At the end, a root that is too large is split into intermediate blocks,
-//! level by level. HBase: `HFileBlockIndex.BlockIndexWriter`.
+//! Entries collect in a leaf. A leaf of at least `index_block_size` bytes is written between the data blocks
+//! and becomes an entry of the root. If no leaf was written, its entries become the root's. At the end, a
+//! root that is too large is split into intermediate blocks, level by level. HBase:
+//! `HFileBlockIndex.BlockIndexWriter`.
 
 use std::io::Write;
 

@@ -28,7 +28,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Sets this key to that of a cell, reusing the buffer.
+    /// Sets this key to the key of a cell, reusing the buffer.
     pub(super) fn set(&mut self, cell: &Cell<'_>) -> Result<()> {
         self.put(cell.row, cell.family, cell.qualifier, cell.timestamp, cell.kind)
     }

@@ -63,7 +63,7 @@ coldframe_core::choices! {
         Prefix = "prefix",
         /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
         Diff = "diff",
-        /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous one is
+        /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous value is
         /// omitted.
         FastDiff = "fast_diff",
         /// Plain cells followed by an index of rows.

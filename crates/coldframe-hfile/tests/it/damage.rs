@@ -1,6 +1,6 @@
 //! Accidental damage to real files: truncation and a flipped bit at every byte, and random changes. Reads
-//! give an error or the correct cells; salvaged cells are some of those that were written, in order;
-//! `inspect` still assigns each byte to one leaf.
+//! give an error or the correct cells; salvaged cells are some of the written cells, in order; `inspect`
+//! still assigns each byte to one leaf.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn fixtures() -> Vec<(String, Bytes)> {
     fixtures
 }
 
-/// Those of HBase's files whose blocks have checksums.
+/// HBase's files whose blocks have checksums.
 fn with_checksums() -> impl Iterator<Item = (String, Bytes)> {
     let has = |bytes: &Bytes| {
         let layout = format!("{:?}", open(bytes.clone()).unwrap().inspect().unwrap());

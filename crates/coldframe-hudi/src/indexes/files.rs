@@ -24,7 +24,7 @@ const FILES: &str = "filesystemMetadata";
 
 /// A file of the data table.
 struct DataFile {
-    /// The partition of the data table; empty for its root.
+    /// The partition of the data table; empty for a table that is not partitioned.
     partition: String,
     name: String,
     bytes: i64,

@@ -142,7 +142,7 @@ fn key(constants: &[(String, ArrayRef)], columns: &[Column]) -> Result<Vec<Key>>
     columns.iter().map(of).collect()
 }
 
-/// The value of an array of length one.
+/// The value of an array of length 1.
 fn value_of(of: &dyn Array) -> Option<Key> {
     fn number<T: ArrowPrimitiveType<Native: Into<i64>>>(of: &dyn Array) -> Key {
         Key::Number(of.as_primitive::<T>().value(0).into())
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_get_separate_tasks_unless_too_many() {
+    fn partitions_get_separate_tasks_up_to_a_limit() {
         let dir = tempfile::tempdir().unwrap();
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/orc/files/types_none.orc");
         for number in 0..=MAX_KEYS {
@@ -219,7 +219,7 @@ mod tests {
         let tasks = packed.plan(few.as_bytes()).unwrap().tasks;
         let keys: Vec<_> = tasks.iter().map(|task| task.key.clone()).collect();
         assert_eq!(keys, (0..9).map(|number| vec![Key::Number(number)]).collect::<Vec<_>>());
-        // If each file has a task of its own anyway, tasks by partition are no more tasks.
+        // If each file has a task of its own anyway, dividing by partition adds no tasks.
         let size = std::fs::metadata(file).unwrap().len();
         let apart = table(json!({"path": dir.path(), "split_bytes": size.to_string()}));
         assert_eq!(apart.partitioning(all.as_bytes()).unwrap(), [501, 0]);

@@ -80,7 +80,7 @@ impl Table {
         let scan = self.scan(&request, std::slice::from_ref(&name))?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let mut asked = self.dataset.matching(predicate.as_ref())?;
-        // If there are many files, only the first and the last ones are opened, since files are often in the
+        // If there are many files, only the first and the last files are opened, since files are often in the
         // order of their values.
         if asked.len() > MAX_OPENED {
             let half = MAX_OPENED / 2;

@@ -56,7 +56,7 @@ struct OpenRowSet {
 impl RowSetPlan {
     /// Plans the ordinals `rows` of a rowset. Reads nothing before the first unit is requested. `columns`:
     /// the columns to decode, in the order of the opened table. `key`: the columns of the primary key. Their
-    /// names are those of the table, since the tablet's own schema may be older and use other names.
+    /// names are the table's names, since the tablet's own schema may be older and use other names.
     pub(crate) fn new(
         tablet: Arc<Tablet>,
         rowset: RowSet,
@@ -134,8 +134,8 @@ impl RowSetPlan {
         }
     }
 
-    /// Set if those conditions of the filter that are only on this column exclude null and every value of the
-    /// column's dictionary. Then it has a `false` for each of them, first for null.
+    /// Set if the filter's conditions on this column alone exclude null and every value of the column's
+    /// dictionary. Then it has a `false` for each of them, first for null.
     fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
         let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
             return Ok(None);

@@ -44,7 +44,7 @@ pub(crate) struct DeltaFile {
     pub(crate) undo: bool,
     /// For each block, the row of its first entry and the pointer to the block.
     pub(crate) blocks: Vec<(u64, BlockPointer)>,
-    /// Rows of which entries may be lost, because an index block cannot be read.
+    /// Rows whose entries may be lost, because an index block cannot be read.
     pub(crate) losses: Vec<Loss>,
 }
 
@@ -116,8 +116,8 @@ struct Index<'a> {
 }
 
 impl Index<'_> {
-    /// The blocks, each with the row of its first entry. If losses are tolerated, also the rows of which
-    /// entries may be lost.
+    /// The blocks, each with the row of its first entry. If losses are tolerated, also the rows whose entries
+    /// may be lost.
     fn read(&self) -> Result<(Vec<DeltaBlock>, Vec<Loss>)> {
         let mut walk = self.file.walk(self.root)?;
         if self.tolerant {

@@ -108,7 +108,7 @@ pub(crate) fn decrypted(
     }
 }
 
-/// Like [`decrypted`], for a file of blocks, any of which may be damaged. If no key produces the expected bytes, the
+/// Like [`decrypted`], for a file of blocks that may be damaged. If no key produces the expected bytes, the
 /// first key is used and reading the block reports the damage.
 pub(crate) fn decrypted_block(
     file: Arc<dyn ReadAt>,
@@ -187,7 +187,7 @@ impl Header {
     }
 }
 
-/// Decrypts an encrypted file; offsets are those of the stored file.
+/// Decrypts an encrypted file; offsets refer to the stored file.
 struct Decrypted {
     inner: Arc<dyn ReadAt>,
     key: Vec<u8>,

@@ -62,7 +62,7 @@ impl LogLoss {
         Loss { rows, bytes: bytes.clone(), structure, reason: explained(reason) }
     }
 
-    /// A damage record for rows of which nothing else is known.
+    /// A damage record for rows about which nothing else is known.
     pub(crate) fn record(&self, within: &str) -> Damage {
         let loss = self.of(0..0, within);
         Damage { bytes: loss.bytes, rows_lost: None, structure: loss.structure, reason: loss.reason }
@@ -85,7 +85,7 @@ fn explained(reason: &str) -> String {
 pub(crate) struct Unknown {
     /// Whether new rows are unknown.
     pub(crate) memory: bool,
-    /// The rowsets all of whose rows are unknown.
+    /// The rowsets in which all rows are unknown.
     pub(crate) rowsets: BTreeSet<u64>,
 }
 

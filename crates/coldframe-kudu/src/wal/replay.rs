@@ -38,7 +38,7 @@ pub(crate) struct Replayed {
     pub(crate) changes: HashMap<u64, Entries>,
     /// New rows whose current state is unknown.
     pub(crate) lost_rows: Vec<LogLoss>,
-    /// Holes in which rows may have been inserted of which nothing else is known. Such rows have no numbers.
+    /// Holes in which unknown rows may have been inserted. Such rows have no numbers.
     pub(crate) lost_inserts: Vec<LogLoss>,
     /// For each rowset, the rows whose current state is unknown.
     pub(crate) lost_changes: HashMap<u64, Vec<LogLoss>>,
@@ -46,7 +46,7 @@ pub(crate) struct Replayed {
     pub(crate) broken: Vec<Arc<Fault>>,
     /// The number of live rows minus the number of flushed live rows, if nothing is lost.
     pub(crate) live: i64,
-    /// The number of operations in the log, and the number of those that are not committed.
+    /// The number of operations in the log, and the number of uncommitted operations.
     pub(crate) operations: u64,
     pub(crate) uncommitted: u64,
 }
@@ -193,7 +193,8 @@ impl<'a> Replay<'a> {
     }
 
     fn set_schema(&mut self, version: u32, schema: impl FnOnce() -> Result<TableSchema>) -> Result<()> {
-        // The first schema is used whatever its version, because it is older than that of the super block.
+        // The first schema is used whatever its version, because it is older than the schema of the super
+        // block.
         if self.version.is_none_or(|known| version > known) {
             self.schema = schema()?;
             self.version = Some(version);

@@ -183,7 +183,7 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Columns whose lengths are close to those of a vector, with values of all magnitudes.
+    /// Columns whose lengths are close to the length of a vector, with values of all magnitudes.
     fn columns() -> impl Iterator<Item = Vec<u64>> {
         [0, 1, 7, 8, 9, 63, 64, 65, 1000].into_iter().map(|len: u64| (0..len).map(splitmix64).collect())
     }

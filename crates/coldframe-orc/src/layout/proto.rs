@@ -104,7 +104,7 @@ pub struct StripeInformation {
     /// The stripe's number for encryption, where it was merged from another file.
     #[prost(uint64, optional, tag = "6")]
     pub encrypt_stripe_id: Option<u64>,
-    /// A key for each variant; if absent, the keys of the stripe before apply.
+    /// A key for each variant; if absent, the keys of the previous stripe apply.
     #[prost(bytes = "vec", repeated, tag = "7")]
     pub encrypted_local_keys: Vec<Vec<u8>>,
 }
@@ -335,10 +335,10 @@ pub struct TimestampStatistics {
     /// Greatest value in UTC.
     #[prost(sint64, optional, tag = "4")]
     pub maximum_utc: Option<i64>,
-    /// The last six digits of the least value's nanoseconds, plus one.
+    /// The last six digits of the least value's nanoseconds, plus 1.
     #[prost(int32, optional, tag = "5")]
     pub minimum_nanos: Option<i32>,
-    /// The last six digits of the greatest value's nanoseconds, plus one.
+    /// The last six digits of the greatest value's nanoseconds, plus 1.
     #[prost(int32, optional, tag = "6")]
     pub maximum_nanos: Option<i32>,
 }
@@ -368,7 +368,7 @@ pub struct CollectionStatistics {
 /// Of geometry and geography.
 #[derive(Clone, PartialEq, Message)]
 pub struct GeospatialStatistics {
-    /// The bounding box of all.
+    /// The bounding box of all values.
     #[prost(message, optional, tag = "1")]
     pub bbox: Option<BoundingBox>,
     /// Codes of the geometry types that occur.
@@ -472,7 +472,7 @@ pub struct RowIndex {
 /// One row group of a column.
 #[derive(Clone, PartialEq, Message)]
 pub struct RowIndexEntry {
-    /// For each stream of the column in turn: chunk, byte in it, value in the run, bit.
+    /// For each stream of the column: the chunk, the byte in the chunk, the value in the run, the bit.
     #[prost(uint64, repeated, tag = "1")]
     pub positions: Vec<u64>,
     /// Its statistics.
@@ -480,8 +480,8 @@ pub struct RowIndexEntry {
     pub statistics: Option<ColumnStatistics>,
 }
 
-/// [`RowIndex`] with the statistics as stored: they are most of the index, and only those of the row groups
-/// that are read are needed.
+/// [`RowIndex`] with the statistics as stored: they take most of the index, and only the statistics of the
+/// row groups that are read are needed.
 #[derive(Clone, PartialEq, Message)]
 pub struct PositionIndex {
     /// One for each row group.

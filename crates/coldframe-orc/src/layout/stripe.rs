@@ -61,7 +61,7 @@ impl StreamKind {
         KINDS.iter().find(|(k, _)| *k == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether the stream is in front of the data.
+    /// Whether the stream is stored before the data.
     pub(crate) fn is_index(self) -> bool {
         matches!(self, Self::RowIndex | Self::BloomFilter | Self::BloomFilterUtf8 | Self::EncryptedIndex)
     }
@@ -196,7 +196,8 @@ impl StripeLayout {
                     continue;
                 }
             };
-            // Each area has one placeholder; a second one would add all streams of all variants again.
+            // Each area has one placeholder; a second placeholder would add all streams of all variants
+            // again.
             if let Some(has_placeholder) = has_placeholder.get_mut(usize::from(index))
                 && std::mem::replace(has_placeholder, true)
             {

@@ -126,7 +126,7 @@ pub(crate) struct Column {
     pub(crate) field_names: Vec<String>,
     /// Whether it is inside a list or map, so that its number of values may differ from the number of rows.
     pub(crate) repeated: bool,
-    /// The column after the last one inside it.
+    /// The column after the last column inside it.
     pub(crate) end: usize,
     /// The dotted path from the root, for messages.
     pub(crate) path: String,
@@ -235,7 +235,7 @@ impl TypeTree {
         }
     }
 
-    /// The first type, if there is one.
+    /// The first type; `None` if there is no type.
     pub(crate) fn root(&self) -> Option<&Column> {
         self.columns.first()
     }
@@ -251,7 +251,7 @@ impl TypeTree {
         }
     }
 
-    /// For each column, the column after the last one inside it.
+    /// For each column, the column after the last column inside it.
     pub(crate) fn ends(&self) -> Vec<usize> {
         self.columns.iter().map(|c| c.end).collect()
     }

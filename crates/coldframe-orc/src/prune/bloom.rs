@@ -174,8 +174,8 @@ impl<'a> Filter<'a> {
         self.has_bytes(trimmed.as_bytes()) || self.has_bytes(full.as_bytes())
     }
 
-    /// Milliseconds are rounded down (Java) or towards zero (C++). The second itself is uncertain around
-    /// 1970, and offsets and calendars are before 1900: no pruning there.
+    /// Milliseconds are rounded down (Java) or towards zero (C++). Around 1970 the second itself is
+    /// uncertain, and before 1900 offsets and calendars are uncertain: no pruning there.
     fn has_instant(&self, ns: i128) -> bool {
         const DAY: i128 = 86_400_000_000_000;
         if ns.abs() < DAY || ns < -25_568 * DAY {

@@ -151,7 +151,7 @@ pub(crate) struct Run {
     pub(crate) rows: Range<u64>,
     /// The position of the first row; `None` for the stripe's start.
     pub(crate) positions: Option<Arc<Positions>>,
-    /// Which of them are returned.
+    /// Which of these rows are returned.
     pub(crate) wanted: Range<u64>,
 }
 

@@ -38,7 +38,7 @@ const DELTA: u8 = 3;
 #[derive(Debug)]
 pub(super) struct IntRle {
     signed: bool,
-    /// Whether widths are rounded up to those that unpack fastest.
+    /// Whether widths are rounded up to the widths that unpack fastest.
     aligned: bool,
     literals: Box<[i64; MAX_RUN]>,
     pending: usize,

@@ -164,7 +164,7 @@ pub enum Children {
     /// It has no children: it is a leaf.
     #[default]
     None,
-    /// So many of the following elements, each with its own descendants after it.
+    /// This number of the following elements are children, each followed by its own descendants.
     Count(i32),
     /// The indexes of the element's children in the list of elements.
     Indices(Vec<i32>),
@@ -188,7 +188,7 @@ pub struct SchemaElement {
 /// A key with or without a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyValue {
-    /// The key: UTF-8, unless it is damaged.
+    /// The key: UTF-8, except if it is damaged.
     pub key: Vec<u8>,
     /// The value.
     pub value: Option<Vec<u8>>,
@@ -222,7 +222,7 @@ pub struct ColumnMetaData {
 /// Where a column chunk is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnChunk {
-    /// The file that holds it, if it is not this one.
+    /// The file that holds the chunk, if it is another file.
     pub file_path: Option<String>,
     /// The offset of the chunk's metadata in that file; old writers store the offset of the first page.
     pub file_offset: i64,
@@ -482,7 +482,7 @@ fn key_values(r: &mut Reader<'_>, field: Field) -> Result<Vec<KeyValue>> {
     })
 }
 
-/// Writes a list unless it is empty, as the reference does.
+/// Writes a list; an empty list is left out, as in the reference.
 fn put_key_values(w: &mut Writer, id: i16, pairs: &[KeyValue]) {
     if pairs.is_empty() {
         return;
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_metadata_is_parsed_to_what_it_was() {
+    fn encoded_metadata_is_parsed_to_the_same_metadata() {
         let bytes = sample().encode();
         assert_eq!(FileMetaData::parse(&bytes, 0, &Limits::default()).unwrap(), sample());
     }

@@ -295,7 +295,8 @@ fn chunk_metadata(
         let bytes = source.read(start..end)?;
         let mut reader = Reader::new(&bytes, start, limits);
         let decoded = ColumnMetaData::decode(&mut reader);
-        // For the first read only the parsed bytes are counted, since it may be longer than the metadata.
+        // For the first read only the parsed bytes are counted, since that read may be longer than the
+        // metadata.
         let cost = if want == METADATA_GUESS { reader.offset() - start } else { end - start };
         *budget = budget.saturating_sub(cost);
         match decoded {

@@ -121,7 +121,7 @@ impl ChunkContext {
         Ok(scratch.into())
     }
 
-    /// Compares the checksum of a page that has one.
+    /// Compares the checksum of a page, if the page has a checksum.
     fn check(&self, page: &Page) -> Result<()> {
         match page.header.crc.filter(|_| self.verify) {
             Some(crc) => Ok(check_crc32(crc, &page.stored)?),

@@ -21,7 +21,7 @@ const SEARCH: u64 = 1 << 20;
 const MIN_FILE_LEN: u64 = 12;
 /// The bytes with which all metadata begins: field 1, an `i32`, has the value 1.
 const METADATA_HEAD: &[u8] = &[0x15, 0x02];
-/// How many bytes a check of whether metadata begins somewhere counts as.
+/// The number of bytes that a check whether metadata begins at an offset counts as.
 const CHECK_COST: u64 = 64;
 
 /// Whether a footer is preceded by the sync marker that it states; true if it states none.

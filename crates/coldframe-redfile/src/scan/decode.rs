@@ -186,7 +186,8 @@ impl Batches {
         Ok(None)
     }
 
-    /// Reads the next `rows` rows, or fewer. Returns their number, and the batch unless the rows are lost.
+    /// Reads the next `rows` rows, or fewer. Returns their number, and the batch; no batch if the rows are
+    /// lost.
     fn read_tolerant(
         &mut self,
         mut rows: usize,

@@ -179,7 +179,7 @@ fn lists_of_a_footer_are_limited_before_they_are_built() {
 
 /// The metadata of all chunks is at the same place in the file: a megabyte of zeros.
 #[test]
-fn metadata_that_chunks_share_is_not_read_for_each() {
+fn metadata_that_chunks_share_is_not_read_for_each_chunk() {
     use coldframe_redfile::metadata::ColumnChunk;
 
     let columns = vec![ColumnChunk { file_offset: 4, ..ColumnChunk::default() }; 20_000];

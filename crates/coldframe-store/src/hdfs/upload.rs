@@ -300,7 +300,7 @@ impl Drop for HdfsUpload {
         if let Some(draft) = self.draft.take()
             && let Ok(client) = self.cluster.client()
         {
-            // If the cluster cannot be reached, the file keeps a name that readers ignore.
+            // If the cluster does not answer, the file keeps a name that readers ignore.
             drop(self.cluster.ask(client.delete(&draft.name, false)));
         }
     }

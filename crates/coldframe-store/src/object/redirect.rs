@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The headers of a request are credentials for its host: `authorization`, but also `x-amz-security-token`, which a
-//! client of the web does not know. And a server that sends a reader to any address reaches servers that only the
-//! reader can reach. So object_store's client, which follows all redirects with all such headers, is not used: the
-//! client is made here, from the same options.
+//! client of the web does not know. And a server that sends a reader to any address gets access to servers
+//! that only the reader can reach. So object_store's client, which follows all redirects with all such
+//! headers, is not used: the client is made here, from the same options.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -58,7 +58,7 @@ impl AllowedLoss {
     }
 }
 
-/// The independent parts of a file and the rows in each.
+/// The independent parts of a file, and the rows in each part.
 #[derive(Clone, Debug, Default)]
 pub struct Units(Vec<(Range<u64>, Range<usize>)>);
 

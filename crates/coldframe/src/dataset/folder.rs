@@ -140,7 +140,7 @@ pub(super) fn is_unfinished(store: &Store, files: &[String]) -> Result<bool> {
 }
 
 /// The links to folders below a local folder, and below the linked folders, as paths below `root`.
-/// A link back to one of its parent folders is left out: it adds no files, and following it would never end.
+/// A link to one of its own parent folders is left out: it adds no files, and following it would never end.
 pub(super) fn linked_folders(root: &OsStr, folder: &str) -> Result<Vec<String>> {
     let mut links = Links { root: PathBuf::from(root), links: Vec::new() };
     links.below(folder, &[])?;

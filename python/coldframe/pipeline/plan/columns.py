@@ -25,7 +25,7 @@ from coldframe.widening import shape_of, unified
 
 _METASTORE = "the metastore's definition"
 Planner = Callable[[TableWork, Rows[Pending]], None]
-"""Plans files of a table: adds those that can be opened to `planned`."""
+"""Plans files of a table: adds the files that can be opened to `planned`."""
 
 
 def settle_columns(work: TableWork, state: State, target: Target, planner: Planner, fail: Fail) -> None:

@@ -1,10 +1,10 @@
 """What a table loses and gains in one run: the run takes all of these changes, or none of them.
 
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
-one. Taking the new source without removing the vanished one would duplicate rows; the reverse would lose
-rows. So until the user has decided what happens to vanished sources (`on_vanished`), the run takes no new or
-changed files of their table. Earlier results whose sources cannot be converted now (gone, left out, withheld)
-stay unchanged, together with the target files that they share with other sources.
+source. Taking the new source without removing the vanished source would duplicate rows; the reverse would
+lose rows. So until the user has decided what happens to vanished sources (`on_vanished`), the run takes no
+new or changed files of their table. Earlier results whose sources cannot be converted now (gone, left out,
+withheld) stay unchanged, together with the target files that they share with other sources.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Absence:
 
 
 def is_same(file: SourceFile, entry: Committed) -> bool:
-    """Whether a source still is the converted one: see `identity`."""
+    """Whether a source is still the converted source: see `identity`."""
     details = entry.details
     return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
 
@@ -101,7 +101,7 @@ class Exchange:
     nested: Mapping[str, str]
     """Why tables cannot be written, by their paths."""
     gone: set[str]
-    """Target files that cannot stay, since one of their sources leaves."""
+    """Target files that cannot stay, since the rows of one of their sources are removed."""
 
     def settle(self, work: TableWork) -> bool:
         """Decides what to take. Returns whether it replaces earlier results of unchanged files."""
@@ -112,7 +112,7 @@ class Exchange:
                 work.stays.append(pending)
                 beside = pending if pending.why == GONE else beside
         if not (work.work or work.held or work.vanished):
-            # The table's columns and folders are those of all its files.
+            # The table's columns and folders are the columns and folders of all its files.
             work.table.know_only(pending.file for rows in (work.done, work.stays) for pending in rows)
             return False
         blocked, how = "", self.options.on_vanished
@@ -145,7 +145,7 @@ class Exchange:
         return next((entry.source for entry in entries if entry is not None and entry.listed), "")
 
     def _withhold_replaced(self, work: TableWork) -> None:
-        """Leaves out files under the names of others that were listed as safe to delete."""
+        """Leaves out files that have the name of a source that was listed as safe to delete."""
         if self.options.archived_rows == "drop":
             return
         for rows in (work.work, work.held):
@@ -233,7 +233,7 @@ def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Pending |
 
 
 def _leave(work: TableWork, pending: Pending, journal: Journal, reason: str) -> None:
-    """Does not convert a file in this run: the result of an earlier one stays."""
+    """Leaves a file out of this run: the result of an earlier run stays."""
     work.refuse(pending, reason)
     before = journal.done.look_up(pending.file.relative)
     if before is not None and before.table == work.table.path:
@@ -275,7 +275,7 @@ def _which(pending: Pending) -> str:
 
 
 def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
-    """Converts again all sources that share a file with a source that leaves it.
+    """Converts again all sources that share a file with a source whose rows are removed from it.
 
     Returns whether this replaces finished results.
     """

@@ -112,7 +112,7 @@ def compare(
 
 
 class _KnownTables:
-    """The work of each table: tables of the source, then those that only the state knows."""
+    """The work of each table: tables of the source, then tables that only the state knows."""
 
     def __init__(self, all_works: Works, tables: Sequence[Table], journal: Journal) -> None:
         self._all_works, self._journal = all_works, journal
@@ -196,13 +196,15 @@ class _Sharing:
 
     def __init__(self, journal: Journal) -> None:
         self.gone: set[str] = set()
-        """Files that cannot stay, since one of their sources has to leave."""
+        """Files that cannot stay, since the rows of one of their sources must be removed."""
         self._last: tuple[str, bool] = ("", False)
         self.stored = StoredFiles(journal.destination, "")
         """The stored files of the table that is being compared."""
 
     def leave(self, entry: Committed | None) -> None:
-        """Notes that a source's rows have to leave the file that it shares with others."""
+        """Records that a source's rows must be removed from the file that the source shares with other
+        sources.
+        """
         self.gone.add("" if entry is None else entry.shared_file)
 
     def lost(self, entry: Committed, journal: Journal, live: set[str] | None) -> bool:
@@ -266,7 +268,7 @@ def _sort(
     live: set[str] | None,
     sharing: _Sharing,
 ) -> bool:
-    """Sorts one file. Returns whether its earlier result is replaced."""
+    """Sorts one file. Returns whether the file's earlier result is replaced."""
     waiting = journal.held.look_up(file.relative)
     state = journal.state
     usable = (

@@ -52,8 +52,8 @@ KIND_OF_FAULT = {
     "deleted": "",
     "unlisted": "",
 }
-"""The verdict's kind for each kind of fault; all others are `altered`. Faults with an empty kind are reasons
-about a whole table, not about a file.
+"""The verdict's kind for each kind of fault; all other faults are `altered`. Faults with an empty kind are
+reasons about a whole table, not about a file.
 """
 _KINDS = {"resized": "resized", "replaced": "altered"}
 """The kinds of faults for kinds of differences."""
@@ -272,7 +272,7 @@ def _faults(
 def _unlike(
     sink: Sink, path: str, inside: Sequence[tuple[Committed, Part]], storage_options: StorageOptions
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Compares each source's rows in a shared file with those that were read from the source."""
+    """Compares each source's rows in a shared file with the rows that were read from the source."""
     schema, batches = sink.open(path, storage_options)
     waiting = deque(inside)
     seen, left = RawFingerprint(schema), waiting[0][1].rows

@@ -36,7 +36,7 @@ def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = 
 
 
 def _counted(name: str, findings: Findings) -> Json:
-    """Like `_few`, for findings, of which only the first are kept."""
+    """Like `_few`, for findings: only the first are kept."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
 
@@ -183,7 +183,7 @@ class LeftOut:
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps the directory off the list of sources that are safe to delete."""
+        """Whether this content keeps the directory off the list of sources that are safe to delete."""
         return self.visible and not self.named
 
 
@@ -200,11 +200,11 @@ class FileReports(Rows[FileReport]):
 
     @property
     def problems(self) -> Rows[FileReport]:
-        """The files whose status needs attention: all but those in `FINE`."""
+        """The files whose status needs attention: all statuses except those in `FINE`."""
         return self._problems
 
     def append(self, file: FileReport) -> None:
-        """Adds a report, or replaces the one of its source."""
+        """Adds a report, or replaces the earlier report of its source."""
         self.discard(file.source)
         super().append(file)
         self.totals.add(file)
@@ -324,7 +324,7 @@ class TableReport:
 
     @property
     def problems(self) -> Rows[FileReport] | list[FileReport]:
-        """The files whose status needs attention: all but those in `FINE`."""
+        """The files whose status needs attention: all statuses except those in `FINE`."""
         if isinstance(self.files, FileReports):
             return self.files.problems
         return [file for file in self.files if file.status not in FINE]
@@ -401,7 +401,7 @@ class Report:
     """See `add_reason`."""
 
     def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
-        """Adds a reason for the verdict on the run that belongs to no table: see `verdict`."""
+        """Adds a reason that belongs to no table to the verdict on the run: see `verdict`."""
         self.reasons.append(Reason(kind, count, detail))
 
     def add_unmatched(self, paths: Sequence[str]) -> None:
@@ -434,7 +434,7 @@ class Report:
 
     @property
     def rows(self) -> int:
-        """The rows in the target, including those of earlier runs."""
+        """The rows in the target, including rows of earlier runs."""
         return sum(table.rows for table in self.tables)
 
     @property

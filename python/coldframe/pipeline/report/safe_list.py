@@ -6,8 +6,8 @@
     8331    2014-01-01T00:00:00.000000000Z    whole:9f0c..    /warehouse/sales/000000_0
     # end: 1
 
-The digest is that of `identity`. Paths come last and are not escaped. A source whose path has a line break is
-not listed. `check` tests whether each line still matches its source.
+The digest is the digest in `identity`. Paths come last and are not escaped. A source whose path has a line
+break is not listed. `check` tests whether each line still matches its source.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FIRST = "# coldframe safe-to-delete 2"
 _LAST = "# end: "
 GONE = "it no longer exists"
 _THREADS = SIDE_BY_SIDE
-"""Sources that are checked at once: most of the time is waiting."""
+"""The number of sources that are checked at once: most of the time is waiting."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def look(line: Line, known: str | None, storage_options: StorageOptions) -> tupl
         if size != line.size:
             return line, f"it has {size:,} bytes, but {line.size:,} were read"
         # Object stores give times in other units in listings than for single files; an etag is the same in
-        # both.
+        # both cases.
         if not line.digest.startswith("etag:") and changed != line.changed:
             return line, f"it was changed at {changed}"
     if digest_now(line.path, identity, line.digest, storage_options) != line.digest:

@@ -41,7 +41,7 @@ def summary(report: Report) -> str:
                 lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {places}")
         lines += [f"  {table.error}"] if table.error is not None else []
         lines += [f"  missing: {name}" for name in table.missing]
-        lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]
+        lines += [f"  in the table, but not written by the migration: {name}" for name in table.foreign]
         lines += [f"  a part of the table only: {text}" for text in table.partial]
         lines += [f"  {note.text}" for note in table.verdict.notes if note.kind in BY_SPARK]
         lines += metastore_lines(table.metastore, "  ")

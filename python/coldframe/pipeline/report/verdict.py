@@ -43,7 +43,7 @@ class Kind:
 
     grade: Grade
     blocks: bool
-    """Whether no source of the table is safe to delete while the verdict has such a reason."""
+    """Whether a verdict with such a reason keeps all sources of the table off the list of safe sources."""
     singular: str
     plural: str
     """The texts after the count."""
@@ -205,7 +205,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict was reached."""
+    """Why the verdict is what it is."""
 
     kind: str
     count: int = 1

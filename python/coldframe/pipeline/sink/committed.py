@@ -107,7 +107,8 @@ class CommittedTable:
         for part in (part for entry in self.entries for part in entry.parts):
             columns = part.checks.get("columns", {})
             nulls = {name: int(check["nulls"]) for name, check in columns.items()}
-            # pyarrow does not show the bounds of floats in all footers, so those of the fingerprint are used.
+            # pyarrow does not show the bounds of floats in all footers, so the bounds of the fingerprint are
+            # used.
             floats = {name: _ends(check) for name, check in columns.items() if check.get("nans") == 0}
             nans = {name: check["nans"] for name, check in columns.items() if "nans" in check}
             file = DataFile(part.final, part.rows, part.bytes, nulls, floats, nans, part.partition)

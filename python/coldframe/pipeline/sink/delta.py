@@ -46,11 +46,11 @@ APP = "coldframe"
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
     """Makes the log match the journal. Repeating the call changes nothing.
 
-    A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
-    path that one version both adds and removes as removed. The journal has the files that our own versions
-    left in the table. If the table now has other files, or versions of other writers, it is refused, or
-    (`foreign="append"`) the difference from our last version is applied to its current one. The commit is
-    checked against the protocol. Then the table is read through its log, and must have the verified rows.
+    A version adds and removes exactly the difference from the previous version, and no path twice: Spark
+    treats a path that a version both adds and removes as removed. The journal has the files that our own
+    versions left in the table. If the table now has other files, or versions of other writers, it is refused,
+    or (`foreign="append"`) the difference from our last version is applied to its current version. The commit
+    is checked against the protocol. Then the table is read through its log, and must have the verified rows.
     """
     from deltalake import DeltaTable
 

@@ -1,8 +1,8 @@
 """Checks a commit to a Delta log against the protocol before it is made.
 
 A program that writes a log's actions itself can produce a log that readers cannot open, or misread; deltalake
-checks little of it. The checks: all that deltalake and Spark make when they read, and those that the protocol
-leaves to the writer.
+checks little of it. The checks: all checks that deltalake and Spark make when they read, and the checks that
+the protocol leaves to the writer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Commit:
     writer_features: Collection[str]
     configuration: Mapping[str, str]
     before: Mapping[str, Any] | None
-    """The schema of the previous version, if there is one."""
+    """The schema of the previous version; None if there is no previous version."""
     present: Mapping[str, int]
     """The files of the previous version, and how many rows of each a deletion vector hides."""
     adds: Sequence[Adding]

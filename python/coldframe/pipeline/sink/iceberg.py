@@ -48,8 +48,8 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
 
     One transaction adds and removes exactly the difference. Each of our snapshots carries a digest of the
     files that it left in the table. If other writers have made snapshots since, the table is refused, or
-    (`foreign="append"`) the difference from our last snapshot is applied to its current one. Then the table
-    is scanned, and must have the verified rows.
+    (`foreign="append"`) the difference from our last snapshot is applied to its current snapshot. Then the
+    table is scanned, and must have the verified rows.
     """
     with catalog_of(destination, table.place) as handle:
         return _register(destination, handle, table, foreign)
@@ -175,7 +175,7 @@ def read_table(destination: Destination, name: TableName) -> LiveTable:
 
 @contextlib.contextmanager
 def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
-    """A table of the catalog, if there is one."""
+    """A table of the catalog; None if there is no such table."""
     with catalog_of(destination, name.place) as handle:
         table = None
         if handle.exists:
@@ -185,7 +185,7 @@ def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
 
 
 def _check_files(current: Any, root: str, table: CommittedTable) -> None:
-    """Raises unless the table has exactly the verified rows of each file, in that file's partition."""
+    """Raises if the table does not have exactly the verified rows of each file, in that file's partition."""
     partition_of = partitions_of(current.metadata, table)
     spec_id = current.metadata.spec().spec_id
     there = {file.path: (entry, file.rows) for entry, file in live_entries(current, root)}
@@ -215,7 +215,9 @@ def _unlike(known: set[str], present: set[str]) -> str:
 
 
 def _check_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
-    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of them."""
+    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of such
+    files.
+    """
     gone = sorted(replaced - present.keys())
     if gone:
         raise SchemaError(
@@ -258,7 +260,7 @@ def _by_others(current: Any) -> tuple[str, str | None]:
 def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
     """The files that our commits left in the table.
 
-    Raises unless files may be added to a table that others changed.
+    Raises if no files may be added to a table that others changed.
     """
     if foreign != "append" or not table.known:
         raise SchemaError(

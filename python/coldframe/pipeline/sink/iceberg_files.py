@@ -30,7 +30,7 @@ from coldframe.pipeline.sink.iceberg_statistics import (
 )
 
 _THREADS = 16
-"""Files whose statistics are read at once."""
+"""The number of files whose statistics are read at once."""
 _REFORM = -141427
 """The day 1582-10-15. ORC's library converts earlier days to the Julian calendar for Iceberg's readers."""
 _MAPPING = "schema.name-mapping.default"
@@ -57,7 +57,7 @@ def add_data_files(
         rows = file.rows
         if path.endswith(".parquet"):
             footer = pq.read_metadata(reading(path, options))
-            # The number that readers will find; it is compared with the verified one later.
+            # The number of rows that readers will find; it is compared with the verified number later.
             rows = footer.num_rows
             _check_ids(path, footer.schema.to_arrow_schema(), metadata.schema())
             statistics = parquet_statistics(footer, file, columns)

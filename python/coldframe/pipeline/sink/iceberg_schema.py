@@ -1,4 +1,4 @@
-"""The columns of an Iceberg table: those of the files that a commit leaves in it.
+"""The columns of an Iceberg table: the columns of the files that are in it after a commit.
 
 If a commit replaces all files, columns may change their types, and columns that no file has are dropped.
 Parquet files have the ids of their fields; for ORC, the table's name mapping gives the id of a file's

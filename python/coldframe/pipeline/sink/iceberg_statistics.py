@@ -134,7 +134,7 @@ def _splits(footer: pq.FileMetaData) -> list[int]:
 def reported_statistics(
     reported: Iterable[Mapping[str, Any]], file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
-    """The statistics of a file in one of our formats; `reported`: those of `File.statistics`."""
+    """The statistics of a file in one of our formats; `reported`: the result of `File.statistics`."""
     statistics = FileStatistics()
     for name, count in file.nulls.items():
         if (column := columns.get((name,))) is not None:

@@ -25,8 +25,8 @@ ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes in a row group, which a task holds in memory as pages of the file."""
 ROW_GROUP_ROWS = 1 << 20
 READ_ROWS = 16 << 10
-"""Rows that are read back at once: few enough to stay in the processor's cache and to reuse memory. Four
-times as many take 10 % longer.
+"""The number of rows that are read back at once: few enough to stay in the processor's cache and to reuse
+memory. Four times as many bytes take 10 % longer.
 """
 
 
@@ -79,8 +79,8 @@ class Sink(Protocol):
         """Writes the rows of a part of a source by `_coldframe.convert`. The files are on disk, or in their
         store, when it returns. The first file is at `path`.
 
-        `max_bytes`: after so many bytes, another file is begun. `divide`: each file has the rows of one
-        partition.
+        `max_bytes`: the number of bytes after which another file is begun. `divide`: each file has the rows
+        of one partition.
         """
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:

@@ -50,7 +50,7 @@ class Target:
     inside it."""
     settle_layout: Callable[[IcebergLayout, pa.Schema, Sequence[pa.Field]], IcebergLayout] | None = None
     """(a user's layout, the table's columns, those of its directories) -> the layout with the exact names of
-    columns. Raises if the table cannot have it. None: such tables have no layout.
+    columns. Raises if the table cannot have this layout. None: such tables have no layout.
     """
     enlist: Callable[[Destination, CommittedTable], Json] | None = None
     """Registers a table in a named catalog, if the table also exists without it."""

@@ -148,7 +148,7 @@ def read_defined(
     *,
     others_by_spark: bool = False,
 ) -> DefinedSource:
-    """Reads the tables of an address; with patterns `db.table`, only those that match.
+    """Reads the tables of an address; with patterns `db.table`, only the matching tables.
 
     `others_by_spark`: also takes foreign formats.
 
@@ -228,7 +228,7 @@ class _Reader:
         return self.selected.takes(definition.database, definition.name)
 
     def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
-        """The partitions of a selected table. For any table, claims the locations of its files."""
+        """The partitions of a selected table. Claims the locations of a table's files, for any table."""
         if not table.has_partitions:
             for location in _own_locations(table):
                 self.source.claims.add(self.locations.readable(location), table.full_name)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from coldframe.pipeline.records import Json
 
 MAX_SHOWN = 1000
-"""Findings that are kept; further findings are only counted."""
+"""The number of findings that are kept; further findings are only counted."""
 MAX_LINES = 20
-"""Findings on one table that a terminal shows."""
+"""The number of findings on one table that a terminal shows."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def names_in_table(table: Definition, storage: Storage) -> tuple[str, ...]:
 
 
 def _columns(table: Definition, storage: Storage) -> tuple[Column, ...]:
-    """The columns of the files: the partition's own, and those that the table got later."""
+    """The columns of the files: the partition's own columns, and columns that the table got later."""
     since = table.storage.columns[len(storage.columns) :]
     return (*storage.columns, *(since if _may_have_more(storage) else ()))
 

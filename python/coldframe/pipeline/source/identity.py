@@ -54,7 +54,8 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
 def _folders(path: str) -> Iterator[tuple[str, list[str]]]:
     """The directories at and below a path, with the names of their files, in order.
 
-    Links to directories are followed, as the readers of such a directory follow them, unless they lead back.
+    Links to directories are followed, as the readers of such a directory follow them, except links that lead
+    back.
     """
     waiting: list[tuple[str, str, tuple[str, ...]]] = [(path, os.path.realpath(path), ())]
     while waiting:

@@ -1,7 +1,7 @@
 """The source tree. Files are recognised by their first and last bytes, never by name.
 
 Skipped, as in Hive and Spark, but counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
-`.crc`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including those of
+`.crc`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including files of
 unknown formats. What cannot be listed or read, links that lead nowhere or to directories, and anything that
 is neither file nor directory is listed as well, with the reason: rows that were not examined are never
 skipped silently.
@@ -217,7 +217,7 @@ def walked(root: str, selection: Selecting, scheduler: Scheduler | None = None) 
 
 
 def whole_folder(root: str, *, of_several: bool = False) -> SourceFile | Unread | None:
-    """A directory that is one table by itself or, if `of_several`, several; None if it is a plain one."""
+    """A directory that is one table by itself or, if `of_several`, several; None for a plain directory."""
     kind = _several_tables(root) if of_several else None
     if kind is None and not _is_table(root):
         return None

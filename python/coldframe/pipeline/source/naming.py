@@ -59,7 +59,7 @@ def _remembered(state: State) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:
-    """Whether a table has sources that this run leaves out: then it is not gone."""
+    """Whether this run leaves out sources of a table: such a table is not gone."""
     return any(inventory.leaves_out(entry.source) for entry in state.done.of_table(path))
 
 
@@ -88,7 +88,7 @@ def folder_name(table: str) -> str:
 
 def _give_names(tables: Sequence[Table], taken: set[str], fixed: Set[str]) -> None:
     """Uses the names in tables.toml, except for tables with a `fixed` name; if two formats share a name, the
-    later one gets its format appended.
+    later format's name gets the format appended.
     """
     for table in tables:
         if table.spec is not None and table.name and table.name not in fixed:

@@ -21,7 +21,7 @@ class Reading:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of `coldframe.open`."""
     names: tuple[str, ...] = ()
-    """The table's columns: columns of a file that differ in case only get these names."""
+    """The table's columns: if columns of a file differ from these only in case, they get these names."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """The table's names for columns of a file with other names."""
     by_position: bool = False

@@ -80,7 +80,7 @@ def _refusal(path: str, shown: Sequence[FileEntry], storage_options: StorageOpti
 
 
 def _format_of(path: str, storage_options: StorageOptions) -> str | None:
-    """One of our formats; None if the bytes are of none."""
+    """One of our formats; None if the bytes have none of them."""
     try:
         return coldframe.detect(path, storage_options=storage_options)
     except NotFoundError:

@@ -24,8 +24,8 @@ for that.
 The segments are a chain: the first line of each has the digest of the one before it (`chain`).
 
 New files are published before the old ones are deleted, and a file that several sources share is deleted with
-the last of them. After a kill, a `begin` without `done` is completed if each of its parts exists completely
-under its staged or its final name; otherwise it is undone, and the file is converted again.
+the last of these sources. After a kill, a `begin` without `done` is completed if each of its parts exists
+completely under its staged or its final name; otherwise it is undone, and the file is converted again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from coldframe.pipeline.state.stored_files import StoredFiles
 __all__ = ["STAGING", "STATE", "Journal", "State", "read_state"]
 
 COMPACT = 64
-"""Number of segments from which on the journal is compacted."""
+"""The number of segments at which the journal is compacted."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -168,7 +168,9 @@ class Journal:
             self._append(events.Generation(self.state.generation, open=False))
 
     def keep_units(self, units: Iterable[Unit]) -> None:
-        """Keeps converted parts of large files in staging, even after a kill, until all are converted."""
+        """Keeps converted parts of large files in staging, even after a kill, until all parts are
+        converted.
+        """
         self._append(*units)
 
     def hold(self, entries: Iterable[Committed]) -> None:
@@ -289,7 +291,7 @@ class Journal:
         self._late.append(event)
 
     def _append(self, *new: Event) -> None:
-        """Writes another segment. Only one driver can create its number."""
+        """Writes another segment. Only one driver can create a segment with this number."""
         late, self._late = self._late, []
         if not late and not new:
             return
@@ -391,7 +393,7 @@ class Journal:
             self._later(events.Dropped(entry.source))
 
     def _each(self, act: Callable[[T], R], things: Iterable[T]) -> list[R]:
-        """Calls `act` for each item, many at once. Raises an error when the others are done."""
+        """Calls `act` for each item, many at once. Raises an error when the other calls are done."""
         calls = (functools.partial(act, thing) for thing in things)
         return list(in_threads(calls, self.destination.at_once))
 

@@ -4,7 +4,7 @@
                           |                                          |
                           +------------- the same number ------------+
 
-A directory is one job of the session. Its files are staged and committed like those of any source. The
+A directory is one job of the session. Its files are staged and committed like the files of any source. The
 verification covers the rows that Spark read; it cannot cover content that Spark did not show.
 """
 
@@ -112,7 +112,7 @@ class SparkTask:
         return outcomes, int(seen.get["rows"])
 
     def _joined(self, outcomes: list[Outcome], seen: int) -> Outcome:
-        """The outcomes of all parts as one."""
+        """The outcomes of all parts as one outcome."""
         files = tuple(file for outcome in outcomes for file in outcome.files)
         failed = next((outcome.failure for outcome in outcomes if outcome.failure is not None), None)
         rows = sum(file.rows for file in files)

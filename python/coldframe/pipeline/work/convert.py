@@ -76,7 +76,7 @@ class Task:
     bytes: int = 0
     """Approximate source bytes: what the task costs."""
     file_bytes: int = 0
-    """After so many bytes another file is begun, if the sink can; 0: never."""
+    """The number of bytes after which another file is begun, if the sink can do that; 0: never."""
     rows: int | None = None
     """The stated rows of the source, if it is a single split."""
     divided_by: tuple[Term, ...] = ()

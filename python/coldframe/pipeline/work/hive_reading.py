@@ -74,7 +74,7 @@ def _literal(location: str) -> str:
 
 
 def _check_utc(session: SparkSession) -> None:
-    """Raises UnsupportedError unless the JVM's zone is UTC."""
+    """Raises UnsupportedError if the JVM's zone is not UTC."""
     zone = (
         session.range(1).selectExpr("reflect('java.time.ZoneId', 'systemDefault') AS zone").collect()[0].zone
     )

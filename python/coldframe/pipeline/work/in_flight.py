@@ -58,7 +58,7 @@ class InFlight:
         return running
 
     def finish(self, running: Running) -> bool:
-        """Finishes a source; returns whether it was the last one of its table."""
+        """Finishes a source; returns whether it was the last source of its table."""
         self._sources.pop(running.planned.key, None)
         self._unfinished[running.work.table.path] -= 1
         return not self._unfinished[running.work.table.path]

@@ -8,7 +8,7 @@ Each source is decoded completely, and checked against its statistics, before an
 source that fails, or changes while it is read, does not affect the others. Its rows stay in memory until
 then; if they take more than a small source should, they are decoded again to be written, and must be
 the same. The journal has an entry for each source with its range of rows: if a source vanishes or changes
-later, exactly these are removed.
+later, exactly these rows are removed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def run_merge(merge: MergeTask) -> MergeOutcome:
 
 @dataclass(frozen=True)
 class _Inside:
-    """The rows of a source in the file: the number of the first one, and their fingerprint."""
+    """The rows of a source in the file: the number of the first row, and their fingerprint."""
 
     first: int
     checks: Checks
@@ -137,7 +137,7 @@ class _Merging:
             self._add_again(task, decoded)
 
     def _add_again(self, task: Task, decoded: RawDecoded) -> None:
-        """Decodes a source that memory should not hold once more, writes its rows and compares them."""
+        """Decodes once more a source that is too large for memory, writes its rows and compares them."""
         assert self._target is not None
         again = Decoding(task)
         rows, fingerprint = self._target.add_rows(again.rows, again.shape)

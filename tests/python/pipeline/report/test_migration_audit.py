@@ -158,7 +158,7 @@ def test_a_dry_run_lists_the_work_and_writes_nothing(
     assert (sum(table.files for table in after.tables), sum(table.done for table in after.tables)) == (0, 5)
     fresh = dry_run(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
     assert sum(table.files for table in fresh.tables) == 5
-    # Time and size are those of the first run.
+    # Time and size are the time and size of the first run.
     written = sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
     assert fresh.expected_bytes == written
     assert "s of one core" in preview_text(fresh)
@@ -199,7 +199,7 @@ def test_invalid_options_are_refused() -> None:
 
 
 def test_unverified_files_have_no_fingerprint(estate: Estate) -> None:
-    """`--no-verify` computes no fingerprints, and an audit counts the files without one."""
+    """`--no-verify` computes no fingerprints, and an audit counts the files without a fingerprint."""
     report = estate.migrate(verify=False)
     assert (report.exit_code, report.verified) == (0, False)
     result = audit(estate.target, deep=True)

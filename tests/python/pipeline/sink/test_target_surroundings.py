@@ -141,7 +141,7 @@ def test_quarantine_has_the_mode_of_the_source(estate: Estate) -> None:
     assert copy.read_bytes() == bad.read_bytes()
 
 
-def test_copies_of_directories_are_as_closed(tmp_path: Path) -> None:
+def test_copies_of_directories_keep_their_permissions(tmp_path: Path) -> None:
     (tmp_path / "d/e").mkdir(parents=True)
     (tmp_path / "d/e/f").write_bytes(b"x")
     for mode, inner, outer, expected in (

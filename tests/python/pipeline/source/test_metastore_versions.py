@@ -56,7 +56,7 @@ def read(target: Path, table: str, **keys: pa.DataType) -> Any:
 
 
 def written(estate: HiveEstate) -> None:
-    """A transactional table of seven writes, of which the fifth was aborted."""
+    """A transactional table of seven writes; the fifth write was aborted."""
     columns = [(column.name, KINDS[column.type]) for column in cf.open(ACID).schema]
     shutil.copytree(ACID, estate.root / "ledger/x")
     storage = estate.storage(columns, ORC, "ledger")

@@ -350,7 +350,7 @@ def test_excluded_files_are_not_reported_missing() -> None:
     ]
 
 
-def test_findings_are_counted_beyond_those_that_are_kept() -> None:
+def test_findings_are_counted_beyond_the_kept_findings() -> None:
     findings = Findings()
     for number in range(MAX_SHOWN + 5):
         findings.add(Finding("rows", "db.t", "x", str(number), is_wrong=number % 2 == 0))

@@ -81,7 +81,7 @@ def test_no_file_is_removed_before_its_replacement_is_published(
 
 @pytest.mark.parametrize("how", ["of no format", "cut short"])
 def test_a_rewrite_with_a_failed_file_is_not_published_in_part(estate: Estate, how: str) -> None:
-    """Rows moved from a changed file to a new one: publishing only the new file would double them."""
+    """Rows moved from a changed file to a new file: publishing only the new file would double them."""
     estate.orc("t/p=3/f", {"a": [7, 8]})
     assert estate.migrate().exit_code == 0
     before = estate.values()

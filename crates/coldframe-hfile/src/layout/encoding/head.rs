@@ -102,8 +102,8 @@ impl<'k> Head<'k> {
     }
 
     /// Builds a head of `len` bytes for a new row: the first `common` bytes, which end inside the row, come
-    /// from the previous key; the rest of the row is read; the family and its length are `family`, or those
-    /// of the previous key; the qualifier is read.
+    /// from the previous key; the rest of the row is read; the family and its length come from `family`, or
+    /// from the previous key; the qualifier is read.
     #[inline(always)]
     pub(super) fn change_row(
         &mut self,

@@ -6,7 +6,7 @@
 //!     | index u16, below 0x8000 |                     the entry with this index
 //! ```
 //!
-//! The dictionary has up to 32,767 entries. After that, a new entry replaces the least recently used one.
+//! The dictionary has up to 32,767 entries. After that, a new entry replaces the least recently used entry.
 //! HBase: `TagCompressionContext`, `LRUDictionary`.
 
 use std::ops::Range;

@@ -77,7 +77,7 @@ fn defer(first: &mut Option<Error>, result: Result<()>) -> Result<()> {
     }
 }
 
-/// The losses of one file: the first one with its reason, and the range that all of them span.
+/// The losses of one file: the first loss with its reason, and the range that all losses span.
 #[derive(Debug, Default)]
 struct Losses {
     first: Option<Error>,

@@ -67,8 +67,8 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
 
 /// Seconds of the instant that timestamps count from.
 fn base(zone: &Zone) -> i64 {
-    // In some cases only the wall clock is known. Its offset is that of `BASE`, since no zone changed its
-    // offset in that January.
+    // In some cases only the wall clock is known. Its offset is the offset of `BASE`, since no zone changed
+    // its offset in that January.
     BASE - zone.offset(BASE)
 }
 
@@ -124,7 +124,7 @@ impl ColumnReader for Timestamps {
 }
 
 impl Timestamps {
-    /// The nulls of a batch with those of the values that the unit cannot express.
+    /// The nulls of a batch, and nulls for the values that the unit cannot express.
     fn without(
         &mut self,
         outside: &[(usize, i64)],
@@ -247,8 +247,8 @@ impl Clock {
         true
     }
 
-    /// Converts stored seconds to values of the unit. Those that it cannot express are added to `outside`, with
-    /// their places from `first` on.
+    /// Converts stored seconds to values of the unit. Values that the unit cannot express are added to
+    /// `outside`, with their places from `first` on.
     fn convert(
         &self,
         values: &mut [u64],

@@ -205,7 +205,7 @@ impl<'a> TypedArray<'a> {
             ArrayValues::BigInt(values) => put_hadoop_vlong(out, get(values, row)),
             ArrayValues::Float(values) => {
                 let value = get(values, row);
-                // Java writes every NaN as this one.
+                // Java writes every NaN as this NaN.
                 let bits = if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
                 out.extend_from_slice(&bits.to_be_bytes());
             }

@@ -124,7 +124,7 @@ impl Text {
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
                 let cell = self.java_text(cell);
                 text.extend(cell.chars().take(n));
-                // No `char` needs more blanks.
+                // The maximum number of blanks that a `char` needs.
                 let missing = n.saturating_sub(cell.chars().count());
                 text.extend(std::iter::repeat_n(' ', missing.min(MAX_CHAR)));
             }

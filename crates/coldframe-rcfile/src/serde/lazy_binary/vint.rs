@@ -110,7 +110,7 @@ fn vlongs(run: &Run<'_>) -> Result<Vec<i64>, CellError> {
     }
 }
 
-/// Reads 32-bit integers; a longer one is an error.
+/// Reads 32-bit integers; a longer integer is an error.
 #[expect(clippy::cast_possible_truncation, reason = "a value that this changes is refused")]
 fn vints(run: &Run<'_>) -> Result<Vec<i32>, CellError> {
     let data = run.data.as_slice();

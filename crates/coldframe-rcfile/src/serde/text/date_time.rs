@@ -8,7 +8,7 @@
 //! | year | 4 digits | 1..=10 digits, sign | date: 1..=4, timestamp: 1..=10 digits, sign |
 //! | a day that does not exist | rolls over, up to the 31st | rolls over | null |
 //! | hour 24, second 60 | rolls over | rolls over | null |
-//! | text after a date | null | ignored after a space | ignored unless a digit |
+//! | text after a date | null | ignored after a space | ignored if no digit |
 //! | surrounding blanks | timestamps only | ignored | ignored |
 //! | `2020-01-31T23:59` | null | accepted | accepted |
 //!

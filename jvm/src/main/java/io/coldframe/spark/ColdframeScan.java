@@ -167,7 +167,7 @@ final class ColdframeScan
     runtime = taken(accepted, accepted);
   }
 
-  /** Those items for which the library evaluates the filter. */
+  /** The items whose filter the library evaluates. */
   private List<String> taken(List<String> items, List<String> filters) {
     boolean[] takes = table.takes(filters);
     List<String> taken = new ArrayList<>();

@@ -48,8 +48,8 @@ final class Native {
   static native long[] statistics(long table, byte[] request);
 
   /**
-   * The number of partitions, then the positions of the partition columns among those of the request, if each task can read one
-   * partition only. Empty if that would make too many tasks, or if nothing is known.
+   * The number of partitions, then the positions of the partition columns among the columns of the request, if
+   * each task can read one partition only. Empty if that would make too many tasks, or if nothing is known.
    */
   static native long[] partitioning(long table, byte[] request);
 
