@@ -95,6 +95,8 @@ pub mod dataset;
 #[cfg(feature = "rcfile")]
 pub mod ddl;
 pub mod load;
+#[cfg(feature = "rcfile")]
+pub mod metastore;
 mod open;
 mod opened;
 mod option_text;

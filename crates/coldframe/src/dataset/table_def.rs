@@ -18,13 +18,15 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use coldframe_core::io::Identity;
+use coldframe_core::types::HIVE_TYPE;
 use coldframe_core::{Error, Result, arrow_error};
 use roaring::RoaringTreemap;
 
 use super::columns::ColumnsBy;
 use super::plan::Opening;
+use super::storage::shown_path;
 
 /// A table: columns and files.
 #[derive(Clone, Debug, Default)]
@@ -33,10 +35,33 @@ pub struct TableDef {
     pub name: String,
     /// The columns that are stored in the files.
     pub columns: Columns,
+    /// Whether a column of a file that the table lacks is an error.
+    pub complete: bool,
     /// The partition keys, which follow the columns. Each [`FileGroup::constants`] has their values.
     pub keys: Vec<ColumnDef>,
+    /// The columns that say where a row comes from; they follow the keys.
+    pub origin: Origin,
     /// The files, in the order of the rows.
     pub groups: Vec<FileGroup>,
+}
+
+/// The names of columns that say where a row comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The column with the path of the row's file.
+    pub file_path: Option<String>,
+    /// The column with the number of the row among all rows. The first file's [`FileDef::first_row`], or else 0, is the
+    /// first number.
+    pub row_index: Option<String>,
+}
+
+impl Origin {
+    /// The columns.
+    pub fn fields(&self) -> Vec<Field> {
+        let path = self.file_path.as_ref().map(|name| Field::new(name, DataType::Utf8, false));
+        let index = self.row_index.as_ref().map(|name| Field::new(name, DataType::Int64, false));
+        path.into_iter().chain(index).collect()
+    }
 }
 
 /// Where a table's columns come from.
@@ -46,9 +71,9 @@ pub enum Columns {
     /// them.
     #[default]
     Merged,
-    /// From the first file that can be opened. A file with further columns is an error.
+    /// From the first file that can be opened.
     OfFirst,
-    /// The definition states them. A file may have further columns, which are not read.
+    /// The definition states them.
     Stated(Vec<ColumnDef>),
 }
 
@@ -115,18 +140,6 @@ impl FileGroup {
             files: Vec::new(),
         }
     }
-
-    /// The constant columns of one of its files, as arrays of length one.
-    pub fn constants_of(&self, file: &FileDef) -> Result<Vec<(String, ArrayRef)>> {
-        let (fields, rows) = (self.constants.schema_ref().fields(), self.constants.num_rows());
-        let row = usize::try_from(file.constants).ok().filter(|row| *row < rows || fields.is_empty());
-        let Some(row) = row else {
-            let what = format!("expected one of {rows} rows of constants, found number {}", file.constants);
-            return Err(Error::invalid(what).in_file(file.path.as_str()));
-        };
-        let column = |(field, array): (&FieldRef, &ArrayRef)| (field.name().clone(), array.slice(row, 1));
-        Ok(fields.iter().zip(self.constants.columns()).map(column).collect())
-    }
 }
 
 /// How the values of a file's column become values of the table's type.
@@ -162,6 +175,44 @@ pub struct FileDef {
     pub deletes: Option<Arc<Deletes>>,
 }
 
+impl FileDef {
+    /// The file's row of its group's constants, as arrays of length one.
+    pub fn constants_in(&self, constants: &RecordBatch) -> Result<Vec<(String, ArrayRef)>> {
+        let (fields, rows) = (constants.schema_ref().fields(), constants.num_rows());
+        let row = usize::try_from(self.constants).ok().filter(|row| *row < rows || fields.is_empty());
+        let Some(row) = row else {
+            let what = format!("expected one of {rows} rows of constants, found number {}", self.constants);
+            return Err(Error::invalid(what).in_file(shown_path(&self.path)));
+        };
+        let column = |(field, array): (&FieldRef, &ArrayRef)| (field.name().clone(), array.slice(row, 1));
+        Ok(fields.iter().zip(constants.columns()).map(column).collect())
+    }
+}
+
+/// What a definition states of the files of a group, for the matching of their columns and values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stated {
+    /// The table's columns; empty if the definition states none.
+    pub table: Arc<Vec<ColumnDef>>,
+    /// As [`FileGroup::own`].
+    pub own: Vec<ColumnDef>,
+    /// As [`FileGroup::conversion`].
+    pub conversion: Conversion,
+    /// As [`FileGroup::row_numbers`].
+    pub row_numbers: Option<String>,
+}
+
+impl Stated {
+    /// The declared `char` or `varchar` of one of the table's columns, unless the file's column has the same.
+    pub fn length_of(&self, name: &str, own: &Field) -> Option<&str> {
+        let column = self.table.iter().find(|column| column.name() == name)?;
+        let declared = column.declared.as_deref().filter(|_| self.conversion == Conversion::Hive)?;
+        let has_length = declared.starts_with("char(") || declared.starts_with("varchar(");
+        let same = own.metadata().get(HIVE_TYPE).is_some_and(|of_file| of_file == declared);
+        (has_length && !same).then_some(declared)
+    }
+}
+
 /// Deleted rows of a file. They are left out before filters and limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Deletes {
@@ -191,11 +242,12 @@ impl TableDef {
         self.groups.iter().all(|group| group.files.is_empty())
     }
 
-    /// The table's columns and partition keys, if the definition states them.
+    /// The table's columns, if the definition states them, with the partition keys and the origin.
     pub fn schema(&self) -> Option<SchemaRef> {
         let Columns::Stated(columns) = &self.columns else { return None };
         let fields = columns.iter().chain(&self.keys).map(|column| column.field.clone());
-        Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+        let origin = self.origin.fields().into_iter().map(Arc::new);
+        Some(Arc::new(Schema::new(fields.chain(origin).collect::<Vec<_>>())))
     }
 
     /// The fields of the partition keys.

@@ -34,7 +34,7 @@ struct Kind {
     name: &'static str,
 }
 
-const PLAN: Kind = Kind { magic: *b"CFPL", version: 2, name: "a plan" };
+const PLAN: Kind = Kind { magic: *b"CFPL", version: 3, name: "a plan" };
 const TABLE: Kind = Kind { magic: *b"CFTD", version: 1, name: "a table's definition" };
 /// Length of the magic, the version and the checksum.
 const HEADER: usize = 9;

@@ -20,6 +20,9 @@ pub(super) struct Plan {
     pub(super) files: Vec<File>,
     #[prost(message, repeated, tag = "6")]
     pub(super) splits: Vec<Split>,
+    /// As in [`TableDef`].
+    #[prost(bytes = "vec", repeated, tag = "7")]
+    pub(super) key_tables: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -156,13 +159,23 @@ pub(super) struct Table {
     /// Default values for columns that files may lack, as an Arrow IPC stream of one row.
     #[prost(bytes = "vec", tag = "2")]
     pub(super) defaults: Vec<u8>,
-    /// How columns are matched: 0 by name, 1 by position, 2 by the ids under `key`.
+    /// How columns are matched: 0 by name, 1 by position, 2 by the ids under `key`, 3 as Hive.
     #[prost(uint32, tag = "3")]
     pub(super) by: u32,
     #[prost(string, tag = "4")]
     pub(super) key: String,
     #[prost(bool, tag = "5")]
     pub(super) complete: bool,
+    /// The columns that the definition states for the table and for the files.
+    #[prost(message, optional, tag = "6")]
+    pub(super) stated: Option<Columns>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) own: Option<Columns>,
+    /// As `conversion` and `row_numbers` of [`Group`].
+    #[prost(uint32, tag = "8")]
+    pub(super) conversion: u32,
+    #[prost(string, optional, tag = "9")]
+    pub(super) row_numbers: Option<String>,
 }
 
 /// Columns of a table, or of a group of its files.
@@ -195,6 +208,12 @@ pub(super) struct TableDef {
     /// The keys of rows that are deleted by value: each table as an Arrow IPC stream.
     #[prost(bytes = "vec", repeated, tag = "7")]
     pub(super) key_tables: Vec<Vec<u8>>,
+    #[prost(bool, tag = "8")]
+    pub(super) complete: bool,
+    #[prost(string, optional, tag = "9")]
+    pub(super) file_path: Option<String>,
+    #[prost(string, optional, tag = "10")]
+    pub(super) row_index: Option<String>,
 }
 
 /// Files that are read in the same way.
@@ -273,6 +292,10 @@ pub(super) struct File {
     /// Values of the partition columns, as an Arrow IPC stream of one row.
     #[prost(bytes = "vec", tag = "6")]
     pub(super) constants: Vec<u8>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) deletes: Option<Deletes>,
+    #[prost(uint64, optional, tag = "8")]
+    pub(super) first_row: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -345,8 +368,8 @@ impl Shaped for Plan {
     const SHAPE: Shape = Shape::of::<Self>(&[
         (2, Shape::of::<Scan>(&[(10, PREDICATE)])),
         (3, OPENING),
-        (4, Shape::of::<Table>(&[])),
-        (5, Shape::of::<File>(&[(4, KNOWN), (5, PIECE)])),
+        (4, Shape::of::<Table>(&[(6, COLUMNS), (7, COLUMNS)])),
+        (5, Shape::of::<File>(&[(4, KNOWN), (5, PIECE), (7, DELETES)])),
         (6, Shape::of::<Split>(&[(6, PIECE)])),
     ]);
 }

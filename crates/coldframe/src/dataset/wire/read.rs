@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::{
     Error, KeySource, Limits, OnError, OpenOptions, Piece, Result, Scan, SchemaSpec, Value,
 };
 
+use super::table_def::{columns_of, conversion_of, deletes_of};
 use super::{arrow, message, predicate, refused};
 use crate::dataset::columns::ColumnsBy;
 use crate::dataset::fragment::Fragment;
 use crate::dataset::plan::{Opening, Part, Plan, Split, SplitFile};
 use crate::dataset::storage::{Storage, Stores};
+use crate::dataset::table_def::Stated;
 
 /// Objects of this process that a plan needs and that cannot be sent as bytes.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +32,9 @@ pub(super) fn plan(message: &message::Plan, bound: &Bound) -> Result<Plan> {
     let openings = message.openings.iter().map(|message| opening(message, bound).map(Arc::new));
     let openings = openings.collect::<Result<Vec<_>>>()?;
     let tables = message.tables.iter().map(table).collect::<Result<Vec<_>>>()?;
-    let files = message.files.iter().map(|message| file(message, &openings, &tables).map(Arc::new));
+    let key_tables = super::table_def::key_tables(&message.key_tables)?;
+    let files =
+        message.files.iter().map(|message| file(message, &openings, &tables, &key_tables).map(Arc::new));
     let files = files.collect::<Result<Vec<_>>>()?;
     let splits = message.splits.iter().map(|message| split(message, &files)).collect::<Result<_>>()?;
     Ok(Plan { schema: arrow::to_schema(&message.schema)?, scan, splits })
@@ -154,6 +159,12 @@ fn table(message: &message::Table) -> Result<Fragment> {
         defaults: arrow::to_row(&message.defaults)?,
         by: by(message.by, &message.key)?,
         complete: message.complete,
+        stated: Arc::new(Stated {
+            table: Arc::new(columns_of(message.stated.as_ref())?),
+            own: columns_of(message.own.as_ref())?,
+            conversion: conversion_of(message.conversion)?,
+            row_numbers: message.row_numbers.clone(),
+        }),
         ..Fragment::new(arrow::to_schema(&message.schema)?)
     })
 }
@@ -168,7 +179,14 @@ pub(super) fn by(kind: u32, key: &str) -> Result<ColumnsBy> {
     }
 }
 
-fn file(message: &message::File, openings: &[Arc<Opening>], tables: &[Fragment]) -> Result<SplitFile> {
+fn file(
+    message: &message::File,
+    openings: &[Arc<Opening>],
+    tables: &[Fragment],
+    key_tables: &[Arc<RecordBatch>],
+) -> Result<SplitFile> {
+    let deletes = message.deletes.as_ref().map(|message| deletes_of(message, key_tables)).transpose()?;
+    let (deletes, first_row) = (deletes.map(Arc::new), message.first_row);
     let fragment = message.table.map(|number| at(tables, number, "tables")).transpose()?.cloned();
     let constants = arrow::to_row(&message.constants)?;
     Ok(SplitFile {
@@ -176,7 +194,7 @@ fn file(message: &message::File, openings: &[Arc<Opening>], tables: &[Fragment])
         opening: at(openings, message.opening, "ways to open a file")?.clone(),
         known: message.known.as_ref().map(known),
         recorded: Arc::new(message.recorded.iter().map(piece).collect()),
-        fragment: fragment.map(|fragment| Fragment { constants, ..fragment }),
+        fragment: fragment.map(|fragment| Fragment { constants, deletes, first_row, ..fragment }),
         source: None,
     })
 }

@@ -5,22 +5,28 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
-use coldframe_core::{Result, arrow_error};
+use coldframe_core::Result;
 use roaring::RoaringTreemap;
 
 use super::read::{Bound, at, by, known, opening};
 use super::{arrow, message, refused, write};
 use crate::dataset::storage::os_path;
 use crate::dataset::table_def::{
-    ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, TableDef, constants,
+    ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, Origin, TableDef, constants,
 };
 
 /// The parts that groups and files share. Each is written once.
 #[derive(Default)]
 struct Shared {
     openings: Vec<message::Opening>,
-    key_tables: Vec<Vec<u8>>,
-    /// The numbers of key tables by the address of the table.
+    key_tables: KeyTables,
+}
+
+/// The keys of rows that are deleted by value. Each table is written once.
+#[derive(Default)]
+pub(super) struct KeyTables {
+    pub(super) all: Vec<Vec<u8>>,
+    /// The numbers of the tables by their addresses.
     numbers: HashMap<usize, u32>,
 }
 
@@ -36,9 +42,12 @@ pub(super) fn to_message(def: &TableDef) -> Result<message::TableDef> {
         name: def.name.clone(),
         columns_from: from,
         columns: Some(columns_to_message(stated)?),
+        complete: def.complete,
+        file_path: def.origin.file_path.clone(),
+        row_index: def.origin.row_index.clone(),
         keys: Some(columns_to_message(&def.keys)?),
         openings: shared.openings,
-        key_tables: shared.key_tables,
+        key_tables: shared.key_tables.all,
         groups,
     })
 }
@@ -110,24 +119,28 @@ impl Shared {
             defaults: arrow::from_columns(&file.defaults)?,
             rows: file.rows,
             first_row: file.first_row,
-            deletes: file.deletes.as_deref().map(|deletes| self.deletes(deletes)).transpose()?,
+            deletes: self.key_tables.deletes(file.deletes.as_deref())?,
         })
     }
+}
 
-    fn deletes(&mut self, deletes: &Deletes) -> Result<message::Deletes> {
+impl KeyTables {
+    /// The deletes of a file.
+    pub(super) fn deletes(&mut self, deletes: Option<&Deletes>) -> Result<Option<message::Deletes>> {
+        let Some(deletes) = deletes else { return Ok(None) };
         let mut keys = Vec::with_capacity(deletes.keys.len());
         for table in &deletes.keys {
-            keys.push(self.key_table(table)?);
+            keys.push(self.number(table)?);
         }
-        Ok(message::Deletes { positions: positions_to_bytes(deletes)?, keys })
+        Ok(Some(message::Deletes { positions: positions_to_bytes(deletes)?, keys }))
     }
 
-    fn key_table(&mut self, table: &Arc<RecordBatch>) -> Result<u32> {
+    fn number(&mut self, table: &Arc<RecordBatch>) -> Result<u32> {
         let address = Arc::as_ptr(table).addr();
         if let Some(number) = self.numbers.get(&address) {
             return Ok(*number);
         }
-        let number = write::number(&mut self.key_tables, key_table_to_bytes(table)?)?;
+        let number = write::number(&mut self.all, key_table_to_bytes(table)?)?;
         self.numbers.insert(address, number);
         Ok(number)
     }
@@ -148,8 +161,7 @@ fn key_table_to_bytes(table: &RecordBatch) -> Result<Vec<u8>> {
 pub(super) fn from_message(message: &message::TableDef, bound: &Bound) -> Result<TableDef> {
     let openings = message.openings.iter().map(|message| opening(message, bound).map(Arc::new));
     let openings = openings.collect::<Result<Vec<_>>>()?;
-    let key_tables = message.key_tables.iter().map(|bytes| batch(bytes).map(Arc::new));
-    let key_tables = key_tables.collect::<Result<Vec<_>>>()?;
+    let key_tables = key_tables(&message.key_tables)?;
     let group = |message: &message::Group| {
         Ok(FileGroup {
             opening: at(&openings, message.opening, "ways to open a file")?.clone(),
@@ -164,6 +176,8 @@ pub(super) fn from_message(message: &message::TableDef, bound: &Bound) -> Result
     };
     Ok(TableDef {
         name: message.name.clone(),
+        complete: message.complete,
+        origin: Origin { file_path: message.file_path.clone(), row_index: message.row_index.clone() },
         columns: match message.columns_from {
             0 => Columns::Merged,
             1 => Columns::OfFirst,
@@ -176,7 +190,7 @@ pub(super) fn from_message(message: &message::TableDef, bound: &Bound) -> Result
 }
 
 fn of_file(message: &message::FileDef, key_tables: &[Arc<RecordBatch>]) -> Result<FileDef> {
-    let deletes = message.deletes.as_ref().map(|message| deletes(message, key_tables)).transpose()?;
+    let deletes = message.deletes.as_ref().map(|message| deletes_of(message, key_tables)).transpose()?;
     Ok(FileDef {
         path: message.path.clone(),
         known: message.known.as_ref().map(known),
@@ -189,7 +203,11 @@ fn of_file(message: &message::FileDef, key_tables: &[Arc<RecordBatch>]) -> Resul
     })
 }
 
-fn deletes(message: &message::Deletes, key_tables: &[Arc<RecordBatch>]) -> Result<Deletes> {
+pub(super) fn key_tables(all: &[Vec<u8>]) -> Result<Vec<Arc<RecordBatch>>> {
+    all.iter().map(|bytes| batch(bytes).map(Arc::new)).collect()
+}
+
+pub(super) fn deletes_of(message: &message::Deletes, key_tables: &[Arc<RecordBatch>]) -> Result<Deletes> {
     let positions = message.positions.as_deref().map(positions_of).transpose()?;
     let keys = message.keys.iter().map(|number| at(key_tables, *number, "tables of keys").cloned());
     Ok(Deletes { positions: positions.map(Arc::new), keys: keys.collect::<Result<_>>()? })

@@ -17,7 +17,7 @@ use crate::dataset::fragment::Fragment;
 use crate::dataset::plan::{Opening, Part, SplitFile};
 use crate::dataset::storage::Stores;
 use crate::dataset::table_def::{
-    ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, TableDef, constants,
+    ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, Origin, TableDef, constants,
 };
 
 fn file(path: &str) -> SplitFile {
@@ -222,6 +222,8 @@ fn table() -> TableDef {
     };
     TableDef {
         name: "sales.orders".to_owned(),
+        complete: true,
+        origin: Origin { file_path: Some("path".to_owned()), row_index: None },
         columns: Columns::Stated(vec![
             column("id", DataType::Int64, None),
             column("s", DataType::Utf8, Some("varchar(3)")),
@@ -239,10 +241,10 @@ fn a_definition_is_the_same_after_it_is_written_and_read() {
     assert_eq!(format!("{read:?}"), format!("{table:?}"));
     let group = &read.groups[0];
     assert_eq!(Arc::as_ptr(&group.opening), Arc::as_ptr(&read.groups[1].opening));
-    let values = |at: usize| group.constants_of(&group.files[at]).unwrap();
+    let values = |at: usize| group.files[at].constants_in(&group.constants).unwrap();
     assert_eq!(
         format!("{:?}", values(1)),
-        format!("{:?}", table.groups[0].constants_of(&group.files[1]).unwrap())
+        format!("{:?}", group.files[1].constants_in(&table.groups[0].constants).unwrap())
     );
     assert!(values(1)[0].1.is_null(0) && values(0)[0].1.is_valid(0));
     let plain = TableDef { groups: vec![FileGroup::new(file("t").opening.clone())], ..TableDef::default() };
@@ -256,7 +258,7 @@ fn a_definition_is_the_same_after_it_is_written_and_read() {
 fn a_row_of_constants_that_is_missing_is_an_error() {
     let group = &table().groups[0];
     let beyond = FileDef { constants: 2, ..group.files[0].clone() };
-    let e = group.constants_of(&beyond).unwrap_err().to_string();
+    let e = beyond.constants_in(&group.constants).unwrap_err().to_string();
     assert!(e.contains("expected one of 2 rows of constants, found number 2"), "{e}");
 }
 
