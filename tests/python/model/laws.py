@@ -192,17 +192,20 @@ def _relied(world: World) -> None:
         check("relied", not lost, f"{where}: {list(lost)[:3]}")
 
 
-def after_deletion(world: World, gone: dict[str, Version], result: Any) -> None:
-    """Claims: `coldframe delete` deletes what is listed as it is, and all of it or nothing."""
+def after_deletion(world: World, listed: list[str], gone: dict[str, Version], result: Any) -> None:
+    """Claims: `coldframe delete` deletes what is listed, all of it or nothing, and the target has its rows."""
+    in_target = Counter(world.seen.rows)
     for path, version in gone.items():
-        check("delete", world.listed.get(path) == version, f"{path} was deleted, but {version} is not listed")
+        check("delete", path in listed, f"{path} was deleted, but is not listed")
+        lost = expected(version) - in_target
+        check("delete", not lost, f"{path} was deleted, but is not in the target: {list(lost)[:3]}")
     if result is None:
         return
     if result.exit_code:
         check("delete", not gone, f"it failed ({result.verdict.text}), but {sorted(gone)} are deleted")
         check("delete", not world.fine, f"nothing is wrong, but {result.to_json()}")
     else:
-        stay = sorted(path for path in world.listed if path in world.tree.now and path not in gone)
+        stay = sorted(path for path in listed if path in world.tree.now and path not in gone)
         check("delete", not stay, f"it succeeded, but {stay[:3]} are still there")
 
 

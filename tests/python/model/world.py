@@ -283,7 +283,7 @@ class World:
         if not place.exists():
             return
         self._log(f"coldframe delete{' --to' if move else ''}{f', killed at {at}' if at else ''}")
-        trash = self.source.parent / "trash"
+        trash, text = self.source.parent / "trash", place.read_text()
         result = None
         with deleting_until(at):
             try:
@@ -294,7 +294,9 @@ class World:
                 laws.after_refused_audit(self, error)
                 return
         gone = {path: version for path, version in self.tree.now.items() if not (self.source / path).exists()}
-        laws.after_deletion(self, gone, result)
+        # A killed run may have been completed.
+        self.read_target()
+        laws.after_deletion(self, laws.listed_paths(text, self.source), gone, result)
         for path, version in gone.items():
             del self.tree.now[path]
             self.relied[version.tag] = version
@@ -304,8 +306,6 @@ class World:
         self.done -= gone.keys()
         self.maybe -= gone.keys()
         self._source_changed()
-        # A killed run may have been completed.
-        self.read_target()
 
     def bring_back(self, which: int) -> None:
         """Moves a source from the trash to its old place."""

@@ -105,8 +105,8 @@ class Audit:
     def check_state(self, state: State, *, has_journal: bool) -> None:
         """Checks whether the journal exists, and the last run was complete."""
         self.interrupted = bool(state.begun or state.dropping or state.fresh)
-        if state.chain.lost or state.chain.is_foreign:
-            why = state.chain.lost or "it is the journal of another target"
+        if has_journal and (state.chain.lost or state.chain.is_foreign):
+            why = "it is the journal of another target" if state.chain.is_foreign else state.chain.lost
             self.reasons.append(Reason("cut_journal", 1, why))
         self.journal = has_journal
         if not has_journal:

@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -301,7 +301,7 @@ def _read_back(destination: Destination, table: CommittedTable, added: Sequence[
     return {"delta version": current.version(), **again}
 
 
-def _read(current: Any, table: CommittedTable, files: Collection[str]) -> Iterator[pa.RecordBatch]:
+def _read(current: Any, table: CommittedTable, files: Set[str]) -> Iterator[pa.RecordBatch]:
     """The rows of some files, as deltalake reads them."""
     from deltalake.exceptions import DeltaProtocolError
 
@@ -311,7 +311,8 @@ def _read(current: Any, table: CommittedTable, files: Collection[str]) -> Iterat
         raise NotImplementedError(str(error)) from error
     names = [] if table.schema is None else table.schema.names
     for fragment in dataset.get_fragments():
-        if f"{table.path}/{unquote(fragment.path)}" in files:
+        # Depending on the version of the library, these names are escaped.
+        if not files.isdisjoint(f"{table.path}/{name}" for name in (fragment.path, unquote(fragment.path))):
             yield from fragment.to_batches(schema=dataset.schema, columns=names)
 
 

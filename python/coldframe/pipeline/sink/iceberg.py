@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import pyarrow as pa
@@ -128,7 +128,7 @@ def _register(destination: Destination, handle: OpenCatalog, table: CommittedTab
     return {**_metadata(identifier, current), **again}
 
 
-def _read(current: Any, root: str, files: Collection[str]) -> Iterator[pa.RecordBatch]:
+def _read(current: Any, root: str, files: Set[str]) -> Iterator[pa.RecordBatch]:
     """The rows of some files, as PyIceberg reads them."""
     from pyiceberg.io.pyarrow import ArrowScan
 

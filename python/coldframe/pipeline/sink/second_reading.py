@@ -7,7 +7,7 @@ metadata that cannot be read, columns that are taken for others, values that are
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ class _Expected:
 
 
 def read_again(
-    table: CommittedTable, added: Iterable[str], by: str, read: Callable[[Collection[str]], Iterable[Any]]
+    table: CommittedTable, added: Iterable[str], by: str, read: Callable[[Set[str]], Iterable[Any]]
 ) -> Json:
     """Compares the rows that `read` gives for some added files with those that were verified. Returns what
     was read, for the report; raises ColdframeError if the rows differ.
