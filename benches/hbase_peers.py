@@ -3,9 +3,9 @@
 
     python benches/hbase_peers.py [DIR] [--passes N]
 
-DIR (benches/data/hbase) holds root directories, each with a table of four regions of three store files, a
-tenth of its rows written twice, and a snapshot of it; `tests/reference/hbase` writes missing ones
-(needs Maven and a JDK 17). `small` has a hundredth of the cells of `large`.
+DIR (benches/data/hbase) holds root directories, each with a table of four regions, and a snapshot of the
+table. A region has three store files; a tenth of the rows are written twice. `tests/reference/hbase` writes
+missing directories (needs Maven and a JDK 17). `small` has a hundredth of the cells of `large`.
 
 The figures are CPU time. For coldframe it is the CPU time of the whole process. For HBase there are two: the
 CPU time of the reading thread, without the JVM's collector and compiler, and of the whole process, which is

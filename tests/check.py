@@ -1,7 +1,7 @@
 """Checks what the working tree changes: python tests/check.py [--base REF] [--list]
 
-`make check` calls it. It compares the working tree with REF (default: the last commit on main) and runs, for
-the crates and rooms that changed:
+`make check` calls this program. It compares the working tree with REF (default: the last commit on main) and
+runs, for the crates and rooms that changed:
 
     changed                what runs
     .rs, Cargo.toml        rustfmt; clippy and nextest of the changed crates and of all that rest on them;

@@ -7,8 +7,8 @@
 
 Rows are compared by 64-bit hashes of their key and of the row, which do not depend on how a value is stored
 (int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, one of the 256 parts is in memory
-at a time, and two different rows are taken for equal with a probability of 2^-64. Without a key, the whole
-row is the key: tables are then multisets.
+at a time, and two different rows compare as equal with a probability of 2^-64. Without a key, the whole row
+is the key: tables are then multisets.
 """
 
 from __future__ import annotations

@@ -183,9 +183,7 @@ def _publish(store: Store, source: str, path: str) -> None:
 
 
 def _is_same(store: Store, path: str, other: str) -> bool:
-    """Whether two files have the same bytes: if they have, `path` is a copy of `other` that is not deleted
-    yet.
-    """
+    """Whether two files have the same bytes. If so, `path` is a copy of `other` that is not deleted yet."""
     try:
         first, second = store.open(path), store.open(other)
     except NotFoundError:

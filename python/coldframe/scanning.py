@@ -55,8 +55,8 @@ _NO_ORIGIN = Origin()
 class Dataset(AsTables):
     """Many files as one table, created by `coldframe.scan`.
 
-    Anything that accepts Arrow streams accepts a Dataset; each call makes a new pass over the rows. It can be
-    pickled if its sources can, and keeps its columns.
+    Anything that accepts Arrow streams accepts a Dataset; each call makes a new pass over the rows. The
+    dataset can be pickled if its sources can be pickled, and keeps its columns.
     """
 
     def __init__(

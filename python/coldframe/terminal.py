@@ -5,8 +5,8 @@
     CR, BS              let later text replace what was printed
     U+202E              shows the text after it from right to left: `gpj.exe` looks like `exe.jpg`
 
-Names and values of files may have them. They are shown as in JSON, `\\u001b`, so that a JSON text stays the
-same JSON text. Everything that the commands print goes through `Printed` or `console_of`.
+Names and values of files may have such characters. They are shown as in JSON, `\\u001b`, so that a JSON text
+stays the same JSON text. Everything that the commands print goes through `Printed` or `console_of`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PrintedBytes:
         self._stream.flush()
 
     def writable(self) -> bool:
-        """Whether it can be written: yes."""
+        """Whether the stream can be written: yes."""
         return True
 
 
@@ -94,7 +94,7 @@ def _printed(stream: Any) -> Any:
 
 
 def console_of(stream: Any, **options: Any) -> Any:
-    """Rich's console on a stream. Its own control characters pass; control characters of texts do
+    """Rich's console on a stream. The console's own control characters pass; control characters of texts do
     not pass.
     """
     from rich.console import Console

@@ -247,7 +247,9 @@ class PythonUses(ast.NodeVisitor):
 
 
 def python(package: Path) -> Graph:
-    """The imports inside one package. Its `__init__` files are the rooms themselves, not files in them."""
+    """The imports inside one package. The `__init__` files of the package are the rooms themselves, not files
+    in rooms.
+    """
     files = {
         path.relative_to(package.parent).with_suffix("").parts: path
         for path in sorted(package.rglob("*.py"))

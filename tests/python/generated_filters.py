@@ -165,7 +165,7 @@ def _literal(column: Column, dice: random.Random) -> Any:
 
 
 def _stranger(column: Column, dice: random.Random) -> Any:
-    """A value that possibly no row has."""
+    """A value that perhaps no row has."""
     type = column.values.type
     if pa.types.is_integer(type):
         return pa.scalar(dice.choice([0, 1, 100]), type)

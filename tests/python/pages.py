@@ -59,7 +59,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Its page and line, for messages."""
+        """The block's page and line, for messages."""
         return f"{self.page.name}:{self.line}"
 
 

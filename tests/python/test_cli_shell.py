@@ -262,7 +262,7 @@ def in_zsh(start: str, typed: str, folder: Path) -> str:
         return seen
 
     try:
-        # The shell assembles the marks, so that the echo of the input contains none. Ctrl-X prints the
+        # The shell assembles the marks, so that the echo of the input contains no marks. Ctrl-X prints the
         # second mark after the line with its tab was processed.
         mark = "taken() { zle -I; print -r -- \"[$BUFFER] co\"mplete }; zle -N taken; bindkey '^X' taken"
         os.write(terminal, f"PS1=; {start}; setopt noautomenu; {mark}; print rea''dy\n".encode())

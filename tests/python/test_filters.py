@@ -421,7 +421,9 @@ def test_the_core_treats_null_rows_of_sets_as_sql_or_pyarrow_do(tmp_path: Path) 
 
 
 def test_union_column_does_not_block_filters() -> None:
-    """Pyarrow can neither compare nor filter unions; a filter on another column needs neither."""
+    """Pyarrow can neither compare nor filter unions; a filter on another column needs no comparison of
+    unions.
+    """
     union = pa.sparse_union([pa.field("f0", pa.int32()), pa.field("f1", pa.string())])
     schema = pa.schema([("x", pa.int32()), ("u", union), ("deep", pa.list_(union))])
     assert bind(Condition.compare("x", ">", 1), schema).predicate is not None

@@ -1,7 +1,7 @@
 """Whole tables, compared with HBase's scans of the same directories.
 
 The expected rows are in a corpus outside this repository: the folder `shared/corpus/hbase` beside it, or the
-folder that `COLDFRAME_HBASE_CORPUS` names. Without it these tests are skipped.
+folder that `COLDFRAME_HBASE_CORPUS` names. Without the corpus these tests are skipped.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def log_block(instant: str, schema: str, content: bytes) -> bytes:
 @pytest.mark.parametrize("first", ["0000000000000", "00000000000000"])
 @pytest.mark.parametrize("in_header", [True, False])
 def test_metadata_tables_before_hudi_0_11(tmp_path: Path, first: str, in_header: bool) -> None:
-    """Their first instant has 13 zeros, and only the blocks' headers have the schema."""
+    """The first instant of these logs has 13 zeros, and only the blocks' headers have the schema."""
     table = tmp_path / "t"
     metadata = table / ".hoodie" / "metadata"
     (metadata / ".hoodie").mkdir(parents=True)

@@ -138,7 +138,7 @@ def test_unsupported_statements_are_refused() -> None:
         cf.open(ROOT, table="small", phoenix=table.format("INTEGER"), columns={"0:a": "int"})
 
 
-def test_damaged_store_file_loses_rows_and_adds_none(tmp_path: Path) -> None:
+def test_damaged_store_file_loses_rows_and_adds_no_rows(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "root")
     whole = opened("NUMBERS").read().to_pylist()
     [store] = [p for p in (tmp_path / "root/data/default/NUMBERS").glob("*/0/*") if len(p.name) == 32]

@@ -278,12 +278,12 @@ pub trait TableFile: Send + Sync + Debug {
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
 
     /// Suggested options of `open`, guessed from the values, that show more of the table. The user should
-    /// review them.
+    /// review these options.
     fn proposal(&self) -> Result<Option<Value>> {
         Ok(None)
     }
 
-    /// Statistics as the format stores them; `Null` if it stores none.
+    /// Statistics in the format's own form; `Null` if the format stores no statistics.
     fn statistics(&self) -> Result<Value> {
         Ok(Value::Null)
     }
@@ -352,8 +352,8 @@ pub trait TableFile: Send + Sync + Debug {
 
 /// Yields the units of a split in order. Pruning happens here, and may read indexes.
 ///
-/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues. An error that it
-/// returns ends the scan.
+/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues. An error that
+/// the plan returns ends the scan.
 pub trait Plan: Send {
     /// The next unit that may hold matching rows.
     fn next_unit(&mut self) -> Result<Option<Unit>>;
@@ -387,11 +387,11 @@ pub struct Fetch {
 pub struct Unit {
     /// The ranges to fetch, all with one request.
     pub fetch: Vec<Fetch>,
-    /// Its byte range in the file, for damage records.
+    /// The unit's byte range in the file, for damage records.
     pub bytes: Range<u64>,
     /// Number of rows, if known before decoding, for damage records.
     pub rows: Option<u64>,
-    /// Its name: `row group 3`.
+    /// The unit's name: `row group 3`.
     pub structure: String,
     /// Turns the bytes into batches.
     pub decode: Box<dyn DecodeUnit>,

@@ -35,7 +35,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether both identities may be of the same version. A field is compared only if both have it.
+    /// Whether both identities may be of the same version. A field is compared only if both identities have
+    /// it.
     pub fn may_be(&self, other: &Self) -> bool {
         fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
             a.zip(b).is_some_and(|(a, b)| a != b)
@@ -46,7 +47,7 @@ impl Identity {
     }
 }
 
-/// A request in flight. Calling it waits for the bytes.
+/// A request in flight. Calling the function waits for the bytes.
 pub type Pending = Box<dyn FnOnce() -> Result<Vec<Bytes>> + Send>;
 
 /// Random access to the bytes of one file.

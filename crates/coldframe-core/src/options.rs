@@ -59,9 +59,9 @@ use crate::Value;
 /// The declaration of an option.
 #[derive(Clone, Debug)]
 pub struct OptionSpec {
-    /// Its name, the same in Rust, in Python, on the command line and in Spark.
+    /// The option's name, the same in Rust, in Python, on the command line and in Spark.
     pub name: &'static str,
-    /// The kind of its value.
+    /// The kind of the option's value.
     pub kind: Kind,
     /// The value of the option if it is not given. `Null` if the default is no value of the kind: the help
     /// then describes the default.

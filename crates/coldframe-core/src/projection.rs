@@ -177,8 +177,8 @@ fn children(data_type: &DataType) -> Option<&Fields> {
     }
 }
 
-/// The fields on a dotted path below a column of this type. Names may contain dots: the whole rest of the
-/// path is tried as a child's name before its first part.
+/// The fields on a dotted path below a column of this type. Names may contain dots: a child with the whole
+/// rest of the path as its name is tried before a child with the first part as its name.
 pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a FieldRef>> {
     let fields = children(data_type)?;
     if let Some(field) = fields.iter().find(|f| f.name() == path) {

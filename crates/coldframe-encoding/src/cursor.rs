@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// The bytes not read yet, without reading them.
+    /// The unread bytes; they stay unread.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -1,8 +1,8 @@
 //! Limits on what a file may make a reader allocate or visit.
 //!
-//! A length in a file may be wrong. Before memory is allocated for it, it is compared with the bytes that
-//! exist (by [`crate::Cursor`], or by the maximum expansion of a codec) and with these bounds, which the user
-//! can raise with the option of the same name.
+//! A length in a file may be wrong. Before memory is allocated, the length is compared with the bytes that
+//! exist (by [`crate::Cursor`], or by the maximum expansion of a codec). It is also compared with these
+//! bounds, which the user can raise with the option of the same name.
 //!
 //! | module | holds |
 //! |---|---|

@@ -28,7 +28,7 @@ pub fn shown(url: &str) -> String {
     whole + &shown_alone(rest)
 }
 
-/// Each URL of a text as [`shown`] has it. URLs end with white space or a quote.
+/// Each URL of a text in the form of [`shown`]. URLs end with white space or a quote.
 pub fn shown_in(text: &str) -> String {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
     text.split_inclusive(is_end)

@@ -20,7 +20,7 @@ use crate::layout::names::{StoreName, TableName, is_file, is_region};
 use crate::options::Options;
 use crate::root::{Opened, Root};
 
-/// A namespace, and a name in it.
+/// A namespace, and a name in the namespace.
 type TableKey = (String, String);
 /// The families of each table.
 type Families = BTreeMap<TableKey, BTreeSet<String>>;
@@ -43,7 +43,7 @@ pub(crate) fn unclaimed(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resu
                 of_table(&path.split('/').collect::<Vec<_>>(), &table, known.as_ref())
             })
         }
-        // Its files lie elsewhere, and the folder is never listed alone.
+        // The snapshot's files lie elsewhere, and the folder is never listed alone.
         Opened::Snapshot(..) => Ok(Vec::new()),
     }
 }

@@ -1,7 +1,7 @@
 //! Guesses the columns and types of a wide table, from the qualifiers and values of some rows.
 //!
 //! Eight bytes may be an integer, a float or text. The guess is the type for which it is least likely that
-//! the values fit it by chance. The user should review it.
+//! the values fit it by chance. The user should review the guess.
 
 use std::collections::BTreeMap;
 

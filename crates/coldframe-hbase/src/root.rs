@@ -73,7 +73,8 @@ fn is_old_root(entries: &[Entry]) -> bool {
     (has(entries, "-ROOT-") || has(entries, ".META.")) && !has(entries, "data")
 }
 
-/// Whether it is a table's folder without a descriptor: it holds regions. Before 0.90 their names were numbers.
+/// Whether it is a table's folder without a descriptor: it holds regions. Before 0.90 the names of regions
+/// were numbers.
 fn holds_regions(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
     let is_named =
         |name: &str| is_region(name) || (name.len() > 6 && name.bytes().all(|b| b.is_ascii_digit()));

@@ -27,7 +27,7 @@ pub(crate) struct SearchBlock {
     /// Prefixes of the rows for faster searches; built when the block is used for the second time. The inner
     /// `None` means that the rows are not in byte order.
     prefixes: OnceLock<Option<KeyPrefixes>>,
-    /// Whether its rows have been compared with the index.
+    /// Whether the block's rows have been compared with the index.
     proved: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ impl SearchBlock {
         self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
     }
 
-    /// Its first row and its last.
+    /// The block's first and last row.
     pub(crate) fn rows(&self) -> Option<(&[u8], &[u8])> {
         self.starts.first().zip(self.starts.last()).map(|(first, last)| (self.row(*first), self.row(*last)))
     }

@@ -31,7 +31,7 @@ impl<T> Handles<T> {
         object.ok_or_else(|| Error::invalid(format!("{} {number} is closed", self.what)))
     }
 
-    /// Removes an object. Does nothing if it has already been removed.
+    /// Removes an object. Does nothing if the object has already been removed.
     pub(crate) fn remove(&self, number: i64) {
         let gone = self.lock().remove(&number);
         drop(gone);

@@ -79,8 +79,8 @@ fn hex(bytes: &[u8]) -> String {
 /// The numbers of buckets of each hash, by the encoded start of the range.
 type HashSchemas = BTreeMap<Vec<u8>, Vec<i32>>;
 
-/// The partitions without a tablet: the buckets of ranges that have other tablets here, and all buckets of
-/// ranges with hash schemas of their own, which the tablets name.
+/// The partitions without a tablet. These are missing buckets of ranges that have other tablets here, and all
+/// buckets of ranges with their own hash schemas, which the tablets name.
 pub(crate) fn absent(tablets: &[&Tablet], known: &[&Partition]) -> Vec<Absent> {
     let newest = tablets.iter().max_by_key(|t| t.schema_version);
     let Some(default) = newest.and_then(|t| t.partition_schema.as_ref()) else { return Vec::new() };
@@ -88,8 +88,8 @@ pub(crate) fn absent(tablets: &[&Tablet], known: &[&Partition]) -> Vec<Absent> {
     for tablet in tablets {
         let Some(schema) = &tablet.partition_schema else { continue };
         own.extend(schema.custom.iter().filter_map(|range| {
-            // Rows are read without it: if a bound cannot be read, it only does not show which tablets are
-            // missing.
+            // Rows are read without the bound: if a bound cannot be read, the only effect is that missing
+            // tablets are not noticed.
             let start = range_start(range, schema, &tablet.schema).ok()??;
             Some((start, range.hash.iter().map(|h| h.buckets).collect()))
         }));
@@ -198,8 +198,8 @@ fn is_tablet_id(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a tablet must have a log and has none: a server writes to the log before anything else, and keeps its newest
-/// segment. Only a tablet that was just created has no log.
+/// Whether a tablet must have a log but has no log: a server writes to the log before anything else, and
+/// keeps its newest segment. Only a tablet that was just created has no log.
 pub(crate) fn lacks_log(tablet: &Tablet) -> bool {
     let is_new = tablet.rowsets.is_empty() && tablet.server.dirs.wals.is_some() && tablet.term() <= 0;
     tablet.segments.count() == 0 && !is_new

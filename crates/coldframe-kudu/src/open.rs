@@ -41,7 +41,7 @@ pub(crate) struct LocatedTable {
     /// Tablets that cannot be read and may belong to this table. In the list of the table's parts, they come
     /// after the rowsets.
     pub(crate) unreadable: Vec<Unreadable>,
-    /// Partitions without a tablet in this directory. Other servers may hold them.
+    /// Partitions without a tablet in this directory. Other servers may hold these partitions.
     pub(crate) absent: Vec<Absent>,
     /// Tablets whose log is missing, if the caller needs it.
     pub(crate) without_log: Vec<String>,
@@ -78,7 +78,7 @@ pub(crate) fn tables(
 
 /// The contents of a folder.
 pub(crate) struct ServerTablets {
-    /// The servers with directories in it.
+    /// The servers with directories in the folder.
     pub(crate) servers: Vec<Arc<Server>>,
     /// All tablets of the servers.
     pub(crate) all: Vec<Tablet>,

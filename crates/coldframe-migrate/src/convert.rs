@@ -187,7 +187,7 @@ pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Decoded {
-    /// Its rows in the target's types; `None` if they take more memory than a small source may hold. A few
+    /// The rows in the target's types; `None` if they take more memory than a small source may hold. A few
     /// kilobytes of repeated values may decode to gigabytes. Such rows are decoded once more to be written.
     pub batches: Option<Vec<RecordBatch>>,
     /// The summary of the rows.
@@ -217,8 +217,8 @@ pub fn decode(
     Ok(Decoded { batches, summary: decoding.take_summary(), observed: decoding.observed })
 }
 
-/// Decodes rows and adds them to a file. Returns their summary. It differs from the summary of [`decode`]
-/// only if the source has changed. `tick` works as in [`convert`].
+/// Decodes rows and adds them to a file. Returns the summary of the rows. It differs from the summary of
+/// [`decode`] only if the source has changed. `tick` works as in [`convert`].
 pub fn append(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,

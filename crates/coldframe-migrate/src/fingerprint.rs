@@ -131,8 +131,8 @@ impl Fingerprint {
         Self { columns, has_columns: false, ..Self::new(target) }
     }
 
-    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type
-    /// or in a type that can be widened to it.
+    /// Adds the rows of a batch. The batch has the target's columns, in the same order, each in the target's
+    /// type or in a type that can be widened to it.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         check_columns(batch, &self.target)?;
         let Self { target, rows, sum, columns, has_columns, row_hashes, hashes } = self;

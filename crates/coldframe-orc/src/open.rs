@@ -30,13 +30,13 @@ pub(crate) struct Shape {
     pub(crate) tail: Tail,
     /// Its types.
     pub(crate) tree: TypeTree,
-    /// Its types as an Arrow schema.
+    /// The file's types as an Arrow schema.
     pub(crate) schema: SchemaRef,
-    /// Its stripes in order.
+    /// The file's stripes in order.
     pub(crate) stripes: Vec<Stripe>,
     /// The keys of encrypted columns.
     pub(crate) encryption: Encryption,
-    /// The deviations of its writer from the specification.
+    /// The deviations of the file's writer from the specification.
     pub(crate) quirks: Quirks,
     /// The user's options.
     pub(crate) options: Options,
@@ -52,7 +52,7 @@ pub(crate) struct Shape {
 /// How the stripes were found without a complete tail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
-    /// What proves that the file had no other stripes, if anything does.
+    /// What proves that the file had no other stripes; `None` without a proof.
     pub(crate) proof: Option<&'static str>,
 }
 
@@ -245,8 +245,8 @@ impl Shape {
     }
 }
 
-/// The damage of a footer whose row count differs from the sum of the stripes. Which of them is wrong is
-/// unknown.
+/// The damage of a footer whose row count differs from the sum of the stripes. It is unknown which of the two
+/// numbers is wrong.
 fn row_count_damage(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
     let rows = stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));
     let footer_rows = tail.footer.number_of_rows.filter(|footer_rows| *footer_rows != rows)?;
@@ -281,7 +281,7 @@ pub(crate) fn read_tail(source: &dyn ReadAt, limits: &Limits) -> Result<Tail> {
 pub struct Front {
     /// The file.
     pub source: Arc<dyn ReadAt>,
-    /// How many of its bytes are valid.
+    /// How many bytes of the source are valid.
     pub len: u64,
 }
 

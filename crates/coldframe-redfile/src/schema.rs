@@ -11,7 +11,7 @@
 //! | BYTE_ARRAY | binary; string if the converted type is UTF8 (and the first page is UTF-8) or if requested |
 //!
 //! LIST is an annotation that Parquet added later. It is written if an Arrow list is nullable or has nulls,
-//! which a repeated field alone cannot express. No old file has it.
+//! which a repeated field alone cannot express. No old file has this annotation.
 //!
 //! A leaf's definition level counts the optional and repeated nodes on its path that are present; its
 //! repetition level is the level of the repeated node at which a value continues (Dremel, section 4.1).
@@ -34,7 +34,7 @@ pub(crate) const LIST: &str = "list";
 /// Types that the file does not determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeOptions {
-    /// Whether all byte arrays are text, or none. If absent, those are text that are UTF8 by the file.
+    /// Whether all or no byte arrays are text. If absent, byte arrays that are UTF8 by the file are text.
     pub(crate) text: Option<bool>,
     /// Whether INT96 is a timestamp: nanoseconds of the day, then the Julian day.
     pub int96_timestamp: bool,

@@ -29,8 +29,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Wraps `file`. Errors call it `url`. `ends`: bytes of its head and tail that are already known, with
-    /// their offsets.
+    /// Wraps `file`. Errors call the file `url`. `ends`: bytes of its head and tail that are already known,
+    /// with their offsets.
     pub(crate) fn new(file: Arc<dyn ReadAt>, url: &str, ends: Vec<(u64, Bytes)>) -> Self {
         Self { file, url: url.into(), kept: Mutex::new(ends) }
     }

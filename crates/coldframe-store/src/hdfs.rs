@@ -7,9 +7,9 @@
 //! viewfs://cluster/warehouse/t   a mount table of core-site.xml
 //! ```
 //!
-//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none
-//! with the NameNode. Files are published by renaming them. The NameNode does this atomically and, if nothing
-//! may be overwritten, lets only one writer succeed.
+//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode, and no
+//! exchange with the NameNode. Files are published by renaming them. The NameNode does this atomically and,
+//! if nothing may be overwritten, lets only one writer succeed.
 
 mod read;
 mod upload;

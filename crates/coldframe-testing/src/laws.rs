@@ -81,7 +81,8 @@ impl Debug for Subject {
 }
 
 impl Subject {
-    /// A file and how to open it. Its unit is the whole file until [`Self::unit`] sets another.
+    /// A file, and how to open the file. The unit of the file is the whole file until [`Self::unit`] sets
+    /// another unit.
     pub fn new(
         name: impl Into<String>,
         bytes: impl Into<Bytes>,

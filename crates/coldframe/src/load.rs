@@ -91,7 +91,7 @@ pub struct LoadOptions {
     /// Maximum rows of a batch.
     pub batch_rows: usize,
     /// Whether the columns are the columns of all files, in which case planning opens every file. Otherwise
-    /// they are the columns of the first file.
+    /// the columns are the columns of the first file.
     pub unify: bool,
     /// Maximum files per batch of a stream.
     pub max_files_per_trigger: Option<u64>,

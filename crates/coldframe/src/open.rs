@@ -32,7 +32,7 @@ pub struct File {
     /// The bytes that were read to open the file, with their offsets, so that [`open_source`] in another
     /// process need not read them again.
     pub recorded: Arc<Vec<Piece>>,
-    /// The file's identity, for opening the same version again; a folder has none.
+    /// The file's identity, for opening the same version again; a folder has no identity.
     pub identity: Option<Identity>,
     /// Maximum number of busy threads of a scan, if set when the file was opened ([`OpenOptions::threads`]).
     pub threads: Option<usize>,

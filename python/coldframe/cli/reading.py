@@ -224,7 +224,7 @@ def _json(parser: argparse.ArgumentParser, run: Any) -> None:
 
 
 def detect(args: argparse.Namespace) -> int:
-    """Returns exit code 2 if a file is of none of the formats."""
+    """Returns exit code 2 if a file has no known format."""
     storage = pairs(args.storage_option, "--storage-option") or None
     detected = {}
     for source in expanded(args.source, args.storage_option, with_others=True):

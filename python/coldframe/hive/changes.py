@@ -51,7 +51,7 @@ class MetastoreWriter(Metastore):
         self.call(changes.CREATE_TABLE, table=_table(table))
 
     def change(self, table: Definition) -> None:
-        """Replaces the definition of the table of this name. Its partitions stay as they are."""
+        """Replaces the definition of the table of this name. The table's partitions stay as they are."""
         self.call(changes.ALTER_TABLE, database=table.database, table=table.name, changed=_table(table))
 
     def rename(self, database: str, name: str, to: str) -> None:

@@ -42,7 +42,7 @@ class Connection:
 
     @property
     def uri(self) -> str:
-        """Its address for messages."""
+        """The connection's address for messages."""
         return str(self.address)
 
 

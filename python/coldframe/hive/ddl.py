@@ -257,7 +257,7 @@ class _Parser:
             if self._takes("COMMENT"):
                 parameters["comment"] = self._text()
             elif self._takes("PARTITIONED", "BY", "SPEC"):
-                # Transforms of Iceberg: its metadata has them.
+                # Transforms of Iceberg: the metadata of Iceberg has them.
                 self._skip_brackets()
             elif self._takes("PARTITIONED", "BY"):
                 self._expect("(")
@@ -386,7 +386,7 @@ class _Parser:
                 depth += (text.text == "(") - (text.text == ")")
 
     def _ordered_names(self) -> tuple[tuple[str, bool], ...]:
-        """`(a, b DESC)`: columns, and whether they ascend."""
+        """`(a, b DESC)`: columns, and whether each column ascends."""
         self._expect("(")
         names: list[tuple[str, bool]] = []
         while not self._takes(")"):

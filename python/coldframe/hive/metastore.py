@@ -35,7 +35,7 @@ _Made = TypeVar("_Made")
 
 
 class Metastore:
-    """A connection to a metastore. Close it after use."""
+    """A connection to a metastore. The connection must be closed after use."""
 
     def __init__(self, uris: str) -> None:
         """`uris`: `thrift://host:9083`; of several addresses, separated by commas, the first that answers is

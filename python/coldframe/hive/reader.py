@@ -13,7 +13,7 @@ __all__ = ["DefinitionReader"]
 
 
 class DefinitionReader(Protocol):
-    """Databases, tables and partitions. Close it after use."""
+    """Databases, tables and partitions. The reader must be closed after use."""
 
     @property
     def uri(self) -> str:

@@ -94,7 +94,7 @@ class IcebergTable:
 
     @property
     def name(self) -> str:
-        """Its name in errors."""
+        """The table's name in errors."""
         return directory_of(self.address.metadata)
 
     @cached_property

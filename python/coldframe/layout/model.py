@@ -92,7 +92,7 @@ class Spot:
 def kind_of(name: str) -> str:
     """A node's name without numbers, quoted names and brackets: `column chunk`, `stripe`.
 
-    For a path, its first two names.
+    For a path: the path's first two names.
     """
     if "/" in name and ": " not in name:
         return "/".join(name.split("/")[:2])

@@ -99,12 +99,14 @@ class SourceFile:
 
     @property
     def share(self) -> int:
-        """Its size in bytes; if a directory holds several tables, each counts an equal part."""
+        """The size in bytes; if a directory holds several tables, each table counts an equal part."""
         return self.size // self.tables
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The names of the directories between the source's root and the file; includes a partition's own."""
+        """The names of the directories between the source's root and the file, including a partition's own
+        directory.
+        """
         names = self.relative.split("/")
         return tuple(names if self.is_partition else names[:-1])
 
@@ -473,7 +475,7 @@ class Details:
 
     identity: str = ""
     digest: str = ""
-    """The source's digest when it was converted: see `identity`. Empty if it could not be taken."""
+    """The source's digest when it was converted: see `identity`. Empty if the digest could not be taken."""
     passed_over: Mapping[str, int] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
     bytes: int = 0
@@ -482,11 +484,11 @@ class Details:
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     seconds: float = 0.0
-    """The total time of its tasks."""
+    """The total time of the source's tasks."""
     schema: str = ""
-    """The name of its columns in the source."""
+    """The name of the source's columns, as the source has them."""
     written: str = ""
-    """The name of its columns in the target."""
+    """The name of the source's columns, as the target has them."""
     quarantine: str | None = None
     """The path of its copy, relative to the target's root."""
     by_spark: bool = False
@@ -547,7 +549,7 @@ class Committed:
 
     @property
     def shared_file(self) -> str:
-        """The target file that it shares with other sources; empty if none."""
+        """The target file that it shares with other sources; empty if it shares no file."""
         return next((part.final for part in self.parts if part.of), "")
 
     def to_json(self) -> Json:

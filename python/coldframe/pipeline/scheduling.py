@@ -150,7 +150,7 @@ class _Bundle:
 
 @dataclass(frozen=True)
 class _Answer:
-    """The result of a job: outcomes, or the reason why there are none."""
+    """The result of a job: outcomes, or the reason why there are no outcomes."""
 
     outcomes: Sequence[Any] = ()
     failure: str | None = None

@@ -87,7 +87,7 @@ class ColdframeReader(DataSourceReader):
                 yield from self._read_split(split, target)
 
     def _cut(self, planned: Split) -> list[Split]:
-        """The splits of a share; none if the file cannot be opened and damage is tolerated."""
+        """The splits of a share; empty if the file cannot be opened and damage is tolerated."""
         options = self.options
         try:
             return planned.expand()

@@ -42,7 +42,7 @@ class Claims:
 
     before: Read
     sources: dict[str, Version]
-    """The sources at its start."""
+    """The sources when the run starts."""
     done: frozenset[str]
     """Sources that earlier runs converted."""
     maybe: frozenset[str]

@@ -411,7 +411,7 @@ def test_a_metastore_knows_the_source_by_another_url(
     assert (report.metastore.compared, report.metastore.agreed) == (2, 1)
     (finding,) = report.tables[0].metastore
     assert (finding.location, finding.stated, finding.migrated) == ("t/p=a%2F1", 99, 100)
-    # An object store has no directories, so none can be missing.
+    # An object store has no directories, so no directory can be missing.
     gone = "empty" if way.startswith("s3") else "missing"
     assert [(finding.kind, finding.partition) for finding in report.metastore.findings] == [
         ("empty", "p=empty"),

@@ -202,7 +202,7 @@ def equality(spark):
     delete_equal(spark, "equality", ["v"], [{"v": None}], {"k": "b"})
     spark.sql("alter table w.t.equality rename column v to value")
     spark.sql("alter table w.t.equality drop partition field k")
-    delete_equal(spark, "equality", ["id"], [{"id": 4}], {})  # of all partitions: its own spec has none
+    delete_equal(spark, "equality", ["id"], [{"id": 4}], {})  # of all partitions: its spec has none
     spark.sql("insert into w.t.equality values (4, 'c', 5.0)")
     delete_equal(spark, "equality", ["value"], [{"value": 10.0}], {}, "PARQUET")
 

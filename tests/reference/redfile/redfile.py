@@ -307,7 +307,7 @@ def write(nodes: list[Node], records: list[dict[str, Any]], options: Options) ->
 
 
 def chunk(out: bytearray, leaf: Leaf, options: Options) -> bytes:
-    """Appends a leaf's pages to `out`. Returns its ColumnChunk."""
+    """Appends a leaf's pages to `out`. Returns the chunk's ColumnChunk."""
     type = leaf.path[-1].type
     encoding = options.encoding if type in (INT32, INT64) else PLAIN
     raw_size = stored_size = 0

@@ -27,7 +27,7 @@ const VALUE_INDEX: &str = "value index";
 #[derive(Debug)]
 pub struct KeyFinder {
     file: Arc<CFile>,
-    /// For each block, the smallest key that it may have, and its location.
+    /// For each block, its location and the smallest key that it may have.
     index: Vec<(Vec<u8>, BlockPointer)>,
     /// The blocks of a column, from its positional index; `None` for an index of composite keys.
     located: Option<Vec<DataBlock>>,

@@ -360,7 +360,7 @@ impl ColumnReader {
     }
 
     /// The next rows of one block, at most `max_rows`; opens the block if necessary. Appends to `nulls` which
-    /// of them are null.
+    /// of the rows are null.
     fn next_segment(&mut self, max_rows: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
         let at = self.rows.start;
         if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {
@@ -558,8 +558,8 @@ fn append(
     match &segment.validity {
         None => offsets.extend(ends.iter().skip(1).map(place)),
         Some(bits) => {
-            // A null row ends where the previous value does. The loop has no branch, because nulls are hard
-            // to predict.
+            // A null row ends where the previous row ends. The loop has no branch, because nulls are hard to
+            // predict.
             let mut passed = 0;
             offsets.extend((0..segment.rows).map(|row| {
                 let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);

@@ -185,7 +185,7 @@ impl ColumnBuffer {
         Ok(full)
     }
 
-    /// Appends the code word of a value; `false` if the value has none and the dictionary is full.
+    /// Appends the code word of a value; `false` if the value has no code word and the dictionary is full.
     fn code(&mut self, value: &[u8]) -> bool {
         if let Some(word) = self.codes.of.get(value) {
             self.code_words.push(*word);

@@ -6,9 +6,9 @@
 //! own       | value value ..     |      copies of values in no block, whose memory a decoder reuses
 //! ```
 //!
-//! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of
-//! further blocks are copied. If the columns need only a small part of the blocks, they copy that part when
-//! they are finished.
+//! The columns of a batch share its blocks. The size of these blocks is bounded: once they take [`MAX_KEPT`],
+//! values of further blocks are copied. If the columns need only a small part of the blocks, they copy that
+//! part when they are finished.
 
 use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};

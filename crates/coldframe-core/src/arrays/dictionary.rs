@@ -49,7 +49,7 @@ pub struct Gathered {
 }
 
 impl TextDictionary {
-    /// A dictionary of these entries, none of which may be null.
+    /// A dictionary of these entries; no entry may be null.
     pub fn new(values: StringArray) -> Self {
         let bytes = values.value_data();
         let ascii = bytes.is_ascii();

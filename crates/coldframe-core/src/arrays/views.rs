@@ -104,9 +104,9 @@ impl Views {
         // SAFETY: the null bitmap has as many values, as checked above. A view is 0, an empty value, or comes
         // from `view` with the length, first bytes and offset of a value inside `bytes`: in `of_lengths`
         // because the lengths add up to the bytes, at most `i32::MAX`; in `TextDictionary` because its
-        // entries are those of an array. Such a view pads a short value with zeros, and refers to buffer 0
-        // for a long value, which exists if any value is long. The callers, here and in `TextDictionary`,
-        // make text only from checked UTF-8 or from the values of a text array.
+        // entries are the entries of an array. Such a view pads a short value with zeros, and refers to
+        // buffer 0 for a long value, which exists if any value is long. The callers, here and in
+        // `TextDictionary`, make text only from checked UTF-8 or from the values of a text array.
         #[expect(unsafe_code, reason = "the safe constructor would check each value again")]
         Ok(unsafe { GenericByteViewArray::new_unchecked(views, buffers, nulls) })
     }

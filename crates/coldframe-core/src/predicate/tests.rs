@@ -49,7 +49,7 @@ fn comparisons_are_exact_across_types() {
 }
 
 #[test]
-fn nan_is_neither_less_nor_not_less_by_the_opposite() {
+fn nan_passes_the_negation_but_not_the_opposite_comparison() {
     let (t, f, n) = (Some(true), Some(false), None);
     assert_eq!(rows(Predicate::compare("f", Op::Lt, float(1.0))), [f, t, f, n]);
     assert_eq!(rows(!Predicate::compare("f", Op::Lt, float(1.0))), [t, f, t, n]);

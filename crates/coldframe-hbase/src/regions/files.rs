@@ -304,7 +304,7 @@ impl Shared {
             Tracker::List => self.listed(&folder, family)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
-                // HBase ignores empty files. This reader reports them as damage.
+                // HBase ignores empty files. This reader reports empty files as damage.
                 let files = listed.iter().filter(|e| !e.is_folder);
                 files.map(|e| (name_of(e).to_owned(), Some(e.len))).collect()
             }

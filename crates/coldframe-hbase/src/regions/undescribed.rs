@@ -7,8 +7,8 @@
 //!                                       U has rows of R, or its rows are unknown: one of the two is dead
 //! ```
 //!
-//! The cells of a dead region may be outdated or deleted, so neither is read in the third case. If there are
-//! rows without a region, a folder whose rows are unknown is assumed to have these rows.
+//! The cells of a dead region may be outdated or deleted, so in the third case neither R nor U is read. If
+//! there are rows without a region, a folder whose rows are unknown is assumed to have these rows.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ impl Extent {
 struct Undescribed {
     encoded: String,
     parents: BTreeSet<String>,
-    /// The ranges of the folder's rows; empty if nothing shows which rows it has.
+    /// The ranges of the folder's rows; empty if nothing shows which rows the folder has.
     rows: Vec<Extent>,
 }
 

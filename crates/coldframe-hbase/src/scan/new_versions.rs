@@ -16,7 +16,8 @@ use coldframe_core::{Error, Result};
 use coldframe_hfile::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 use coldframe_hfile::{Cell, Passed, Policy};
 
-/// Maximum number of markers that are tracked for a row and family. Each column starts with a copy of them.
+/// Maximum number of markers that are tracked for a row and family. Each column starts with a copy of these
+/// markers.
 const MAX_MARKERS: usize = 1 << 12;
 
 /// A marker of a whole column or family, together with the deletes and puts before it. The last node of the

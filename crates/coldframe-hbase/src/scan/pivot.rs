@@ -246,8 +246,8 @@ impl Wide {
         }
         if let Some((_, rest)) = &mut self.rest {
             let name = [cell.family, b":", cell.qualifier].concat();
-            // A row is always in a single batch, however long it is. If its offsets overflowed, the builders
-            // would panic.
+            // A row is always in a single batch, however long it is. If the offsets of a row overflowed, the
+            // builders would panic.
             let fits = |held: &[u8], more: usize| held.len().saturating_add(more) <= MAX_BYTES;
             if !fits(rest.keys().values_slice(), name.len()) || !fits(rest.values().values_slice(), size) {
                 return Err(Error::unsupported("a row whose other columns take more than 2 GiB"));

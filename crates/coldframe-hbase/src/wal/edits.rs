@@ -151,7 +151,7 @@ impl Logs {
         for region in regions {
             let open = match self.shared.open(region) {
                 Ok(open) => open,
-                // Reading the region reports it.
+                // Reading the region reports the error.
                 Err(e) if Fault::is(&e) => continue,
                 Err(e) => return Err(e),
             };

@@ -205,7 +205,7 @@ impl Header {
         (self.header_len as u64).saturating_add(self.stored as u64).saturating_add(self.checksum_bytes as u64)
     }
 
-    /// The stored data of the block `block`. Verifies its checksums first if `verify` is set.
+    /// The stored data of the block `block`. Verifies the block's checksums first if `verify` is set.
     pub(crate) fn data<'a>(&self, block: &'a [u8], offset: u64, verify: bool) -> Result<&'a [u8]> {
         let mut c = Cursor::new(block, offset);
         let covered = c.take(self.header_len.saturating_add(self.stored))?;

@@ -6,8 +6,8 @@
 //! prefixes "17", "18", "42" ..: the eight bytes after the common part, as numbers with the same order
 //! ```
 //!
-//! A search step over the rows themselves touches one or two cache lines. A step over prefixes touches fewer, and the first steps
-//! use only every sixteenth prefix.
+//! A search step over the rows themselves touches one or two cache lines. A step over prefixes touches fewer
+//! cache lines, and the first steps use only every sixteenth prefix.
 
 /// For each row, the first eight bytes after the part that all rows share.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -223,7 +223,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Appends cells: all of them, or none if it fails.
+    /// Appends all cells; on failure, appends no cell.
     #[inline(never)]
     fn append(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let rows = self.rows;
@@ -235,7 +235,7 @@ impl Parts {
     }
 
     /// Appends cells column by column, which is faster than cell by cell: the loop for a column keeps its
-    /// state in registers. If it fails, the columns may differ in length.
+    /// state in registers. If the function fails, the columns may differ in length.
     fn append_by_column(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let blocks = &self.blocks;
         if let Some(names) = &mut self.kind_name {
@@ -413,7 +413,7 @@ impl Columns {
         &mut self.parts
     }
 
-    /// Ends a block. Fails if the columns cannot represent its cells.
+    /// Ends a block. Fails if the columns cannot represent the cells of the block.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.last = self.parts.rows - self.begun;
         self.parts.check(self.begun)
@@ -442,8 +442,8 @@ impl Columns {
         checked.end_block()
     }
 
-    /// Appends as many cells of a block as still fit in the batch, and returns their number. If none fit, the
-    /// batch is full.
+    /// Appends as many cells of a block as still fit in the batch, and returns their number. If no cell fits,
+    /// the batch is full.
     pub(crate) fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
         for (taken, cell) in cells.iter().take(most).enumerate() {

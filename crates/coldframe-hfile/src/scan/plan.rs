@@ -357,8 +357,8 @@ impl BlockPlan {
     }
 }
 
-/// Records damaged bytes (unless another split does), and adds them to the range `lost`, which ends at the
-/// next block.
+/// Records damaged bytes (if no other split records them), and adds them to the range `lost`, which ends at
+/// the next block.
 fn give_up(lost: &mut Option<Range<u64>>, request: &PlanRequest, foreign: u64, e: &Error, range: Range<u64>) {
     if range.start < foreign {
         request.damage.push(Damage::from_error(e, range.clone(), None));

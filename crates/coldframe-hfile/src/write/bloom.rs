@@ -85,7 +85,7 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// A filter of rows, or of rows and qualifiers. Its meta block has the type `meta`.
+    /// A filter of rows, or of rows and qualifiers. The filter's meta block has the type `meta`.
     pub(super) fn new(meta: BlockType, of_columns: bool, size: usize, error_rate: f64) -> Result<Self> {
         // A look-up of a column uses two filters, the filter of columns and the filter of deleted families,
         // so each may have only about half the error rate.

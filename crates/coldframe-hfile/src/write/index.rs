@@ -119,7 +119,7 @@ impl Index {
         }
     }
 
-    /// Adds a block. Its first key is `key` or comes after it.
+    /// Adds a block. The block's first key is `key` or comes after `key`.
     pub(super) fn push(&mut self, key: Vec<u8>, location: BlockLocation) {
         self.leaf.push(key, location);
         self.blocks += 1;

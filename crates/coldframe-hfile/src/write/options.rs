@@ -115,10 +115,10 @@ coldframe_core::choices! {
     pub enum BloomKind {
         /// No filter.
         None = "none",
-        /// Its keys are rows.
+        /// The keys of the filter are rows.
         #[default]
         Row = "row",
-        /// Its keys are rows with qualifiers.
+        /// The keys of the filter are rows with qualifiers.
         RowColumn = "rowcol",
     }
 }
@@ -177,7 +177,7 @@ pub(crate) struct Settings {
     pub view: Option<View>,
     /// The family of all cells, if the data has no column for it.
     pub family: Option<Vec<u8>>,
-    /// The timestamp of cells that have none in the data.
+    /// The timestamp of cells without a timestamp in the data.
     pub timestamp: Option<i64>,
     /// Whether cells have tags.
     pub tags: Option<bool>,

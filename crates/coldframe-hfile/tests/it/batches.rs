@@ -294,7 +294,7 @@ fn appending_cells_together_equals_appending_them_singly() {
 }
 
 #[test]
-fn appending_cells_together_fails_for_all_or_none() {
+fn appending_cells_together_fails_for_all_cells_or_no_cell() {
     let text = "abcdefghi".repeat(10);
     let mut cells = cells(&text);
     let mut columns = Columns::new(schema_of(View::Cells, true, false), 1_000).unwrap();

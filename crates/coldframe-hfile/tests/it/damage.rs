@@ -107,7 +107,7 @@ fn every_flip_in_a_data_block_is_reported() {
         for i in spread(places.len(), 900) {
             let Some(at) = places.get(i).and_then(|at| usize::try_from(*at).ok()) else { continue };
             let mutant = flipped(&whole, at, 1 << (at % 8));
-            // The flip may turn the checksum type into "none". In that case the cells must still be correct.
+            // The flip may change the checksum type to "none". In that case the cells must still be correct.
             let got = plain(mutant.clone());
             assert!(got.is_none() || got.as_ref() == Some(&cells), "{name}: byte {at}");
             assert!(

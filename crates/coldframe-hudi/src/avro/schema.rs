@@ -69,7 +69,7 @@ pub(crate) enum Type {
     Record {
         /// The record's name without the namespace, by which branches of a union are matched.
         name: String,
-        /// Its fields in order.
+        /// The record's fields in order.
         fields: Vec<RecordField>,
     },
     /// A value of one of several types.

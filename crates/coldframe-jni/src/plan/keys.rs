@@ -28,8 +28,8 @@ const MAX_KEYS: usize = 500;
 const MAX_TASKS: u64 = 2;
 
 /// If a partition would be packed into more tasks than this, these tasks and a shuffle are faster. Also,
-/// Spark would merge them into one task, which keeps the memory of each partial aggregation until its end;
-/// for some hundreds of them, a heap of 1 GiB is too small.
+/// Spark would merge the partial results of these tasks in one task, which keeps the memory of each partial
+/// aggregation until its end; for some hundreds of partial aggregations, a heap of 1 GiB is too small.
 const LARGEST: u64 = 4;
 
 /// A value of a partition column, in the form for Java.

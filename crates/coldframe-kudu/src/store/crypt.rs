@@ -21,7 +21,7 @@ use coldframe_encoding::crypt::{AesCtr, ecb_decrypt};
 use crate::layout::proto::Instance;
 
 const MAGIC: &[u8] = b"kuduenc";
-/// Length of the header. Offsets in an encrypted file include it.
+/// Length of the header. Offsets in an encrypted file include the header.
 pub(crate) const HEADER: u64 = 64;
 /// So many zeros in a row are a hole in the file, and not ciphertext that happens to be zero.
 const HOLE: usize = 16;
@@ -30,7 +30,7 @@ const HOLE: usize = 16;
 #[derive(Clone, Default)]
 pub(crate) struct ServerKeys {
     keys: Vec<Vec<u8>>,
-    /// Whether the server encrypts its files. A server encrypts either all of them or none.
+    /// Whether the server encrypts its files. A server encrypts either all files or none.
     encrypts: bool,
 }
 
@@ -64,7 +64,7 @@ fn unmask(text: &str) -> Option<Vec<u8>> {
     matches!(key.len(), 16 | 24 | 32).then_some(key)
 }
 
-/// Bytes that a file is known to have once it is decrypted. A key that does not produce them is wrong.
+/// Bytes that a file is known to have once it is decrypted. A key that does not produce these bytes is wrong.
 pub(crate) struct Expected<'a> {
     /// The physical offset of the known bytes.
     at: u64,

@@ -41,7 +41,7 @@ pub(crate) enum Gap {
     None,
     /// The operations with these indexes are missing.
     Operations(Range<i64>),
-    /// It is unknown which operations are missing, since none follows.
+    /// It is unknown which operations are missing, since no operation follows.
     Unknown,
 }
 

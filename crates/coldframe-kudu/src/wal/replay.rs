@@ -109,7 +109,7 @@ pub(crate) fn replay(
 struct Row {
     number: u64,
     live: bool,
-    /// If its state is unknown: since when, and why.
+    /// If the state of the row is unknown: since when, and why.
     lost: Option<(u64, Arc<Fault>)>,
     /// The index of the operation that wrote all cells of the row.
     written_by: i64,

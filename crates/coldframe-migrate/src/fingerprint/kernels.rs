@@ -78,12 +78,12 @@ pub(super) fn fold_rows(hashes: &[u64], rows: &mut [u64]) {
     dispatch!(fold_rows(hashes, rows))
 }
 
-/// Finalises the hashes of the rows. Returns their sum.
+/// Finalises the hashes of the rows. Returns the sum of the hashes.
 pub(super) fn finish(rows: &mut [u64]) -> Sum {
     dispatch!(finish(rows))
 }
 
-/// The smallest and the largest value; NaN is neither.
+/// The smallest and the largest value; NaN is ignored.
 pub(super) fn extremes<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
     // NaN is skipped; it is not equal to itself.
     let first = values.iter().position(|value| value.partial_cmp(value).is_some())?;

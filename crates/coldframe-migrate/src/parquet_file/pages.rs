@@ -124,7 +124,7 @@ impl PageStoreFactory for RowGroupPages {
     }
 }
 
-/// The sink for a column's pages. The crate never reads them back.
+/// The sink for a column's pages. The crate never reads the pages back.
 struct Store(SharedPages);
 
 impl PageStore for Store {

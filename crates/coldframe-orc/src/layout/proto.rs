@@ -4,7 +4,7 @@
 //! follow the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version),
 //! `Type` 7 to 9, `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations
 //! are plain numbers, so that messages with unknown values stay readable. Optional numbers have a getter of
-//! the same name that returns 0 for none.
+//! the same name that returns 0 for a missing number.
 
 mod decode;
 
@@ -439,7 +439,7 @@ pub struct Stream {
     /// See `crate::layout::stripe::StreamKind`.
     #[prost(uint32, optional, tag = "1")]
     pub kind: Option<u32>,
-    /// The column it belongs to.
+    /// The column of the stream.
     #[prost(uint32, optional, tag = "2")]
     pub column: Option<u32>,
     /// Number of stored bytes.
@@ -539,7 +539,7 @@ pub struct Encryption {
     pub key_provider: Option<u32>,
 }
 
-/// A mask and the columns that it applies to.
+/// A mask and the columns to which it applies.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct DataMask {
     /// `nullify`, `redact`, `sha256` or the writer's own.
@@ -548,7 +548,7 @@ pub struct DataMask {
     /// Its parameters.
     #[prost(string, repeated, tag = "2")]
     pub mask_parameters: Vec<String>,
-    /// Roots of the trees that it applies to.
+    /// The roots of the trees to which the mask applies.
     #[prost(uint32, repeated, tag = "3")]
     pub columns: Vec<u32>,
 }

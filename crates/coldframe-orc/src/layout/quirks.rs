@@ -79,7 +79,8 @@ pub(crate) struct Quirks {
     /// Decoded values are compared with what [`Self::believed`] returns of the statistics of stripes and row
     /// groups. No file shows that the statistics of Go's writer, of cuDF or of unknown writers are right.
     pub(crate) statements: bool,
-    /// Statistics of tinyint columns are of signed numbers. The C++ writer takes them as unsigned (ORC-1725).
+    /// Statistics of tinyint columns are of signed numbers. The C++ writer treats the numbers as unsigned
+    /// (ORC-1725).
     pub(crate) byte_statistics: bool,
     /// Sums of floating point numbers are of all values. Java's writer adds a value that repeats in a batch once
     /// (seen in a file of 1.8.0).

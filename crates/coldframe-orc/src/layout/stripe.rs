@@ -82,7 +82,7 @@ pub(crate) struct Stripe {
     pub(crate) rows: u64,
     /// The stripe's number in encryption.
     pub(crate) encryption_number: u64,
-    /// Number of rows in the stripes before it.
+    /// The number of rows in the stripes before this stripe.
     pub(crate) first_row: u64,
     /// Number of bytes of the stripes before it; more than the file has, if stripes share bytes.
     pub(crate) bytes_before: u64,
@@ -146,7 +146,7 @@ pub(crate) struct StreamPlace {
     pub(crate) kind: u32,
     /// The bytes of the stream in the file.
     pub(crate) bytes: Range<u64>,
-    /// The encryption variant that it belongs to.
+    /// The encryption variant to which the stream belongs.
     pub(crate) variant: Option<usize>,
 }
 

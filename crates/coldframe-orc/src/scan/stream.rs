@@ -23,7 +23,8 @@ use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::index::IndexPosition;
 use crate::layout::stripe::StreamKind;
 
-/// The structure of errors of a chunk: its header, its decompression, its length. All content before it is sound.
+/// The structure of errors of a chunk: its header, its decompression, its length. All content before the
+/// error is sound.
 const CHUNK: &str = "chunk";
 
 /// Whether a chunk cannot be opened, so that the values before it are sound.
@@ -247,8 +248,8 @@ impl ByteStream {
         }
     }
 
-    /// Its position; `run` is where the current run begins, as [`Self::at`] counts, and how many of its values
-    /// were returned.
+    /// The reader's position; `run` is where the current run begins, as [`Self::at`] counts, and how many of
+    /// its values were returned.
     pub(crate) fn position(&self, kind: StreamKind, run: Option<(u64, usize)>) -> StreamPosition {
         let more = self.buffered_len() > 0 || self.has_content(self.next);
         let run = run.map(|(begin, taken)| (self.place(begin), taken));
@@ -446,7 +447,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Skips whole chunks, `stored` bytes in total. Call it before any read.
+    /// Skips whole chunks, `stored` bytes in total. Must be called before any read.
     pub(crate) fn seek_chunk(&mut self, stored: usize) -> Result<()> {
         if stored > self.stored.len() {
             let message = format!("expected a position of at most {}, found {stored}", self.stored.len());

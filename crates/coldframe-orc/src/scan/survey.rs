@@ -143,8 +143,8 @@ impl StripeBatches {
         Span { rows, bytes, level: Level::Contradicted, why }
     }
 
-    /// Without a codec, the bytes of a row group in the stream in which an error lies: without a run that begins in
-    /// the row group before it, whose values there are kept.
+    /// Without a codec: the bytes of a row group in the stream that has the error, without the bytes of a run
+    /// that begins in the previous row group, since the values of that run are kept.
     fn own_bytes(&self, place: usize, e: &Error, rows: &Range<u64>) -> Option<Range<u64>> {
         let (job, plain) = (&self.stored.job, Algorithm::None);
         let groups = job.groups.as_ref().filter(|groups| groups.located.get(place) == Some(&true))?;
@@ -301,7 +301,8 @@ impl StripeBatches {
         Damage { bytes, rows_lost: Some(0), structure, reason }
     }
 
-    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
+    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case no row
+    /// group fails.
     fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
         let mut decoded = Vec::with_capacity(groups.runs.len());
         let mut sound = vec![0; groups.runs.len()];

@@ -306,9 +306,9 @@ fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     left.into()
 }
 
-/// Recovery obeys these laws: returned rows are rows of the file, in order and none twice. If rows are
-/// missing, reads with `skip` and `null` record damage, and a read with `raise` fails. Without a record, no
-/// row is missing.
+/// Recovery obeys these laws: returned rows are rows of the file, in order and without duplicates. If rows
+/// are missing, reads with `skip` and `null` record damage, and a read with `raise` fails. Without a record,
+/// no row is missing.
 #[test]
 fn only_rows_of_the_file_are_recovered_and_every_loss_is_recorded() {
     let want = rows::as_text(&table(4000));

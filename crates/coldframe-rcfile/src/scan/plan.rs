@@ -81,9 +81,9 @@ impl GroupPlan {
         }
     }
 
-    /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not. It does
-    /// if the group begins with a marker, or if the marker that starts the next split precedes it: if bytes
-    /// are damaged, the walk may not see that marker.
+    /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not. It
+    /// belongs to the next split if the group begins with a marker, or if the marker that starts the next
+    /// split precedes the group. (If bytes are damaged, the walk may not see that marker.)
     fn belongs_to_next_split(&mut self, at: u64) -> Result<bool> {
         Ok(self.walk.begins_split(at) || self.walk.sync(self.split.end)? <= at)
     }

@@ -85,7 +85,7 @@ fn work_grows_as_the_file_does() {
     };
     laws::assert_linear("many groups", &twins(groups), &open);
     laws::assert_bounded("many groups", &twins(groups)[0], &open);
-    // Each record header states one byte too many, so that none is self-consistent.
+    // Each record header states one byte too many, so that no group is self-consistent.
     let mut hostile = groups.to_vec();
     for at in 16..hostile.len() {
         if hostile[at - 16..at] == header[header.len() - 16..] {

@@ -13,8 +13,8 @@
 //! to whole bytes (a group is 8 levels of 3 bits, or 4 levels of 6).
 //!
 //! To read a level, 64 bits are loaded. At least 57 of these bits can be used, whatever bit the level begins
-//! at. Consecutive single levels share a load. Levels of one bit, which most columns have, have code of their
-//! own, which handles all single levels of a load together, and writes a short run with one store.
+//! at. Consecutive single levels share a load. Most columns have levels of one bit. Special code for these
+//! handles all single levels of a load together, and writes a short run with one store.
 
 use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::{Error, Result};

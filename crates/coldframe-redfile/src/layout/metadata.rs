@@ -161,7 +161,7 @@ pub const CONVERTED_LIST: i32 = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Children {
-    /// It has no children: it is a leaf.
+    /// The element has no children: it is a leaf.
     #[default]
     None,
     /// This number of the following elements are children, each followed by its own descendants.
@@ -199,11 +199,11 @@ pub struct KeyValue {
 pub struct ColumnMetaData {
     /// The leaf's type.
     pub physical_type: Type,
-    /// The encodings that its pages use.
+    /// The encodings that the chunk's pages use.
     pub encodings: Vec<i32>,
     /// The leaf's names, starting at the root's child.
     pub path_in_schema: Vec<String>,
-    /// The compression of its pages.
+    /// The compression of the chunk's pages.
     pub codec: Codec,
     /// The number of values, including nulls.
     pub num_values: i64,
@@ -269,7 +269,7 @@ impl FileMetaData {
         Ok(metadata)
     }
 
-    /// Decodes the structure. Bytes after it are ignored.
+    /// Decodes the structure. Bytes after the struct are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut version, mut num_rows, mut schema, mut row_groups) = (None, None, None, None);
         let mut key_value_metadata = Vec::new();
@@ -408,7 +408,7 @@ impl ColumnChunk {
 }
 
 impl ColumnMetaData {
-    /// Decodes the structure. Bytes after it are ignored.
+    /// Decodes the structure. Bytes after the struct are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut physical_type, mut encodings, mut path, mut codec) = (None, Vec::new(), None, None);
         let (mut num_values, mut uncompressed, mut compressed) = (None, 0, 0);

@@ -100,7 +100,8 @@ fn read_runs(max: u8, c: &mut Cursor<'_>, out: &mut [u8]) -> Result<()> {
 }
 
 impl Dialect {
-    /// Fills the levels of a page's values (none if the maximum is 0) and returns where the values begin.
+    /// Fills the levels of a page's values (no levels if the maximum is 0) and returns where the values
+    /// begin.
     pub(crate) fn read_levels(
         self,
         leaf: &Leaf,

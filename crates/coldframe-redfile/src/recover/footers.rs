@@ -24,7 +24,7 @@ const METADATA_HEAD: &[u8] = &[0x15, 0x02];
 /// The number of bytes that a check whether metadata begins at an offset counts as.
 const CHECK_COST: u64 = 64;
 
-/// Whether a footer is preceded by the sync marker that it states; true if it states none.
+/// Whether a footer is preceded by the sync marker that it states; true if it states no marker.
 fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
     let pairs = &footer.metadata.key_value_metadata;
     let Some(named) = pairs.iter().find(|p| p.key == SYNC_KEY.as_bytes()).and_then(|p| p.value.as_ref())
@@ -79,9 +79,9 @@ pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option
     Ok(None)
 }
 
-/// The range of the metadata whose length precedes the magic at `at` of `bytes`, which begin at `start` of the file;
-/// `None` if the length lies before `bytes`, or if the metadata would begin before the first offset at which
-/// it can.
+/// The range of the metadata whose length precedes the magic at `at` in `bytes`; `bytes` begin at `start` in
+/// the file. `None` if the length lies before `bytes`, or if the metadata would begin before its first
+/// possible offset.
 fn metadata_before(bytes: &[u8], at: usize, start: u64, limits: &Limits) -> Option<Range<u64>> {
     let length = bytes.get(at.checked_sub(4)?..at)?.first_chunk::<4>()?;
     let len = u64::from(u32::from_le_bytes(*length));

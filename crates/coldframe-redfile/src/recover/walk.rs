@@ -40,7 +40,7 @@ impl LocatedPage {
 /// Pages that follow each other without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    /// Whether the pages are preceded by `RED1`. If so, they are one row group.
+    /// Whether the pages are preceded by `RED1`. If so, the pages are one row group.
     pub(super) marked: bool,
     /// The pages.
     pub(super) pages: Vec<LocatedPage>,

@@ -296,7 +296,7 @@ impl Column {
     }
 
     /// Ends the chunk, which is at `offset` in the file. Until [`Self::clear`], its bytes are the bytes of
-    /// [`Self::chunk`]. Returns its metadata.
+    /// [`Self::chunk`]. Returns the chunk's metadata.
     pub(super) fn finish(&mut self, offset: u64, pages: &mut Pages) -> Result<ColumnMetaData> {
         if self.entries > 0 {
             self.put_page(&[], pages)?;

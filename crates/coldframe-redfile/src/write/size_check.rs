@@ -2,9 +2,9 @@
 //!
 //! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the
 //! row where the group would have nine tenths of `row_group_bytes` if all rows were as large as the rows so
-//! far. After that row it checks at nearly every row. The row of the next check is not reset when a row group
-//! ends. The reference computes the size of a row with 32-bit floating point numbers; this code does the
-//! same, so that files have the same bytes.
+//! far. After that row the reference checks at nearly every row. The row of the next check is not reset when
+//! a row group ends. The reference computes the size of a row with 32-bit floating point numbers; this code
+//! does the same, so that files have the same bytes.
 
 /// Keeps the row of the next check.
 #[derive(Debug)]

@@ -353,7 +353,7 @@ fn columns_of_the_same_name_stay_apart() {
                     Ok((rows, _)) if everywhere => {
                         assert_eq!(rows.columns(), [ids.clone(), halves.clone(), ids.clone()])
                     }
-                    // A chunk without a leaf is not read as another leaf's.
+                    // A chunk without a leaf is not read as the chunk of another leaf.
                     Ok((rows, damage)) => assert_eq!((rows.num_rows(), damage.is_empty()), (0, false)),
                     Err(e) => assert!(!everywhere && on_error == OnError::Raise && e.is_damage(), "{e}"),
                 }

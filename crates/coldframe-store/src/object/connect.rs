@@ -27,7 +27,7 @@ pub(crate) struct Connection {
     client: Arc<PerProcess<Arc<dyn ObjectStore>>>,
 }
 
-/// Everything needed to build a client. No `Debug`: it contains secrets.
+/// Everything needed to build a client. No `Debug`: the configuration contains secrets.
 #[derive(PartialEq, Eq)]
 struct ConnectionConfig {
     kind: Kind,

@@ -126,8 +126,8 @@ impl Units {
 /// What happens to units that moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// They are kept: a reader finds them by markers.
+    /// Units are kept: a reader finds them by markers.
     Kept,
-    /// They are lost: a reader finds them only by position.
+    /// Units are lost: a reader finds them only by position.
     Lost,
 }

@@ -53,7 +53,7 @@ pub(super) fn check_unmanaged(files: &[String], url: &str) -> Result<()> {
 
 type Folders = Arc<BTreeMap<String, Vec<Entry>>>;
 
-/// Files and folders by their parent folder.
+/// Files and folders, grouped by their parent folder.
 fn by_folder(files: &[Stat]) -> Folders {
     let mut folders: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     let mut made = BTreeSet::new();

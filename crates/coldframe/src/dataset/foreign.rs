@@ -14,7 +14,7 @@
 //!    differs in more than numbers. If the table's files form a numbered series, a file with a number in its
 //!    name counts as one of the series. The exception is a listed file's name with an extension added
 //!    (`part-0.orc.md5`).
-//! 3. Its folder, or a folder below it, has a file of the table.
+//! 3. The folder of the file, or a folder below this folder, has a file of the table.
 //!
 //! Files that are named explicitly are never left out. If all names are alike, or all have the extension of a
 //! format, no file is read.

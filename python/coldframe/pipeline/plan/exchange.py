@@ -1,4 +1,4 @@
-"""What a table loses and gains in one run: the run takes all of these changes, or none of them.
+"""What a table loses and gains in one run: the run takes all of these changes or no change.
 
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
 source. Taking the new source without removing the vanished source would duplicate rows; the reverse would
@@ -104,7 +104,7 @@ class Exchange:
     """Target files that cannot stay, since the rows of one of their sources are removed."""
 
     def settle(self, work: TableWork) -> bool:
-        """Decides what to take. Returns whether it replaces earlier results of unchanged files."""
+        """Decides what to take. Returns whether the decision replaces earlier results of unchanged files."""
         work.report.on_vanished = self.options.on_vanished
         beside: Pending | None = None
         if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):

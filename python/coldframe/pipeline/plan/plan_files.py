@@ -56,7 +56,7 @@ def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile
     def key(file: SourceFile) -> str:
         # The text is the output of json.dumps with sorted keys; the parts that all files share are made once.
         options = readings[file.reading]
-        # An etag identifies the content better than the time does.
+        # An etag identifies the content better than the time.
         etag = f'"etag": {json.dumps(file.etag)}, ' if file.etag else ""
         text = (
             f'{{{etag}"mtime": {file.mtime_ns}, "options": {options}, "path": {json.dumps(file.relative)}, '

@@ -56,7 +56,7 @@ class Tally:
     own_lost: int = 0
     own_files: int = 0
     example: str = ""
-    """One of its files, for messages."""
+    """One of the table's files, for messages."""
     is_proven: bool = True
     """Whether all of its files were converted completely, and read back."""
 

@@ -1,4 +1,6 @@
-"""The report of a run: files found, converted, verified, damaged and quarantined. `files` writes it."""
+"""The report of a run: files found, converted, verified, damaged and quarantined. `files` writes the
+report.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +63,9 @@ class FileReport:
     quarantine: str | None = None
     """The path of its copy, relative to the target's root."""
     earlier: bool = False
-    """Whether an earlier run converted it."""
+    """Whether an earlier run converted the source."""
     seconds: float = 0.0
-    """The total time of its tasks."""
+    """The total time of the source's tasks."""
     losses: dict[str, int] = field(default_factory=dict)
     """Numbers of changed values, by kind of change: see `options.LOSSES`."""
     digest: str = ""
@@ -139,7 +141,7 @@ class Totals:
     losses: Counter[str] = field(default_factory=Counter)
 
     def add(self, file: FileReport, sign: int = 1) -> None:
-        """Adds a file, or subtracts it."""
+        """Adds or subtracts a file."""
         self.statuses[file.status] += sign
         self.rows += sign * (file.rows if file.status != "held" else 0)
         self.bytes_in += sign * file.bytes_in
@@ -165,7 +167,7 @@ class LeftOut:
     source: str
     """The directory."""
     kind: str
-    """The name in `--leave-behind`, if it has one."""
+    """The part's name in `--leave-behind`, if it has a name."""
     of: str = ""
     name: str = ""
     count: int | None = None
@@ -174,7 +176,7 @@ class LeftOut:
     visible: bool = True
     """Whether the engine shows this content to readers."""
     named: bool = False
-    """Whether the user allowed to leave it behind."""
+    """Whether the user allowed to leave the part behind."""
 
     def __str__(self) -> str:
         amount = "" if self.count is None else f" ({self.count:,} {self.unit})"
@@ -293,7 +295,7 @@ class TableReport:
 
     @property
     def totals(self) -> Totals:
-        """The sums over its files."""
+        """The sums over the table's files."""
         if isinstance(self.files, FileReports):
             return self.files.totals
         totals = Totals()
@@ -340,7 +342,7 @@ class TableReport:
         return self.totals.bytes_out
 
     def to_json(self) -> Json:
-        """Its part of report.json."""
+        """The table's part of report.json."""
         return {
             "name": self.name,
             "path": self.path,

@@ -188,7 +188,7 @@ def _with_fault(line: Line, why: str) -> tuple[Line, str | None]:
 
 
 def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
-    """Why the journal no longer matches a line; None if it does."""
+    """Why the journal no longer matches a line; None if it matches."""
     if line.digest.startswith("tree:"):
         return None if line.digest in trees else "the journal no longer has this source"
     if entry is None or entry.receipt is not None:

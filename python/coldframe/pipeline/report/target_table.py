@@ -95,7 +95,7 @@ def differences(target: TargetTable, state: State) -> Iterator[Difference]:
     """Files of the migration that the table lacks, or that have changed since they were verified."""
     entries = state.done.of_table(target.path)
     has_parts = any(entry.parts for entry in entries)
-    # If a killed run was about to empty the table, it is unknown whether it did.
+    # If a killed run was about to empty the table, it is unknown whether the table was emptied.
     if not has_parts and not state.registered.get(target.path):
         return
     whole = of_table(target, state)

@@ -1,4 +1,4 @@
-"""The statistics of a file in a Delta log, from its Parquet footer. Readers use them to skip files.
+"""The statistics of a file in a Delta log, from its Parquet footer. Readers use the statistics to skip files.
 
     {"numRecords": 3, "minValues": {"id": 1, "s": {"x": 5}}, "maxValues": {..}, "nullCount": {..}}
 

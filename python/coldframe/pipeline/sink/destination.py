@@ -60,7 +60,7 @@ class StoredFile:
     @property
     def mark(self) -> str:
         """What tells its content from others of equal size without reading it: the store's name of the
-        content, or the time of the last change. Empty if the store has neither.
+        content, or the time of the last change. Empty if the store has no etag and no time.
         """
         return f"etag:{self.etag}" if self.etag else f"time:{self.modified}" if self.modified else ""
 
@@ -298,7 +298,7 @@ class StoreDestination(Destination):
         """Does nothing: a store's answers are final."""
 
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories at and below a folder; object stores have none."""
+        """Deletes the empty directories at and below a folder; object stores have no directories."""
         if not self._has_folders:
             return
         with contextlib.suppress(ColdframeError, OSError):
@@ -324,8 +324,8 @@ def _is_file(descriptor: int) -> bool:
 
 
 def permissions_within(path: str, file: str) -> int:
-    """The permissions of a file below a local directory, without those of users who may not enter every
-    directory on the way to the file.
+    """The permissions of a file below a local directory, without permissions for users who may not enter
+    every directory on the way to the file.
 
     `file` is relative to `path`; empty if `path` is the file.
     """

@@ -61,7 +61,7 @@ def check_metastore(uri: str, destination: Destination) -> None:
 
 
 def enlist(destination: Destination, table: CommittedTable, kind: Kind) -> Json:
-    """Makes the metastore's table match the journal. Repeating it changes nothing."""
+    """Makes the metastore's table match the journal. Repeating the call changes nothing."""
     place = table.place
     if place is None:
         return {}

@@ -44,7 +44,7 @@ RUN = "coldframe.run"
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
-    """Makes the table's newest snapshot contain the files of the journal. Repeating it changes nothing.
+    """Makes the table's newest snapshot contain the files of the journal. Repeating the call changes nothing.
 
     One transaction adds and removes exactly the difference. Each of our snapshots carries a digest of the
     files that it left in the table. If other writers have made snapshots since, the table is refused, or

@@ -25,7 +25,9 @@ __all__ = ["Readings", "why_not_read"]
 
 
 def why_not_read(table: Definition, partition: PartitionDefinition, format: str) -> str | None:
-    """Why, by its definition, a partition's files cannot be read as a part of the table; None if they can."""
+    """Why, by its definition, a partition's files cannot be read as a part of the table; None if they can be
+    read.
+    """
     if format not in READ:
         return f"files of {format or 'no stated format'} are not read"
     if format in TYPELESS:

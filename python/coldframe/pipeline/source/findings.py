@@ -1,4 +1,4 @@
-"""Discrepancies between a metastore and what was found, as entries of the report."""
+"""Discrepancies between a metastore and the files that were found, as entries of the report."""
 
 from __future__ import annotations
 
@@ -106,5 +106,5 @@ class MetastoreReport:
         )
 
     def to_json(self) -> Json:
-        """Its part of report.json."""
+        """The metastore's part of report.json."""
         return {**vars(self), "findings": self.findings.to_json(), "findings_count": len(self.findings)}

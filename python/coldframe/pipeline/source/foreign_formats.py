@@ -44,7 +44,9 @@ _STATISTICS = re.compile(
 
 
 def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str | None:
-    """Why Spark does not read a partition's files exactly as Hive does; None if it does."""
+    """Why Spark does not read a partition's files exactly as Hive does; None if it reads them in the same
+    way.
+    """
     storage = partition.storage
     kind = storage.input_format or ""
     properties = {**table.parameters, **partition.parameters, **storage.serde_properties}

@@ -88,7 +88,7 @@ def is_unchanged(path: str, identity: str, storage_options: StorageOptions = Non
 
 
 def content_digest(path: str, storage_options: StorageOptions = None) -> str:
-    """The digest of a file without an etag: see above. Fails if it cannot be read."""
+    """The digest of a file without an etag: see above. Fails if the file cannot be read."""
     digest = hashlib.sha256()
     if is_remote(path):
         stored = open_store(path, storage_options).open()

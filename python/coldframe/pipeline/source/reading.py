@@ -29,7 +29,7 @@ class Reading:
     refusal: str = ""
     """Why such files cannot be read as a part of the table."""
     is_only: bool = True
-    """Whether it is the only reading of the table."""
+    """Whether this is the only reading of the table."""
     by_spark: PartitionDefinition | None = None
     """For directories that Spark reads: their definition, without its location. It has the columns of the
     files; `names` are the table's names for them, by position."""

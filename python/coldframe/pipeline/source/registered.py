@@ -48,7 +48,7 @@ class Place:
 
     @property
     def is_ours(self) -> bool:
-        """Whether its declared format is one that is migrated."""
+        """Whether the table's declared format is a format that is migrated."""
         return self.format in _KNOWN or self.is_migrated
 
 

@@ -41,7 +41,7 @@ from coldframe.sources import Source, open_store
 _T = TypeVar("_T")
 
 DRIVER_FILES = 2000
-"""The driver itself examines up to this many files; if there are more, the scheduler does."""
+"""The driver itself examines up to this many files; if there are more, the scheduler examines them."""
 FILES_A_TASK = 200
 """Files in a task of the scheduler."""
 
@@ -295,7 +295,9 @@ def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> 
 
 
 def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str | None:
-    """The format; None if the bytes have no known format. Raises OSError if they cannot be read."""
+    """The format; None if the bytes have no known format. Raises OSError if the bytes cannot be
+    read.
+    """
     source = Source(url, storage_options, entry.identity)
     try:
         return _coldframe.detect(source.handle(), source.core_options(), source.known)

@@ -72,9 +72,9 @@ class Table:
 
     name: str
     path: str
-    """The table's path below the target's root. It is the path below the source's root, unless Spark would
-    take a name in it for a partition, or the directory has files of a second format, which become a table of
-    their own.
+    """The table's path below the target's root. The path is the path below the source's root, with two
+    exceptions: Spark would take a name in the path for a partition, or the directory has files of a second
+    format, which become a table of their own.
     """
     format: str
     spec: TableSpec | None

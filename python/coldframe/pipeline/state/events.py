@@ -1,4 +1,4 @@
-"""The events of the journal and their JSON form: docs/migration-state.md explains each.
+"""The events of the journal and their JSON form: docs/migration-state.md explains each event.
 
 Keys whose value is None are left out.
 """
@@ -61,7 +61,7 @@ class KnownTable:
     name: str
     to: str
     unit: str
-    """The unit of its timestamps."""
+    """The unit of the table's timestamps."""
     place: str
     format: str
 
@@ -151,7 +151,7 @@ class Unit:
     part: tuple[int, int, int, int | None]
     """See `PlannedSplit`. Excludes the bytes that a split carries: the source's identity covers them."""
     written: str
-    """The name of its columns in the target."""
+    """The name of the source's columns, as the target has them."""
     generation: int
     outcome: Outcome
 
@@ -183,7 +183,7 @@ class Done:
     kind: ClassVar = "done"
     source: str
     stored: Mapping[str, str] | None = None
-    """The marks of its files, by name: see `StoredFile.mark`."""
+    """The marks of the published files, by name: see `StoredFile.mark`."""
 
     def applied(self, entry: Committed) -> Committed:
         """The announced entry, with the marks of its files."""

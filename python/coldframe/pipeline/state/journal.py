@@ -63,7 +63,7 @@ R = TypeVar("R")
 
 
 class Journal:
-    """The state of a target. One run holds it at a time."""
+    """The state of a target. Only one run holds the lock at a time."""
 
     def __init__(self, target: str | Destination, *, keep_replaced: bool = False) -> None:
         """`keep_replaced`: do not delete replaced files, since older versions of a table list them."""
@@ -372,7 +372,9 @@ class Journal:
         return any(self.is_whole(name, size) for name in (staged, final))
 
     def _finish(self, entries: Sequence[Committed], dropped: Iterable[Committed]) -> None:
-        """Publishes and deletes the files that a segment has announced. Repeating it changes nothing."""
+        """Publishes and deletes the files that a segment has announced. Repeating the call changes
+        nothing.
+        """
         dropped = list(dropped)
         parts = {part.final: part for entry in entries for part in entry.parts}
         self._each(self._publish, parts.values())

@@ -121,7 +121,7 @@ class Ledger(Mapping[str, Committed]):
             yield entry, next(part for part in entry.parts if part.final == name)
 
     def file_shared_by(self, source: str) -> str:
-        """The file of the target that a source shares with others; empty if none."""
+        """The file of the target that a source shares with others; empty if it shares no file."""
         entry = self.look_up(source)
         return "" if entry is None else entry.shared_file
 

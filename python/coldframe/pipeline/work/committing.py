@@ -73,7 +73,7 @@ class Committer:
         self._since = 0.0
 
     def finish(self, running: Running) -> None:
-        """Takes a source file whose tasks are all back. `settle` commits it."""
+        """Takes a source file whose tasks are all back. `settle` commits the change."""
         work, planned = running.work, running.planned
         outcomes = [running.outcomes[number] for number in sorted(running.outcomes)]
         wrong = self._wrong(running, outcomes)
@@ -313,7 +313,9 @@ def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcom
 
 
 def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
-    """The digest by which a later run recognises the source: see `identity`. Empty if it cannot be taken."""
+    """The digest by which a later run recognises the source: see `identity`. Empty if the digest cannot be
+    taken.
+    """
     if file.is_folder:
         return f"tree:{file.identity}"
     if file.etag:

@@ -103,8 +103,8 @@ class Task:
 def run_task(task: Task) -> Outcome:
     """Converts one split. The outcome has the written files, or the reason for the failure.
 
-    Each attempt, including Spark's own, writes under a unique name, so none can overwrite another one's
-    files.
+    Each attempt, including Spark's own, writes under a unique name, so that no attempt can overwrite the
+    files of another attempt.
     """
     started = time.monotonic()
     outcome = Outcome(task.key, task.number)
@@ -129,7 +129,7 @@ def attempt(staged: str) -> str:
 
 
 def discard_files(staged: Iterable[str], storage_options: StorageOptions) -> None:
-    """Deletes the files of an attempt. If even that fails, the next run deletes them."""
+    """Deletes the files of an attempt. If even that fails, the next run deletes the files."""
     for path in staged:
         with contextlib.suppress(ColdframeError, OSError):
             discard(path, storage_options)

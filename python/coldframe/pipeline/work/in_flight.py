@@ -21,7 +21,7 @@ class Running:
 
     @property
     def is_back(self) -> bool:
-        """Whether all of its tasks are back."""
+        """Whether all tasks of the source are back."""
         return len(self.outcomes) == len(self.planned.parts)
 
 

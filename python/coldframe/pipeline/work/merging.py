@@ -5,8 +5,8 @@
     source c, damaged       ┘  (c has no rows in the file; its outcome is an error)
 
 Each source is decoded completely, and checked against its statistics, before any of its rows is written. So a
-source that fails, or changes while it is read, does not affect the others. Its rows stay in memory until
-then; if they take more than a small source should, they are decoded again to be written, and must be
+source that fails, or changes while it is read, does not affect the others. The source's rows stay in memory
+until then; if they take more than a small source should, they are decoded again to be written, and must be
 the same. The journal has an entry for each source with its range of rows: if a source vanishes or changes
 later, exactly these rows are removed.
 """
@@ -96,7 +96,7 @@ class _Merging:
         self._inside: dict[str, _Inside] = {}
         """The sources that have rows in the file, by their keys."""
         self._target: RawTarget | None = None
-        """The common file; begun with the first row."""
+        """The common file; it is begun with the first row."""
         self._print = RawFingerprint(self._task.schema)
         """The fingerprint of all rows together, and their number."""
         self._count = 0

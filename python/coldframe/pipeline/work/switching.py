@@ -40,7 +40,9 @@ def switch(
     definitions: Mapping[str, Definition],
     partitions: Mapping[str, frozenset[str]],
 ) -> None:
-    """Switches every table of the run that is verified. `partitions`: their names when the run read them."""
+    """Switches every table of the run that is verified. `partitions`: the names of the partitions when the
+    run read them.
+    """
     for work in works:
         # The report already has the tables that are not verified.
         if not work.report.verdict.is_verified:

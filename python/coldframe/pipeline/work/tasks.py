@@ -50,7 +50,9 @@ class Conversion:
                     yield from self._each(begun[0], finish)
 
     def _each(self, running: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
-        """Tasks for the parts of a file that no earlier run has converted; none for a file without rows."""
+        """Tasks for the parts of a file that no earlier run has converted; no task for a file
+        without rows.
+        """
         if len(running.planned.parts) > 1:
             running.outcomes.update(self.committer.kept(running))
         if running.is_back:

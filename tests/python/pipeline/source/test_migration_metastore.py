@@ -299,7 +299,7 @@ def part(value: str, rows: str = "", at: str = "") -> HivePartition:
     return HivePartition((value,), at or f"/wh/t/p={value}", ORC, {ROWS: rows})
 
 
-def test_the_row_count_of_the_table_is_compared_where_partitions_have_none() -> None:
+def test_the_row_count_of_the_table_is_compared_where_partitions_have_no_row_count() -> None:
     files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4)]
     for total, agrees in (("7", True), ("8", False)):
         report, findings = compare(partitioned(total, part("1", "3"), part("2")), files)

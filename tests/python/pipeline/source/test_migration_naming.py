@@ -74,7 +74,7 @@ def test_a_used_name_is_not_given_to_another_table(estate: Estate) -> None:
     assert names["a/b"] == "a.b"
     assert len(set(names.values())) == 2
     assert (estate.values("a/b"), estate.values("a.b")) == ([1], [2])
-    # An entry may rename it: its path stays.
+    # An entry may rename the table: its path stays.
     (estate.source / "tables.toml").write_text('[tables.mine]\npath = "a/b"\n')
     third = {table.path: table.name for table in estate.migrate().tables}
     assert third["a/b"] == "mine"

@@ -1,4 +1,4 @@
-"""A table or partition given as the source itself is what it is, not a folder of files."""
+"""A table or partition that is given as the source itself is read as a table, not as a folder of files."""
 
 from __future__ import annotations
 

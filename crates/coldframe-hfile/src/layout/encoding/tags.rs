@@ -1,5 +1,5 @@
 //! Tags stored through a dictionary. The reader builds the same dictionary as the writer did. In each block
-//! it is empty at first.
+//! the dictionary is empty at first.
 //!
 //! ```text
 //! tag | 0xff | length LEB128 | type u8, bytes |      new: becomes the next entry

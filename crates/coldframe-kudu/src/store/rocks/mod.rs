@@ -251,7 +251,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The error for missing tables. It names the first ones and their number.
+/// The error for missing tables. The error states the number of the tables, and names the first tables.
 fn absent<'n>(missing: impl Iterator<Item = &'n u64>) -> Option<Error> {
     let missing: Vec<&u64> = missing.collect();
     let first: Vec<String> = missing.iter().take(8).map(|n| format!("{n:06}.sst")).collect();

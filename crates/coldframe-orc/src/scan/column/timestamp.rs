@@ -6,9 +6,9 @@
 //! ```
 //!
 //! ORC specification v1, "Timestamp Columns". The reader returns the writer's wall clock, or the instant in
-//! UTC for timestamps with local time zone. Java stores instants before 1970 with a fraction of a millisecond
-//! or more one second later, which the reader undoes; the C++ writer in pyarrow stores truncated seconds and
-//! negative nanoseconds.
+//! UTC for timestamps with local time zone. If an instant before 1970 has a fraction of a millisecond or
+//! more, Java stores it one second later, and the reader undoes this. The C++ writer in pyarrow stores
+//! truncated seconds and negative nanoseconds.
 
 use std::sync::Arc;
 

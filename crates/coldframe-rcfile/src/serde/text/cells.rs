@@ -32,7 +32,7 @@ pub(super) trait CellSource {
     /// Start and end of each value in `data`; a value whose start is after its end is missing.
     fn ranges(&self) -> impl Iterator<Item = (usize, usize)>;
 
-    /// The buffers, if the values are contiguous and none is missing.
+    /// The buffers, if the values are contiguous and no value is missing.
     fn shared(&self) -> Option<(&Buffer, &OffsetBuffer<i32>)> {
         None
     }

@@ -19,7 +19,7 @@ use crate::serde::HiveVersion;
 #[derive(Debug, Default)]
 pub(super) struct Formats {
     formats: Vec<Format>,
-    /// Whether Joda-Time reads them.
+    /// Whether Joda-Time reads the patterns.
     joda: bool,
 }
 

@@ -147,7 +147,7 @@ fn values_under_a_null_are_not_written() {
 }
 
 #[test]
-fn nulls_where_the_schema_has_none_are_refused() {
+fn nulls_in_columns_that_are_not_nullable_are_refused() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let e = shred(&Node::Leaf, &array, 7).unwrap_err();
     assert_eq!(
