@@ -221,10 +221,43 @@ def plain_schema(schema: ArrowSchemaExportable, timestamp_unit: str) -> Any:
 def type_shape(arrow_type: ArrowSchemaExportable) -> str:
     """A pyarrow.DataType as text, the same for structs whose fields differ in their order alone."""
 
-def parse_columns(text: str, *, partitions: bool = False) -> Any:
+def parse_columns(text: str, *, partitions: bool = False, timestamp_unit: str = "us") -> Any:
     """The columns of a list in Hive's syntax, `id bigint, tags array<string>`, as a pyarrow.Schema.
 
     With `partitions`, only types that the name of a directory can hold. A mistake is a SchemaError.
+    """
+
+def partition_values(table: str, names: Sequence[str], keys: Sequence[Any]) -> RawBatch:
+    """The values of partitions by their names, `dt=2014-01-01/region=eu`: a row for each.
+
+    As in Hive, a value that is none of its key's type is null.
+    """
+
+def matching_rows(
+    predicate: Predicate, schema: ArrowSchemaExportable, rows: ArrowArrayExportable
+) -> list[int]:
+    """The numbers of the rows of known values that a filter, bound to a table's columns, keeps."""
+
+def serde_properties(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a table or partition that mean something to a SerDe."""
+
+def declared_format(input_format: str | None, parameters: Mapping[str, str]) -> str:
+    """The format by the table's properties or input format; if it is not ours, the name of the class."""
+
+def location_of_files(
+    kind: str, location: str | None, parameters: Mapping[str, str], serde_properties: Mapping[str, str]
+) -> str | None:
+    """Where a table's files are; None if it has no files: views, HBase tables and the like."""
+
+def partitions_are_registered(parameters: Mapping[str, str]) -> bool:
+    """Whether the metastore has the partitions of a partitioned table, unlike some tables of Spark."""
+
+def match_by_position(parameters: Mapping[str, str]) -> bool:
+    """Whether Hive matches a table's columns by position even in files that have names."""
+
+def are_folders_of(keys: Sequence[str], folders: Sequence[str]) -> bool:
+    """Whether the outermost folders name a value of each key: `dt=2014-01-01`, `region=asia%2Fpacific`. More
+    folders may follow.
     """
 
 def print_columns(schema: ArrowSchemaExportable) -> str:
@@ -399,11 +432,30 @@ class RawDataset:
         unify: bool = True,
         schema: ArrowSchemaExportable | None = None,
         ids: str | None = None,
+        file_path: str | None = None,
+        row_index: str | None = None,
+        first_row: int = 0,
     ) -> RawDataset:
         """sources: paths, RawFile, tuples of `found`, or (handle, name) of an object. A tuple of `found` may
         end with a batch of one row: values of columns that the file may lack.
 
         ids: match columns by the id under this key in the metadata of fields.
+
+        file_path, row_index: names of further columns: the path of the file, the number of the row from
+        `first_row`.
+        """
+    @staticmethod
+    def of_hive(
+        opening: RawOpening,
+        definition: Any,
+        partitions: Sequence[Any],
+        locations: Sequence[str],
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> RawDataset:
+        """The table of some partitions as a metastore defines them, whose files lie at `locations`.
+
+        The options of `opening` override those in the metastore.
         """
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -419,6 +471,8 @@ class RawDataset:
         """A capsule of the partition columns' schema."""
     def constants(self, number: int) -> RawBatch:
         """A file's values of the partition columns: a batch of one row."""
+    def partition_values(self) -> RawBatch:
+        """The values of the partition columns: a row for each file."""
     def open(self, number: int) -> RawFile: ...
     def num_rows(self) -> int | None: ...
     def count(self, predicate: Predicate | None = None) -> int: ...

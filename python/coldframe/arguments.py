@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,10 @@ class OpenArguments:
             options=options,
             microseconds=self.microseconds,
         )
+
+    def with_options(self, more: Mapping[str, Any]) -> OpenArguments:
+        """The arguments with further options of the format."""
+        return replace(self, options={**self.options, **more})
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "raw"}

@@ -1,51 +1,33 @@
-"""Selects the files or partitions whose partition values allow rows that pass a filter.
+"""Selects partitions by a filter that only pyarrow evaluates: an expression that the core does not take.
 
-The core evaluates the filter on these values. If the core does not support the filter, pyarrow evaluates it:
-each file is a fragment with a partition expression. No file is opened.
+Each partition becomes a fragment with a partition expression, and pyarrow leaves out those that the filter
+rules out. No file is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import Predicate
-from coldframe.filters import Bound
-
-__all__ = ["PartitionPruner", "expression_of"]
+__all__ = ["expression_of", "matching"]
 
 
-class PartitionPruner:
-    """Prunes files or partitions, which are numbered from 0."""
+def matching(residual: Any, values: pa.RecordBatch, schema: pa.Schema) -> list[int]:
+    """The numbers of the rows of known values that a filter does not rule out.
 
-    def __init__(self, rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-        """`rows`: one row of known values for each file; `schema`: the columns that filters may name."""
-        self._rows, self._schema = list(rows), schema
-        self._dataset: Any = None
+    `schema`: the columns that the filter may name.
+    """
+    import pyarrow.dataset as pads
+    import pyarrow.fs
 
-    def kept(self, bound: Bound) -> list[int]:
-        """The numbers of the files that a filter, bound to the schema, does not rule out."""
-        if bound.predicate is not None:
-            return [at for at, row in enumerate(self._rows) if not self._excluded(bound.predicate, row)]
-        if self._dataset is None:
-            self._dataset = self._of_fragments()
-        return [int(fragment.path) for fragment in self._dataset.get_fragments(bound.residual)]
-
-    def _excluded(self, predicate: Predicate, row: pa.RecordBatch) -> bool:
-        return predicate.excludes(self._schema, dict(zip(row.schema.names, row.columns, strict=True)))
-
-    def _of_fragments(self) -> Any:
-        import pyarrow.dataset as pads
-        import pyarrow.fs
-
-        format, filesystem = pads.ParquetFileFormat(), pyarrow.fs.LocalFileSystem()
-        fragments = [
-            format.make_fragment(str(at), filesystem, partition_expression=expression_of(row))
-            for at, row in enumerate(self._rows)
-        ]
-        return pads.FileSystemDataset(fragments, self._schema, format, filesystem)
+    format, filesystem = pads.ParquetFileFormat(), pyarrow.fs.LocalFileSystem()
+    fragments = [
+        format.make_fragment(str(at), filesystem, partition_expression=expression_of(values.slice(at, 1)))
+        for at in range(values.num_rows)
+    ]
+    dataset = pads.FileSystemDataset(fragments, schema, format, filesystem)
+    return [int(fragment.path) for fragment in dataset.get_fragments(residual)]
 
 
 def expression_of(row: pa.RecordBatch) -> Any:

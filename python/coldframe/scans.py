@@ -16,7 +16,7 @@ from coldframe.hive.dataset import hive_table
 from coldframe.iceberg.places import is_iceberg_table, metadata_of_scan
 from coldframe.iceberg.tables import iceberg_table
 from coldframe.literals import FormatName
-from coldframe.scanning import Dataset, LocatedDataset
+from coldframe.scanning import Dataset, Origin
 from coldframe.sources import with_filesystem
 
 if TYPE_CHECKING:
@@ -101,7 +101,5 @@ def scan(
             and is_iceberg_table(os.fsdecode(source))
         ):
             raise unsupported(f"{os.fsdecode(source)}: an Iceberg table among other sources: scan it alone")
-    if file_path is not None or row_index is not None:
-        located = LocatedDataset(each, arguments, types, partitioned=partitioning is not None, unify=unify)
-        return located.named(file_path, row_index)
-    return Dataset(each, arguments, types, partitioned=partitioning is not None, unify=unify)
+    origin = Origin(file_path, row_index)
+    return Dataset(each, arguments, types, partitioned=partitioning is not None, unify=unify, origin=origin)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from estates import Estate
 
 import coldframe as cf
+from coldframe.arguments import OpenArguments
+from coldframe.hive.dataset import HiveDataset
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
-from coldframe.hive.pruning import fitting
+from coldframe.hive.locations import Locations
 from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
 
-NULL = "__HIVE_DEFAULT_PARTITION__"
+RC_TEXT = "org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe"
 RC = "org.apache.hadoop.hive.ql.io.RCFile"
 LAZY_BINARY = "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe"
 
@@ -41,7 +46,104 @@ def test_a_partition_inherits_and_overrides_properties() -> None:
     }
 
 
-def test_properties_of_the_table_are_passed_to_the_serde(tmp_path: Path) -> None:
+class Reader:
+    """A metastore with one table."""
+
+    def __init__(self, partitions: list[PartitionDefinition]) -> None:
+        self.all = {f"p={partition.values[0]}": partition for partition in partitions}
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def partition_names(self, _: Definition) -> list[str]:
+        return list(self.all)
+
+    def partition_definitions(self, _: Definition, names: list[str]) -> list[PartitionDefinition]:
+        return [self.all[name] for name in names]
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes a table: RCFile of old columns, ORC with names, ORC with numbers, an empty partition."""
+    estate = Estate(tmp_path)
+    (estate.source / "t/p=1").mkdir(parents=True)
+    (estate.source / "t/p=4").mkdir()
+    old = pa.table({"key": pa.array([1, 2], pa.int32())})
+    cf.write(old, estate.source / "t/p=1/f", format="rcfile", serde="text")
+    estate.orc("t/p=2/f", {"name": ["c", "d"], "id": [3, 4]})
+    estate.orc("elsewhere/f", {"_col0": [5], "_col1": ["e"]})
+    columns = (Column("id", "bigint"), Column("name", "string"))
+    of_orc = Storage(columns, None, "x.OrcInputFormat")
+    of_rc = Storage((Column("key", "int"),), None, f"{RC}InputFormat", None, RC_TEXT)
+    places = {"1": "t/p=1", "2": "t/p=2", "3": "elsewhere", "4": "t/p=4"}
+    partitions = [
+        PartitionDefinition(
+            (value,), replace(of_rc if value == "1" else of_orc, location=f"{estate.source}/{place}")
+        )
+        for value, place in places.items()
+    ]
+    definition = Definition("db", "t", storage=of_orc, keys=(Column("p", "int"),))
+    monkeypatch.setattr("coldframe.hive.dataset.connect", lambda _: Reader(partitions))
+
+    def made(filter: Any = None) -> HiveDataset:
+        return HiveDataset("thrift://h", definition, Locations(), OpenArguments(), filter)
+
+    return made
+
+
+MIXED = [(1, None, 1), (2, None, 1), (3, "c", 2), (4, "d", 2), (5, "e", 3)]
+
+
+def rows(batches: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+
+def test_splits_have_the_columns_of_the_table(mixed: Any) -> None:
+    read = mixed()
+    assert rows([read.to_table()]) == MIXED
+    splits = pickle.loads(pickle.dumps(read.splits()))
+    assert all(split.schema == read.schema for split in splits)
+    assert [row for split in splits for row in rows(split.to_batches())] == MIXED
+    assert [split.partition for split in splits] == [{"p": 1}, {"p": 2}, {"p": 3}]
+    shares = [part for split in read.planned(1 << 20) for part in split.expand()]
+    assert [row for split in shares for row in rows(split.to_batches(filter="id > 2"))] == MIXED[2:]
+
+
+@pytest.mark.parametrize(
+    ("filter", "passing", "files"),
+    [
+        ("p > 1", MIXED[2:], 2),
+        ("id >= 2 and p < 3", MIXED[1:4], 2),
+        ("name is null", MIXED[:2], 3),
+        ("name = 'e' or p = 1", [*MIXED[:2], MIXED[4]], 3),
+        (pc.field("p") == 2, MIXED[2:4], 1),
+        (pc.field("p") + 1 == pc.scalar(3), MIXED[2:4], 1),
+        ("p is null", [], 0),
+    ],
+)
+def test_filters_prune_partitions_and_rows(mixed: Any, filter: Any, passing: Any, files: int) -> None:
+    read = mixed()
+    assert rows(read.to_batches(filter=filter)) == passing
+    assert rows(read.to_batches(["name", "id"], filter=filter, limit=2)) == [
+        (name, id) for id, name, _ in passing[:2]
+    ]
+    assert read.count(filter) == len(passing)
+    assert len({split.path for split in read.splits(filter=filter)}) == files
+    whole = mixed(filter)
+    assert rows(whole.to_batches()) == passing
+    assert len(whole.files) == files
+
+
+def test_a_table_without_files_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    read = table(tmp_path, f"CREATE TABLE t (id bigint) STORED AS ORC LOCATION '{tmp_path}/t';")
+    assert (read.count(), read.num_rows, read.files, read.splits()) == (0, 0, [], [])
+    assert read.to_table() == pa.table({"id": pa.array([], pa.int64())})
+
+
+def test_properties_of_the_table_reach_the_serde(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     properties = {"serialization.null.format": "nil", "colelction.delim": ";"}
     rows = pa.table({"a": [["p", "q"], None]})
@@ -55,24 +157,6 @@ def test_properties_of_the_table_are_passed_to_the_serde(tmp_path: Path) -> None
         "'serialization.null.format'='nil', 'colelction.delim'=';', 'numRows'='2')",
     )
     assert read.to_table()["a"].to_pylist() == [["p", "q"], None]
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "expected"),
-    [
-        ("07", pa.int32(), "07"),
-        ("abc", pa.int32(), NULL),
-        ("1.5", pa.int64(), "1"),
-        ("99999999999", pa.int32(), NULL),
-        ("2014-1-2", pa.date32(), "2014-01-02"),
-        ("2014-13-02", pa.date32(), NULL),
-        ("2014-01-02 03:04:05", pa.date32(), "2014-01-02"),
-        ("x y", pa.string(), "x y"),
-        (NULL, pa.int32(), NULL),
-    ],
-)
-def test_values_of_partitions_as_their_type(text: str, kind: Any, expected: str) -> None:
-    assert fitting(text, kind) == expected
 
 
 def test_a_value_that_does_not_fit_its_key_is_null(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ def test_scan_takes_the_address_of_a_table(sales: str, capsys: pytest.CaptureFix
     assert rows(again.read()) == ALL[3:4]
     assert again.num_rows is None
     assert "cold.sales" in table._repr_html_()
-    for what in (lambda: cf.scan(sales, row_index="n"), table.splits, lambda: list(table.parts())):
+    for what in (lambda: cf.scan(sales, row_index="n"), lambda: list(table.parts())):
         with pytest.raises(cf.UnsupportedError, match=r"of a (table|metastore)|with a table"):
             what()
     assert main(["count", sales]) == 0

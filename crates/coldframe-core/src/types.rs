@@ -17,6 +17,7 @@
 //! | `plain` | the types that a consumer such as Spark supports |
 //! | [`mod@arrange`] | a file's columns in the table's order and under its names, nulls for missing columns |
 //! | [`ddl`] | columns and types in the language of Hive's and Spark's `CREATE TABLE` |
+//! | [`hive`] | the conversions of Hive's readers, from a file's type to the table's |
 //! | `hive_char` | Hive's `char`, whose trailing blanks do not count |
 //! | [`views`] | conversion of strings and binary values to views and back |
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
@@ -24,6 +25,7 @@
 pub mod arrange;
 pub mod conform;
 pub mod ddl;
+pub mod hive;
 mod hive_char;
 mod name;
 mod plain;

@@ -32,6 +32,7 @@
 
 mod avro;
 mod changes;
+mod data;
 mod decode;
 mod format;
 mod indexes;
@@ -45,6 +46,7 @@ mod timeline;
 pub use coldframe_hfile::{
     BloomKind, CellEncoding, CellTypes, Checksum, Codec, OpenOptions, View, WriteOptions,
 };
+pub use data::{HudiReader, HudiTable, HudiTableFormat, OpenOptions as TableOptions, TableView};
 pub use format::{Decode, HudiFormat, RecordOptions};
 pub use indexes::prune;
 pub use records::RecordFile;

@@ -70,7 +70,7 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
 
 /// Orders blocks if some hold the merged records of others: such a block takes the position of the last block
 /// that it replaces.
-fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
+pub(crate) fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     let (mut instants, mut of_instant) = (Vec::new(), BTreeMap::<&str, Vec<usize>>::new());
     // A lost block with an unknown instant may be newer than any other.
     let mut unplaced: Vec<usize> = Vec::new();

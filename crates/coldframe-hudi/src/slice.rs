@@ -86,6 +86,13 @@ pub(crate) fn parse_name(name: &str) -> Option<FileName<'_>> {
     (is_instant(instant) && plain).then_some(FileName::Log { file_id, instant, version, token, is_cdc })
 }
 
+/// Whether a file has records before and after their changes, which are no part of a table's state: `.cdc` in Hudi 1.x,
+/// `-cdc` in 0.x.
+pub(crate) fn is_change_data(name: &str) -> bool {
+    let rest = name.strip_suffix("-cdc").or(name.strip_suffix(".cdc"));
+    rest.is_some_and(|rest| matches!(parse_name(rest), Some(FileName::Log { .. })))
+}
+
 /// The instant in the name of a log file; `path` may include folders.
 pub(crate) fn log_instant(path: &str) -> Option<&str> {
     match parse_name(path.rsplit('/').next().unwrap_or_default())? {

@@ -484,22 +484,7 @@ fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Option
     }
     let log = source.read(0..source.len())?;
     for block in log::blocks(&log, &options.limits) {
-        let mut child =
-            Node::new(format!("{} block", block.kind.name()), at + block.bytes.start..at + block.bytes.end);
-        if let Some(instant) = block.instant() {
-            child = child.with("instant", instant);
-        }
-        if let Some(target) = block.target() {
-            child = child.with("rolls back", target);
-        }
-        if !block.reason.is_empty() {
-            child = child.with("damage", block.reason.as_str());
-        }
-        if block.content != block.bytes {
-            child.push(Node::new("content", at + block.content.start..at + block.content.end));
-            child.fill_gaps("framing");
-        }
-        node.push(child);
+        node.push(log::node(&block, at));
     }
     node.fill_gaps("unknown");
     Ok(node)

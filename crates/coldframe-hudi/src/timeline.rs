@@ -57,14 +57,19 @@ pub(crate) struct Timeline {
 
 /// A parsed file name of a timeline.
 #[derive(Debug, PartialEq, Eq)]
-struct InstantName<'a> {
-    instant: &'a str,
-    completion: Option<&'a str>,
-    action: &'a str,
-    done: bool,
+pub(crate) struct InstantName<'a> {
+    /// When the action began.
+    pub instant: &'a str,
+    /// When it was completed, if the name says so.
+    pub completion: Option<&'a str>,
+    /// The action.
+    pub action: &'a str,
+    /// Whether it is completed.
+    pub done: bool,
 }
 
-fn parse_name(name: &str) -> Option<InstantName<'_>> {
+/// Parses the name of a timeline's file.
+pub(crate) fn parse_name(name: &str) -> Option<InstantName<'_>> {
     let mut parts = name.split('.');
     let (times, action, state) = (parts.next()?, parts.next()?, parts.next());
     if parts.next().is_some() {

@@ -25,7 +25,7 @@ impl TargetFormat {
             Self::Parquet(options) => {
                 let count = u64::try_from(count.max(1)).unwrap_or(u64::MAX);
                 let row_group_bytes = (options.row_group_bytes / count).max(1);
-                Self::Parquet(ParquetOptions { row_group_bytes, ..*options })
+                Self::Parquet(ParquetOptions { row_group_bytes, ..options.clone() })
             }
             own @ Self::Own(..) => own.clone(),
         }
@@ -64,7 +64,7 @@ impl TargetFile {
         };
         let writer = match format {
             TargetFormat::Parquet(options) => {
-                let file = ParquetFile::begin(schema, begin()?, dest.url(), *options)?;
+                let file = ParquetFile::begin(schema, begin()?, dest.url(), options.clone())?;
                 Writer::Parquet(Box::new(file))
             }
             TargetFormat::Own(name, options) => {

@@ -12,7 +12,7 @@ use coldframe_core::{
 
 use crate::layout::tail::MAGIC;
 use crate::open::{Recovery, Shape};
-use crate::options::{self, Options};
+use crate::options::{self, Declares, Options};
 use crate::recover;
 use crate::table::OrcFile;
 use crate::write;
@@ -78,7 +78,8 @@ pub fn open(
     given: &options::OpenOptions,
     options: &OpenOptions,
 ) -> Result<Arc<dyn TableFile>> {
-    let read = Options::new(given, options);
+    let mut read = Options::new(given, options);
+    read.converts = given.schema_of == Declares::Hive;
     let Source::File { bytes, siblings, .. } = source else {
         return Err(Error::unsupported("a directory as an ORC file"));
     };
@@ -94,5 +95,5 @@ pub fn open(
         }
         other => other?,
     };
-    Ok(Arc::new(file))
+    file.converted()
 }

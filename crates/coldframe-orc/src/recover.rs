@@ -92,7 +92,7 @@ pub(crate) fn recover(
         let source = source.as_ref();
         let mut known = KnownTail { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
         if let Some(spec) = schema {
-            declared::declare(&mut known.footer, spec, options.declares, limits)?;
+            declared::declare(&mut known.footer, spec, options.declares, options.converts, limits)?;
         }
         let end = tail.postscript_bytes.end + 1;
         return search(source, known, tail.footer.stripes.clone(), end, limits);

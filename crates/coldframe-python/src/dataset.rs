@@ -6,9 +6,10 @@ use std::sync::{Arc, Once};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use coldframe::dataset::storage::{Storage, os_path};
-use coldframe::dataset::table::Given;
+
 use coldframe::dataset::{
-    ColumnsBy, Dataset, FileEntry, LeftOut, Plan, ScanBuilder, TableOptions, discover, discovery, foreign,
+    ColumnsBy, Dataset, FileEntry, Given, LeftOut, Origin, Plan, ScanBuilder, TableOptions, discover,
+    discovery, foreign,
 };
 use coldframe::store::{Identity, to_text};
 use coldframe::{Error, Notice, Predicate, Scan};
@@ -19,6 +20,7 @@ use pyo3::types::{PyCapsule, PyString, PyTuple};
 use crate::capsule::{export_schema, import_batch, import_schema};
 use crate::error::to_python;
 use crate::file::{RawFile, parse_on_error};
+use crate::metastore::{self, PyDefinition, PyPartition};
 use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::rows::{RawTableRows, warn};
@@ -188,7 +190,8 @@ fn splits_of(plan: Plan) -> Vec<RawSplit> {
 #[pymethods]
 impl RawDataset {
     #[new]
-    #[pyo3(signature = (opening, sources, *, partitioned=true, types=None, unify=true, schema=None, ids=None))]
+    #[pyo3(signature = (opening, sources, *, partitioned=true, types=None, unify=true, schema=None, ids=None, file_path=None,
+        row_index=None, first_row=0))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -199,6 +202,9 @@ impl RawDataset {
         unify: bool,
         schema: Option<&Bound<'_, PyAny>>,
         ids: Option<String>,
+        file_path: Option<String>,
+        row_index: Option<String>,
+        first_row: u64,
     ) -> PyResult<Self> {
         let options = TableOptions {
             by: ids.map_or_else(ColumnsBy::default, ColumnsBy::Id),
@@ -206,6 +212,8 @@ impl RawDataset {
             partition_types: types.map(import_schema).transpose()?,
             first_only: !unify,
             schema: schema.map(import_schema).transpose()?,
+            origin: Origin { file_path, row_index },
+            first_row,
             ..TableOptions::default()
         };
         let given = sources.iter().map(|source| given(source, opening)).collect::<PyResult<Vec<_>>>()?;
@@ -213,6 +221,21 @@ impl RawDataset {
         let dataset = py.detach(|| Dataset::new(given, opening, options)).map_err(to_python)?;
         warn(py, &dataset)?;
         Ok(Self(dataset))
+    }
+
+    /// The table of some partitions as a metastore defines them, which lie at `locations`. The options of `opening` override
+    /// those in the metastore.
+    #[staticmethod]
+    #[pyo3(signature = (opening, definition, partitions, locations, *, storage_options=None))]
+    fn of_hive(
+        py: Python<'_>,
+        opening: &RawOpening,
+        definition: PyDefinition,
+        partitions: Vec<PyPartition>,
+        locations: Vec<PathBuf>,
+        storage_options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        metastore::dataset(py, opening, definition, partitions, locations, storage_options).map(Self)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -257,7 +280,12 @@ impl RawDataset {
 
     /// The values of a file's partition columns, as a batch of one row.
     fn constants(&self, number: usize) -> PyResult<RawBatch> {
-        one_row(self.0.constants(number).to_vec())
+        one_row(self.0.constants(number).map_err(to_python)?)
+    }
+
+    /// The values of the partition columns: a row for each file.
+    fn partition_values(&self) -> PyResult<RawBatch> {
+        self.0.partition_values().map(RawBatch).map_err(to_python)
     }
 
     fn open(&self, py: Python<'_>, number: usize) -> PyResult<RawFile> {

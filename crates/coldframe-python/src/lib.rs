@@ -17,6 +17,7 @@ mod keys;
 mod literal;
 mod load;
 mod lookups;
+mod metastore;
 mod notice;
 mod opening;
 mod options;
@@ -118,6 +119,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_types(module)?;
     add_lookups(module)?;
     add_migration(module)?;
+    metastore::add_to(module)?;
     module.add_function(wrap_pyfunction!(trace::set_trace, module)?)?;
     add_classes(module)
 }

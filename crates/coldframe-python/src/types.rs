@@ -53,15 +53,19 @@ pub(crate) fn type_shape(arrow_type: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// Parses columns in Hive DDL to a pyarrow.Schema. With `partitions`, only types are allowed whose values can
-/// be names of directories.
+/// be names of directories. `timestamp_unit`: `ns` or `us`.
 #[pyfunction]
-#[pyo3(signature = (text, *, partitions=false))]
+#[pyo3(signature = (text, *, partitions=false, timestamp_unit="us"))]
 pub(crate) fn parse_columns<'py>(
     py: Python<'py>,
     text: &str,
     partitions: bool,
+    timestamp_unit: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let unit = TimestampUnit::Microsecond;
+    let unit = match timestamp_unit {
+        "ns" => TimestampUnit::Nanosecond,
+        _ => TimestampUnit::Microsecond,
+    };
     let parsed = if partitions { ddl::parse_partitions(text, unit) } else { ddl::parse_columns(text, unit) };
     pyarrow(py, "Schema", export_schema(py, &parsed.map_err(to_python)?)?)
 }

@@ -8,6 +8,7 @@ pub(crate) mod text;
 
 use arrow_buffer::{Buffer, OffsetBuffer};
 pub use coldframe_core::options::TimestampUnit;
+pub use coldframe_core::types::hive::HiveVersion;
 
 coldframe_core::choices! {
     /// The SerDe that wrote the cells.
@@ -20,21 +21,6 @@ coldframe_core::choices! {
         #[default]
         Binary = "binary" | "LazyBinaryColumnarSerDe" | "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe",
     }
-}
-
-/// The Hive version whose lenient parsing and calendar apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-#[non_exhaustive]
-pub enum HiveVersion {
-    /// 0.8 .. 0.14
-    V0_8,
-    /// 1.x and 2.x
-    V2_3,
-    /// 3.x
-    V3_1,
-    /// 4.x
-    #[default]
-    V4_1,
 }
 
 /// The options of both SerDes.

@@ -9,7 +9,9 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`table_def`] | what a table is, as plain data |
 //! | [`table`] | the files, their common schema, how each file maps to the table |
+//! | [`given`] | the table of given files |
 //! | [`discovery`], [`file_entry`], `glob`, `folder` | listing the files |
 //! | [`foreign`] | files of other kinds among the listed files |
 //! | [`partition`] | the values of `key=value` folders |
@@ -29,15 +31,17 @@ pub mod file_entry;
 mod folder;
 pub mod foreign;
 pub mod fragment;
+pub mod given;
 mod glob;
-mod openings;
+pub(crate) mod openings;
 pub mod partition;
 pub mod plan;
 pub mod rows;
 pub mod scan;
-mod special;
+pub(crate) mod special;
 pub mod storage;
 pub mod table;
+pub mod table_def;
 pub mod wire;
 
 pub use columns::ColumnsBy;
@@ -46,8 +50,10 @@ pub use file_entry::FileEntry;
 pub use folder::managed_by;
 pub use foreign::LeftOut;
 pub use fragment::Fragment;
+pub use given::{Given, TableOptions};
 pub use plan::{Opening, Part, Plan, Split, SplitFile, pack};
 pub use rows::{FileDamage, Rows};
 pub use scan::{Filter, ScanBuilder};
 pub use storage::{Storage, Stores};
-pub use table::{Dataset, Given, TableOptions};
+pub use table::Dataset;
+pub use table_def::{ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, Origin, Stated, TableDef};

@@ -17,25 +17,31 @@ pub fn parse_columns(text: &str, unit: TimestampUnit) -> Result<Schema> {
 /// allowed.
 pub fn parse_partitions(text: &str, unit: TimestampUnit) -> Result<Schema> {
     for (name, of) in ddl::parse_columns(text, &Limits::default())? {
-        let is_plain = !matches!(
-            of,
-            HiveType::Binary
-                | HiveType::TimestampLocalTz
-                | HiveType::IntervalYearMonth
-                | HiveType::IntervalDayTime
-                | HiveType::Array(_)
-                | HiveType::Map(..)
-                | HiveType::Struct(_)
-                | HiveType::Union(_)
-        );
-        if !is_plain {
-            return Err(Error::schema(format!(
-                "type {of} of partition column {name}; expected one of string, tinyint, smallint, int, bigint, float, \
-                 double, boolean, date, timestamp, decimal(p,s), varchar(n), char(n)"
-            )));
-        }
+        check_key(&name, &of)?;
     }
     parse_columns(text, unit)
+}
+
+/// An error if values of a type cannot be the name of a directory.
+pub(crate) fn check_key(name: &str, of: &HiveType) -> Result<()> {
+    let is_plain = !matches!(
+        of,
+        HiveType::Binary
+            | HiveType::TimestampLocalTz
+            | HiveType::IntervalYearMonth
+            | HiveType::IntervalDayTime
+            | HiveType::Array(_)
+            | HiveType::Map(..)
+            | HiveType::Struct(_)
+            | HiveType::Union(_)
+    );
+    if is_plain {
+        return Ok(());
+    }
+    Err(Error::schema(format!(
+        "type {of} of partition column {name}; expected one of string, tinyint, smallint, int, bigint, float, \
+         double, boolean, date, timestamp, decimal(p,s), varchar(n), char(n)"
+    )))
 }
 
 /// Prints the columns as a list; each Arrow type becomes a Hive type that can represent all of its values.

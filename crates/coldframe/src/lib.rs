@@ -95,6 +95,8 @@ pub mod dataset;
 #[cfg(feature = "rcfile")]
 pub mod ddl;
 pub mod load;
+#[cfg(feature = "rcfile")]
+pub mod metastore;
 mod open;
 mod opened;
 mod option_text;
@@ -146,6 +148,8 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
         #[cfg(feature = "hfile")]
         Arc::new(coldframe_hudi::HudiFormat),
+        #[cfg(feature = "hfile")]
+        Arc::new(coldframe_hudi::HudiTableFormat),
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_cfile::CFileFormat),
         #[cfg(feature = "cfile")]

@@ -13,21 +13,34 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from coldframe.hive.metadata import (
-    POSITIONS,
-    PROVIDER,
+from coldframe._coldframe import (
     declared_format,
     location_of_files,
     match_by_position,
+    parse_columns,
     partitions_are_registered,
-    row_counts,
     serde_properties,
 )
+from coldframe.hive.metadata import POSITIONS, PROVIDER, row_counts
 from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.options import TYPELESS
 
-__all__ = ["Column", "Definition", "PartitionDefinition", "Storage", "in_hive", "of_length", "toml_lines"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "Column",
+    "Definition",
+    "PartitionDefinition",
+    "Storage",
+    "columns_of",
+    "in_hive",
+    "keys_of",
+    "of_length",
+    "toml_lines",
+]
 
 _OF_LENGTH = re.compile(r"(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 VIEWS = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
@@ -246,6 +259,18 @@ class Definition:
 def of_length(columns: Sequence[Column]) -> str:
     """The columns of type char and varchar, as `in_hive`: Hive cuts and pads the texts of files."""
     return in_hive([column for column in columns if _OF_LENGTH.fullmatch(column.type.strip())])
+
+
+def columns_of(columns: Sequence[Column], unit: str) -> pa.Schema:
+    """The columns of a table as a pyarrow.Schema, with timestamps in `unit`."""
+    schema: pa.Schema = parse_columns(in_hive(columns), timestamp_unit=unit)
+    return schema
+
+
+def keys_of(columns: Sequence[Column]) -> pa.Schema:
+    """The partition columns as a pyarrow.Schema."""
+    schema: pa.Schema = parse_columns(in_hive(columns), partitions=True)
+    return schema
 
 
 def in_hive(columns: Sequence[Column]) -> str:

@@ -36,6 +36,7 @@ from coldframe.pipeline.plan.plan_tables import plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.audit import Audit
+from coldframe.pipeline.report.deletion import Deleter, Deletion, preview
 from coldframe.pipeline.report.files import write_definitions, write_report
 from coldframe.pipeline.report.last_look import look_again, report_partial, write_safe_list
 from coldframe.pipeline.report.left_out import look_for_left_out
@@ -55,7 +56,7 @@ from coldframe.pipeline.source.selection import select
 from coldframe.pipeline.source.survey import Survey, lay_out, look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
-from coldframe.pipeline.state.journal import Journal, read_state
+from coldframe.pipeline.state.journal import Journal, State, read_state
 from coldframe.pipeline.work.by_spark import check_spark
 from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run
@@ -66,7 +67,17 @@ from coldframe.pipeline.work.switching import unswitch as unswitch_names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["InProcess", "Options", "Report", "audit", "dry_run", "migrate", "migrate_with", "unswitch"]
+__all__ = [
+    "InProcess",
+    "Options",
+    "Report",
+    "audit",
+    "delete",
+    "dry_run",
+    "migrate",
+    "migrate_with",
+    "unswitch",
+]
 
 _Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 
@@ -230,6 +241,11 @@ def migrate_with(
         if options.fresh:
             journal.begin_fresh()
         name_tables(source_tables, journal.state, inventory)
+        chain = journal.state.chain
+        if chain.lost:
+            report.add_reason("lost_journal", 1, chain.lost)
+        if chain.unchained:
+            report.add_reason("old_journal", chain.unchained)
         report.add_unmatched(unmatched(inventory, source_tables, journal.state))
         works = compare(inventory, source_tables, journal, options, target)
         report.add_source(inventory, [work.report for work in works])
@@ -353,6 +369,48 @@ def audit(
     return result
 
 
+def delete(
+    listed: str | os.PathLike[str],
+    *,
+    to: str | os.PathLike[str] | None = None,
+    dry_run: bool = False,
+    storage_options: StorageOptions = None,
+    source_storage_options: StorageOptions = None,
+) -> Deletion:
+    """Deletes the sources that a `safe-to-delete.txt` names, if they and their rows in the target are as they
+    were verified, and records that: no later run takes these rows out of the target. Can be called again
+    after it was interrupted.
+
+    Args:
+        listed: the list. It names its target.
+        to: where to move the sources instead of deleting them, under their paths: a directory or URL.
+        dry_run: only compares, and changes nothing.
+        storage_options: credentials and settings for the store of the target.
+        source_storage_options: the same for the stores of the sources, and of `to`.
+    """
+    safe = safe_list.read(os.fspath(listed), storage_options)
+    destination = open_destination(root_of(str(safe.about.get("target", ""))), storage_options)
+    if not destination.has(HOME):
+        raise NotFoundError(f"{destination.root}: no migration has been here")
+    trash, options = None if to is None else os.fspath(to), source_storage_options
+    state, _ = read_state(destination)
+    if dry_run:
+        deleter = Deleter(safe, state, destination, trash, options)
+        preview(deleter)
+        return deleter.result
+    with Journal(destination, keep_replaced=_has_log(state)) as journal:
+        deleter = Deleter(safe, journal.state, destination, trash, options)
+        if deleter.check():
+            deleter.run(journal)
+        journal.end()
+    return deleter.result
+
+
+def _has_log(state: State) -> bool:
+    """Whether replaced files stay, since older versions of the tables list them."""
+    return any(find_target(known.to).register is not None for known in state.tables.values())
+
+
 def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | None:
     """The definitions, if the source is a metastore; None if it is a directory."""
     if not is_metastore(src, or_file=True):
@@ -397,8 +455,7 @@ def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = N
     if not destination.has(HOME):
         raise NotFoundError(f"{destination.root}: no migration has been here")
     state, _ = read_state(destination)
-    has_log = any(find_target(known.to).register is not None for known in state.tables.values())
-    with Journal(destination, keep_replaced=has_log) as journal:
+    with Journal(destination, keep_replaced=_has_log(state)) as journal:
         return unswitch_names(journal)
 
 

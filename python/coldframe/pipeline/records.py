@@ -508,6 +508,24 @@ class Details:
 
 
 @dataclass(frozen=True)
+class Receipt:
+    """What `coldframe delete` did with a source."""
+
+    source: str
+    """Its name as a source, relative to the source's root."""
+    path: str
+    size: int
+    digest: str
+    at: float
+    by: str
+    """User and host."""
+    to: str | None = None
+    """Where it was moved to; None if it was deleted."""
+    fate: str = ""
+    """`"deleted"`, `"moved"`, or `"gone"`: it was not there any more. Empty while that is unknown."""
+
+
+@dataclass(frozen=True)
 class Committed:
     """A source file that has been converted; all paths are relative to the target's root."""
 
@@ -521,6 +539,13 @@ class Committed:
     """How often `--fresh` was used on the target."""
     listed: bool = False
     """Whether a run has listed the source as safe to delete."""
+    receipt: Receipt | None = None
+    """If the source was deleted: the receipt. `source` is then a name that no new file has."""
+
+    @property
+    def name(self) -> str:
+        """The source's own name, also after it was deleted."""
+        return self.source if self.receipt is None else self.receipt.source
 
     @property
     def shared_file(self) -> str:
@@ -537,14 +562,23 @@ class Committed:
         }
         if not self.listed:
             del record["listed"]
+        if self.receipt is None:
+            del record["receipt"]
+        else:
+            record["receipt"] = vars(self.receipt)
         return record
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Committed:
         """The reverse of `to_json`."""
-        parts = tuple(Part(**part) for part in json["parts"])
-        details = Details.from_json(json["details"])
-        return Committed(**{**json, "parts": parts, "replaces": tuple(json["replaces"]), "details": details})
+        given = json.get("receipt")
+        made = {
+            "parts": tuple(Part(**part) for part in json["parts"]),
+            "replaces": tuple(json["replaces"]),
+            "details": Details.from_json(json["details"]),
+            "receipt": None if given is None else Receipt(**given),
+        }
+        return Committed(**{**json, **made})
 
 
 # ---- between processes

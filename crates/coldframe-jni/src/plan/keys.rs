@@ -64,7 +64,7 @@ impl Table {
             let bytes = known.map_or(target, |known| known.len);
             let shares = bytes.div_ceil(target.max(1)).max(1);
             let of_file = OPEN_COST.saturating_mul(shares).saturating_add(bytes);
-            let of_key = keys.entry(key(self.dataset.constants(at), &columns)?).or_default();
+            let of_key = keys.entry(key(&self.dataset.constants(at)?, &columns)?).or_default();
             *of_key = of_key.saturating_add(of_file);
             cost = cost.saturating_add(of_file);
         }

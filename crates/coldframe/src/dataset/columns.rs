@@ -27,6 +27,9 @@ pub enum ColumnsBy {
     /// structs. A file without ids is matched by the names under [`NAMES`] of the table's fields; a field
     /// with [`IN_FILES`] is matched by that name only.
     Id(String),
+    /// As Hive's readers choose: by name, ignoring case; by position if all of the file's columns have the names `_col0`,
+    /// `_col1` .. that Hive wrote before 2.0.
+    Hive,
 }
 
 /// The metadata key under which a table's field lists its possible names in files without ids, separated by
@@ -55,7 +58,8 @@ impl ColumnsBy {
                 let names = Names::new(file);
                 table.fields().iter().map(|field| names.place(field.name())).collect()
             }
-            Self::Position => {
+            Self::Hive if !are_numbered(file) => Self::Name.places(table, file, of_files),
+            Self::Position | Self::Hive => {
                 let mut at = 0..file.fields().len();
                 table.fields().iter().map(|field| if of_files(field) { at.next() } else { None }).collect()
             }
@@ -77,7 +81,7 @@ impl ColumnsBy {
     pub(super) fn default_within(&self, field: &Field) -> Option<String> {
         match self {
             Self::Id(key) => field.metadata().get(key).map(|id| format!("{WITHIN}{id}")),
-            Self::Name | Self::Position => None,
+            Self::Name | Self::Position | Self::Hive => None,
         }
     }
 
@@ -90,6 +94,12 @@ impl ColumnsBy {
         let wanted = kind(&known, table.data_type(), key);
         if wanted == *array.data_type() { Ok(array.clone()) } else { retyped(array, &wanted) }
     }
+}
+
+/// Whether all columns of a file have the names that Hive wrote before 2.0: `_col` and a number, of any order.
+fn are_numbered(file: &Schema) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    file.fields().iter().all(|field| field.name().strip_prefix("_col").is_some_and(is_number))
 }
 
 /// The columns of a file by name.
@@ -264,6 +274,16 @@ mod tests {
         let file = schema(&["_col0", "_col1"]);
         let places = ColumnsBy::Position.places(&table, &file, |field| field.name() != "dt");
         assert_eq!(places, [Some(0), None, Some(1), None]);
+    }
+
+    #[test]
+    fn hive_counts_columns_whose_names_are_numbers() {
+        let places =
+            |file: &[&str]| ColumnsBy::Hive.places(&schema(&["id", "name"]), &schema(file), |_| true);
+        assert_eq!(places(&["NAME", "id"]), [Some(1), Some(0)]);
+        assert_eq!(places(&["_col7", "_col1"]), [Some(0), Some(1)]);
+        assert_eq!(places(&["_col0", "name"]), [None, Some(1)]);
+        assert_eq!(places(&["_col"]), [None, None]);
     }
 
     #[test]

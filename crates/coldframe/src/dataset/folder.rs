@@ -29,7 +29,7 @@ pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) 
 /// The folder of a Hudi table's timeline, and the file in it that every table has.
 const HUDI: &str = ".hoodie";
 const HUDI_PROPERTIES: &str = "hoodie.properties";
-const HUDI_REASON: &str = "a Hudi table: its timeline (.hoodie) says which of its files count, and coldframe does not read such tables yet";
+const HUDI_REASON: &str = "a Hudi table: its timeline (.hoodie) says which of its files count; read its directory by itself, as one table";
 
 /// Why the files of a folder with these subfolders are no table by themselves: the metadata of a table format says which
 /// of them count. `None` for other folders.

@@ -9,9 +9,15 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
+};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::options::Strings;
 use coldframe_core::projection::prune;
@@ -22,6 +28,7 @@ use coldframe_core::{
 
 use super::columns::{ColumnsBy, WITHIN};
 use super::storage::shown_path;
+use super::table_def::{Deletes, Stated};
 
 /// What a file contributes to a table: the table's columns, and the values of the columns that the file does
 /// not contain.
@@ -39,13 +46,51 @@ pub struct Fragment {
     pub by: ColumnsBy,
     /// Whether a column of the file that the table does not have is an error.
     pub complete: bool,
+    /// What the table's definition states of the file and of others like it.
+    pub stated: Arc<Stated>,
+    /// The rows that are deleted.
+    pub deletes: Option<Arc<Deletes>>,
+    /// The number of its first row among the rows of the table, if known.
+    pub first_row: Option<u64>,
+    /// Numbers the rows of a pass that reads all rows of all files in their order.
+    pub(super) numbers: Option<Numbers>,
+}
+
+/// The numbers of rows in one pass over the files of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    /// The column's name.
+    name: String,
+    next: Arc<AtomicU64>,
+}
+
+impl Numbers {
+    pub(super) fn new(name: &str, first: u64) -> Self {
+        Self { name: name.to_owned(), next: Arc::new(AtomicU64::new(first)) }
+    }
+
+    /// The numbers of the next rows.
+    fn take(&self, rows: usize) -> ArrayRef {
+        let first = self.next.fetch_add(rows as u64, Ordering::Relaxed);
+        let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
+        Arc::new(Int64Array::from_iter_values((first..first.saturating_add(rows as u64)).map(number)))
+    }
 }
 
 impl Fragment {
     /// The fragment of a file that has all of the table's columns.
     pub fn new(schema: SchemaRef) -> Self {
-        let (constants, defaults) = (Vec::new(), Vec::new());
-        Self { schema, constants, defaults, by: ColumnsBy::Name, complete: false }
+        Self {
+            schema,
+            constants: Vec::new(),
+            defaults: Vec::new(),
+            by: ColumnsBy::Name,
+            complete: false,
+            stated: Arc::default(),
+            deletes: None,
+            first_row: None,
+            numbers: None,
+        }
     }
 
     fn constant(&self, name: &str) -> Option<&ArrayRef> {
@@ -71,6 +116,9 @@ impl Fragment {
 
     /// How to read a file whose schema is `file`; `None` if none of its rows can pass. `path` is for errors.
     pub fn reading(&self, file: &SchemaRef, scan: &Scan, path: &str) -> Result<Option<Reading>> {
+        if self.deletes.as_ref().is_some_and(|deletes| !deletes.is_empty()) {
+            return Err(Error::unsupported("deleted rows in a table's definition").in_file(shown_path(path)));
+        }
         let of_files = |field: &Field| self.constant(field.name()).is_none();
         let places = self.by.places(&self.schema, file, of_files);
         let origins = Origins { fragment: self, places, file };
@@ -97,6 +145,8 @@ impl Fragment {
                 residual: divided.residual,
                 by: self.by.clone(),
                 within: self.defaults.iter().filter(|(name, _)| name.starts_with(WITHIN)).cloned().collect(),
+                stated: self.stated.clone(),
+                numbers: self.numbers.clone(),
                 path: path.into(),
             },
         }))
@@ -206,6 +256,10 @@ impl Origins<'_> {
         let Some(predicate) = predicate else {
             return Ok(Some(Divided { pushed: None, residual: None }));
         };
+        if self.fragment.numbers.is_some() {
+            // Rows are numbered before they are filtered.
+            return Ok(Some(Divided { pushed: None, residual: Some(predicate.clone()) }));
+        }
         let table = &self.fragment.schema;
         let known = |name: &str| {
             let field = table.fields().iter().find(|field| field.name() == name)?;
@@ -242,6 +296,9 @@ impl Origins<'_> {
                 ));
             }
             let own = self.own(top).ok_or_else(|| Error::schema(format!("no column `{top}`")))?;
+            if self.fragment.stated.length_of(top, own).is_some() {
+                return Err(Error::unsupported("a filter on text that the table cuts or pads"));
+            }
             names.insert(
                 path.to_owned(),
                 format!("{}{}", own.name(), path.get(top.len()..).unwrap_or_default()),
@@ -254,7 +311,9 @@ impl Origins<'_> {
     /// columns or fields of structs.
     fn adaptation(&self, decoded: &Schema) -> (Vec<Column>, Vec<String>) {
         let (mut names, mut paths): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        let numbers = self.fragment.numbers.as_ref();
         let column = |field: &FieldRef| match (self.constant(field), self.own(field.name())) {
+            _ if numbers.is_some_and(|numbers| numbers.name == *field.name()) => Column::Numbers,
             (None, Some(own)) => {
                 let at = names.iter().position(|name| name == own.name()).unwrap_or_else(|| {
                     names.push(own.name().clone());
@@ -295,6 +354,8 @@ enum Column {
     Own(usize, FieldRef),
     /// The same value in all rows, as an array of length one.
     Same(ArrayRef),
+    /// The numbers of the rows.
+    Numbers,
 }
 
 /// Converts a file's batches to the table's.
@@ -308,6 +369,8 @@ pub struct Adaptation {
     by: ColumnsBy,
     /// Default values of fields within columns, by name.
     within: BTreeMap<String, ArrayRef>,
+    stated: Arc<Stated>,
+    numbers: Option<Numbers>,
     path: Box<str>,
 }
 
@@ -354,6 +417,7 @@ impl Adaptation {
                 let ends = Some(self.repeated(&value, field, 2)?);
                 Ok(ColumnExtremes { values: if has_value { unit.rows } else { 0 }, ends })
             }
+            Column::Numbers => Ok(ColumnExtremes { values: unit.rows, ends: None }),
         };
         let columns = self.columns.iter().zip(self.decoded.fields()).map(of);
         Ok(Extremes { rows: unit.rows, columns: columns.collect::<Result<_>>()? })
@@ -361,6 +425,7 @@ impl Adaptation {
 
     fn arranged(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
+        let numbers = self.numbers.as_ref().map(|numbers| numbers.take(rows));
         let mut columns = Vec::with_capacity(self.columns.len());
         for (column, field) in self.columns.iter().zip(self.decoded.fields()) {
             columns.push(match column {
@@ -371,6 +436,7 @@ impl Adaptation {
                     self.cast(array, own, field)?
                 }
                 Column::Same(value) => self.repeated(value, field, rows)?,
+                Column::Numbers => numbers.clone().unwrap_or_else(|| new_null_array(field.data_type(), rows)),
             });
         }
         whole(&self.decoded, columns, rows)
@@ -378,6 +444,12 @@ impl Adaptation {
 
     /// Converts a file's column to the table's type.
     fn cast(&self, array: &ArrayRef, own: &FieldRef, field: &FieldRef) -> Result<ArrayRef> {
+        if let Some(declared) = self.stated.length_of(field.name(), own) {
+            check_length(array, declared).map_err(|of| {
+                let what = format!("column `{}`: {declared} in its table, {of} in the file", field.name());
+                Error::unsupported(what).in_file(shown_path(&self.path))
+            })?;
+        }
         if array.data_type() == field.data_type() {
             return Ok(array.clone());
         }
@@ -410,6 +482,19 @@ impl Adaptation {
         let made = Arrangement { target, names: None, constants }.arrange(&none)?;
         let array = made.columns().first().cloned().unwrap_or_else(|| value.clone());
         if array.data_type() == field.data_type() { Ok(array) } else { retyped(&array, field) }
+    }
+}
+
+/// Whether text needs no change to have a declared type with a length; else what the file has instead. Hive pads text of
+/// other types to the length of a char, and cuts longer text.
+fn check_length(array: &ArrayRef, declared: &str) -> Result<(), &'static str> {
+    let Some(most) = declared.strip_prefix("varchar(") else { return Err("string") };
+    let most = most.trim_end_matches(')').parse().unwrap_or(usize::MAX);
+    let Ok(texts) = cast(array, &DataType::LargeUtf8) else { return Err("another type") };
+    let is_long = |text: &str| text.len() > most && text.chars().count() > most;
+    match texts.as_string::<i64>().iter().flatten().any(is_long) {
+        true => Err("string"),
+        false => Ok(()),
     }
 }
 

@@ -91,7 +91,7 @@ impl<T: Send + 'static> Work for Openings<T> {
 
 /// Calls `open` with each number below `count` and returns the results, or the error of the first number that
 /// fails.
-pub(super) fn in_parallel<T: Send + 'static>(
+pub(crate) fn in_parallel<T: Send + 'static>(
     count: usize,
     open: impl Fn(usize) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {

@@ -11,15 +11,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StringArray, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat;
 use coldframe_core::types::name;
-use coldframe_core::{Error, Result};
+use coldframe_core::{Error, Result, arrow_error};
 use coldframe_store::from_text;
 
 use super::file_entry::{FileEntry, Pair};
 use super::storage::shown_path;
+use super::table_def::constants;
 
 /// The name that Hive and Spark give to the partition whose value is null.
 pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -32,7 +34,7 @@ pub fn pairs_of(path: &str) -> Vec<Pair> {
 }
 
 /// Unescapes text: `%41` is `A`.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }
@@ -97,11 +99,32 @@ fn is_date(value: &str) -> bool {
     fits && parsed(value, &DataType::Date32).is_ok()
 }
 
-/// The values of one file's partition: arrays of one value, in the columns' types.
-pub fn values(entry: &FileEntry, fields: &[Field]) -> Result<Vec<(String, ArrayRef)>> {
-    let of =
-        |((_, text), field): (&Pair, &Field)| Ok((field.name().clone(), typed(text, field, &entry.path)?));
-    entry.pairs.iter().zip(fields).map(of).collect()
+/// The values of the files' partitions: a row for each file, in the columns' types.
+pub fn columns(entries: &[FileEntry], fields: &[Field]) -> Result<RecordBatch> {
+    let of = |(at, field): (usize, &Field)| {
+        let texts = entries.iter().map(|entry| entry.pairs.get(at).map(|(_, text)| text.as_str()));
+        let plain = |text: Option<&str>| text.is_none_or(|text| from_text(text).to_str() == Some(text));
+        let is_plain = texts.clone().all(plain);
+        let texts: StringArray = texts.map(|text| text.filter(|text| *text != HIVE_NULL)).collect();
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        match cast_with_options(&texts, field.data_type(), &options) {
+            Ok(array) if is_plain => Ok((field.clone(), array)),
+            // The error names the file.
+            _ => each(entries, at, field),
+        }
+    };
+    let columns = fields.iter().enumerate().map(of).collect::<Result<Vec<_>>>()?;
+    constants(columns, entries.len())
+}
+
+fn each(entries: &[FileEntry], at: usize, field: &Field) -> Result<(Field, ArrayRef)> {
+    let typed = |entry: &FileEntry| match entry.pairs.get(at) {
+        Some((_, text)) => typed(text, field, &entry.path),
+        None => Ok(new_null_array(field.data_type(), 1)),
+    };
+    let all = entries.iter().map(typed).collect::<Result<Vec<_>>>()?;
+    let all: Vec<&dyn Array> = all.iter().map(AsRef::as_ref).collect();
+    Ok((field.clone(), concat(&all).map_err(arrow_error)?))
 }
 
 fn typed(text: &str, field: &Field, path: &str) -> Result<ArrayRef> {
@@ -168,11 +191,12 @@ mod tests {
     fn values_have_the_columns_types() {
         let file = entry(&[("n", "-07"), ("d", "1970-01-03"), ("s", HIVE_NULL)]);
         let fields = fields(std::slice::from_ref(&file), None).unwrap();
-        let all = values(&file, &fields).unwrap();
-        assert_eq!(all[0].1.as_primitive::<Int64Type>().value(0), -7);
-        assert_eq!(all[1].1.as_primitive::<Date32Type>().value(0), 2);
-        assert!(all[2].1.is_null(0));
-        let e = values(&file, &[Field::new("n", DataType::Date32, true)]).unwrap_err().to_string();
+        let all = columns(std::slice::from_ref(&file), &fields).unwrap();
+        assert_eq!(all.column(0).as_primitive::<Int64Type>().value(0), -7);
+        assert_eq!(all.column(1).as_primitive::<Date32Type>().value(0), 2);
+        assert!(all.column(2).is_null(0));
+        let wrong = [Field::new("n", DataType::Date32, true)];
+        let e = columns(std::slice::from_ref(&file), &wrong).unwrap_err().to_string();
         assert!(e.starts_with("t/x: partition value n=-07 is not a date32[day]: "), "{e}");
     }
 

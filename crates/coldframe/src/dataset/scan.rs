@@ -8,16 +8,18 @@ use arrow_schema::SchemaRef;
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::{Condition, parse};
-use coldframe_core::{Matching, OnError, Predicate, Result, Scan, threads};
+use coldframe_core::{Error, Matching, OnError, Predicate, Result, Scan, threads};
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
-use super::fragment::{Fragment, projected, strings_of};
+use super::fragment::{Fragment, Numbers, projected, strings_of};
+use super::given::{Given, TableOptions};
 use super::openings::in_parallel;
 use super::plan::{Opening, Part, Plan, Split};
 use super::rows::{Rows, Unopened};
 use super::storage::os_path;
-use super::table::{Dataset, Given, TableOptions};
+use super::table::Dataset;
+use super::table_def::Origin;
 use crate::File;
 use crate::opened::Opened;
 
@@ -224,6 +226,11 @@ impl ScanBuilder {
     }
 
     fn planned(&self, opened: bool) -> Result<(Plan, u64)> {
+        if *self.dataset.origin() != Origin::default() {
+            return Err(Error::unsupported(
+                "splits of a dataset with file_path or row_index: scan without them; Split.path is the path",
+            ));
+        }
         let span = debug_span!("plan", files = Empty, splits = Empty, pruned = Empty, failed = Empty);
         let planned = self.plan_files(opened, &span);
         match &planned {
@@ -322,25 +329,35 @@ impl ScanBuilder {
 
     /// The rows, in the order of the files. Nothing is read before the first batch is requested.
     pub fn read(&self) -> Result<Rows> {
-        let (schema, scan) = (self.schema()?, self.request()?);
-        let files = self.matching(&scan)?;
+        let (schema, mut scan) = (self.schema()?, self.request()?);
+        let is_numbered = self.dataset.is_numbered(scan.columns.as_deref(), scan.predicate.as_ref());
+        let numbers = self.dataset.numbers().filter(|_| is_numbered);
+        let files = match numbers {
+            None => self.matching(&scan)?,
+            Some(_) => (0..self.dataset.len()).collect(),
+        };
+        if numbers.is_some() {
+            scan.threads = 1;
+        }
         let mut threads = scan.threads;
         if threads > 1 && files.first().is_some_and(|at| self.is_elsewhere(*at)) {
             threads = threads.max(REMOTE_FILES);
         }
-        let files = files.into_iter().map(|at| self.unopened(at, &scan)).collect::<Result<_>>()?;
+        let files = files.into_iter().map(|at| self.unopened(at, &scan, numbers.clone()));
+        let files = files.collect::<Result<_>>()?;
         Ok(Rows::new(files, schema, &scan, threads))
     }
 
     fn is_elsewhere(&self, at: usize) -> bool {
-        let storage = &self.dataset.opening().storage;
+        let storage = &self.dataset.opening_of(at).storage;
         let entry = self.dataset.entry(at);
         entry.is_some_and(|entry| !storage.is_of_this_machine(&os_path(&entry.path)))
     }
 
-    fn unopened(&self, at: usize, scan: &Scan) -> Result<Unopened> {
+    fn unopened(&self, at: usize, scan: &Scan, numbers: Option<Numbers>) -> Result<Unopened> {
         let entry = &self.dataset.member(at)?.entry;
-        let (dataset, fragment, scan) = (self.dataset.clone(), self.dataset.fragment(at)?, scan.clone());
+        let (dataset, scan) = (self.dataset.clone(), scan.clone());
+        let fragment = Fragment { numbers, ..self.dataset.fragment(at)? };
         Ok(Unopened {
             path: entry.path.clone(),
             bytes: entry.known.as_ref().map_or(0, |known| known.len),

@@ -1,66 +1,31 @@
 //! Many files as one table: which files, which columns, and what is constant in each file.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, UInt32Array};
 use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::{TakeOptions, take_arrays};
 use coldframe_core::options::Strings;
 use coldframe_core::types::{unify, views};
-use coldframe_core::{Error, Fault, Notice, Predicate, Result, Source, scan};
+use coldframe_core::{Error, Fault, Notice, Predicate, Result, Source, arrow_error, scan};
 
 use super::columns::ColumnsBy;
-use super::discovery::{discover, with_bytes};
 use super::file_entry::FileEntry;
 use super::foreign::{self, LeftOut};
-use super::fragment::Fragment;
+use super::fragment::{Fragment, Numbers};
+use super::given::{Given, Resolved, TableOptions, resolve};
 use super::openings::in_parallel;
-use super::partition;
 use super::plan::{Opening, SplitFile};
-use super::special::special_of;
-use super::storage::{Storage, os_path, shown_path};
-use crate::{File, format_named, formats};
+use super::storage::{os_path, shown_path};
+use super::table_def::{Columns, FileDef, Origin, Stated, TableDef};
+use crate::{File, format_named};
 
 /// How many files stay open at most: for an open file, the bytes that opening it read stay in memory.
 const KEPT_OPEN: usize = 256;
-
-/// The sources of a table.
-#[derive(Clone)]
-#[non_exhaustive]
-pub enum Given {
-    /// A path, folder, pattern or URL.
-    Path(OsString),
-    /// A file that was already listed.
-    Entry(FileEntry),
-    /// A file that was already listed, with default values of its own, as arrays of one value, for columns
-    /// that it may lack.
-    EntryWith(FileEntry, Vec<(String, arrow_array::ArrayRef)>),
-    /// A file that is already open.
-    File(File),
-    /// An object of this process that can be opened repeatedly, and a name for it.
-    Source(Source, String),
-}
-
-/// How several files are read as one table.
-#[derive(Clone, Debug, Default)]
-pub struct TableOptions {
-    /// Whether to ignore `key=value` folders instead of making a column of each key.
-    pub without_partitions: bool,
-    /// The types of partition columns, if they should not be inferred from the values.
-    pub partition_types: Option<SchemaRef>,
-    /// Whether the columns are those of the first file only. Otherwise the columns of all files are merged,
-    /// with a common type for each. This opens every file when the columns are first needed.
-    pub first_only: bool,
-    /// The table's columns including partitions, if known; no file is then opened to determine them.
-    pub schema: Option<SchemaRef>,
-    /// How the columns of files are matched.
-    pub by: ColumnsBy,
-    /// Default values for columns that a file lacks, as arrays of one value; a column without default is null. A file's own
-    /// defaults ([`Given::EntryWith`]) replace these.
-    pub defaults: Vec<(String, arrow_array::ArrayRef)>,
-}
 
 /// A file of a table.
 #[derive(Clone)]
@@ -68,8 +33,19 @@ pub(super) struct Member {
     pub(super) entry: FileEntry,
     pub(super) file: Option<File>,
     pub(super) source: Option<Source>,
-    /// Default values of this file for columns that it may lack.
-    defaults: Vec<(String, arrow_array::ArrayRef)>,
+    /// The index of its group.
+    group: usize,
+    /// What the definition says of it, but for what `entry` has.
+    def: FileDef,
+}
+
+/// What the files of a group have in common.
+struct Group {
+    opening: Arc<Opening>,
+    matching: ColumnsBy,
+    stated: Arc<Stated>,
+    defaults: Vec<(String, ArrayRef)>,
+    constants: RecordBatch,
 }
 
 /// Many files as one table.
@@ -78,11 +54,13 @@ pub struct Dataset(Arc<Inner>);
 
 struct Inner {
     members: Vec<Member>,
+    groups: Vec<Group>,
+    /// How files are opened if the table has none.
     opening: Arc<Opening>,
-    options: TableOptions,
-    /// The partition columns, and the values of each file for them.
-    partitions: Vec<Field>,
-    constants: Vec<Vec<(String, arrow_array::ArrayRef)>>,
+    columns: Columns,
+    complete: bool,
+    keys: Vec<Field>,
+    origin: Origin,
     schema: OnceLock<SchemaRef>,
     /// The index of the file whose columns come first: the first file that can be opened. Set once this is
     /// known.
@@ -96,76 +74,41 @@ struct Inner {
 impl Dataset {
     /// Creates the table of some files; folders and patterns are listed.
     pub fn new(given: Vec<Given>, opening: Opening, options: TableOptions) -> Result<Self> {
-        let whole = folders_are_tables(&opening)?;
-        let shown = shown(&given);
-        let (mut listed, mut others, mut defaults) = (Vec::new(), HashMap::new(), HashMap::new());
-        for input in given {
-            match input {
-                Given::Path(path) => listed.extend(discover(opening.storage.as_ref(), &path, whole)?),
-                Given::Entry(entry) => listed.push(entry),
-                Given::EntryWith(entry, own) => {
-                    defaults.insert(listed.len(), own);
-                    listed.push(entry);
-                }
-                Given::File(file) => {
-                    others.insert(listed.len(), (Some(file.clone()), None));
-                    listed.push(FileEntry { path: file.path.to_string(), ..FileEntry::default() });
-                }
-                Given::Source(source, name) => {
-                    others.insert(listed.len(), (None, Some(source)));
-                    listed.push(FileEntry { path: name, ..FileEntry::default() });
-                }
-            }
+        let Resolved { def, schema, entries, mut objects, left_out, shown } =
+            resolve(given, opening, options)?;
+        let mut inner = Inner::of(def);
+        for (at, (member, entry)) in inner.members.iter_mut().zip(entries).enumerate() {
+            let object = objects.remove(&at).unwrap_or_default();
+            (member.entry, member.file, member.source) = (entry, object.file, object.source);
         }
-        let numbered = listed.into_iter().enumerate().map(|(at, entry)| {
-            let (file, source) = others.remove(&at).unwrap_or_default();
-            Member { entry, file, source, defaults: defaults.remove(&at).unwrap_or_default() }
-        });
-        let mut members: Vec<Member> = numbered.collect();
-        if options.without_partitions {
-            members.iter_mut().for_each(|member| member.entry.pairs.clear());
+        if let Some(known) = schema {
+            let fields = known.fields().iter().cloned();
+            let fields = fields.chain(inner.origin.fields().into_iter().map(Arc::new));
+            let whole = Schema::new_with_metadata(fields.collect::<Vec<_>>(), known.metadata().clone());
+            inner.schema = OnceLock::from(views::laid_out(&whole.into(), Strings::Plain));
         }
-        let storage = opening.storage.as_ref();
-        with_bytes(storage, members.iter().map(|member| member.entry.clone()).collect(), &shown)?;
-        members.retain(|member| {
-            let is_empty = member.entry.known.as_ref().is_some_and(|known| known.len == 0);
-            !is_empty || special_of(storage, &member.entry).is_some()
-        });
-        let left_out = leave_out(&mut members, &opening.storage)?;
-        let kept: Vec<FileEntry> = members.iter().map(|member| member.entry.clone()).collect();
-        let partitions = partition::fields(&kept, options.partition_types.as_deref())?;
-        let constants =
-            kept.iter().map(|entry| partition::values(entry, &partitions)).collect::<Result<_>>()?;
-        let schema = OnceLock::new();
-        if let Some(known) = &options.schema {
-            drop(schema.set(views::laid_out(known, Strings::Plain)));
+        if !left_out.is_empty() {
+            inner.notices = Mutex::new(vec![(shown, Notice::LeftOut(foreign::summary(&left_out)))]);
+            inner.has_notices = AtomicBool::new(true);
         }
-        let notices: Vec<(String, Notice)> = match left_out.is_empty() {
-            true => Vec::new(),
-            false => vec![(shown, Notice::LeftOut(foreign::summary(&left_out)))],
-        };
-        Ok(Self(Arc::new(Inner {
-            members,
-            opening: Arc::new(opening),
-            options,
-            partitions,
-            constants,
-            schema,
-            lead: AtomicUsize::new(0),
-            opened: Mutex::default(),
-            has_notices: AtomicBool::new(!notices.is_empty()),
-            notices: Mutex::new(notices),
-            left_out,
-        })))
+        inner.left_out = left_out;
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// The table that a definition describes. Nothing is listed or opened.
+    pub fn of(def: TableDef) -> Self {
+        Self(Arc::new(Inner::of(def)))
     }
 
     /// The table's columns: first the columns of the files, then the partition columns. Strings have the plain Arrow
     /// type, even if a request uses views.
     pub fn schema(&self) -> Result<SchemaRef> {
-        if let Some(known) = self.0.schema.get() {
-            return Ok(known.clone());
-        }
-        let made = self.columns_of_files()?;
+        let made = match self.0.schema.get() {
+            Some(known) if self.0.origin == Origin::default() => return Ok(known.clone()),
+            Some(known) => known.clone(),
+            None => self.columns_of_files()?,
+        };
+        check_origin(&made, &self.0.origin)?;
         Ok(self.0.schema.get_or_init(|| made).clone())
     }
 
@@ -174,24 +117,24 @@ impl Dataset {
         let own = first.table.schema();
         let whole =
             if self.has_all_columns(&first)? { own.as_ref().clone() } else { self.unified(lead, &first)? };
-        let is_partition =
-            |field: &Field| self.0.partitions.iter().any(|partition| partition.name() == field.name());
+        let is_partition = |field: &Field| self.0.keys.iter().any(|key| key.name() == field.name());
         let mut fields: Vec<Field> = whole
             .fields()
             .iter()
             .map(|field| field.as_ref().clone())
             .filter(|field| !is_partition(field))
             .collect();
-        fields.extend(self.0.partitions.iter().cloned());
+        fields.extend(self.0.keys.iter().cloned());
+        fields.extend(self.0.origin.fields());
         Ok(Schema::new_with_metadata(fields, own.metadata().clone()).into())
     }
 
     /// Whether the table's columns are those of the first file, whatever the other files have.
     fn has_all_columns(&self, first: &File) -> Result<bool> {
-        if self.0.members.len() == 1 || self.0.options.first_only {
+        if self.0.members.len() == 1 || self.0.columns == Columns::OfFirst {
             return Ok(true);
         }
-        let is_given = self.0.opening.options.schema.is_some();
+        let is_given = self.opening().options.schema.is_some();
         Ok(is_given && format_named(first.table.format())?.capabilities().needs_schema)
     }
 
@@ -249,7 +192,7 @@ impl Dataset {
         self.0.members.len()
     }
 
-    /// Whether the table has no files, which never happens.
+    /// Whether the table has no files. A listing without files is an error, but a definition may have none.
     pub fn is_empty(&self) -> bool {
         self.0.members.is_empty()
     }
@@ -271,17 +214,50 @@ impl Dataset {
 
     /// The columns that come from the names of folders.
     pub fn partitions(&self) -> &[Field] {
-        &self.0.partitions
+        &self.0.keys
     }
 
-    /// A file's values of the partition columns.
-    pub fn constants(&self, at: usize) -> &[(String, arrow_array::ArrayRef)] {
-        self.0.constants.get(at).map(Vec::as_slice).unwrap_or_default()
+    /// The columns that say where a row comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.0.origin
     }
 
-    /// How the table's files are opened.
+    /// A file's values of the partition columns and of other columns that are constant in it, without its path.
+    pub fn constants(&self, at: usize) -> Result<Vec<(String, ArrayRef)>> {
+        let member = self.member(at)?;
+        let Some(group) = self.0.groups.get(member.group) else { return Ok(Vec::new()) };
+        member.def.constants_in(&group.constants)
+    }
+
+    /// The values of the partition columns: a row for each file.
+    pub fn partition_values(&self) -> Result<RecordBatch> {
+        let schema = Arc::new(Schema::new(self.0.keys.clone()));
+        let names: Vec<&str> = self.0.keys.iter().map(|key| key.name().as_str()).collect();
+        let mut batches = Vec::with_capacity(self.0.groups.len());
+        for (number, group) in self.0.groups.iter().enumerate() {
+            let rows = self.0.members.iter().filter(|member| member.group == number);
+            let rows: UInt32Array = rows.map(|member| Some(member.def.constants)).collect();
+            let places = names.iter().map(|name| group.constants.schema_ref().index_of(name));
+            let places = places.collect::<Result<Vec<_>, _>>().map_err(arrow_error)?;
+            let of_keys = group.constants.project(&places).map_err(arrow_error)?;
+            let checked = Some(TakeOptions { check_bounds: true });
+            let taken = take_arrays(of_keys.columns(), &rows, checked).map_err(arrow_error)?;
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+            let batch = RecordBatch::try_new_with_options(schema.clone(), taken, &options);
+            batches.push(batch.map_err(arrow_error)?);
+        }
+        concat_batches(&schema, &batches).map_err(arrow_error)
+    }
+
+    /// How the table's first files are opened.
     pub fn opening(&self) -> &Arc<Opening> {
-        &self.0.opening
+        self.0.groups.first().map_or(&self.0.opening, |group| &group.opening)
+    }
+
+    /// How a file is opened.
+    pub fn opening_of(&self, at: usize) -> &Arc<Opening> {
+        let group = self.0.members.get(at).and_then(|member| self.0.groups.get(member.group));
+        group.map_or(&self.0.opening, |group| &group.opening)
     }
 
     /// Opens a file. The first files that are opened stay open.
@@ -296,11 +272,12 @@ impl Dataset {
         }
         let source = match &member.source {
             Some(source) => source.clone(),
-            None => {
-                self.0.opening.storage.source(&os_path(&member.entry.path), member.entry.known.as_ref())?
-            }
+            None => self
+                .opening_of(at)
+                .storage
+                .source(&os_path(&member.entry.path), member.entry.known.as_ref())?,
         };
-        let file = self.0.opening.open(source, Vec::new())?;
+        let file = self.opening_of(at).open(source, Vec::new())?;
         self.note(&file)?;
         let mut kept = opened();
         if kept.len() < KEPT_OPEN {
@@ -336,28 +313,49 @@ impl Dataset {
 
     /// How a file maps to the table.
     pub fn fragment(&self, at: usize) -> Result<Fragment> {
-        let own = &self.member(at)?.defaults;
-        let of_all = self.0.options.defaults.iter();
+        let member = self.member(at)?;
+        let lacking = || Error::invalid(format!("expected a group of files for file {at}, found none"));
+        let group = self.0.groups.get(member.group).ok_or_else(lacking)?;
+        let own = &member.def.defaults;
+        let of_all = group.defaults.iter();
         let of_all = of_all.filter(|(name, _)| own.iter().all(|(known, _)| known != name));
+        let mut constants = self.constants(at)?;
+        if let Some(name) = &self.0.origin.file_path {
+            let path: ArrayRef = Arc::new(StringArray::from(vec![member.entry.path.as_str()]));
+            constants.push((name.clone(), path));
+        }
         Ok(Fragment {
-            constants: self.constants(at).to_vec(),
+            constants,
             defaults: own.iter().chain(of_all).cloned().collect(),
-            by: self.0.options.by.clone(),
-            complete: self.0.options.first_only,
+            by: group.matching.clone(),
+            complete: self.0.complete,
+            stated: group.stated.clone(),
+            deletes: member.def.deletes.clone(),
+            first_row: member.def.first_row,
             ..Fragment::new(self.schema()?)
         })
     }
 
-    /// The files that may have rows that pass a filter. Only their partitions are considered.
+    /// The files that may have rows that pass a filter. Only their constants are considered.
     pub fn matching(&self, predicate: Option<&Predicate>) -> Result<Vec<usize>> {
-        if predicate.is_none() || self.0.partitions.is_empty() {
+        let has_constants = |group: &Group| group.constants.num_columns() > 0;
+        if predicate.is_none() || !self.0.groups.iter().any(has_constants) {
             return Ok((0..self.len()).collect());
         }
         let mut fragment = Fragment::new(self.schema()?);
-        let mut matching = Vec::new();
-        for at in 0..self.len() {
-            fragment.constants = self.constants(at).to_vec();
-            if fragment.may_match(predicate)? {
+        let (mut matching, mut last) = (Vec::new(), None);
+        for (at, member) in self.0.members.iter().enumerate() {
+            // The files of a partition are neighbours.
+            let partition = (member.group, member.def.constants);
+            let may_match = match last {
+                Some((of, may_match)) if of == partition => may_match,
+                _ => {
+                    fragment.constants = self.constants(at)?;
+                    fragment.may_match(predicate)?
+                }
+            };
+            last = Some((partition, may_match));
+            if may_match {
                 matching.push(at);
             }
         }
@@ -366,6 +364,11 @@ impl Dataset {
 
     /// The number of rows, or of the rows that pass a filter; decodes only the columns that this needs.
     pub fn count(&self, predicate: Option<&Predicate>) -> Result<u64> {
+        if let Some(predicate) = predicate.filter(|predicate| self.is_numbered(Some(&[]), Some(predicate))) {
+            let scan = self.scan().columns(Vec::<String>::new()).filter(predicate.clone());
+            let batches = scan.read()?.map(|batch| Ok(batch.map_err(arrow_error)?.num_rows() as u64));
+            return batches.sum();
+        }
         let mut rows: u64 = 0;
         for at in self.matching(predicate)? {
             rows = rows.saturating_add(self.count_file(at, predicate)?);
@@ -395,16 +398,33 @@ impl Dataset {
         Ok(rows)
     }
 
+    /// Whether a request needs the numbers of rows, so that all rows must be decoded, in their order.
+    pub(super) fn is_numbered(&self, columns: Option<&[String]>, predicate: Option<&Predicate>) -> bool {
+        let Some(name) = &self.0.origin.row_index else { return false };
+        let mut tested = Vec::new();
+        if let Some(predicate) = predicate {
+            predicate.columns(&mut tested);
+        }
+        tested.contains(&name.as_str()) || columns.is_none_or(|columns| columns.contains(name))
+    }
+
+    /// What numbers the rows of one pass; `None` if they have no numbers.
+    pub(super) fn numbers(&self) -> Option<Numbers> {
+        let first = self.0.members.first().and_then(|member| member.def.first_row).unwrap_or(0);
+        self.0.origin.row_index.as_ref().map(|name| Numbers::new(name, first))
+    }
+
     /// What the splits of a file have in common. `opened`: the file, if it is open.
     pub(super) fn split_file(&self, at: usize, opened: Option<&File>) -> Result<SplitFile> {
-        let member = self.member(at)?;
-        let mut opening = (*self.0.opening).clone();
-        if let Some(file) = opened {
-            opening.format = Some(file.table.format().to_owned());
+        let (member, mut opening) = (self.member(at)?, self.opening_of(at).clone());
+        if let Some(format) = opened.map(|file| file.table.format())
+            && opening.format.as_deref() != Some(format)
+        {
+            opening = Arc::new(Opening { format: Some(format.to_owned()), ..(*opening).clone() });
         }
         Ok(SplitFile {
             path: member.entry.path.clone(),
-            opening: Arc::new(opening),
+            opening,
             known: opened.map_or_else(|| member.entry.known.clone(), |file| file.identity.clone()),
             recorded: opened.map(|file| file.recorded.clone()).unwrap_or_default(),
             fragment: Some(self.fragment(at)?),
@@ -421,38 +441,69 @@ impl fmt::Debug for Dataset {
     }
 }
 
-/// Removes the files that do not belong to the table, and returns them.
-fn leave_out(members: &mut Vec<Member>, storage: &Arc<dyn Storage>) -> Result<Vec<LeftOut>> {
-    let entries: Vec<FileEntry> = members.iter().map(|member| member.entry.clone()).collect();
-    foreign::check_no_iceberg(&entries)?;
-    let foreign_files = foreign::foreign(storage, &entries)?;
-    for (at, _) in foreign_files.iter().rev() {
-        members.remove(*at);
+/// An error if another column has the name of one that says where a row comes from.
+fn check_origin(schema: &Schema, origin: &Origin) -> Result<()> {
+    let names = |name: &str| schema.fields().iter().filter(|field| field.name() == name).count();
+    match origin.fields().iter().find(|field| names(field.name()) > 1) {
+        None => Ok(()),
+        Some(field) => Err(Error::schema(format!(
+            "the files have a column '{}': file_path and row_index need another name",
+            field.name()
+        ))),
     }
-    let left_out = foreign_files
-        .into_iter()
-        .filter_map(|(at, kind)| Some(LeftOut { path: entries.get(at)?.path.clone(), kind }));
-    Ok(left_out.collect())
 }
 
-/// Whether an option of the format (of any format, if none is named) makes a folder one table.
-fn folders_are_tables(opening: &Opening) -> Result<bool> {
-    let of = match &opening.format {
-        Some(name) => vec![format_named(name)?],
-        None => formats(),
-    };
-    let is_set =
-        |name: &str| matches!(opening.options.extra.get(name), Some(coldframe_core::Value::Bool(true)));
-    Ok(of.iter().filter_map(|format| format.capabilities().folder_option).any(is_set))
-}
-
-/// The paths of the request, for errors.
-fn shown(given: &[Given]) -> String {
-    let name = |input: &Given| match input {
-        Given::Path(path) => coldframe_store::shown(&OsStr::to_string_lossy(path)),
-        Given::Entry(entry) | Given::EntryWith(entry, _) => shown_path(&entry.path),
-        Given::File(file) => shown_path(&file.path),
-        Given::Source(_, name) => name.clone(),
-    };
-    given.iter().take(3).map(name).collect::<Vec<_>>().join(", ")
+impl Inner {
+    fn of(def: TableDef) -> Self {
+        let schema = def.schema().map(|known| OnceLock::from(views::laid_out(&known, Strings::Plain)));
+        let keys = def.key_fields();
+        let table = match &def.columns {
+            Columns::Stated(columns) => Arc::new(columns.clone()),
+            Columns::Merged | Columns::OfFirst => Arc::default(),
+        };
+        let (mut members, mut groups) = (Vec::with_capacity(def.len()), Vec::with_capacity(def.groups.len()));
+        for group in def.groups {
+            let of_group = groups.len();
+            members.extend(group.files.into_iter().map(|file| Member {
+                entry: FileEntry {
+                    path: file.path.clone(),
+                    pairs: Vec::new(),
+                    known: file.known.clone(),
+                    listed: file.listed,
+                },
+                file: None,
+                source: None,
+                group: of_group,
+                def: file,
+            }));
+            let stated = Stated {
+                table: table.clone(),
+                own: group.own,
+                conversion: group.conversion,
+                row_numbers: group.row_numbers,
+            };
+            groups.push(Group {
+                opening: group.opening,
+                matching: group.matching,
+                stated: Arc::new(stated),
+                defaults: group.defaults,
+                constants: group.constants,
+            });
+        }
+        Self {
+            members,
+            groups,
+            opening: Arc::default(),
+            columns: def.columns,
+            complete: def.complete,
+            keys,
+            origin: def.origin,
+            schema: schema.unwrap_or_default(),
+            lead: AtomicUsize::new(0),
+            opened: Mutex::default(),
+            has_notices: AtomicBool::new(false),
+            notices: Mutex::default(),
+            left_out: Vec::new(),
+        }
+    }
 }

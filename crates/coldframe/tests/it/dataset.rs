@@ -9,9 +9,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, Field, Schema};
-use coldframe::dataset::table::Given;
 use coldframe::dataset::wire::Bound;
-use coldframe::dataset::{ColumnsBy, Dataset, Opening, Part, Plan, Rows, ScanBuilder, Split, TableOptions};
+use coldframe::dataset::{
+    ColumnsBy, Dataset, Given, Opening, Part, Plan, Rows, ScanBuilder, Split, TableOptions,
+};
 use coldframe::store::Mode;
 use coldframe::{Dest, Error, Extremes, OnError, WriteOptions, scan, write_file};
 

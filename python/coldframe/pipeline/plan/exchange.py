@@ -24,6 +24,7 @@ from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.scratch import Rows
 
 GONE = "whose source is gone"
+DELETED = "whose source was deleted as listed"
 LEFT_OUT = "whose source this run leaves out, or could not read"
 UNKNOWN = "whose source no longer has a known format"
 WITHHELD = "which this run does not take"
@@ -36,6 +37,9 @@ _REPLACED = (
     "not converted: an earlier file of this name was listed as safe to delete, and its rows may be nowhere "
     "else; archived_rows 'drop' replaces them by those of this file"
 )
+_HALF_DELETED = (
+    "not converted: its deletion was begun, and a part of it is gone; run `coldframe delete` again"
+)
 
 
 class Absence:
@@ -43,6 +47,7 @@ class Absence:
 
     def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
         self._there, self._selection = there, options.selection
+        self._drops = options.archived_rows == "drop" and options.on_vanished == "remove"
         self.moved = there.another()
         """Sources that belong to another table now."""
         self._inventory = inventory
@@ -59,12 +64,18 @@ class Absence:
         """Whether a source that the run covers is gone."""
         return self.of(source) == GONE and self._selection.takes(source)
 
+    def takes_out(self, entry: Committed) -> bool:
+        """Whether the user has named the rows of deleted sources, to take them out."""
+        return self._drops and self._selection.takes(entry.name)
+
     def others(self, work: TableWork, journal: Journal) -> Iterator[Pending]:
         """The earlier results of a table whose sources this run does not cover."""
         for entry in journal.done.of_table(work.table.path):
             source = entry.source
             dealt_with = any(rows.get(source) is not None for rows in (work.done, work.work, work.held))
-            if not dealt_with and not self.has_vanished(source) and self.moved.get(source) is None:
+            if entry.receipt is not None and not self.takes_out(entry):
+                yield pending_of(source_of(entry), entry, DELETED)
+            elif not dealt_with and not self.has_vanished(source) and self.moved.get(source) is None:
                 yield pending_of(source_of(entry), entry, self.of(source) or UNKNOWN)
 
 
@@ -140,6 +151,8 @@ class Exchange:
         for rows in (work.work, work.held):
             for pending in rows:
                 file = pending.file
+                if file.is_folder and file.relative in self.journal.state.deleting:
+                    _leave(work, pending, self.journal, _HALF_DELETED)
                 before = None if pending.again or file.is_folder else self.journal.done.look_up(file.relative)
                 if before is not None and before.listed and before.parts and not is_same(file, before):
                     _leave(work, pending, self.journal, _REPLACED)
@@ -232,7 +245,7 @@ def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
     kept = {pending.shared: pending for pending in work.stays if pending.shared}
     for name, pending in kept.items():
         gone.discard(name)
-        shared = journal.done.sharing(name) if pending.why == GONE else ()
+        shared = journal.done.sharing(name) if pending.why in (GONE, DELETED) else ()
         if not all(journal.done.is_whole(part) for _, part in shared):
             work.report.error = (
                 f"{name} has rows of {pending.file.relative}, which is gone, and of sources that have moved "
@@ -244,6 +257,7 @@ def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
             if mate is not None:
                 how = {
                     GONE: "on_vanished 'remove' takes that out of the target",
+                    DELETED: "archived_rows 'drop' with on_vanished 'remove' takes that out of the target",
                     LEFT_OUT: "a run that takes all of the table converts both",
                 }.get(mate.why, "it is converted together with that")
                 gone.add(pending.shared)

@@ -20,7 +20,7 @@ from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, 
 from coldframe.arguments import OpenArguments
 from coldframe.errors import PartialTableWarning
 from coldframe.file import Split, has_masked_columns
-from coldframe.hive.group import columns_of
+from coldframe.hive.definition import columns_of
 from coldframe.literals import FormatName
 from coldframe.options import TYPELESS
 from coldframe.pipeline.file_access import StorageOptions

@@ -93,6 +93,7 @@ def write_safe_list(
     destination = journal.destination
     about = {
         "target": destination.root,
+        "journal": journal.state.target,
         "source": source,
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "compared": COMPARED,

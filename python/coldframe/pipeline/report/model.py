@@ -73,7 +73,9 @@ class FileReport:
     passed_over: dict[str, int] | None = None
     """For a directory: cells that were readable but not requested; None if they were not counted."""
     by_spark: bool = False
-    """Whether Spark, and not coldframe, has read the source."""
+    """Whether Spark has read it instead of coldframe."""
+    cause: str = ""
+    """Why it was not converted: see `Cause`. Empty if it was."""
 
     @staticmethod
     def of_entry(entry: Committed, size: int, *, earlier: bool = False) -> FileReport:
@@ -238,6 +240,9 @@ class TableReport:
     """Files that others wrote into the table's directory: readers take them for a part of the table."""
     vanished: list[str] = field(default_factory=list)
     """Sources that an earlier run converted and that are gone."""
+    archived: int = 0
+    """Sources that `coldframe delete` deleted, whose rows stay, and these rows."""
+    rows_archived: int = 0
     partial: list[str] = field(default_factory=list)
     """Sources that state to have only a part of the table."""
     metastore: Findings = field(default_factory=Findings)
@@ -274,6 +279,7 @@ class TableReport:
                 foreign=len(self.foreign),
                 partial=len(self.partial),
                 vanished=len(self.vanished),
+                archived=self.archived,
                 on_vanished=self.on_vanished,
                 metastore=self.metastore.wrong,
                 error=self.error is not None,
@@ -343,6 +349,8 @@ class TableReport:
             "format": self.format,
             "rows": self.rows,
             "rows_now": self.rows_now,
+            "archived": self.archived,
+            "rows_archived": self.rows_archived,
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             **self.verdict.to_json(),

@@ -141,11 +141,8 @@ class CommittedTable:
         return counts
 
     def check_counts(self, actual: Counts, how: str) -> None:
-        """Raises if `actual`, the row counts of the table as `how` reads it, differ from the verified
-        counts.
-        """
-        wanted = {key: count for key, count in self.counts.items() if count}
-        there = {key: count for key, count in actual.items() if count}
+        """Raises unless `actual`, the row counts of the table as `how` reads it, are the verified ones."""
+        wanted, there = _by_value(self.counts), _by_value(actual)
         if wanted == there:
             return
         wrong = [key for key in {**wanted, **there} if wanted.get(key) != there.get(key)]
@@ -156,6 +153,14 @@ class CommittedTable:
             f"{wanted.get(wrong[0], 0)} were verified"
             + (f"; {len(wrong) - 1} more partitions differ" if wrong[1:] else "")
         )
+
+
+def _by_value(counts: Counts) -> Counts:
+    """Numbers of rows by values that equal themselves, as NaN does not."""
+    summed: Counter[tuple[Any, ...]] = Counter()
+    for key, count in counts.items():
+        summed[tuple("NaN" if value != value else value for value in key)] += count
+    return +summed
 
 
 def partition_texts(final: str) -> dict[str, str | None]:

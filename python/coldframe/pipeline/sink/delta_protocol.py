@@ -7,14 +7,20 @@ the protocol leaves to the writer.
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from coldframe._coldframe import SchemaError
+from coldframe.pipeline.sink import committed
 
 NTZ = "timestampNtz"
 VECTORS = "deletionVectors"
@@ -55,6 +61,30 @@ class Commit:
     """The files of the previous version, and how many rows of each a deletion vector hides."""
     adds: Sequence[Adding]
     removes: Collection[str]
+
+
+def partition_texts(final: str, fields: Sequence[pa.Field]) -> dict[str, str | None]:
+    """The partition values of a file by the names of their columns, serialised as the protocol states."""
+    texts = committed.partition_texts(final)
+    types = {field.name: field.type for field in fields}
+    return {name: _value_text(text, types.get(name, pa.string())) for name, text in texts.items()}
+
+
+def _value_text(text: str | None, kind: pa.DataType) -> str | None:
+    value = committed.partition_value(text, kind)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, float):
+        if math.isinf(value) or math.isnan(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return str(pa.scalar(value, kind).cast(pa.string()).as_py())
+    return str(value)
 
 
 def check(commit: Commit, name: str) -> None:

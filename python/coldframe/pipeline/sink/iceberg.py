@@ -6,8 +6,9 @@ Engines can also open the table's newest metadata file, which the report names.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import pyarrow as pa
@@ -30,11 +31,12 @@ from coldframe.pipeline.sink.iceberg_catalog import (
 from coldframe.pipeline.sink.iceberg_files import add_data_files, write_format
 from coldframe.pipeline.sink.iceberg_log import live_entries
 from coldframe.pipeline.sink.iceberg_partitions import bring_layout, partitions_of
-from coldframe.pipeline.sink.iceberg_schema import bring_columns
+from coldframe.pipeline.sink.iceberg_schema import bring_columns, ids_of_columns
 from coldframe.pipeline.sink.live import LiveFile, LiveTable, TableName
 from coldframe.pipeline.sink.marks import check_own, marks_of
+from coldframe.pipeline.sink.second_reading import read_again
 
-__all__ = ["live", "open_catalog", "read_table", "register", "runs"]
+__all__ = ["live", "number_columns", "open_catalog", "read_table", "register", "runs"]
 
 MARK = "coldframe.files"
 RUN = "coldframe.run"
@@ -121,7 +123,25 @@ def _register(destination: Destination, handle: OpenCatalog, table: CommittedTab
         return {**_metadata(identifier, current), "changed by others": others}
     if table.schema is not None:
         _check_files(current, root, table)
-    return _metadata(identifier, current)
+    read = functools.partial(_read, current, root)
+    again = read_again(table, (path.removeprefix(root) for path in added), "PyIceberg", read)
+    return {**_metadata(identifier, current), **again}
+
+
+def _read(current: Any, root: str, files: Set[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of some files, as PyIceberg reads them."""
+    from pyiceberg.io.pyarrow import ArrowScan
+
+    scan = current.scan()
+    tasks = [task for task in scan.plan_files() if task.file.file_path.removeprefix(root) in files]
+    reading = ArrowScan(current.metadata, current.io, scan.projection(), scan.row_filter, True)
+    yield from reading.to_record_batches(tasks)
+
+
+def number_columns(destination: Destination, name: TableName, schema: pa.Schema) -> tuple[int, ...]:
+    """The ids of columns in the table, which need not exist yet: those of a field before those inside it."""
+    with _loaded(destination, name) as table:
+        return tuple(ids_of_columns(table, schema))
 
 
 def live(destination: Destination, name: TableName) -> set[str] | None:
@@ -178,7 +198,7 @@ def _check_files(current: Any, root: str, table: CommittedTable) -> None:
         # Files that stay keep the partition spec with which they were added.
         if entry is not None and entry.spec_id == spec_id:
             actual, expected = entry.partition, partition_of(file)
-            if actual != expected:
+            if actual != expected and repr(actual) != repr(expected):  # NaN differs from itself
                 raise ColdframeError(
                     f"table {table.name}: Iceberg has {file.final} in partition {actual}, expected {expected}"
                 )

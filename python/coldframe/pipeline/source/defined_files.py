@@ -16,10 +16,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, contents, parse_columns
-from coldframe.hive.definition import in_hive
-from coldframe.hive.group import columns_of
-from coldframe.hive.metadata import are_folders_of
+from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, are_folders_of, contents
+from coldframe.hive.definition import columns_of, keys_of
 from coldframe.hive.write_ids import OPTION
 from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
@@ -368,7 +366,7 @@ def _sees(root: str, location: str) -> bool:
 
 def _new_table(table: TakenTable, inventory: Inventory, unit: str) -> Table:
     definition = table.definition
-    keys = parse_columns(in_hive(definition.keys), partitions=True) if definition.keys else ()
+    keys = keys_of(definition.keys)
     spec = TableSpec(table.name, table.place, None, tuple((key.name, key.type) for key in keys))
     files, damaged, empty = (inventory.new_files() for _ in range(3))
     made = Table(

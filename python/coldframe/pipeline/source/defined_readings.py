@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 
 from coldframe.hive.defined import READ
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage, of_length
-from coldframe.hive.group import Group
 from coldframe.hive.write_ids import OPTION, WriteIds
 from coldframe.options import TYPELESS
 from coldframe.pipeline.source.foreign_formats import definition_for_spark, names_in_table
@@ -62,7 +61,8 @@ class Readings:
 
     def of(self, storage: Storage, declared: str) -> dict[str, int]:
         """The readings of a partition's files: their numbers by the format of the bytes."""
-        key = Group.key(declared, storage)
+        types = tuple((column.name, column.type) for column in storage.columns)
+        key = declared, storage.serde, types, tuple(sorted(storage.serde_properties.items()))
         if key not in self._known:
             self._known[key] = {
                 format: self._number(self._reading(storage, format, declared)) for format in sorted(READ)

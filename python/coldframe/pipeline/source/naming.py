@@ -34,7 +34,9 @@ def name_tables(
     known = {} if state is None else _remembered(state)
     # The name of an Iceberg table is its name in the catalog.
     catalogued = (
-        set() if state is None else {about.name for about in state.tables.values() if about.to == "iceberg"}
+        set()
+        if state is None
+        else {about.name for about in state.tables.values() if about.to.startswith("iceberg")}
     )
     for table in tables:
         table.path, table.name = known.get((table.place, table.known_as), ("", ""))

@@ -14,15 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coldframe._coldframe import formats
+from coldframe._coldframe import declared_format, formats, location_of_files, partitions_are_registered
 from coldframe.hive.defined import connect
-from coldframe.hive.metadata import (
-    claims_to_be_accurate,
-    declared_format,
-    location_of_files,
-    partitions_are_registered,
-    row_counts,
-)
+from coldframe.hive.metadata import claims_to_be_accurate, row_counts
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.findings import Finding, MetastoreReport

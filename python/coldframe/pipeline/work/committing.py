@@ -230,14 +230,15 @@ class Committer:
         return entry is not None and work.is_outdated(pending_of(source_of(entry), entry))
 
     def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> Committed:
-        epoch = self._journal.state.epoch
+        run = f"{self._journal.state.epoch:04d}-{self._journal.run[:4]}"
         folder = folder_of(planned.file, work.table.path)
         own = f"{stem_of(planned.file.relative)}-{planned.key[:12]}"
         parts: list[Part] = []
         for outcome in outcomes:
             for more, file in enumerate(outcome.files):
-                # The run's number makes the name unique among all attempts at this file.
-                name = f"{file.name or own}-{epoch:04d}-{outcome.number:04d}{f'-{more}' if more else ''}"
+                # The run makes the name unique among all attempts at this file: after a restored backup, its
+                # number alone would not.
+                name = f"{file.name or own}-{run}-{outcome.number:04d}{f'-{more}' if more else ''}"
                 parts.append(
                     Part(
                         self._journal.destination.name_of(file.staged),

@@ -297,7 +297,7 @@ def finish_file(
 def _read_back(task: Writing, staged: str, rows_only: bool, check: Check | None) -> RawFingerprint:
     try:
         return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only, check=check)
-    except CorruptFileError as error:
+    except (CorruptFileError, pa.ArrowException, OSError) as error:
         # Damage of the written file is not damage of the source.
         raise VerificationError(f"what was written cannot be read: {error}") from error
 

@@ -94,6 +94,7 @@ def test_a_deep_audit_compares_values(estate: Estate) -> None:
     estate.migrate()
     (path,) = estate.files("u")
     pq.write_table(pa.table({"x": ["z"]}), path)
+    estate.unchain()
     (state,) = (estate.target / "_coldframe/state").glob("*2.jsonl")
     events = [json.loads(line) for line in state.read_text().splitlines()]
     for event in events:

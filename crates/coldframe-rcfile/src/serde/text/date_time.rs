@@ -20,11 +20,11 @@ use std::cell::Cell as Shared;
 
 use coldframe_encoding::Result;
 use coldframe_encoding::calendar::{Civil, days_of_common_year};
+use coldframe_encoding::java_text::trim;
 
 use super::cells::Cell;
 use super::digits::{POWERS_OF_TEN, up_to_16};
 use super::fixed::Parse;
-use super::float::trim;
 use super::formats::{Formats, Reading};
 use super::instant::{Instant, Range};
 use super::scanner::Scanner;

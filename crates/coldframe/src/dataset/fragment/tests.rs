@@ -143,3 +143,39 @@ fn a_complete_table_rejects_other_columns() {
     assert!(e.starts_with("f: columns ['z'] are not among those of the first file"), "{e}");
     assert!(fragment.reading(&file(), &scan(&fragment, None, None), "f").is_ok());
 }
+
+#[test]
+fn text_that_a_table_declares_shorter_is_refused() {
+    use crate::dataset::table_def::{ColumnDef, Conversion};
+
+    let declared = |kind: &str| {
+        let column = ColumnDef {
+            field: Arc::new(Field::new("name", DataType::Utf8, true)),
+            declared: Some(kind.to_owned()),
+        };
+        let stated =
+            Stated { table: Arc::new(vec![column]), conversion: Conversion::Hive, ..Stated::default() };
+        Fragment { stated: Arc::new(stated), ..fragment() }
+    };
+    let read = |kind: &str, filter: Option<&str>| {
+        let fragment = declared(kind);
+        let reading = fragment.reading(&file(), &scan(&fragment, None, filter), "f").unwrap().unwrap();
+        // Another row would pass in the file than in the table.
+        assert_eq!(reading.adaptation.filters(), filter.is_some() && kind != "string");
+        reading.adaptation.adapt(&file_batch(&reading)).map_err(|e| e.to_string())
+    };
+    assert_eq!(read("varchar(1)", None).unwrap().num_rows(), 3);
+    assert_eq!(read("string", Some("name = 'a'")).unwrap().num_rows(), 3);
+    assert_eq!(read("varchar(1)", Some("name = 'a'")).unwrap().num_rows(), 1);
+    let e = read("varchar(0)", None).unwrap_err();
+    assert!(e.contains("f: column `name`: varchar(0) in its table, string in the file"), "{e}");
+    assert!(read("char(1)", None).unwrap_err().contains("char(1) in its table"));
+}
+
+#[test]
+fn deletes_are_not_ignored() {
+    let deletes = Deletes { positions: Some(Arc::new([1].into_iter().collect())), keys: Vec::new() };
+    let fragment = Fragment { deletes: Some(Arc::new(deletes)), ..fragment() };
+    let e = fragment.reading(&file(), &scan(&fragment, None, None), "f").unwrap_err().to_string();
+    assert!(e.contains("deleted rows"), "{e}");
+}

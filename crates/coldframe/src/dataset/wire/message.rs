@@ -20,6 +20,9 @@ pub(super) struct Plan {
     pub(super) files: Vec<File>,
     #[prost(message, repeated, tag = "6")]
     pub(super) splits: Vec<Split>,
+    /// As in [`TableDef`].
+    #[prost(bytes = "vec", repeated, tag = "7")]
+    pub(super) key_tables: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -156,13 +159,121 @@ pub(super) struct Table {
     /// Default values for columns that files may lack, as an Arrow IPC stream of one row.
     #[prost(bytes = "vec", tag = "2")]
     pub(super) defaults: Vec<u8>,
-    /// How columns are matched: 0 by name, 1 by position, 2 by the ids under `key`.
+    /// How columns are matched: 0 by name, 1 by position, 2 by the ids under `key`, 3 as Hive.
     #[prost(uint32, tag = "3")]
     pub(super) by: u32,
     #[prost(string, tag = "4")]
     pub(super) key: String,
     #[prost(bool, tag = "5")]
     pub(super) complete: bool,
+    /// The columns that the definition states for the table and for the files.
+    #[prost(message, optional, tag = "6")]
+    pub(super) stated: Option<Columns>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) own: Option<Columns>,
+    /// As `conversion` and `row_numbers` of [`Group`].
+    #[prost(uint32, tag = "8")]
+    pub(super) conversion: u32,
+    #[prost(string, optional, tag = "9")]
+    pub(super) row_numbers: Option<String>,
+}
+
+/// Columns of a table, or of a group of its files.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Columns {
+    /// The fields, as an Arrow IPC stream.
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) schema: Vec<u8>,
+    /// The declared type of each; empty if none is declared.
+    #[prost(string, repeated, tag = "2")]
+    pub(super) declared: Vec<String>,
+}
+
+/// What a table is.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct TableDef {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    /// 0 merged from all files, 1 those of the first file, 2 `columns`.
+    #[prost(uint32, tag = "2")]
+    pub(super) columns_from: u32,
+    #[prost(message, optional, tag = "3")]
+    pub(super) columns: Option<Columns>,
+    #[prost(message, optional, tag = "4")]
+    pub(super) keys: Option<Columns>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) openings: Vec<Opening>,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) groups: Vec<Group>,
+    /// The keys of rows that are deleted by value: each table as an Arrow IPC stream.
+    #[prost(bytes = "vec", repeated, tag = "7")]
+    pub(super) key_tables: Vec<Vec<u8>>,
+    #[prost(bool, tag = "8")]
+    pub(super) complete: bool,
+    #[prost(string, optional, tag = "9")]
+    pub(super) file_path: Option<String>,
+    #[prost(string, optional, tag = "10")]
+    pub(super) row_index: Option<String>,
+}
+
+/// Files that are read in the same way.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Group {
+    /// The index of the opening in the table's list.
+    #[prost(uint32, tag = "1")]
+    pub(super) opening: u32,
+    #[prost(message, optional, tag = "2")]
+    pub(super) own: Option<Columns>,
+    /// As `by` and `key` of [`Table`].
+    #[prost(uint32, tag = "3")]
+    pub(super) by: u32,
+    #[prost(string, tag = "4")]
+    pub(super) key: String,
+    /// 0 lossless, 1 as Hive.
+    #[prost(uint32, tag = "5")]
+    pub(super) conversion: u32,
+    #[prost(bytes = "vec", tag = "6")]
+    pub(super) defaults: Vec<u8>,
+    /// The constant columns, as an Arrow IPC stream.
+    #[prost(bytes = "vec", tag = "7")]
+    pub(super) constants: Vec<u8>,
+    #[prost(string, optional, tag = "8")]
+    pub(super) row_numbers: Option<String>,
+    #[prost(message, repeated, tag = "9")]
+    pub(super) files: Vec<FileDef>,
+}
+
+/// A file of a group.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct FileDef {
+    #[prost(string, tag = "1")]
+    pub(super) path: String,
+    #[prost(message, optional, tag = "2")]
+    pub(super) known: Option<Known>,
+    #[prost(bool, tag = "3")]
+    pub(super) listed: bool,
+    /// The number of its row in the group's constants.
+    #[prost(uint32, tag = "4")]
+    pub(super) constants: u32,
+    #[prost(bytes = "vec", tag = "5")]
+    pub(super) defaults: Vec<u8>,
+    #[prost(uint64, optional, tag = "6")]
+    pub(super) rows: Option<u64>,
+    #[prost(uint64, optional, tag = "7")]
+    pub(super) first_row: Option<u64>,
+    #[prost(message, optional, tag = "8")]
+    pub(super) deletes: Option<Deletes>,
+}
+
+/// The deleted rows of a file.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Deletes {
+    /// Row numbers, as a 64-bit roaring bitmap in the portable form.
+    #[prost(bytes = "vec", optional, tag = "1")]
+    pub(super) positions: Option<Vec<u8>>,
+    /// The indexes of tables of keys in the table's list.
+    #[prost(uint32, repeated, tag = "2")]
+    pub(super) keys: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -181,6 +292,10 @@ pub(super) struct File {
     /// Values of the partition columns, as an Arrow IPC stream of one row.
     #[prost(bytes = "vec", tag = "6")]
     pub(super) constants: Vec<u8>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) deletes: Option<Deletes>,
+    #[prost(uint64, optional, tag = "8")]
+    pub(super) first_row: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -230,25 +345,36 @@ const PIECE: Shape = Shape::of::<Piece>(&[]);
 const PREDICATE: Shape = Shape::of::<Predicate>(&[]);
 const VALUE: Shape = Shape::of::<Value>(&[(7, Shape::of::<Value>(&[]))]);
 
+const KNOWN: Shape = Shape::of::<Known>(&[]);
+const COLUMNS: Shape = Shape::of::<Columns>(&[]);
+const DELETES: Shape = Shape::of::<Deletes>(&[(2, Shape::packed::<u32>())]);
+const OPENING: Shape = Shape::of::<Opening>(&[
+    (2, Shape::of::<Text>(&[])),
+    (6, Shape::of::<Key>(&[])),
+    (7, Shape::packed::<u64>()),
+    (10, VALUE),
+]);
+
+impl Shaped for TableDef {
+    const SHAPE: Shape = Shape::of::<Self>(&[
+        (3, COLUMNS),
+        (4, COLUMNS),
+        (5, OPENING),
+        (6, Shape::of::<Group>(&[(2, COLUMNS), (9, Shape::of::<FileDef>(&[(2, KNOWN), (8, DELETES)]))])),
+    ]);
+}
+
 impl Shaped for Plan {
     const SHAPE: Shape = Shape::of::<Self>(&[
         (2, Shape::of::<Scan>(&[(10, PREDICATE)])),
-        (
-            3,
-            Shape::of::<Opening>(&[
-                (2, Shape::of::<Text>(&[])),
-                (6, Shape::of::<Key>(&[])),
-                (7, Shape::packed::<u64>()),
-                (10, VALUE),
-            ]),
-        ),
-        (4, Shape::of::<Table>(&[])),
-        (5, Shape::of::<File>(&[(4, Shape::of::<Known>(&[])), (5, PIECE)])),
+        (3, OPENING),
+        (4, Shape::of::<Table>(&[(6, COLUMNS), (7, COLUMNS)])),
+        (5, Shape::of::<File>(&[(4, KNOWN), (5, PIECE), (7, DELETES)])),
         (6, Shape::of::<Split>(&[(6, PIECE)])),
     ]);
 }
 
 /// An error if a message would take more memory than its length justifies.
-pub(super) fn check(body: &[u8]) -> Result<()> {
-    message::check::<Plan>(body, &Limits::default(), body.len() as u64)
+pub(super) fn check<M: Shaped>(body: &[u8]) -> Result<()> {
+    message::check::<M>(body, &Limits::default(), body.len() as u64)
 }

@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::{
     Error, KeySource, Limits, OnError, OpenOptions, Piece, Result, Scan, SchemaSpec, Value,
 };
 
+use super::table_def::{columns_of, conversion_of, deletes_of};
 use super::{arrow, message, predicate, refused};
 use crate::dataset::columns::ColumnsBy;
 use crate::dataset::fragment::Fragment;
 use crate::dataset::plan::{Opening, Part, Plan, Split, SplitFile};
 use crate::dataset::storage::{Storage, Stores};
+use crate::dataset::table_def::Stated;
 
 /// Objects of this process that a plan needs and that cannot be sent as bytes.
 #[derive(Clone, Debug, Default)]
@@ -29,14 +32,16 @@ pub(super) fn plan(message: &message::Plan, bound: &Bound) -> Result<Plan> {
     let openings = message.openings.iter().map(|message| opening(message, bound).map(Arc::new));
     let openings = openings.collect::<Result<Vec<_>>>()?;
     let tables = message.tables.iter().map(table).collect::<Result<Vec<_>>>()?;
-    let files = message.files.iter().map(|message| file(message, &openings, &tables).map(Arc::new));
+    let key_tables = super::table_def::key_tables(&message.key_tables)?;
+    let files =
+        message.files.iter().map(|message| file(message, &openings, &tables, &key_tables).map(Arc::new));
     let files = files.collect::<Result<Vec<_>>>()?;
     let splits = message.splits.iter().map(|message| split(message, &files)).collect::<Result<_>>()?;
     Ok(Plan { schema: arrow::to_schema(&message.schema)?, scan, splits })
 }
 
 /// The element of a list at an index; an error if there is none.
-fn at<'a, T>(all: &'a [T], number: u32, what: &str) -> Result<&'a T> {
+pub(super) fn at<'a, T>(all: &'a [T], number: u32, what: &str) -> Result<&'a T> {
     let element = usize::try_from(number).ok().and_then(|number| all.get(number));
     element.ok_or_else(|| refused(format!("expected one of {} {what}, found number {number}", all.len())))
 }
@@ -72,7 +77,7 @@ fn strings(message: u32) -> Result<Option<Strings>> {
     }
 }
 
-fn opening(message: &message::Opening, bound: &Bound) -> Result<Opening> {
+pub(super) fn opening(message: &message::Opening, bound: &Bound) -> Result<Opening> {
     let storage: Arc<dyn Storage> = if message.foreign_storage {
         let missing = || {
             Error::unsupported(
@@ -152,18 +157,36 @@ fn value(message: &message::Value) -> Result<Value> {
 fn table(message: &message::Table) -> Result<Fragment> {
     Ok(Fragment {
         defaults: arrow::to_row(&message.defaults)?,
-        by: match message.by {
-            0 => ColumnsBy::Name,
-            1 => ColumnsBy::Position,
-            2 => ColumnsBy::Id(message.key.clone()),
-            other => return Err(refused(format!("expected a way to match columns, found {other}"))),
-        },
+        by: by(message.by, &message.key)?,
         complete: message.complete,
+        stated: Arc::new(Stated {
+            table: Arc::new(columns_of(message.stated.as_ref())?),
+            own: columns_of(message.own.as_ref())?,
+            conversion: conversion_of(message.conversion)?,
+            row_numbers: message.row_numbers.clone(),
+        }),
         ..Fragment::new(arrow::to_schema(&message.schema)?)
     })
 }
 
-fn file(message: &message::File, openings: &[Arc<Opening>], tables: &[Fragment]) -> Result<SplitFile> {
+pub(super) fn by(kind: u32, key: &str) -> Result<ColumnsBy> {
+    match kind {
+        0 => Ok(ColumnsBy::Name),
+        1 => Ok(ColumnsBy::Position),
+        2 => Ok(ColumnsBy::Id(key.to_owned())),
+        3 => Ok(ColumnsBy::Hive),
+        other => Err(refused(format!("expected a way to match columns, found {other}"))),
+    }
+}
+
+fn file(
+    message: &message::File,
+    openings: &[Arc<Opening>],
+    tables: &[Fragment],
+    key_tables: &[Arc<RecordBatch>],
+) -> Result<SplitFile> {
+    let deletes = message.deletes.as_ref().map(|message| deletes_of(message, key_tables)).transpose()?;
+    let (deletes, first_row) = (deletes.map(Arc::new), message.first_row);
     let fragment = message.table.map(|number| at(tables, number, "tables")).transpose()?.cloned();
     let constants = arrow::to_row(&message.constants)?;
     Ok(SplitFile {
@@ -171,12 +194,12 @@ fn file(message: &message::File, openings: &[Arc<Opening>], tables: &[Fragment])
         opening: at(openings, message.opening, "ways to open a file")?.clone(),
         known: message.known.as_ref().map(known),
         recorded: Arc::new(message.recorded.iter().map(piece).collect()),
-        fragment: fragment.map(|fragment| Fragment { constants, ..fragment }),
+        fragment: fragment.map(|fragment| Fragment { constants, deletes, first_row, ..fragment }),
         source: None,
     })
 }
 
-fn known(message: &message::Known) -> Identity {
+pub(super) fn known(message: &message::Known) -> Identity {
     Identity { len: message.len, modified: message.modified, etag: message.etag.clone() }
 }
 

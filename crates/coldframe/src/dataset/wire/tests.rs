@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
@@ -16,6 +16,9 @@ use crate::dataset::columns::ColumnsBy;
 use crate::dataset::fragment::Fragment;
 use crate::dataset::plan::{Opening, Part, SplitFile};
 use crate::dataset::storage::Stores;
+use crate::dataset::table_def::{
+    ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, Origin, TableDef, constants,
+};
 
 fn file(path: &str) -> SplitFile {
     let schema = Schema::new(vec![
@@ -179,26 +182,117 @@ fn objects_of_this_process_cannot_be_written() {
     assert!(e.contains("<bytes> cannot be pickled"), "{e}");
 }
 
+fn table() -> TableDef {
+    let column = |name: &str, kind, declared: Option<&str>| ColumnDef {
+        field: Arc::new(Field::new(name, kind, true)),
+        declared: declared.map(str::to_owned),
+    };
+    let opening = file("t").opening.clone();
+    let keys = vec![column("p", DataType::Utf8, None), column("n", DataType::Int32, Some("int"))];
+    let values: [ArrayRef; 2] = [
+        Arc::new(StringArray::from(vec![Some("eu"), None])),
+        Arc::new(arrow_array::Int32Array::from(vec![1, 2])),
+    ];
+    let values = keys.iter().map(|key| key.field.as_ref().clone()).zip(values).collect();
+    let deleted: ArrayRef = Arc::new(Int64Array::from(vec![Some(4), None]));
+    let deleted = constants(vec![(Field::new("id", DataType::Int64, true), deleted)], 2).unwrap();
+    let deletes = Deletes {
+        positions: Some(Arc::new([3, 70_000, 1 << 40].into_iter().collect())),
+        keys: vec![Arc::new(deleted)],
+    };
+    let first = FileDef {
+        path: "t/p=eu/a".to_owned(),
+        known: Some(Identity { len: 10, modified: None, etag: Some("x".to_owned()) }),
+        listed: true,
+        rows: Some(7),
+        first_row: Some(0),
+        deletes: Some(Arc::new(deletes)),
+        ..FileDef::default()
+    };
+    let second = FileDef { path: "t/b".to_owned(), constants: 1, ..first.clone() };
+    let group = FileGroup {
+        own: vec![column("id", DataType::Int32, Some("int"))],
+        matching: ColumnsBy::Position,
+        conversion: Conversion::Hive,
+        defaults: vec![("s".to_owned(), Arc::new(StringArray::from(vec!["-"])) as ArrayRef)],
+        constants: constants(values, 2).unwrap(),
+        row_numbers: Some("row".to_owned()),
+        files: vec![first, second],
+        ..FileGroup::new(opening.clone())
+    };
+    TableDef {
+        name: "sales.orders".to_owned(),
+        complete: true,
+        origin: Origin { file_path: Some("path".to_owned()), row_index: None },
+        columns: Columns::Stated(vec![
+            column("id", DataType::Int64, None),
+            column("s", DataType::Utf8, Some("varchar(3)")),
+        ]),
+        keys,
+        groups: vec![group, FileGroup { matching: ColumnsBy::Hive, ..FileGroup::new(opening) }],
+    }
+}
+
+#[test]
+fn a_definition_is_the_same_after_it_is_written_and_read() {
+    let (table, bound) = (table(), Bound::default());
+    let bytes = table.to_bytes().unwrap();
+    let read = TableDef::from_bytes(&bytes, &bound).unwrap();
+    assert_eq!(format!("{read:?}"), format!("{table:?}"));
+    let group = &read.groups[0];
+    assert_eq!(Arc::as_ptr(&group.opening), Arc::as_ptr(&read.groups[1].opening));
+    let values = |at: usize| group.files[at].constants_in(&group.constants).unwrap();
+    assert_eq!(
+        format!("{:?}", values(1)),
+        format!("{:?}", group.files[1].constants_in(&table.groups[0].constants).unwrap())
+    );
+    assert!(values(1)[0].1.is_null(0) && values(0)[0].1.is_valid(0));
+    let plain = TableDef { groups: vec![FileGroup::new(file("t").opening.clone())], ..TableDef::default() };
+    let read = TableDef::from_bytes(&plain.to_bytes().unwrap(), &bound).unwrap();
+    assert_eq!((read.schema(), read.len()), (None, 0));
+    let e = TableDef::from_bytes(&plan().to_bytes().unwrap(), &bound).unwrap_err().to_string();
+    assert!(e.contains("expected the magic \"CFTD\", found \"CFPL\""), "{e}");
+}
+
+#[test]
+fn a_row_of_constants_that_is_missing_is_an_error() {
+    let group = &table().groups[0];
+    let beyond = FileDef { constants: 2, ..group.files[0].clone() };
+    let e = beyond.constants_in(&group.constants).unwrap_err().to_string();
+    assert!(e.contains("expected one of 2 rows of constants, found number 2"), "{e}");
+}
+
 /// The bytes of a message, with a valid checksum so that the checks behind it run.
-fn sealed(body: &[u8]) -> Vec<u8> {
+fn sealed(kind: &Kind, body: &[u8]) -> Vec<u8> {
     let sum = crc32c::crc32c(body).to_le_bytes();
-    [MAGIC.as_slice(), &[VERSION], &sum, body].concat()
+    [kind.magic.as_slice(), &[kind.version], &sum, body].concat()
+}
+
+/// Reads the bytes of a message as what they say they are; must not panic.
+fn attempted(kind: &Kind, body: &[u8]) {
+    let bytes = sealed(kind, body);
+    if kind.magic == PLAN.magic {
+        drop(Plan::from_bytes(&bytes, &Bound::default()));
+    } else {
+        drop(TableDef::from_bytes(&bytes, &Bound::default()));
+    }
 }
 
 proptest! {
     #[test]
-    fn hostile_bytes_are_an_error(at in 0usize..4096, byte: u8, cut in 0usize..4096) {
-        let bytes = plan().to_bytes().unwrap();
-        let mut body = bytes[HEADER..].to_vec();
-        let (at, cut) = (at % body.len(), cut % body.len());
-        body[at] = byte;
-        // Neither call may panic.
-        drop(Plan::from_bytes(&sealed(&body), &Bound::default()));
-        drop(Plan::from_bytes(&sealed(&body[..cut]), &Bound::default()));
+    fn hostile_bytes_are_an_error(at in 0usize..8192, byte: u8, cut in 0usize..8192) {
+        for (kind, bytes) in [(&PLAN, plan().to_bytes().unwrap()), (&TABLE, table().to_bytes().unwrap())] {
+            let mut body = bytes[HEADER..].to_vec();
+            let (at, cut) = (at % body.len(), cut % body.len());
+            body[at] = byte;
+            attempted(kind, &body);
+            attempted(kind, &body[..cut]);
+        }
     }
 
     #[test]
     fn noise_is_an_error(body in proptest::collection::vec(any::<u8>(), 0..200)) {
-        drop(Plan::from_bytes(&sealed(&body), &Bound::default()));
+        attempted(&PLAN, &body);
+        attempted(&TABLE, &body);
     }
 }

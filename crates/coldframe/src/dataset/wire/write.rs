@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::{Error, Limits, OnError, Result, Scan, SchemaSpec, Value};
 
+use super::table_def::{KeyTables, columns_to_message, conversion_to_message};
 use super::{arrow, message, predicate};
 use crate::dataset::columns::ColumnsBy;
 use crate::dataset::fragment::Fragment;
@@ -23,14 +25,17 @@ struct Known {
     /// For an opening, also whether its storage cannot be sent.
     file: Option<(Arc<SplitFile>, u32)>,
     opening: Option<(Arc<Opening>, bool, u32)>,
+    /// The last fragment, with the index of its table.
+    table: Option<(Fragment, u32)>,
+    key_tables: KeyTables,
 }
 
 pub(super) fn plan(plan: &Plan) -> Result<message::Plan> {
     let mut known = Known::default();
     let splits = plan.splits.iter().map(|split| known.split(split)).collect::<Result<_>>()?;
-    let Known { openings, tables, files, .. } = known;
+    let Known { openings, tables, files, key_tables: KeyTables { all: key_tables, .. }, .. } = known;
     let (schema, scan) = (arrow::from_schema(&plan.schema)?, Some(scan(&plan.scan)?));
-    Ok(message::Plan { schema, scan, openings, tables, files, splits })
+    Ok(message::Plan { schema, scan, openings, tables, files, splits, key_tables })
 }
 
 fn scan(scan: &Scan) -> Result<message::Scan> {
@@ -60,7 +65,7 @@ fn strings(of: Option<Strings>) -> u32 {
 }
 
 /// The index of `item` in the list, or of an element equal to it; appends it if there is none.
-fn number<T: PartialEq>(all: &mut Vec<T>, item: T) -> Result<u32> {
+pub(super) fn number<T: PartialEq>(all: &mut Vec<T>, item: T) -> Result<u32> {
     let at = all.iter().rposition(|known| *known == item).unwrap_or_else(|| {
         all.push(item);
         all.len() - 1
@@ -115,11 +120,10 @@ impl Known {
             _ => number(&mut self.openings, self::opening(&file.opening, options)?)?,
         };
         self.opening = Some((file.opening.clone(), options.is_none(), opening));
-        let table = match &file.fragment {
-            Some(fragment) => Some(number(&mut self.tables, table(fragment)?)?),
-            None => None,
-        };
-        let constants = file.fragment.as_ref().map(|fragment| arrow::from_columns(&fragment.constants));
+        let fragment = file.fragment.as_ref();
+        let table = fragment.map(|fragment| self.table(fragment)).transpose()?;
+        let constants = fragment.map(|fragment| arrow::from_columns(&fragment.constants));
+        let deletes = self.key_tables.deletes(fragment.and_then(|fragment| fragment.deletes.as_deref()))?;
         self.files.push(message::File {
             path: file.path.clone(),
             opening,
@@ -127,35 +131,70 @@ impl Known {
             known: file.known.as_ref().map(known),
             recorded: file.recorded.iter().map(piece).collect(),
             constants: constants.transpose()?.unwrap_or_default(),
+            deletes,
+            first_row: fragment.and_then(|fragment| fragment.first_row),
         });
         u32::try_from(self.files.len() - 1).map_err(|_| Error::unsupported("a plan of more than 2^32 files"))
     }
+
+    fn table(&mut self, fragment: &Fragment) -> Result<u32> {
+        let last = self.table.as_ref().filter(|(last, _)| is_same_table(last, fragment));
+        let at = match last {
+            Some((_, at)) => *at,
+            None => number(&mut self.tables, table(fragment)?)?,
+        };
+        self.table = Some((fragment.clone(), at));
+        Ok(at)
+    }
+}
+
+/// Whether two fragments visibly have one table; false if only a comparison of their parts can tell.
+fn is_same_table(one: &Fragment, other: &Fragment) -> bool {
+    let same = |(a, b): (&(String, ArrayRef), &(String, ArrayRef))| a.0 == b.0 && Arc::ptr_eq(&a.1, &b.1);
+    Arc::ptr_eq(&one.schema, &other.schema)
+        && Arc::ptr_eq(&one.stated, &other.stated)
+        && (&one.by, one.complete) == (&other.by, other.complete)
+        && one.defaults.len() == other.defaults.len()
+        && one.defaults.iter().zip(&other.defaults).all(same)
 }
 
 fn piece((at, bytes): &(u64, bytes::Bytes)) -> message::Piece {
     message::Piece { at: *at, bytes: bytes.clone() }
 }
 
-fn known(known: &Identity) -> message::Known {
+pub(super) fn known(known: &Identity) -> message::Known {
     message::Known { len: known.len, modified: known.modified, etag: known.etag.clone() }
 }
 
 fn table(fragment: &Fragment) -> Result<message::Table> {
-    let (by, key) = match &fragment.by {
-        ColumnsBy::Name => (0, String::new()),
-        ColumnsBy::Position => (1, String::new()),
-        ColumnsBy::Id(key) => (2, key.clone()),
-    };
+    let (by, key) = by(&fragment.by);
     Ok(message::Table {
         schema: arrow::from_schema(&fragment.schema)?,
         defaults: arrow::from_columns(&fragment.defaults)?,
         by,
         key,
         complete: fragment.complete,
+        stated: Some(columns_to_message(&fragment.stated.table)?),
+        own: Some(columns_to_message(&fragment.stated.own)?),
+        conversion: conversion_to_message(fragment.stated.conversion),
+        row_numbers: fragment.stated.row_numbers.clone(),
     })
 }
 
-fn opening(opening: &Opening, storage: Option<&BTreeMap<String, String>>) -> Result<message::Opening> {
+/// The number of a way to match columns, and the key of ids.
+pub(super) fn by(of: &ColumnsBy) -> (u32, String) {
+    match of {
+        ColumnsBy::Name => (0, String::new()),
+        ColumnsBy::Position => (1, String::new()),
+        ColumnsBy::Id(key) => (2, key.clone()),
+        ColumnsBy::Hive => (3, String::new()),
+    }
+}
+
+pub(super) fn opening(
+    opening: &Opening,
+    storage: Option<&BTreeMap<String, String>>,
+) -> Result<message::Opening> {
     let options = &opening.options;
     let (schema, ddl) = match &options.schema {
         None => (None, None),
