@@ -1,6 +1,7 @@
-"""The tables of `shapes.py`: rows as companies keep them, made from a random seed, and what is asked of each.
+"""The tables of `shapes.py`: rows as companies keep them, made from a random seed, and the queries for each
+table.
 
-A shape is a table and its conditions, which are written once and given to each reader in its own form.
+A shape is a table and its conditions, which are written once and translated for each reader.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ WORDS = [
 
 @dataclass(frozen=True)
 class Test:
-    """A comparison of a column with a value, or with several by `in`."""
+    """A comparison of a column with one value, or with several values by `in`."""
 
     column: str
     op: str
@@ -59,7 +60,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Shape:
-    """A table and what is asked of it."""
+    """A table and its queries."""
 
     table: pa.Table
     one: str
@@ -108,7 +109,7 @@ def sentences(random: Random, rows: int, low: int, high: int) -> pa.Array:
 
 
 def keys(random: Random, rows: int, distinct: int) -> np.ndarray:
-    """Each key about equally often, in random order."""
+    """Each key about the same number of times, in random order."""
     return random.permutation(np.arange(rows) % max(distinct, 1))
 
 

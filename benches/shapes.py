@@ -4,9 +4,10 @@
 usage: shapes.py [--rows N] [--passes N] [--shapes a,b] [--codecs a,b] [--queries a,b] [--seed N]
                  [--json FILE] [--folder DIR]
 
-Each run makes other rows, unless --seed repeats one. pyarrow writes both files: ORC with dictionaries, as
-Hive does, Parquet with its defaults. All readers run in turns in this process; a figure is the median of the
-passes. The table has milliseconds, and coldframe's time relative to that of each peer.
+Each run makes other rows; --seed repeats the rows of an earlier run. pyarrow writes both files: ORC with
+dictionaries, as Hive does, Parquet with its defaults. All readers run in this process, alternating; a figure
+is the median of the passes. The table has milliseconds, and coldframe's time relative to the time of each
+peer.
 
 all, one, three     all columns, one column, three columns
 key                 all columns of the 50 rows with a key
@@ -17,7 +18,7 @@ limit               the first ten rows
 count, counted      the number of rows, without and with a filter
 floor               no reader: the codec's own time for the chunks of the ORC file; copying the table's bytes
 
-The end lists each filter that costs coldframe more than reading all rows: there must be none.
+The end lists each filter that costs coldframe more than reading all rows: there must be no such filter.
 """
 
 from __future__ import annotations
@@ -174,7 +175,9 @@ FILTERS = ("key", "scattered", "members", "prefix")
 
 
 def race(passes: int, runners: dict[str, Runner]) -> dict[str, float]:
-    """The median CPU milliseconds of each runner, in turns. The first round fills caches and allocators."""
+    """The median CPU milliseconds of each runner; the runners alternate. The first round fills caches and
+    allocators.
+    """
     taken: dict[str, list[float]] = {name: [] for name in runners}
     counts: dict[str, int] = {}
     for number in range(passes + 1):
@@ -209,7 +212,7 @@ def chunks(orc: str, codec: str) -> list[tuple[bytes, int]]:
 
 
 def content_size(codec: str, chunk: bytes) -> int:
-    """The number of bytes that a chunk decompresses to, as its own header says."""
+    """The number of bytes after decompression of a chunk, as its own header says."""
     if codec == "snappy":
         size = shift = 0
         for byte in chunk:

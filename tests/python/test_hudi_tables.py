@@ -1,4 +1,4 @@
-"""Whole Hudi tables through every door of Python: open, detect, scan, tables, verify, migrate."""
+"""Whole Hudi tables through every function of Python: open, detect, scan, tables, verify, migrate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def trips(tmp_path: Path) -> Path:
     return hudi_table(tmp_path / "trips", {FIRST: [1.5, 2.5], SECOND: [1.5, 9.0, 4.0]})
 
 
-def test_a_table_is_its_last_state(trips: Path) -> None:
+def test_a_table_has_its_last_state(trips: Path) -> None:
     assert cf.detect(trips) == "hudi"
     table = cf.open(trips)
     assert (table.format, table.schema.names[-3:]) == ("hudi", ["id", "city", "fare"])
@@ -43,7 +43,7 @@ def test_views(trips: Path) -> None:
         cf.open(trips, view="incremental")
 
 
-def test_a_file_that_is_gone_is_told(trips: Path) -> None:
+def test_a_missing_file_is_reported(trips: Path) -> None:
     (trips / "eu" / next(p.name for p in (trips / "eu").glob(f"*{SECOND}.parquet"))).unlink()
     with pytest.raises(cf.CorruptFileError, match=f"which commit {SECOND} names"):
         cf.open(trips).read()
@@ -71,7 +71,7 @@ def test_the_table_is_found_and_migrated(tmp_path: Path) -> None:
     report = estate.migrate()
     assert {table.name: table.rows for table in report.tables} == {"trips": 3, "other": 1}
     assert sorted(estate.read("trips")["fare"].to_pylist()) == [1.5, 4.0, 9.0]
-    # The earlier state is not in the target, and nobody said that it may be left behind.
+    # The earlier state is not in the target, and the user did not allow to leave it behind.
     assert not any("trips" in path for path in estate.safe())
     with pytest.raises(cf.UnsupportedError, match="a Hudi table"):
         cf.scan(estate.source)

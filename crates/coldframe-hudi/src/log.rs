@@ -11,8 +11,8 @@
 //! All integers are big-endian. `size` counts the bytes after itself up to the end of the block; `total` is 6
 //! more, for the magic bytes. A writer that dies leaves an incomplete block: its two sizes differ, or it is
 //! followed neither by the magic bytes of another block nor by the end of the file. An incomplete block
-//! extends to the next magic bytes. Whether it is valid depends on the instant in its header, if that was
-//! written.
+//! extends to the next magic bytes. The instant in its header, if that was written, determines whether the
+//! block is valid.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,12 +49,12 @@ pub(crate) enum BlockKind {
     Avro,
     /// Records as an HFile.
     HFile,
-    /// Records as a Parquet file: only in the logs of data tables, never in those of metadata tables.
+    /// Records as a Parquet file: only in the logs of data tables, never in the logs of metadata tables.
     Parquet,
-    /// Records before and after their changes: only in the logs of data tables, never in those of metadata
+    /// Records before and after their changes: only in the logs of data tables, never in the logs of metadata
     /// tables.
     ChangeData,
-    /// A block of another version of the format, of which only the length is known.
+    /// A block of another version of the format: only its length is known.
     Unknown,
 }
 
@@ -272,8 +272,8 @@ fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>>
     Ok(map)
 }
 
-/// The schema of a delete block's list. `orderingVal` is a union of null and of records, each of which wraps
-/// a value.
+/// The schema of a delete block's list. `orderingVal` is a union of null and of records that each wrap a
+/// value.
 pub(crate) fn delete_schema(limits: &Limits) -> Result<Schema> {
     let wrapped = [
         "\"boolean\"",

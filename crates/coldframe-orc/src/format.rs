@@ -72,7 +72,7 @@ impl Format for OrcFormat {
     }
 }
 
-/// Opens a file with the format's own options (`given`) and those of all formats.
+/// Opens a file with the format's own options (`given`) and the options of all formats.
 pub fn open(
     source: &Source,
     given: &options::OpenOptions,

@@ -104,9 +104,7 @@ class SourceFile:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The names of the directories between the source's root and the file, including a partition's own
-        directory.
-        """
+        """The directories between the source's root and the file, including a partition's own directory."""
         names = self.relative.split("/")
         return tuple(names if self.is_partition else names[:-1])
 
@@ -347,9 +345,7 @@ class StagedFile:
     first: int = 0
     """If several sources share the file: the number of this source's first row."""
     of: int = 0
-    """The number of rows in a file that several sources share; 0 if all rows of the file are from this
-    source.
-    """
+    """The number of rows in a file that several sources share; 0 if all its rows are from this source."""
     name: str = ""
     """If several sources share the file: the beginning of its name."""
     partition: PartitionValues = field(default_factory=dict)
@@ -452,9 +448,7 @@ class Part:
     of: int = 0
     partition: PartitionValues = field(default_factory=dict)
     stored: str = ""
-    """What distinguished the file from others when it was published: see `StoredFile.mark`. Empty if
-    unknown.
-    """
+    """What distinguished the published file from others: see `StoredFile.mark`. Empty if unknown."""
 
     def to_json(self) -> Json:
         """The form in the journal; has the keys `partition` and `stored` only if there are values."""

@@ -1,4 +1,5 @@
-"""Merges what several versions of Hive read: one line for equal answers, with the versions that gave them.
+"""Merges the answers of several versions of Hive: one line for equal answers, with the versions that gave
+them.
 
 usage: merge.py 2.3=FILE 3.1=FILE 4.1=FILE
 """

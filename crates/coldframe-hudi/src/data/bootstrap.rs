@@ -27,7 +27,7 @@ const INDEX: &str = ".hoodie/.aux/.bootstrap/.fileids";
 /// The files of the source, by partition and file group.
 pub(crate) type Sources = BTreeMap<(String, String), String>;
 
-/// Reads the index of file groups; empty if there is none.
+/// Reads the index of file groups; empty if there is no index.
 pub(crate) fn sources(folder: &dyn Folder, options: &coldframe_hfile::Options) -> Result<Sources> {
     let listed = match folder.list(INDEX) {
         Err(e) if e.is_not_found() => return Ok(Sources::new()),
@@ -58,7 +58,7 @@ pub(crate) fn sources(folder: &dyn Folder, options: &coldframe_hfile::Options) -
     Ok(sources)
 }
 
-/// Opens a file of the source. `base`: where the source was; `now`: where it is, if the user says so.
+/// Opens a file of the source. `base`: where the source was; `now`: where the source is, if the user says so.
 pub(crate) fn open_source(uri: &str, base: Option<&str>, now: Option<&str>) -> Result<Arc<dyn ReadAt>> {
     let plain = |path: &str| {
         let path = path.strip_prefix("file:").map_or(path, |rest| {

@@ -1,4 +1,4 @@
-//! What a commit recorded: the files it wrote, the file groups it replaced, the table's schema.
+//! What a commit recorded: the files that it wrote, the file groups that it replaced, and the table's schema.
 //!
 //! Hudi 0.x writes JSON, 1.x an Avro container; both have the same fields.
 
@@ -25,11 +25,11 @@ pub(crate) struct Written {
 /// What a commit recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commit {
-    /// The files it wrote.
+    /// The files that the commit wrote.
     pub written: Vec<Written>,
     /// The file groups whose rows no longer count, by partition.
     pub replaced: Vec<(String, String)>,
-    /// Entries of its extra metadata that are not empty.
+    /// The non-empty entries of the commit's extra metadata.
     pub extra: BTreeMap<String, String>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Json> {
         .map_err(|e| Error::corrupt(format!("expected JSON or an Avro container, found {e}")))
 }
 
-/// A datum as JSON: bytes as text, which only fields have that nobody asks for.
+/// A datum as JSON: bytes become text, since only fields that are never read have bytes.
 fn of_datum(schema: &Schema, id: TypeId, datum: &Datum<'_>) -> Json {
     match (datum, schema.get(id)) {
         (Datum::Union(branch, inner), Type::Union(branches)) => {

@@ -14,7 +14,8 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
 use coldframe_core::{Error, Result, arrow_error};
 
-/// The columns of `schema`, from a batch of a file. `name_in`: what the file calls a column, or `None` if it lacks it.
+/// The columns of `schema`, from a batch of a file. `name_in`: the name of a column in the file, or `None` if
+/// the file lacks it.
 pub(crate) fn conform_batch(
     batch: &RecordBatch,
     schema: &SchemaRef,
@@ -92,8 +93,8 @@ fn map(own: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef> {
     Ok(Arc::new(made.map_err(arrow_error)?))
 }
 
-/// Floats as the doubles with the same digits: 0.1 stays 0.1, as Hudi's readers have it, although the nearest double to the
-/// float is 0.10000000149011612.
+/// Floats as the doubles with the same digits: 0.1 stays 0.1, as in Hudi's readers, although the nearest
+/// double to the float is 0.10000000149011612.
 fn widened(array: &ArrayRef) -> ArrayRef {
     let own = array.as_primitive::<Float32Type>();
     let digits = |v: f32| if v.is_finite() { v.to_string().parse().unwrap_or(v.into()) } else { v.into() };

@@ -1,4 +1,4 @@
-//! What else a table's folder has: earlier states, files of writes that did not count, and files that are not the table's.
+//! What else a table's folder has: earlier states, files of writes that did not count, and foreign files.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub(crate) fn contents(folder: &dyn Folder, opened: &Opened) -> Result<Vec<Conte
     Ok(all)
 }
 
-/// The files that are not the table's, by their names.
+/// The foreign files, by their names.
 pub(crate) fn unclaimed(folder: &dyn Folder) -> Result<Vec<Entry>> {
     files_below(folder, &|path| {
         let name = path.rsplit('/').next().unwrap_or_default();

@@ -84,7 +84,7 @@ impl Format for HudiTableFormat {
     }
 }
 
-/// A folder below another one.
+/// A folder below another folder.
 #[derive(Debug)]
 struct Below {
     root: Arc<dyn Folder>,

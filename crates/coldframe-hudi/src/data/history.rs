@@ -21,7 +21,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The history in the text of a `.schemacommit`; the columns are those of `shown`.
+    /// The history in the text of a `.schemacommit`; the columns are the columns of `shown`.
     pub(crate) fn new(text: &[u8], shown: Option<&str>, limits: &Limits) -> Result<Self> {
         let json = commit::parse(text, limits).map_err(|e| e.within("history of the schema"))?;
         let mut history = Self::default();
@@ -37,7 +37,7 @@ impl History {
         Ok(history)
     }
 
-    /// What a file written at `instant` calls a column; `None` if it lacks it.
+    /// The name of a column in a file written at `instant`; `None` if the file lacks the column.
     pub(crate) fn name_in(&self, name: &str, instant: &str) -> Option<String> {
         let Some(id) = self.ids.get(name) else { return Some(name.to_owned()) };
         let at = instant.parse::<u64>().unwrap_or(u64::MAX);
@@ -81,7 +81,7 @@ mod tests {
         let history = History::new(text, Some(shown), &Limits::default()).unwrap();
         assert_eq!(history.name_in("b", "15").as_deref(), Some("a"));
         assert_eq!(history.name_in("b", "20").as_deref(), Some("b"));
-        // Another column had this name then.
+        // At that time another column had this name.
         assert_eq!(history.name_in("c", "15"), None);
         assert_eq!(history.name_in("c", "25").as_deref(), Some("c"));
         assert_eq!(history.name_in("other", "5").as_deref(), Some("other"));

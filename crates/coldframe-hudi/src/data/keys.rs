@@ -1,5 +1,5 @@
-//! The key of a record: the meta column that has it or, for a table without meta columns, what its key generator makes of
-//! the key's columns.
+//! The key of a record: the meta column that has it or, for a table without meta columns, the key that its
+//! key generator makes from the key's columns.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};

@@ -1,7 +1,7 @@
-//! Files that commits name and that are not there, and files whose instants the timeline does not know.
+//! Files that commits name but that are missing, and files whose instants the timeline does not know.
 //!
 //! A file that a commit wrote may be gone once a later base file of its group has all of its rows, or once the group was
-//! replaced. Any other one has rows that must not be left out without a word.
+//! replaced. Any other file has rows that must not be left out without notice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ use crate::slice::{FileName, is_change_data, parse_name};
 /// A group's partition and id.
 type Key = (String, String);
 
-/// Adds to the slices what is missing of them, and slices of groups of which everything is missing.
+/// Adds to the slices the files that are missing in them, and adds slices for groups of which all files are
+/// missing.
 pub(crate) fn add_missing(
     slices: &mut Vec<Slice>,
     groups: &Groups,
@@ -72,14 +73,14 @@ pub(crate) fn add_missing(
     Ok(())
 }
 
-/// The error for a slice of which a file is missing.
+/// The error for a slice with a missing file.
 pub(crate) fn error(missing: &Missing) -> Error {
     let Missing { path, instant, .. } = missing;
     Error::corrupt(format!("expected the file {path}, which commit {instant} names, found none"))
         .within("file group")
 }
 
-/// What to say of files of instants that the timeline does not know, although it begins before them.
+/// The warning about files of instants that the timeline does not know, although it begins before them.
 pub(crate) fn notice(groups: &Groups, timeline: &Timeline) -> Option<Notice> {
     let files = groups.values().flat_map(|group| group.files());
     let unknown: BTreeSet<&str> = files

@@ -21,14 +21,14 @@ coldframe_core::choices! {
 }
 
 coldframe_core::choices! {
-    /// Whose rules of merging apply to tables that several versions of Hudi read differently.
+    /// Which version's rules of merging apply to tables that several versions of Hudi read differently.
     #[derive(Default)]
     #[non_exhaustive]
     pub enum HudiReader {
-        /// Those of the Hudi that the table's version belongs to.
+        /// The rules of the Hudi version to which the table's version belongs.
         #[default]
         Table = "table",
-        /// Those of Hudi 1.x.
+        /// The rules of Hudi 1.x.
         New = "1.x",
     }
 }

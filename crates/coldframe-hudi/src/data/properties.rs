@@ -1,4 +1,4 @@
-//! `hoodie.properties`: what a table says of itself, in the form of Java's properties.
+//! `hoodie.properties`: the properties of a table, in the form of Java's properties.
 //!
 //! ```text
 //! # a comment, also with !       key=value | key:value | key value       escapes: \t \n \r \f \uXXXX, any other character itself
@@ -14,7 +14,7 @@ use coldframe_core::{Limits, Result};
 
 /// The file with a table's properties.
 const FILE: &str = ".hoodie/hoodie.properties";
-/// What counts if the file is missing or was not written to its end.
+/// Replaces the file if the file is missing or was not written to its end.
 const BACKUP: &str = ".hoodie/hoodie.properties.backup";
 
 /// A table's properties.
@@ -22,7 +22,7 @@ const BACKUP: &str = ".hoodie/hoodie.properties.backup";
 pub(crate) struct Properties(BTreeMap<String, String>);
 
 impl Properties {
-    /// Reads the properties of the table in `folder`; `None` if it has none.
+    /// Reads the properties of the table in `folder`; `None` if it has no properties.
     pub(crate) fn read(folder: &dyn Folder, limits: &Limits) -> Result<Option<Self>> {
         let own = read_file(folder, FILE, limits)?;
         match own {

@@ -1,4 +1,4 @@
-//! The columns of a table: the meta columns, then those of the schema that its last commit recorded.
+//! The columns of a table: the meta columns, then the columns of the schema that its last commit recorded.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub(crate) const COMMIT_TIME: &str = "_hoodie_commit_time";
 pub(crate) struct Columns {
     /// All columns.
     pub schema: SchemaRef,
-    /// The defaults of columns, arrays of one row, unless they are null.
+    /// The defaults of columns, as arrays of one row; a column without an entry has the default null.
     pub defaults: Arc<HashMap<String, ArrayRef>>,
 }
 
 impl Columns {
-    /// A table that nobody has written to has no columns.
+    /// A table without any write has no columns.
     pub(crate) fn none() -> Self {
         Self { schema: Arc::new(ArrowSchema::empty()), defaults: Arc::default() }
     }

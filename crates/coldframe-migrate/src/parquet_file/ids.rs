@@ -10,7 +10,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use coldframe::{Error, Result};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-/// The schema with an id on each field: a field before those inside it, without the entries of maps.
+/// The schema with an id on each field: a field comes before the fields inside it, without the entries of
+/// maps.
 pub(super) fn numbered(schema: &SchemaRef, ids: &[i32]) -> Result<SchemaRef> {
     let mut ids = ids.iter();
     let fields = schema.fields().iter().map(|field| numbered_field(field, &mut ids));

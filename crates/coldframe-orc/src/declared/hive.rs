@@ -7,7 +7,7 @@
 //! | int, float, decimal(5,2), varchar(9) | bigint, double, decimal(9,3), string | every value stays the same |
 //! | anything else | | [`conversions`] as by Hive's reader; an error where values are not converted, as in transactional files |
 //!
-//! A column that only the file or only the table has is no mistake, because tables change.
+//! A column that exists only in the file or only in the table is accepted, because tables change.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ const PLACEHOLDER: &str = "_col";
 const IDENTIFIED: [&str; 6] =
     ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"];
 
-/// The conversions of a file's columns to the types of its table, whose names the file has taken; only those that change
-/// a type.
+/// The conversions of a file's columns to the types of its table, after the file has taken the table's names.
+/// Only conversions that change a type are listed.
 pub(crate) fn conversions(
     shape: &Shape,
     spec: &SchemaSpec,
@@ -72,8 +72,8 @@ fn column(shape: &Shape, name: &str) -> Result<Option<(FieldRef, ddl::Type)>> {
     Ok(Some((Arc::clone(own), described(types, *id, &shape.options.limits)?)))
 }
 
-/// Gives the columns of a file the table's names. `converts`: whether the file's types are converted to the table's, so that
-/// they may be others.
+/// Gives the columns of a file the table's names. `converts`: whether the file's types are converted to the
+/// table's types, so that the types may differ.
 pub(super) fn take_names(footer: &mut proto::Footer, declared: &[proto::Type], converts: bool) -> Result<()> {
     let is_empty = footer.stripes.is_empty();
     let types = &mut footer.types;
@@ -180,7 +180,8 @@ fn take(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -
     Ok(())
 }
 
-/// Gives fields of structs the table's names, and columns the types that their bytes have as well: the rest is converted.
+/// Gives fields of structs the table's names. Gives columns the table's types if their bytes have these
+/// types, too; other columns are converted.
 fn take_what_fits(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) {
     let (Some(own), Some(want)) = (types.get_mut(at as usize), declared.get(of as usize)) else { return };
     if super::take(own, want) || own.kind != want.kind {
@@ -220,7 +221,7 @@ fn is_read_alike(own: &proto::Type, want: &proto::Type) -> bool {
         }
         (Kind::Char | Kind::Varchar, _) if from == to => own.maximum_length == want.maximum_length,
         (Kind::Float, Kind::Double) | (Kind::Varchar, Kind::String) => true,
-        // Structs may have different fields, because these are compared by name.
+        // Structs may have different fields, because fields are compared by name.
         _ if from == to => from == Kind::Struct || own.subtypes.len() == want.subtypes.len(),
         _ => matches!((width(from), width(to)), (Some(from), Some(to)) if from < to),
     }
@@ -251,7 +252,7 @@ mod tests {
         types_of(&SchemaSpec::Ddl(text.to_owned()), &Limits::default()).unwrap()
     }
 
-    /// The names of a file's types after those of its table.
+    /// The names of a file's types, following the names in its table.
     fn named(file: Vec<proto::Type>, table: &str) -> Result<String> {
         let stripes = vec![StripeInformation::default()];
         let mut footer = proto::Footer { types: file, stripes, ..proto::Footer::default() };
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_readers_disagree_on_are_refused() {
+    fn columns_that_readers_read_differently_are_refused() {
         for (file, table, reason) in [
             (
                 "v bigint",

@@ -5,7 +5,7 @@
     digest then            journal: delete │ the source is removed or moved │ journal: deleted, with the
     receipt
 
-Nothing is deleted unless all lines and all their target files are as they were verified. A kill leaves
+Sources are deleted only if all lines and all their target files are as they were verified. A kill leaves
 sources that the journal has announced; the next call goes on with them.
 """
 
@@ -42,22 +42,22 @@ BATCH = 1000
 
 @dataclass
 class Item:
-    """A line of the list, and what becomes of its source."""
+    """A line of the list, and the outcome for its source."""
 
     line: Line
     entries: list[Committed] = field(default_factory=list)
-    """Its entries in the journal; a directory may hold several tables."""
+    """The source's entries in the journal; a directory may hold several tables."""
     fate: str = ""
-    """`"deleted"`, `"moved"`, `"gone"`; `"would be deleted"`; empty if it stays."""
+    """`"deleted"`, `"moved"`, `"gone"`; `"would be deleted"`; empty if the source stays."""
     to: str = ""
     why: str = ""
-    """Why it cannot be deleted."""
+    """Why the source cannot be deleted."""
     earlier: bool = False
-    """Whether an earlier call has deleted it."""
+    """Whether an earlier call has deleted the source."""
     settled: bool = False
-    """Whether it is not there any more."""
+    """Whether the source no longer exists."""
     is_rest: bool = False
-    """Whether it is the rest of a directory whose deletion was interrupted."""
+    """Whether the source is the rest of a directory whose deletion was interrupted."""
 
     def to_json(self) -> Json:
         """A source in the output for programs."""
@@ -82,7 +82,7 @@ class Deletion:
     is_whole: bool = True
     items: list[Item] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    """Files of the target that are not as they were verified."""
+    """Files of the target that differ from their verified state."""
     files: int = 0
     """Files of the target that were compared."""
 
@@ -96,7 +96,7 @@ class Deletion:
 
     @property
     def exit_code(self) -> int:
-        """0: every source of the list is deleted (or would be); 1: nothing, or not all."""
+        """0: every source of the list is deleted (or would be); 1: no source is deleted, or not all."""
         return self.verdict.exit_code
 
     def to_json(self) -> Json:
@@ -118,7 +118,7 @@ class Deleter:
     destination: Destination
     to: str | None = None
     storage_options: StorageOptions = None
-    """Those of the sources' stores, and of the trash's."""
+    """The options of the sources' stores, and of the trash's store."""
 
     def __post_init__(self) -> None:
         self.result = Deletion(self.destination.root, self.listed.is_whole)
@@ -130,7 +130,7 @@ class Deleter:
                     raise unsupported(f"moving sources to {self.to}: it is below {place}, which a run reads")
 
     def check(self) -> bool:
-        """Compares each line and its files in the target. Returns whether all may be deleted."""
+        """Compares each line and its files in the target. Returns whether all sources may be deleted."""
         name = self.listed.about.get("journal")
         if name is not None and self.state.target is not None and name != self.state.target:
             raise SchemaError(f"the list is of another target than {self.destination.root}")
@@ -239,7 +239,9 @@ class Deleter:
         return "" if fault is None else f"{fault.file}: {fault.reason}"
 
     def run(self, journal: Journal) -> None:
-        """Deletes the sources. Raises OSError or ColdframeError if one cannot be deleted; call it again."""
+        """Deletes the sources. Raises OSError or ColdframeError if a source cannot be deleted; the call can
+        be repeated.
+        """
         items = [item for item in self.result.items if not item.earlier]
         for start in range(0, len(items), BATCH):
             some = items[start : start + BATCH]

@@ -1,7 +1,9 @@
-"""Reads the files that a commit has added to a table once more, through the table and by its own library.
+"""Reads the files that a commit has added to a table once more, through the table and with the library of the
+table's format.
 
-Each file was read back when it was written. This finds what only a reader of the table meets: a log or
-metadata that cannot be read, columns that are taken for others, values that are not those of the file.
+Each file was read back when it was written. This check finds errors that only a reader of the table meets: a
+log or metadata that cannot be read, columns that are confused with others, and values that differ from the
+file's values.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from coldframe.pipeline.sink.committed import CommittedTable
 from coldframe.pipeline.sink.sinks import in_types_of
 
 MAX_BYTES = 1 << 30
-"""Bytes of a table that are read again after a commit: the driver does this, alone."""
+"""Bytes of a table that are read again after a commit: only the driver does this."""
 _WORD = (1 << 64) - 1
 
 
@@ -37,8 +39,8 @@ class _Expected:
 def read_again(
     table: CommittedTable, added: Iterable[str], by: str, read: Callable[[Set[str]], Iterable[Any]]
 ) -> Json:
-    """Compares the rows that `read` gives for some added files with those that were verified. Returns what
-    was read, for the report; raises ColdframeError if the rows differ.
+    """Compares the rows that `read` gives for some added files with the verified rows. Returns what was read,
+    for the report; raises ColdframeError if the rows differ.
     """
     if table.schema is None:
         return {}

@@ -26,7 +26,7 @@ MAX_RENAMED = 5 << 30
 
 @dataclass(frozen=True)
 class Remainder:
-    """The files of a directory: how many there are, and when the newest was changed."""
+    """The files of a directory: how many files there are, and when the newest file was changed."""
 
     files: int
     newest: int
@@ -38,7 +38,7 @@ class Remainder:
         return Remainder(len(entries), max((entry.modified or 0 for entry in entries), default=0))
 
     def is_rest_of(self, whole: Remainder) -> bool:
-        """Whether these may be files of `whole`, and nothing else: nobody has written since."""
+        """Whether these may be files of `whole` only: nobody has written since then."""
         return self.files <= whole.files and self.newest <= whole.newest
 
 
@@ -51,7 +51,7 @@ class Removal:
     mark: str
     """Makes names of its own: from the source's digest."""
     to: str | None = None
-    """Where to move it; None deletes it."""
+    """Where to move the source; None deletes it."""
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def run(self) -> str:
@@ -78,12 +78,12 @@ class Removal:
 
     @property
     def _grave(self) -> str:
-        """The name of the directory while it is deleted: hidden, and beside the old one."""
+        """The name of the directory while it is deleted: hidden, and beside the old name."""
         above, _, name = self.path.rstrip("/").rpartition("/")
         return f"{above}/.{name}.deleted-{self.mark}"
 
     def _free_place(self, to: str) -> str:
-        """`to`, unless something else is there."""
+        """`to`, except if something else is there."""
         options = options_for(to, self.storage_options)
         if not _is_there(to, options) or (not self.is_folder and self._has_copy(to)):
             return to
@@ -201,7 +201,9 @@ def _key(url: str) -> str:
 
 
 def _make_parent(store: Any, key: str) -> None:
-    """Makes the folder of a new name, by a file in it: stores make folders with their files."""
+    """Makes the folder of a new name, by a file in it: stores create a folder together with its
+    first file.
+    """
     above = key.rpartition("/")[0]
     if above and store.stat(above) is None:
         store.put(f"{above}/.coldframe-trash", b"", mode="over")

@@ -5,8 +5,8 @@
     ../head.json          {"target": .., "epoch": 5, "number": 12, "digest": sha256 of 000000000012.jsonl}
 
 The head is written at the beginning and at the end of each run, so it may be older than the last segment, but
-never newer. Segments that were written before there was a chain name no predecessor; none may follow one that
-does.
+never newer. Segments that were written before there was a chain name no predecessor; no such segment may
+follow a segment that names its predecessor.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ class Chain:
     """What is known of the segments of a journal while they are read and written."""
 
     digest: str | None = ""
-    """That of the last segment; empty before the first."""
+    """The digest of the last segment; empty before the first segment."""
     unchained: int = 0
     """Segments that name no predecessor."""
     head: Head | None = None
     lost: str = ""
-    """Why segments that a run wrote are missing; empty if none are."""
+    """Why segments that a run wrote are missing; empty if no segment is missing."""
     is_foreign: bool = False
     """Whether the journal is another target's."""
     _is_chained: bool = False
 
     def follow(self, first: Mapping[str, Any], place: str) -> None:
-        """Compares the first line of the next segment, or of the base, with the segment before it."""
+        """Compares the first line of the next segment, or of the base, with the previous segment."""
         after = first.get("after")
         if after is None and not self._is_chained:
             self.unchained += 1
@@ -100,7 +100,7 @@ def chained(records: Iterable[Json], digest: str | None) -> Iterator[Json]:
 
 
 def read_head(destination: Destination) -> Head | None:
-    """The head; None if there is none, or a power cut has torn it."""
+    """The head; None if there is no head, or if a power cut has torn it."""
     try:
         head = parse_json(destination.read(HEAD))
         return Head(str(head["target"]), int(head["epoch"]), int(head["number"]), str(head["digest"]))

@@ -23,7 +23,7 @@ SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
 
 
 class State:
-    """The state that the journal describes. Reading it changes nothing."""
+    """The state that the journal describes. Reading the journal changes nothing."""
 
     def __init__(self) -> None:
         scratch = Scratch()
@@ -66,13 +66,13 @@ class State:
         self.chain = Chain()
 
     def name_of(self, name: str, path: str) -> TableName:
-        """The names of a table, including that in its catalog."""
+        """The names of a table, including its name in the catalog."""
         named = self.named.get(path)
         place = None if named is None else InCatalog(named.catalog, named.namespace, named.table)
         return TableName(name, path, place)
 
     def begin_fresh(self) -> None:
-        """Begins `--fresh`, which converts every source again, or continues an unfinished one."""
+        """Begins `--fresh`, which converts every source again, or continues an unfinished `--fresh`."""
         if not self.fresh:
             self.generation, self.fresh = self.generation + 1, True
 
@@ -168,7 +168,7 @@ class State:
             self.done.pop(event.source)
 
     def events(self) -> Iterator[Event]:
-        """The events that turn an empty state into this one."""
+        """The events that turn an empty state into this state."""
         yield events.RunBegun(self.epoch, target=self.target)
         if self.ended is not None:
             yield events.RunEnded(self.ended)

@@ -87,7 +87,7 @@ def test_the_sources_are_moved(estate: Estate, tmp_path: Path) -> None:
         assert item.fate == "moved"
         os.makedirs(os.path.dirname(item.line.path), exist_ok=True)
         shutil.move(item.to, item.line.path)
-    # Who brings them back gets no row twice.
+    # If somebody brings the sources back, no row is converted twice.
     report = run(estate)
     assert (report.exit_code, report.safe_to_delete, estate.values()) == (0, COUNT, list(range(COUNT)))
     assert [entry.receipt for entry in state_of(estate).done.each()] == [None] * COUNT
@@ -116,7 +116,7 @@ def test_rows_of_deleted_sources_stay(estate: Estate, options: dict[str, Any]) -
     report = run(estate, **options)
     assert (report.exit_code, estate.values()) == (0, [*range(COUNT), 100])
     assert estate.safe() == [str(estate.source / "t/k=0/000000_0")]
-    # The new file is deleted as well, and a third one comes.
+    # The new file is deleted as well, and a third file comes.
     assert delete(list_of(estate)).exit_code == 0
     estate.orc("t/k=0/000000_0", {"a": [101]})
     assert (run(estate, **options).exit_code, estate.values()) == (0, [*range(COUNT), 100, 101])

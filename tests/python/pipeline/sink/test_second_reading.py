@@ -93,7 +93,7 @@ def test_files_of_iceberg_tables_have_the_ids_of_their_columns(estate: Estate) -
     estate.orc("t/p=1/1", NESTED)
     report = estate.migrate(to="iceberg")
     assert (report.exit_code, report.verified) == (0, True)
-    # A later run adds a column, also to nested ones of its own.
+    # A later run adds a column, also to nested columns.
     estate.orc("t/p=2/2", NESTED.append_column("new", pa.array([{"n": 1}])))
     assert estate.migrate(to="iceberg").exit_code == 0
     with table_of(estate).update_schema(allow_incompatible_changes=True) as update:

@@ -21,7 +21,7 @@ from coldframe.pipeline.state.journal import State, read_state
 
 @pytest.fixture
 def estate(tmp_path: Path) -> Estate:
-    """A target of two runs, with the state of the first one kept in `backup`."""
+    """A target of two runs, with the state of the first run kept in `backup`."""
     estate = Estate(tmp_path)
     for number in range(3):
         estate.orc(f"t/k=1/{number}", {"a": [number]})

@@ -7,7 +7,7 @@ use super::super::ddl::{self, Kind, Type};
 use super::super::hive_char::HIVE_TYPE;
 use crate::{Error, Result};
 
-/// The Hive type of a field. An error if Hive has none.
+/// The Hive type of a field. An error if Hive has no such type.
 pub(super) fn kind_of(field: &Field) -> Result<Kind> {
     if let Some(text) = field.metadata().get(HIVE_TYPE) {
         return Ok(ddl::parse_type(text, &Limits::default())?.kind);

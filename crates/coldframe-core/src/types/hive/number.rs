@@ -4,19 +4,19 @@
 //! [+-] digits [. digits] [e [+-] digits]
 //! ```
 //!
-//! More than 38 digits before the point are no number; further digits after it are rounded away. Source: Hive's
-//! `FastHiveDecimalImpl.fastSetFromBytes`.
+//! A number of more than 38 digits before the point is no number; further digits after the point are rounded
+//! away. Source: Hive's `FastHiveDecimalImpl.fastSetFromBytes`.
 
 const MAX_DIGITS: usize = 38;
 
 /// `magnitude * 10^-scale`; the magnitude is at most `10^38`.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    /// Whether it is below zero.
+    /// Whether the number is below zero.
     pub negative: bool,
     /// The digits.
     pub magnitude: i128,
-    /// How many of them are after the point; negative: how many zeros follow them.
+    /// How many of the digits are after the point; negative: how many zeros follow the digits.
     pub scale: i32,
 }
 
@@ -27,7 +27,7 @@ impl Number {
         Self { negative: value < 0, magnitude: value.saturating_abs(), scale: scale.into() }
     }
 
-    /// Parses the text of a number; `hive4`: as Hive 4 does, which accepts blanks around it.
+    /// Parses the text of a number; `hive4`: like Hive 4, which accepts blanks around the number.
     pub fn parse(cell: &[u8], hive4: bool) -> Option<Self> {
         let text = if hive4 { trim(cell) } else { cell };
         let (negative, text) = match text {
@@ -41,7 +41,7 @@ impl Number {
             [b'.', rest @ ..] => rest.split_at_checked(end(rest))?,
             _ => (Default::default(), rest),
         };
-        // Before Hive 4 nothing may follow `.5`; but if digits are dropped, Hive does not check that.
+        // Before Hive 4 nothing may follow `.5`; but if digits are dropped, Hive does not check this.
         let naked = !hive4 && !rest.is_empty() && fraction.len() <= MAX_DIGITS;
         if whole.is_empty() && (fraction.is_empty() || naked) {
             return None;
@@ -132,7 +132,8 @@ impl Number {
         }
     }
 
-    /// As seconds: the whole ones, and the nanoseconds of the fraction, without further digits. Both have the sign.
+    /// As seconds: the whole seconds, and the nanoseconds of the fraction, without further digits. Both
+    /// numbers have the sign.
     pub(super) fn seconds(self) -> Option<(i64, i64)> {
         let (whole, fraction) = self.parts()?;
         let missing = 9 - self.scale;

@@ -1,4 +1,5 @@
-//! Conversions to text: what Hive prints, cut to the length of `varchar(n)` and padded to that of `char(n)`.
+//! Conversions to text: what Hive prints, cut to the length of `varchar(n)` and padded to the length of
+//! `char(n)`.
 
 use std::fmt::Write as _;
 
@@ -15,7 +16,7 @@ macro_rules! put {
     }};
 }
 
-/// Appends a value's text; `None` where Hive gives null.
+/// Appends a value's text; `None` where the result in Hive is null.
 pub(super) fn print(value: Value<'_>, rules: Rules, out: &mut String) -> Option<()> {
     match value {
         Value::Boolean(value) => out.push_str(if value { "TRUE" } else { "FALSE" }),
@@ -86,7 +87,7 @@ pub(super) fn cut(text: &mut String, length: u32) {
     }
 }
 
-/// Cuts a text to `length` characters, and pads it with blanks to as many.
+/// Cuts a text to `length` characters, and pads it with blanks to this length.
 pub(super) fn padded(text: &mut String, length: u32) {
     cut(text, length);
     let missing = (length as usize).saturating_sub(text.chars().count());

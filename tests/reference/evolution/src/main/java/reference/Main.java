@@ -152,7 +152,8 @@ public final class Main {
         return values;
     }
 
-    /** What Hive makes of values that a SerDe read with the partition's type, when its table has another. */
+    /** What Hive makes of values that a SerDe read with the partition's type, if the table has another type.
+     */
     private static List<String> converted(List<Object> values, String own, String declared) {
         try {
             ObjectInspector from = PrimitiveObjectInspectorFactory.getPrimitiveWritableObjectInspector(

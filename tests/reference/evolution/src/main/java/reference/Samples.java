@@ -4,7 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The types of the files, each with its values as texts; all types, too, that a table declares. */
+/** The types of the files, each with its values as texts; these are also all types that a table declares. */
 final class Samples {
     private Samples() {}
 
