@@ -8,7 +8,7 @@ start-up (the smaller of two passes). Spark SQL verifies nothing. Start-up costs
 `in_process` the same with `--master in-process[2]`; `spark_start` what a JVM needs before Spark SQL's first
 query, `spark_first` the start and the first pass. `times_whole` compares the two totals.
 
-The profile of a task runs its steps one after the other, over one split.
+The profile of a task runs its steps one after another, over one split.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def whole(source: Path, target: Path, master: str) -> float:
 
 
 def spark(source: Path, name: str, target: Path) -> dict[str, float]:
-    """CPU seconds of the JVM for the same work in Spark SQL: the better pass, the start, and both."""
+    """CPU seconds of the JVM for the same work in Spark SQL: the better pass, the start, and their sum."""
     import psutil
     from pyspark.sql import SparkSession
 

@@ -41,7 +41,7 @@ SOURCES = {
     "text": ["hive", "rule", "coldframe", "coldframe_python"],
     "binary": ["hive", "rule", "coldframe", "coldframe_python"],
 }
-"""The sources by the kind of files; Spark's own reader is the first."""
+"""The sources by the kind of files; Spark's own reader comes first."""
 COLUMNAR = "org.apache.hadoop.hive.serde2.columnar"
 STORED = {
     "orc": "stored as orc",

@@ -89,7 +89,7 @@ class HudiMetadata(Mapping[str, File]):
 
     @property
     def partitions(self) -> list[str]:
-        """The names of its partitions: `files`, `column_stats`, `record_index` and others."""
+        """The names of its partitions: `files`, `column_stats`, `record_index` and further names."""
         return hudi_partitions(self._store, METADATA)
 
     def __getitem__(self, partition: str) -> File:

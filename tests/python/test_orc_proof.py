@@ -102,7 +102,7 @@ def test_a_wrong_index_is_warned_of_and_not_believed(tmp_path: pathlib.Path) -> 
     index = next(node for node in leaves(cf.open(whole).inspect()) if is_index(node, 2))
     at = index["offset"]
     stored = whole[at : at + index["length"]]
-    # The second row group begins after the 3890 bytes of the first: as a varint b2 1e.
+    # The second row group begins after the 3890 bytes of the first row group: as a varint b2 1e.
     wrong = stored.replace(bytes([0xB2, 0x1E]), bytes([0xB3, 0x1E]), 1)
     assert wrong != stored
     copy = whole[:at] + wrong + whole[at + len(stored) :]

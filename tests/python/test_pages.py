@@ -47,7 +47,7 @@ def test_differing_output_fails(tmp_path: Path) -> None:
     assert not alike("5 rows", "50 rows")
 
 
-# The number of blocks per page that do not run; each states its reason.
+# The number of blocks per page that do not run; each such block states its reason.
 NOT_RUN = {
     "README.md": 2,
     "adding-a-format.md": 3,

@@ -163,7 +163,7 @@ def test_partitions_must_agree(tree: Path) -> None:
         cf.scan(tree, **OPTIONS)
 
 
-def test_schemas_are_cast_to_the_first(tmp_path: Path) -> None:
+def test_schemas_are_cast_to_the_first_schema(tmp_path: Path) -> None:
     """Files that name their columns, each opened with another schema."""
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path in paths:

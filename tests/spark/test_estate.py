@@ -3,8 +3,8 @@
     the metastore, HDFS, the catalog    servers of Hive, Hadoop and Iceberg
     the reference                       Spark, which reads both: by Hive's readers, and by Iceberg's
 
-Spark refuses transactional tables, and has no handlers of HBase and Kudu here: for these, Hive's own reader,
-HBase and Kudu give the expected rows.
+Spark refuses transactional tables, and has no handlers of HBase and Kudu here: for such tables, Hive's own
+reader, HBase and Kudu give the expected rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! The options of formats: each is declared once, with its name, kind, default and help.
+//! The options of formats: an option is declared once, with its name, kind, default and help.
 //!
 //! A format declares its options as a struct ([`options!`](crate::options!)), and the choices of an option as
 //! an enum ([`choices!`](crate::choices!)). The macros derive the typed struct that Rust callers fill in, a

@@ -126,7 +126,7 @@ impl RequestedPaths {
     }
 }
 
-/// The columns of a schema by name; if several have the same name, the first one.
+/// The columns of a schema by name; if several columns have the same name, the first of them.
 struct Names<'a> {
     schema: &'a Schema,
     places: HashMap<&'a str, usize>,

@@ -7,8 +7,8 @@
 //!
 //! This is the only place that decides what is a secret. [`crate::Error::in_file`] passes all paths through it.
 
-/// Schemes of object stores begin with these. The name after `://` is the name of a bucket, which has no
-/// port.
+/// Schemes of object stores begin with these texts. The name after `://` is the name of a bucket, which has
+/// no port.
 const BUCKETS: [&str; 7] = ["s3", "gs", "gcs", "az", "adl", "abfs", "wasb"];
 
 /// A path or URL as people may see it, in errors, logs, traces, pages and reports: without passwords, and without a

@@ -183,7 +183,8 @@ impl Zone {
     }
 }
 
-/// The number of indexes in `0..n` for which `begun` is true; they must all come before the others.
+/// The number of indexes in `0..n` for which `begun` is true; these indexes must all come before the other
+/// indexes.
 fn partition(n: usize, begun: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {

@@ -33,8 +33,9 @@ struct WalkedBlocks {
     info: Option<BlockRef>,
 }
 
-/// Reads trailer, root indexes and file info. If these are damaged but the file begins with a block, walks from block
-/// to block instead. Reading cells then fails with the original error, if `on_error` is `raise`.
+/// Reads trailer, root indexes and file info. If the trailer or the indexes are damaged but the file begins
+/// with a block, walks from block to block instead. Reading cells then fails with the original error, if
+/// `on_error` is `raise`.
 pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     match RawFile::open(source.clone(), options) {
         Err(e) if e.is_damage() => {

@@ -323,8 +323,8 @@ mod tests {
         assert_eq!(live(&events, &rows), [true, false, true, false, true]);
         let back: Vec<_> = rows.iter().rev().copied().collect();
         assert_eq!(live(&events, &back), [true, false, true, false, true]);
-        // The row as it was inserted, after the first update, and after the last; and a row of the same write
-        // as the delete.
+        // The row as it was inserted, after the first update, and after the last update; and a row of the
+        // same write as the delete.
         assert_eq!(
             live(&events, &[(0, 2, 7, 0, 2), (1, 2, 7, 0, 6), (1, 2, 7, 0, 8), (2, 1, 7, 3, 5)]),
             [false, false, true, false]

@@ -292,7 +292,8 @@ pub(crate) fn delete_schema(limits: &Limits) -> Result<Schema> {
         format!(r#"{{"type":"record","name":"W{i}","fields":[{{"name":"value","type":{of}}}]}}"#)
     });
     let mut wrappers: Vec<String> = wrappers.collect();
-    // The values of several ordering columns: each is wrapped again, and a local date has a wrapper only here.
+    // The values of several ordering columns: each value is wrapped again, and a local date has a wrapper
+    // only here.
     let names: Vec<String> = (0..wrapped.len()).map(|i| format!("\"W{i}\"")).collect();
     let names = names.join(",");
     wrappers.push(format!(

@@ -54,7 +54,7 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Parses Spark's list of aggregates; `None` if one of them is not supported.
+    /// Parses Spark's list of aggregates; `None` if one of the aggregates is not supported.
     pub fn parse(json: &Json) -> Option<Vec<Self>> {
         json.as_array()?.iter().map(Self::parse_aggregate).collect()
     }

@@ -1,4 +1,5 @@
-//! The files of a Hive metastore's table: the files in the folders of its partitions, wherever these are.
+//! The files of a Hive metastore's table: the files in the folders of its partitions, wherever the folders
+//! are.
 //!
 //! ```text
 //! [{"path": "hdfs://nn/wh/t/dt=2014-01-01", "values": ["dt", "2014-01-01"]}, ..]      as io.coldframe.spark.HiveTable writes them

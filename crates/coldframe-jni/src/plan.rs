@@ -111,7 +111,7 @@ impl Table {
         let opening = opening(&options);
         let files = folders::files(folders, &opening)?;
         let types = folders::partition_types(&user);
-        // Files with column names may lack columns of the table, and may have others.
+        // Files with column names may lack columns of the table, and may have other columns.
         let has_names = options.format.as_deref() == Some("orc");
         let table = TableOptions {
             first_only: !has_names,

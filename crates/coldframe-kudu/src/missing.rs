@@ -79,7 +79,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The numbers of buckets of each hash, by the encoded start of the range.
 type HashSchemas = BTreeMap<Vec<u8>, Vec<i32>>;
 
-/// The partitions without a tablet. These are missing buckets of ranges that have other tablets here, and all
+/// The partitions without a tablet. They are missing buckets of ranges that have other tablets here, and all
 /// buckets of ranges with their own hash schemas, which the tablets name.
 pub(crate) fn absent(tablets: &[&Tablet], known: &[&Partition]) -> Vec<Absent> {
     let newest = tablets.iter().max_by_key(|t| t.schema_version);

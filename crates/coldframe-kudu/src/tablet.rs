@@ -70,8 +70,8 @@ pub(crate) struct Tablet {
     /// The index of the operation that set the Raft group's members, whether this server is a member, and the
     /// Raft term.
     membership: (i64, bool, i64),
-    /// The number of voting members of the Raft group, and whether this server is one of them. The number is
-    /// 0 if unknown.
+    /// The number of voting members of the Raft group, and whether this server is such a member. The number
+    /// is 0 if unknown.
     voters: (usize, bool),
     /// The segments of the tablet's write-ahead log.
     pub(crate) segments: Segments,
@@ -306,7 +306,7 @@ impl Tablet {
         (opid, member, self.schema_version)
     }
 
-    /// The number of voters of the Raft group, if this server is one of them.
+    /// The number of voters of the Raft group, if this server is a voter.
     pub(crate) fn voters(&self) -> Option<usize> {
         let (voters, member) = self.voters;
         Some(voters).filter(|_| member)

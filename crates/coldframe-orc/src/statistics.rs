@@ -87,7 +87,7 @@ fn believed(shape: &Shape, stats: UnitStatistics) -> UnitStatistics {
     stats.into_iter().map(|stats| stats.map(|stats| shape.quirks.believed(stats))).collect()
 }
 
-/// The statistics of the stripes that begin in `range`; one entry for the file if these are all.
+/// The statistics of the stripes that begin in `range`; one entry for the file if these are all stripes.
 fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     if shape.stripes.iter().all(|stripe| range.contains(&stripe.bytes.start)) {
         let of_file = &shape.tail.footer.statistics;
@@ -162,7 +162,7 @@ fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let Some(layout) = unless_damaged(shape.layout(stripe))? else { return Ok(Value::Null) };
     let indexes = match unless_damaged(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
         Some(indexes) => indexes,
-        // A damaged index does not affect the others.
+        // A damaged index does not affect the other indexes.
         None => {
             let index_of = |column: &usize| {
                 let index = unless_damaged(shape.row_indexes(stripe, &layout, &[*column]))?;

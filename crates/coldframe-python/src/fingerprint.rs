@@ -41,7 +41,7 @@ impl RawFingerprint {
 
     /// Adds the rows of another fingerprint.
     fn join(&self, other: &Self) -> PyResult<()> {
-        // The two locks are taken one after the other, since both may be the same object.
+        // The locks are taken one after another, since both may be the same object.
         let more = other.get().clone();
         self.get().join(&more).map_err(to_python)
     }

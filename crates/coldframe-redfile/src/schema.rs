@@ -207,8 +207,8 @@ impl Node {
 }
 
 /// The nodes for the fields in `wanted`, each with only the parts that its field has. Both lists are in the
-/// order of the file. Nodes with the same name are separate fields; if only one of them is requested, it is
-/// selected by its type.
+/// order of the file. Nodes with the same name are separate fields; if only one of these fields is requested,
+/// it is selected by its type.
 pub(crate) fn prune_all<'a>(
     nodes: &[Node],
     wanted: impl IntoIterator<Item = &'a FieldRef>,

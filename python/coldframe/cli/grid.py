@@ -81,7 +81,7 @@ def _width(name: str, at: int, rows: Sequence[Sequence[Any]]) -> int:
 
 
 def print_records(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints the rows one after the other, with a line for each column."""
+    """Prints the rows one after another, with a line for each column."""
     width = max((len(name) for name in names), default=0)
     for number, row in enumerate(rows):
         print(f"-- row {number} " + "-" * max(0, width - len(str(number)) - 4))

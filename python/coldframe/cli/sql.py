@@ -217,7 +217,7 @@ class Session:
         self._by_hive = by_hive_names(self.tables)
 
     def show_all(self, text: str) -> None:
-        """Runs statements one after the other, and shows the rows of each statement."""
+        """Runs statements one after another, and shows the rows of each statement."""
         try:
             statements = self._connection.extract_statements(text)
         except self._duckdb.Error as error:

@@ -154,7 +154,9 @@ def _shut(node: Tree, parent: Spot | None, marks: Sequence[Place]) -> Spot:
 
 
 def _weighed(node: Tree) -> tuple[int, bool]:
-    """The number of nodes below a node, and whether it or one of them is damaged. Cached in the node."""
+    """The number of nodes below a node, and whether the node or a node below it is damaged. Cached in the
+    node.
+    """
     known = node.get("_weighed")
     if known is not None:
         return known  # type: ignore[no-any-return]

@@ -113,7 +113,7 @@ class InProcess:
 
 
 SIDE_BY_SIDE = 256
-"""Concurrent requests to a store: each takes about ten milliseconds of waiting and almost no work."""
+"""Concurrent requests to a store: a request takes about ten milliseconds of waiting and almost no work."""
 
 
 def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:

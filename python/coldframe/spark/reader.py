@@ -120,7 +120,7 @@ class ColdframeReader(DataSourceReader):
 def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> Dataset:
     """The files of a `load()` as one dataset, with one file open. `sources`: files of an earlier discovery.
 
-    With DROPMALFORMED, the first file that can be opened is open; errors of the other files appear when those
+    With DROPMALFORMED, the first file that can be opened is open; errors of the other files appear when they
     are read.
     """
     if (table := _table(options, sources)) is not None:

@@ -122,7 +122,9 @@ def evolved(spark):
 
 
 def partitions(spark):
-    """Hidden partitions of every transform, one of them dropped later; names that must be escaped, nulls."""
+    """Hidden partitions of every transform, of which one is dropped later; names that must be
+    escaped, nulls.
+    """
     create(
         spark,
         "partitions",

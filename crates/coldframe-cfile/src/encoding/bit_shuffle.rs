@@ -154,7 +154,8 @@ impl BitShuffle {
         Ok(planes.get(..size).unwrap_or_default())
     }
 
-    /// Moves to the next chunk if all values of this one have been read and it is not the last.
+    /// Moves to the next chunk if all values of the current chunk have been read and it is not the last
+    /// chunk.
     fn leave_chunk(&mut self, bytes: &[u8]) -> Result<()> {
         while self.next >= self.chunk_first + self.chunk_values()
             && self.chunk_first + self.chunk_values() < self.padded

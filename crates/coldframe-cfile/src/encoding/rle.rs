@@ -16,9 +16,9 @@ use crate::encoding::Word;
 /// The rest of the current run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
-    /// The same value, whose bytes are at position `at` of the block.
+    /// A repeated value, whose bytes are at position `at` of the block.
     Repeat { at: usize, left: usize },
-    /// Literals; `at` is the position of the next: a byte for whole values, a bit for single bits.
+    /// Literals; `at` is the position of the next literal: a byte for whole values, a bit for single bits.
     Literal { at: usize, left: usize },
 }
 

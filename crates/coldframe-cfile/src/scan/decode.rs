@@ -169,7 +169,7 @@ impl Batches {
     }
 
     /// Reads the next `rows` values from `start` on, or as many as fit in a batch. Returns the values that
-    /// can pass the filter, and which rows these are.
+    /// can pass the filter, and the numbers of their rows.
     fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
         let reader = match &mut self.reader {
             Some(reader) => reader,

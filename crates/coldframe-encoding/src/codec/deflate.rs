@@ -150,7 +150,7 @@ fn ends(algorithm: Algorithm, mut stream: flate2::Decompress, src: &[u8]) -> Res
     }
 }
 
-/// Decodes several members, one after the other. Other bytes after a member are an error.
+/// Decodes several members, one after another. Other bytes after a member are an error.
 #[cold]
 fn gzip_members(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     let mut members = flate2::bufread::MultiGzDecoder::new(src);

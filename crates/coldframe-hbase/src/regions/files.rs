@@ -197,8 +197,8 @@ impl Shared {
             let Some(names) = file.raw().info().get(COMPACTED) else { continue };
             match messages::compacted(names, &self.options.limits) {
                 Ok(names) => replaced.extend(names.names),
-                // It is then unknown which files this file replaced. If those are read as well, deleted cells
-                // may reappear.
+                // It is then unknown which files this file replaced. If these files are read as well, deleted
+                // cells may reappear.
                 Err(e) => record(file.named(e.within("compaction event")), None, false)?,
             }
         }

@@ -26,10 +26,10 @@ pub(super) struct Head<'a> {
     pub(super) end: usize,
 }
 
-/// Cells of one block that come before the cells of all other files. These are whole blocks if files do not
-/// overlap; otherwise the cells that one file has of a row.
+/// Cells of one block that come before the cells of all other files. Whole blocks if files do not overlap;
+/// otherwise the cells that one file has of a row.
 pub(super) struct Run<'a> {
-    /// The first cell of the run, and the offset of the second.
+    /// The first cell of the run, and the offset of the second cell.
     pub(super) cell: Cell<'a>,
     pub(super) end: usize,
     pub(super) block: &'a Bytes,

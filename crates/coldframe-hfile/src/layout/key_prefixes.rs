@@ -17,7 +17,7 @@ pub(crate) struct KeyPrefixes {
     common: [u8; ROOM],
     common_len: usize,
     prefixes: Vec<u64>,
-    /// One prefix in [`STEP`], starting with the first.
+    /// One prefix in [`STEP`], starting with the first prefix.
     samples: Vec<u64>,
 }
 

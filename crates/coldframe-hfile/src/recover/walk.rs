@@ -10,8 +10,8 @@ use crate::layout::block::{BlockType, HEADER_LEN, Header, MAGIC_LEN, find_magic}
 
 /// How many bytes the walk reads at a time.
 const WINDOW: u64 = 256 << 10;
-/// How many bytes a search for a magic reads at a time: these are few, so that a short search does not read a
-/// whole window.
+/// How many bytes a search for a magic reads at a time: only a few bytes, so that a short search does not
+/// read a whole window.
 const STRETCH: u64 = 4 << 10;
 /// After this many damaged ranges, each further one extends to the next block with cells or file info.
 const MAX_DAMAGE: usize = 1024;

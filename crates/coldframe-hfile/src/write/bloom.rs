@@ -88,7 +88,7 @@ impl Bloom {
     /// A filter of rows, or of rows and qualifiers. The filter's meta block has the type `meta`.
     pub(super) fn new(meta: BlockType, of_columns: bool, size: usize, error_rate: f64) -> Result<Self> {
         // A look-up of a column uses two filters, the filter of columns and the filter of deleted families,
-        // so each may have only about half the error rate.
+        // so each filter may have only about half the error rate.
         let error_rate = if of_columns { 1.0 - (1.0 - error_rate).sqrt() } else { error_rate };
         Ok(Self {
             meta,

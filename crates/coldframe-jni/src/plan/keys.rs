@@ -6,7 +6,7 @@
 //! ```
 //! With such tasks, small files of several partitions cannot be read by one task, and Spark reads each
 //! partition in a single task if that saves a shuffle. So partitions are not reported if there are many small
-//! ones, or if one of them is large.
+//! partitions, or if one partition is large.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! `ORDER BY column LIMIT n`: derives a filter that the first n rows pass, and usually few others.
+//! `ORDER BY column LIMIT n`: derives a filter that the first n rows pass, and usually few other rows.
 //!
 //! ```text
 //! ORDER BY a DESC LIMIT 10     stripes with a in 0..99 (50 rows), 100..199 (50), 200..299 (50)

@@ -1,7 +1,8 @@
 //! Determines the rows whose state is unknown because of a hole in the log.
 //!
-//! The log is a sequence of changes. If some are missing, a row that one of them changed may be outdated or
-//! deleted. Such a row is not returned. The rest of the log often shows that only some rows can be concerned:
+//! The log is a sequence of changes. If some operations are missing, a row that a missing operation changed
+//! may be outdated or deleted. Such a row is not returned. The rest of the log often shows that only some
+//! rows can be concerned:
 //!
 //! | missing | known | lost |
 //! |---|---|---|

@@ -200,7 +200,7 @@ impl ChunkReader for ChunkPages {
     }
 }
 
-/// Reads several pieces of bytes one after the other.
+/// Reads several pieces of bytes one after another.
 pub(super) struct Blobs(std::vec::IntoIter<Bytes>);
 
 impl Read for Blobs {

@@ -210,7 +210,7 @@ impl Encryption {
     }
 }
 
-/// The user's keys; each is requested once.
+/// The user's keys; each key is requested once.
 struct MasterKeys<'a> {
     key_named: KeyNamed<'a>,
     requested: BTreeMap<(String, u32), Option<Vec<u8>>>,

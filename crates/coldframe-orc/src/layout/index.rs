@@ -35,7 +35,7 @@ pub(crate) struct IndexPosition {
 pub(crate) struct Positions(Vec<((usize, StreamKind), IndexPosition)>);
 
 impl Positions {
-    /// The positions of these streams, each of which occurs once.
+    /// The positions of these streams; each stream occurs once.
     pub(crate) fn new(mut all: Vec<((usize, StreamKind), IndexPosition)>) -> Self {
         all.sort_unstable_by_key(|(stream, _)| *stream);
         Self(all)

@@ -90,7 +90,7 @@ pub(crate) struct Quirks {
     pub(crate) decimal_sums: bool,
     /// Structs inside structs may have values for their nulls, too, as in files of pyarrow.
     pub(crate) superfluous_values: bool,
-    /// All chunks of a stream are full, apart from the last.
+    /// All chunks of a stream except the last are full.
     pub(crate) full_chunks: bool,
     /// Bloom filters contain all existing values.
     pub(crate) blooms: bool,

@@ -170,7 +170,8 @@ fn a_named_file_beside_it_supplies_the_types() {
     }
 }
 
-/// Another file was appended to the first: the first tail is inside the file, and supplies types and stripes.
+/// Another file was appended to the first file: the first tail is now inside the file, and supplies types and
+/// stripes.
 #[test]
 fn an_earlier_tail_inside_the_file_is_used() {
     for codec in CODECS {

@@ -33,8 +33,7 @@ pub(crate) struct OpenPage {
     /// Set instead of `levels` if a short page of a leaf without repetition has many entries.
     pub(crate) runs: Option<Runs>,
     pub(crate) values: PageValues,
-    /// Whether the entries take less than a bit each. If so, their number is not limited by the length of the
-    /// file.
+    /// Whether an entry takes less than a bit. If so, their number is not limited by the length of the file.
     pub(crate) unbacked: bool,
 }
 

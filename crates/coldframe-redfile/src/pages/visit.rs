@@ -13,7 +13,7 @@ use crate::layout::page::{DATA_PAGE, PageHeader};
 
 /// How many bytes are read to parse a page header.
 const HEADER_GUESS: u64 = 1024;
-/// How many bytes are read at a time when pages are visited one after the other, including the pages of many
+/// How many bytes are read at a time when pages are visited one after another, including the pages of many
 /// short chunks.
 pub(crate) const WINDOW: u64 = 64 << 10;
 

@@ -272,7 +272,7 @@ impl<'a> Pages<'a> {
         let leaves = self.kinds.of_leaves.len();
         let mut arrangements = Vec::new();
         let mut ends = vec![first_end];
-        // For each leaf except the first, up to the one that is being placed: the end that is tried next.
+        // For each leaf from the second to the leaf that is being placed: the end that is tried next.
         let mut open = Vec::new();
         loop {
             if ends.len() == leaves {

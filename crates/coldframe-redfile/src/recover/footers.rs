@@ -120,8 +120,8 @@ mod tests {
         let many = |footers: usize| {
             let mut bytes = b"RED1".to_vec();
             bytes.extend_from_slice(METADATA_HEAD);
-            // These are fields of 16 bytes that readers skip: each is a binary of 14 bytes that contains the
-            // length and the magic bytes of a footer.
+            // These are fields of 16 bytes that readers skip: each field is a binary of 14 bytes that
+            // contains the length and the magic bytes of a footer.
             for _ in 0..footers {
                 bytes.extend_from_slice(&[0x18, 14, 0, 0, 0, 0, 0, 0]);
                 let len = u32::try_from(bytes.len() - 4).unwrap();

@@ -13,8 +13,8 @@
 //! a leaf's value is there               d = the leaf's definition level    dense values spread over slots
 //! ```
 //!
-//! All leaves below a node must give the same bitmap and offsets for it, so these are computed from each leaf
-//! and compared.
+//! All leaves below a node must give the same bitmap and offsets for it, so bitmap and offsets are computed
+//! from each leaf and compared.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@
 //! Encoding"; for what it does not state (bit order, the limit of "more compact"), the bytes of reference
 //! files.
 
-/// Encodes the levels of one page after the other.
+/// Encodes the levels of one page after another.
 #[derive(Debug)]
 pub(super) struct DefinitionLevels {
     /// Bits of a level; 0 if there are no levels to store.
@@ -94,7 +94,7 @@ impl DefinitionLevels {
     }
 }
 
-/// How many levels at the start are equal to the first.
+/// How many levels at the start are equal to the first level.
 pub(super) fn run_length(levels: &[u8]) -> usize {
     let Some(first) = levels.first() else { return 0 };
     let (words, tail) = levels.as_chunks::<8>();

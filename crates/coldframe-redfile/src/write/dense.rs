@@ -22,7 +22,7 @@ pub(super) enum Dense<'a> {
     Fixed { width: usize, bytes: Cow<'a, [u8]> },
     /// Lengths and bytes alternating. `ends[i]` is the end of value `i`.
     Bytes { bytes: Vec<u8>, ends: Vec<usize> },
-    /// One byte each.
+    /// A value takes one byte.
     Booleans(Vec<u8>),
 }
 

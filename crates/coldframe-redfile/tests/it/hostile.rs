@@ -189,7 +189,7 @@ fn metadata_that_chunks_share_is_not_read_for_each_chunk() {
     let metadata = FileMetaData { version: 1, schema, row_groups, ..FileMetaData::default() };
     let footer = metadata.encode();
     let mut bytes = b"RED1".to_vec();
-    // Field 2, encodings: a list of integers of a byte each.
+    // Field 2, encodings: a list of integers, each of one byte.
     bytes.extend_from_slice(&[0x29, 0xf5, 0x80, 0x80, 0x40]);
     bytes.resize(bytes.len() + (1 << 20), 0);
     bytes.push(0);

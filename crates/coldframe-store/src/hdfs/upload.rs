@@ -249,7 +249,7 @@ impl Draft {
     }
 }
 
-/// Separates errors that may be failures of a DataNode from all others.
+/// Separates errors that may be failures of a DataNode from all other errors.
 fn answer(sent: hdfs_native::Result<()>) -> Result<Sent> {
     match sent {
         Ok(()) => Ok(Ok(())),

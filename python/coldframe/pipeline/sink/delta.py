@@ -413,5 +413,5 @@ def _present(table: Any) -> dict[str, int]:
     """
     hidden = hidden_rows(table)
     names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())
-    # If the number of hidden rows is unknown, assume that there are some.
+    # If the number of hidden rows is unknown, assume that there are hidden rows.
     return {name: 1 if hidden is None else hidden.get(name, 0) for name in names}

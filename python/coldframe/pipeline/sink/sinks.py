@@ -283,6 +283,6 @@ def _has_timestamps(schema: pa.Schema) -> bool:
 
 
 def in_types_of(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of a schema: another library's types of the same values may be others."""
+    """The columns of a schema: another library may have other types for the same values."""
     columns = [batch.column(column.name).cast(column.type) for column in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

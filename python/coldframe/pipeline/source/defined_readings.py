@@ -70,7 +70,9 @@ class Readings:
         return self._known[key]
 
     def of_directories(self, storage: Storage, declared: str) -> dict[str, int]:
-        """As `of`, for directories that are read as a whole: only transactional tables have any."""
+        """As `of`, for directories that are read as a whole: only transactional tables have such
+        directories.
+        """
         if not self.table.is_transactional:
             return {}
         numbers = {}

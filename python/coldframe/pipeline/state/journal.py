@@ -21,7 +21,7 @@ for that.
     deleted  it is: its rows stay, whatever lies under its name later
     drop     its source is gone, and its parts are about to be deleted
 
-The segments are a chain: the first line of each has the digest of the one before it (`chain`).
+The segments are a chain: the first line of each segment has the digest of the previous segment (`chain`).
 
 New files are published before the old ones are deleted, and a file that several sources share is deleted with
 the last of these sources. After a kill, a `begin` without `done` is completed if each of its parts exists

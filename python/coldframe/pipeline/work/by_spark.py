@@ -1,4 +1,4 @@
-"""Directories in foreign formats, which Spark reads: written and verified like all others.
+"""Directories in foreign formats, which Spark reads: written and verified like all other sources.
 
     Spark's rows -> JVM counts them -> Arrow -> executor: fingerprint, write, read back, compare
                           |                                          |

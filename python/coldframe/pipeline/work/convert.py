@@ -1,7 +1,7 @@
 """Decodes a split, writes it, reads the written file back, and compares.
 
 Rows stay in this process: only the outcome, a small JSON object, goes to the driver. A task never raises:
-Spark would repeat what cannot succeed, and one bad file would end the run of all others.
+Spark would repeat what cannot succeed, and one bad file would end the run of all other files.
 """
 
 from __future__ import annotations
@@ -241,8 +241,8 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
 def write_files(
     task: Writing, rows: Any, shape: RawShape, staged: str, written: list[str]
 ) -> tuple[tuple[StagedFile, ...], RawObserved]:
-    """Writes rows and reads their files back. `written` receives the paths of the files before these are read
-    back.
+    """Writes rows and reads their files back. `written` receives the paths of the files before the files are
+    read back.
 
     Also returns the observed statistics of the source's columns.
     """

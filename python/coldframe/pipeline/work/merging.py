@@ -1,14 +1,14 @@
-"""Merges small sources of one table and partition into one file, in which each has a range of rows.
+"""Merges small sources of one table and partition into one file, in which each source has a range of rows.
 
     source a, rows 0..310 ┐
     source b, rows 310..520 ┼─ staged file ─ read back ─ published when all their entries are
     source c, damaged       ┘  (c has no rows in the file; its outcome is an error)
 
 Each source is decoded completely, and checked against its statistics, before any of its rows is written. So a
-source that fails, or changes while it is read, does not affect the others. The source's rows stay in memory
-until then; if they take more than a small source should, they are decoded again to be written, and must be
-the same. The journal has an entry for each source with its range of rows: if a source vanishes or changes
-later, exactly these rows are removed.
+source that fails, or changes while it is read, does not affect the other sources. The source's rows stay in
+memory until then; if they take more than a small source should, they are decoded again to be written, and
+must be the same. The journal has an entry for each source with its range of rows: if a source vanishes or
+changes later, exactly these rows are removed.
 """
 
 from __future__ import annotations

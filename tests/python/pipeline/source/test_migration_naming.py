@@ -22,7 +22,7 @@ def test_an_older_partition_in_another_format_does_not_swap_names(estate: Estate
         estate.orc(f"sales/dt=2/{number}", {"a": [number]})
     assert estate.migrate().exit_code == 0
     assert estate.values("sales") == [0, 1, 2]
-    # This partition sorts before the others.
+    # This partition sorts before the other partitions.
     estate.rc("sales/dt=1/old", {"a": [b"x"]})
     preview = dry_run(estate.source, estate.target, Options(untyped=True))
     assert {table.path: table.format for table in preview.tables} == {

@@ -40,7 +40,7 @@ pub(super) struct Declared {
 pub(super) struct Statement {
     immutable: bool,
     pub(super) columns: Vec<Declared>,
-    /// The columns of the row key, and whether each is in descending order.
+    /// The columns of the row key, and whether each column is in descending order.
     pub(super) key: Vec<(String, bool)>,
     options: Vec<(String, String)>,
 }

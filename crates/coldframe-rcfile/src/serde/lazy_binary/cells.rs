@@ -12,7 +12,7 @@ pub(super) struct Run<'a> {
     /// The offsets never decrease, and the last offset is within `data`.
     pub(super) offsets: &'a OffsetBuffer<i32>,
     pub(super) nulls: Option<NullBuffer>,
-    /// Whether these are the cells of a column, where an empty cell is null.
+    /// Whether the cells are the cells of a column, where an empty cell is null.
     pub(super) top_level: bool,
 }
 
