@@ -132,7 +132,7 @@ def leaves_of(tree: dict[str, Any], names: list[str]) -> Iterator[tuple[str | No
     """The leaves of a layout: the column of `names` to which a leaf belongs, or None; the kind of structure;
     the length.
     """
-    # In a file with one column, all blocks belong to it.
+    # In a file with one column, all blocks belong to this column.
     sole = names[0] if len(names) == 1 else None
     yield from _leaves(tree, names, None, sole)
 

@@ -26,7 +26,7 @@ type CopyKey = (i64, u64);
 pub(crate) struct Copies {
     /// The first block with each key; `None` once its bytes have been hashed.
     first: HashMap<CopyKey, Option<BlockRef>>,
-    /// Hashes of the bytes of blocks, for keys that several blocks have.
+    /// Hashes of the bytes of blocks, for keys that occur in several blocks.
     hashes: HashSet<(CopyKey, u64)>,
 }
 

@@ -234,7 +234,7 @@ pub struct ColumnStatistics {
     /// Of lists and maps.
     #[prost(message, optional, tag = "12")]
     pub collection_statistics: Option<CollectionStatistics>,
-    /// Of geometry and geography.
+    /// Statistics of geometry and geography.
     #[prost(message, optional, tag = "13")]
     pub geospatial_statistics: Option<GeospatialStatistics>,
 }

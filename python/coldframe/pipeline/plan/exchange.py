@@ -86,7 +86,7 @@ def is_same(file: SourceFile, entry: Committed) -> bool:
 
 
 def source_of(entry: Committed) -> SourceFile:
-    """An absent source, as far as the journal knows it."""
+    """An absent source, with what the journal knows of it."""
     return SourceFile(entry.source, entry.source, entry.details.bytes, 0, None)
 
 

@@ -43,7 +43,7 @@ class TableCheck:
     missing: dict[str, Difference] = field(default_factory=dict)
     """Files that are missing or have other bytes, and why."""
     changed: dict[str, Difference] = field(default_factory=dict)
-    """Files whose rows others deleted or rewrote, and why; only the first of them."""
+    """Files whose rows others deleted or rewrote, and why; only the first such files."""
     counts: Counter[str] = field(default_factory=Counter)
     """The number of differences of each kind."""
     foreign: list[str] = field(default_factory=list)

@@ -74,7 +74,7 @@ class Destination:
     """A directory on a file system that the driver and all executors mount."""
 
     storage_options: StorageOptions = None
-    """Options of the store. They hold secrets, and must not get into files or messages."""
+    """Options of the store. These options hold secrets, and must not get into files or messages."""
     at_once = 4
     """How many calls to make at once."""
 

@@ -254,7 +254,7 @@ class _Look:
             # A link that is not followed may be a partition's location, which is walked separately.
             is_link = part is None and key_of(where) in self._parts
             if not (is_foreign or is_link):
-                # A directory above partitions may hold files of any of them.
+                # A directory above partitions may hold files of any of these partitions.
                 place = self.table.place if part is None else _folder_in(part, below)
                 inventory.unread.append(Unread(place, f"{where}: {unread.reason}"))
                 self._unread.append(where)

@@ -202,7 +202,9 @@ class Listed:
 
 @dataclass(frozen=True)
 class Deleting:
-    """A source is about to be deleted, as its list says. From now on its rows in the target are protected."""
+    """A source is about to be deleted, as its list says. From now on the source's rows in the target are
+    protected.
+    """
 
     kind: ClassVar = "delete"
     source: str
