@@ -60,7 +60,9 @@ def java_client(folder: Path) -> list[float]:
 
 
 def local_flags(folder: Path) -> list[str]:
-    """Flags for programs that read the files themselves. They reject server flags; their log is parsed."""
+    """Flags for programs that read the files themselves. Such programs reject server flags; their log is
+    parsed.
+    """
     servers = ("webserver", "fsync", "minlog")
     common = [flag for flag in COMMON if not any(word in flag for word in servers)]
     return [f"--fs_wal_dir={folder / 'ts'}", "--block_manager=file", *common]

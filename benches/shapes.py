@@ -230,7 +230,9 @@ def content_size(codec: str, chunk: bytes) -> int:
 
 
 def floor(orc: str, codec: str, table: pa.Table) -> dict[str, Runner]:
-    """The codec's own work, and a copy of all bytes. Of zlib, Python's own library, not the fastest."""
+    """The codec's own work, and a copy of all bytes. For zlib, Python's own library is used, which is not the
+    fastest.
+    """
     all_bytes = np.zeros(table.nbytes, "u1")
     copy = np.empty_like(all_bytes)
 

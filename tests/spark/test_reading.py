@@ -1,5 +1,5 @@
-"""A common contract for both sources: the connector for the JVM, and the Python source. They differ in the
-connector's push-down (test_connector.py), and in their error classes.
+"""A common contract for both sources: the connector for the JVM, and the Python source. The sources differ in
+the connector's push-down (test_connector.py), and in their error classes.
 """
 
 from __future__ import annotations

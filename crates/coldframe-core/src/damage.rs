@@ -210,7 +210,7 @@ impl Counts {
 }
 
 /// Collects damage from the parts of a scan; clones share one list. After 16,384 records, all further records
-/// are merged into a single record, whose bytes extend from the first to the last merged record. It also
+/// are merged into a single record, whose bytes extend from the first to the last merged record. The log also
 /// counts values skipped by request.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {

@@ -23,7 +23,8 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    /// Reads the descriptor of a table. It gives the name of a table whose folder was opened on its own.
+    /// Reads the descriptor of a table. The descriptor gives the name of a table whose folder was opened on
+    /// its own.
     pub(crate) fn read(root: &Root, requested: Option<&TableName>, limits: &Limits) -> Result<Self> {
         let any = TableName::parse("");
         let at = requested.unwrap_or(&any);

@@ -76,7 +76,7 @@ pub(crate) struct Identities<'a> {
 }
 
 impl<'a> Identities<'a> {
-    /// The identity columns of `batch`. They must exist and have no nulls.
+    /// The identity columns of `batch`. The columns must exist and have no nulls.
     pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self> {
         Ok(Self {
             operation: values::<Int32Type>(batch, "operation")?,

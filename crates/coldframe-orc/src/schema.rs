@@ -11,7 +11,8 @@
 //! | list, map, struct | list of `item`, map, struct |
 //! | union | sparse union of `_union_0` .. |
 //!
-//! With the option `row_numbers` a column of that name comes last: the number of each row. It is not stored.
+//! With the option `row_numbers` a column of that name comes last: the number of each row. This number is not
+//! stored.
 //!
 //! A root that is not a struct becomes one column `value`. A struct without columns becomes a column of row
 //! numbers, [`ROWS`], since a table without columns loses its row count. Attributes of types become metadata

@@ -61,8 +61,8 @@ pub(crate) struct Cells {
 /// `decode` returns an array of the data type that `HiveType::to_arrow(..)` gives, with one value for each
 /// cell.
 pub(crate) trait ColumnDecoder: Send + Sync {
-    /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. It may be too
-    /// high if the cells belong to several rows.
+    /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. This number may
+    /// be too high if the cells belong to several rows.
     fn element_bytes(&self, _cells: &Cells) -> u64 {
         0
     }

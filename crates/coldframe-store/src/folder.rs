@@ -38,7 +38,7 @@ impl Folder for LocalFolder {
         for item in std::fs::read_dir(&folder).map_err(|e| not_found_or_io(e, &folder))? {
             let item = item?;
             let name = to_text(&item.file_name());
-            // This follows links, as `open` does.
+            // The call follows links, as `open` does.
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
                 // Deleted since it was listed, or a broken link: there is no such file to read.

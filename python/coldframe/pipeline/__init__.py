@@ -175,8 +175,8 @@ def migrate(
             `"none"`. verify: whether everything written is read back and compared. fresh: converts again what
             an earlier run has done. The earlier result stays until the new one is complete. progress: is
             notified of each finished file. source_storage_options, target_storage_options: credentials and
-            settings for the stores of `src` and `dst`, if these are URLs: see docs/stores.md. They go to the
-            tasks and nowhere else.
+            settings for the stores of `src` and `dst`, if these are URLs: see docs/stores.md. These options
+            go to the tasks and nowhere else.
     """
     options = Options(
         to=to,

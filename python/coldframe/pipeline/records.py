@@ -91,7 +91,7 @@ class SourceFile:
     etag: str | None = None
     """The store's etag of the content, if it has one."""
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
-    """Credentials and settings of the file's store. These hold secrets and are never in JSON."""
+    """Credentials and settings of the file's store. These options hold secrets and are never in JSON."""
     tables: int = 1
     """The number of tables in the directory, including this one."""
     reading: int = 0

@@ -50,7 +50,7 @@ OUTCOME_SCHEMA = "outcome string"
 
 
 class Work(Protocol[R_co]):
-    """Work that can run anywhere. It is pickled.
+    """Work that can run anywhere. The work is pickled.
 
     Work that consists of many pieces has `apart`, which returns two halves, so that the piece that kills
     workers can be found. Work for a whole session has `run_in`, which the driver calls instead of `run`; it

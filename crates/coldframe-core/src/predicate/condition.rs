@@ -1,8 +1,8 @@
 //! A filter before it is bound to a schema: its names may be in any case, its literals of any type.
 //!
-//! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from
-//! parts. Once bound to a schema, it becomes a [`Predicate`], with the names of the schema and literals of
-//! its types.
+//! The filter is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or
+//! from parts. Once bound to a schema, it becomes a [`Predicate`], with the names of the schema and literals
+//! of its types.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -30,8 +30,8 @@ use arrow_select::take::take;
 pub struct Arrangement {
     /// The table's columns.
     pub target: SchemaRef,
-    /// New names for the file's columns by position, if the file has only placeholder names. They are used
-    /// only if there are as many names as columns.
+    /// New names for the file's columns by position, if the file has only placeholder names. These names are
+    /// used only if there are as many names as columns.
     pub names: Option<Vec<String>>,
     /// Columns with the same value in each row, as arrays of one value, which may be null. A constant
     /// replaces the file's column of the same name.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! An index update of Phoenix (codec `IndexedWALEditCodec`) stands among the cells: i32 -1, the index table, its mutation, each with its
-//! length as a vint. It is no cell of the table, and is skipped.
+//! length as a vint. An index update is no cell of the table, and is skipped.
 //!
 //! If the server died, the trailer is missing and the last edit may be cut off; everything before it is intact. HBase:
 //! `ProtobufLogReader`, `WALCellCodec`, `KeyValueCodecWithTags`.

@@ -19,7 +19,7 @@ use crate::layout::names::TableName;
 use crate::layout::proto::{FamilyFiles, RegionInfo};
 use crate::regions::unopened::FilesOfFamilies;
 
-/// The folder in which a cloned table has its MOB files. It is not a region.
+/// The folder in which a cloned table has its MOB files. This folder is not a region.
 const MOB: &[u8] = b".mob";
 
 /// A region.

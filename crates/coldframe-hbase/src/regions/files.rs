@@ -348,7 +348,7 @@ impl Shared {
         })
     }
 
-    /// The files in a snapshot. They are located in the same way as the targets of links.
+    /// The files in a snapshot. Such files are located in the same way as the targets of links.
     fn of_manifest(
         &self,
         region: &Region,

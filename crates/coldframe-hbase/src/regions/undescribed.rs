@@ -75,7 +75,7 @@ impl Undescribed {
 #[derive(Debug, Default)]
 pub(crate) struct Classified {
     pub(crate) alive: Vec<Region>,
-    /// Regions that may have been replaced, with a damage record for each region. They are not read.
+    /// Regions that may have been replaced, with a damage record for each region. Such regions are not read.
     pub(crate) uncertain: Vec<(Region, Damage)>,
 }
 

@@ -12,8 +12,8 @@
 /// For each row, the first eight bytes after the part that all rows share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPrefixes {
-    /// The first bytes that all rows have in common, as many as fit. They are stored here, since following a
-    /// pointer would cost another cache line.
+    /// The first bytes that all rows have in common, as many as fit. These bytes are stored here, since
+    /// following a pointer would cost another cache line.
     common: [u8; ROOM],
     common_len: usize,
     prefixes: Vec<u64>,

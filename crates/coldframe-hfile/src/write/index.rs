@@ -19,7 +19,7 @@ use coldframe_encoding::varint::put_hadoop_text;
 use super::blocks::{BlockLocation, Blocks};
 use crate::layout::block::BlockType;
 
-/// Maximum number of levels, more than any file needs. It ends the loop even if keys are large.
+/// Maximum number of levels, more than any file needs. This maximum ends the loop even if keys are large.
 const MAX_LEVELS: u32 = 16;
 
 struct IndexEntry {

@@ -85,7 +85,7 @@ impl CellEncoding {
 }
 
 coldframe_core::choices! {
-    /// Which checksum blocks have.
+    /// The kind of checksum of blocks.
     #[derive(Default)]
     #[non_exhaustive]
     pub enum Checksum {

@@ -24,7 +24,7 @@ use crate::tablet::{RowSet, Tablet};
 /// Where the values of a requested column come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// From blocks of a file.
+    /// Entries from blocks of a file.
     File {
         scan: Arc<ColumnScan>,
         place: Arc<Location>,
@@ -156,7 +156,7 @@ impl Index<'_> {
         Ok((blocks, losses))
     }
 
-    /// The row of a key. It must be at least `least`.
+    /// The row of a key. The row must be at least `least`.
     fn row(&self, key: &[u8], least: u64) -> Result<u64> {
         let row = sorted_varint(&mut Cursor::new(key, self.root.offset))?;
         if row >= least {

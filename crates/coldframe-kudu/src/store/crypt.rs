@@ -237,7 +237,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// The range `range` of `inner`. It must exist.
+    /// The range `range` of `inner`. The range must exist.
     pub(crate) fn of(inner: Arc<dyn ReadAt>, range: &Range<u64>) -> Result<Arc<dyn ReadAt>> {
         check_range(range, inner.len())?;
         if range.start == 0 && range.end == inner.len() {

@@ -95,7 +95,7 @@ pub(crate) enum OpBody {
     Write(Write),
     Alter(AlterSchema),
     Participant(ParticipantOp),
-    /// It does not change rows.
+    /// The operation does not change rows.
     Other,
 }
 

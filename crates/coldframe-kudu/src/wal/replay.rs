@@ -124,7 +124,7 @@ struct RowSetChanges {
     live: HashMap<u64, bool>,
 }
 
-/// A row written by a transaction. It becomes visible when the transaction ends.
+/// A row written by a transaction. The row becomes visible when the transaction ends.
 struct UncommittedRow {
     kind: ChangeType,
     key: Vec<u8>,
@@ -453,7 +453,8 @@ impl<'a> Replay<'a> {
         self.unless_damaged(op, done)
     }
 
-    /// The fault that prevents lookups by key. It is recorded only once, since it occurs again for every row.
+    /// The fault that prevents lookups by key. The fault is recorded only once, since it occurs again for
+    /// every row.
     fn broken_once(&mut self, op: &Op, e: &Error) -> Arc<Fault> {
         match self.out.broken.last() {
             Some(last) if last.damage.reason == e.reason() => last.clone(),

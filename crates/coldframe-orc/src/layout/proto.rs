@@ -204,7 +204,7 @@ pub struct ColumnStatistics {
     /// Of integers.
     #[prost(message, optional, tag = "2")]
     pub int_statistics: Option<IntegerStatistics>,
-    /// Of float and double.
+    /// Statistics of float and double columns.
     #[prost(message, optional, tag = "3")]
     pub double_statistics: Option<DoubleStatistics>,
     /// Of strings.

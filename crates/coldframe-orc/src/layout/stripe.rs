@@ -51,7 +51,7 @@ impl StreamKind {
         KINDS.iter().position(|(k, _)| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
     }
 
-    /// From its number; unknown numbers exist.
+    /// The kind with this number; unknown numbers exist.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         usize::try_from(number).ok().and_then(|n| KINDS.get(n)).map(|(kind, _)| *kind)
     }

@@ -64,7 +64,7 @@ const KINDS: [Kind; 21] = [
 ];
 
 impl Kind {
-    /// From its number.
+    /// The kind with this number.
     pub fn from_number(number: u32) -> Option<Self> {
         usize::try_from(number).ok().and_then(|n| KINDS.get(n)).copied()
     }

@@ -111,8 +111,8 @@ fn a_lost_stripe_loses_no_other() {
     }
 }
 
-/// A schema supplies the types of a file without its tail, and types that a file leaves open. It must not
-/// contradict the file's own types.
+/// A schema supplies the types of a file without its tail, and types that a file leaves open. The schema must
+/// not contradict the file's own types.
 #[test]
 fn a_schema_must_not_contradict_the_file() {
     let mut options = recovering(Some(DDL));

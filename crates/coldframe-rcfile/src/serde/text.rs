@@ -102,7 +102,7 @@ impl ColumnDecoder for TextDecoder {
         let place = cells.offsets.first().as_usize()..cells.offsets.last().as_usize();
         let bytes = cells.data.get(place).unwrap_or_default();
         let most = self.separated.iter().max().copied().unwrap_or(0).saturating_mul(bytes.len() as u64);
-        // So few bytes cannot be too many elements.
+        // Elements that together take so few bytes need not be counted.
         if cells.nulled || most <= UNCOUNTED_BYTES {
             return 0;
         }

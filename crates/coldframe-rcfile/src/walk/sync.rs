@@ -20,7 +20,7 @@ const FIRST_SEARCH: u64 = 4 << 10;
 const SEARCH: u64 = 1 << 20;
 
 /// The result of a search: `at` is the offset of the first marker at or after `from` (the end of the file if
-/// there is none). It is kept so that each byte of a file is searched once.
+/// there is none). The result is kept so that each byte of a file is searched once.
 pub(super) struct KnownMarker {
     from: u64,
     at: u64,

@@ -153,8 +153,8 @@ pub const CONVERTED_UTF8: i32 = 0;
 pub const CONVERTED_MAP: i32 = 1;
 /// The converted type of the repeated group inside a map.
 pub const CONVERTED_MAP_KEY_VALUE: i32 = 2;
-/// The converted type of a list: a group around a repeated group around elements. It is from Parquet; no
-/// writer of Redfiles used it at the time.
+/// The converted type of a list: a group around a repeated group around elements. This type is from Parquet;
+/// no writer of Redfiles used it at the time.
 pub const CONVERTED_LIST: i32 = 3;
 
 /// How an element lists its children.

@@ -27,7 +27,7 @@ use crate::options::{time, truth};
 /// How many redirects are followed for one request.
 const MOST: usize = 10;
 
-/// The headers that another host gets. They say which bytes are wanted.
+/// The headers that another host gets. These headers say which bytes are wanted.
 const HARMLESS: [&str; 6] =
     ["accept", "if-match", "if-modified-since", "if-none-match", "if-unmodified-since", "range"];
 

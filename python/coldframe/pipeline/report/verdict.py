@@ -210,7 +210,7 @@ class Reason:
     kind: str
     count: int = 1
     detail: str = ""
-    """Which things, or why, as text for people."""
+    """The things that the reason is about, or the cause, as text for people."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -7,7 +7,7 @@
 The inventory records this identity; the task compares it before reading its first and after its last byte. An
 edit of equal size, even one whose time was set back, changes the identity; reading does not.
 
-Across runs, a digest of the content proves more. It is taken between the two checks of the identity:
+Across runs, a digest of the content proves more. The digest is taken between the two checks of the identity:
 
     whole:..    sha256 of a file of up to 1 MiB
     ends:..     sha256 of the first 64 KiB and the last 256 KiB of a larger one

@@ -216,7 +216,7 @@ class Deleting:
 
 @dataclass(frozen=True)
 class Deleted:
-    """It is deleted: its entry keeps the rows under another name, with the receipt."""
+    """A source is deleted: its entry keeps the rows under another name, with the receipt."""
 
     kind: ClassVar = "deleted"
     source: str

@@ -88,7 +88,7 @@ class Task:
     digest: bool = False
     """Whether to take a digest of the source, between the two checks of its identity."""
     source_options: StorageOptions = field(default=None, repr=False)
-    """Options of the source's store. These hold secrets, which only the task carries."""
+    """Options of the source's store. These options hold secrets, which only the task carries."""
     target_options: StorageOptions = field(default=None, repr=False)
 
     def run(self) -> Outcome:

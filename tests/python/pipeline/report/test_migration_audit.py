@@ -90,7 +90,7 @@ def test_an_audit_reports_every_fault(estate: Estate, capsys: pytest.CaptureFixt
 
 
 def test_a_deep_audit_compares_values(estate: Estate) -> None:
-    """It notices a file that was rewritten together with its checksum."""
+    """A deep audit notices a file that was rewritten together with its checksum."""
     estate.migrate()
     (path,) = estate.files("u")
     pq.write_table(pa.table({"x": ["z"]}), path)

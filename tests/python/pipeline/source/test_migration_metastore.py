@@ -423,7 +423,7 @@ def test_a_migration_agrees_with_equal_row_counts(estate: Estate, serve: Any) ->
 
 
 def test_a_difference_is_in_every_report(estate: Estate, serve: Any) -> None:
-    """Also in a later run without work."""
+    """A later run without work reports the difference, too."""
     assert estate.migrate().exit_code == 0
     serve({"a/1": "4", "2": "2"}, "1")
     for fresh in (False, True):

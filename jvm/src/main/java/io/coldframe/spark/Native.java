@@ -9,8 +9,8 @@ final class Native {
   private Native() {}
 
   /**
-   * The version of the calls below and of the bytes that are exchanged. It must be raised here and in the
-   * library whenever either changes.
+   * The version of the calls below and of the bytes that are exchanged. The version must be raised here and
+   * in the library whenever the calls or the bytes change.
    */
   static final int CALLS = 2;
 

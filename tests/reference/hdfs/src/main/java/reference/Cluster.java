@@ -82,7 +82,7 @@ public final class Cluster {
           case "stop" -> stopped.push(cluster.stopDataNode(0));
           case "start" -> {
             cluster.restartDataNode(stopped.pop(), true);
-            // Not waitActive, which waits until stopped DataNodes are forgotten.
+            // `waitActive` is not used, since it waits until stopped DataNodes are forgotten.
             DataNode started = cluster.getDataNodes().get(cluster.getDataNodes().size() - 1);
             while (!started.isDatanodeFullyStarted()) {
               Thread.sleep(50);
