@@ -52,9 +52,9 @@ OUTCOME_SCHEMA = "outcome string"
 class Work(Protocol[R_co]):
     """Work that can run anywhere. The work is pickled.
 
-    Work that consists of many pieces has `apart`, which returns two halves, so that the piece that kills
-    workers can be found. Work for a whole session has `run_in`, which the driver calls instead of `run`; it
-    raises only if the session is lost.
+    Work that consists of many pieces has `apart`, which returns two halves: they serve to find a piece that
+    kills workers. Work for a whole session has `run_in`, which the driver calls instead of `run`; it raises
+    only if the session is lost.
     """
 
     @property

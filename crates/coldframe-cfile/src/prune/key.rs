@@ -1,5 +1,5 @@
-//! Encodes values as the bytes by which Kudu sorts them, which are the keys of value indexes, and derives the
-//! range of keys that a filter selects.
+//! Encodes values as the bytes by which Kudu sorts them: the keys of value indexes. Derives the range of keys
+//! that a filter selects.
 //!
 //! ```text
 //! integer, date, timestamp, decimal | big-endian, sign bit flipped |

@@ -104,7 +104,7 @@ pub(crate) fn compacted(bytes: &[u8], limits: &Limits) -> Result<Compacted> {
 }
 
 impl Reference {
-    /// The row at which the file is split, and whether this half has the rows from that row on.
+    /// The row at which the file is split, and which half this is: true if it has the rows from the split on.
     pub(crate) fn half(&self) -> Result<(&[u8], bool)> {
         match (row_of(&self.split_key), self.range) {
             (Some(row), Some(0)) => Ok((row, true)),

@@ -445,8 +445,8 @@ impl<'a> Replay<'a> {
                 (RowOpKind::Upsert | RowOpKind::Update | RowOpKind::Delete, Target::RowSet(id)) => {
                     state.change_row(id, key, op, row)
                 }
-                // Inserting a row that exists, or changing one that does not, is an error that the server returned to
-                // the client.
+                // The server refuses to insert an existing row, or to change a missing row: the client got an
+                // error.
                 _ => Ok(()),
             }
         });

@@ -1,4 +1,4 @@
-//! Tests that data that the writer cannot store is refused with an error that names column and value.
+//! If the writer cannot store data, it refuses the data with an error that names column and value.
 
 use crate::support;
 

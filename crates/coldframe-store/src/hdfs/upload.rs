@@ -17,8 +17,8 @@
 //! memory. A file that is sent in one piece needs no sync: all of it is in memory until it is closed.
 //!
 //! `hsync` of hdfs-native 0.14 never returns if the second DataNode of a block is dead: the task that sends
-//! packets waits for another packet, and the task that would end it waits for that task. So `hsync` has its
-//! own time limit.
+//! packets waits for another packet, while the task that would end it waits for the sending task. So `hsync`
+//! has its own time limit.
 
 use std::io::{self, Write};
 

@@ -115,7 +115,7 @@ class _Around:
         self._key, self._on = key_of(self.root), Location.of(self.root)
 
     def find(self, relative: str) -> tuple[Part | None, str, bool]:
-        """The partition that a path belongs to, the path in that partition, and whether the path belongs to
+        """The partition to which a path belongs, the path in the partition, and whether the path belongs to
         another table.
         """
         names = () if relative == ROOT else tuple(relative.split("/"))

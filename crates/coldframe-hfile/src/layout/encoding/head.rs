@@ -23,8 +23,8 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Reads the lengths that differ, then the number of bytes that the key shares with the previous key, and returns
-    /// that number.
+    /// Reads the lengths that differ, then the number of bytes shared with the previous key; returns this
+    /// number.
     #[inline(always)]
     pub(super) fn read(&mut self, src: &mut Cursor<'_>, same_key: bool, same_value: bool) -> Result<usize> {
         if !same_key {

@@ -115,8 +115,8 @@ impl<'a> Run<'a> {
         others == 0
     }
 
-    /// The error of the first cell that `check` refuses. It is for functions that know that a cell is wrong,
-    /// but not which cell.
+    /// The error of the first cell that `check` refuses. It is for functions that cannot tell which cell is
+    /// wrong.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, check: impl Fn(Cursor<'_>) -> Result<()>) -> CellError {
