@@ -73,7 +73,7 @@ pub(crate) fn add_missing(
     Ok(())
 }
 
-/// The error for a slice with a missing file.
+/// The error for a slice of which a file is missing.
 pub(crate) fn error(missing: &Missing) -> Error {
     let Missing { path, instant, .. } = missing;
     Error::corrupt(format!("expected the file {path}, which commit {instant} names, found none"))
