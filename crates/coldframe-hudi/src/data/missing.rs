@@ -80,7 +80,7 @@ pub(crate) fn error(missing: &Missing) -> Error {
         .within("file group")
 }
 
-/// The warning about files of instants that the timeline does not know, although it begins before them.
+/// What to say of files of instants that the timeline does not know, although it begins before them.
 pub(crate) fn notice(groups: &Groups, timeline: &Timeline) -> Option<Notice> {
     let files = groups.values().flat_map(|group| group.files());
     let unknown: BTreeSet<&str> = files
