@@ -193,7 +193,7 @@ def _relied(world: World) -> None:
 
 
 def after_deletion(world: World, listed: list[str], gone: dict[str, Version], result: Any) -> None:
-    """Claims: `coldframe delete` deletes what is listed, all of it or nothing, and the target has its rows."""
+    """Claims: `coldframe delete` deletes what is listed, all or nothing, and the target has its rows."""
     in_target = Counter(world.seen.rows)
     for path, version in gone.items():
         check("delete", path in listed, f"{path} was deleted, but is not listed")
