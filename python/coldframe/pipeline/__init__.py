@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from coldframe._coldframe import NotFoundError
+from coldframe._coldframe import NotFoundError, UnsupportedError
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
@@ -394,15 +394,20 @@ def delete(
         raise NotFoundError(f"{destination.root}: no migration has been here")
     trash, options = None if to is None else os.fspath(to), source_storage_options
     state, _ = read_state(destination)
+    if state.chain.lost:
+        raise UnsupportedError(
+            f"deleting with the journal of {destination.root}, of which a part is lost: {state.chain.lost}. "
+            "Start the migration again, and use its new list"
+        )
     if dry_run:
         deleter = Deleter(safe, state, destination, trash, options)
         preview(deleter)
         return deleter.result
     with Journal(destination, keep_replaced=_has_log(state)) as journal:
         deleter = Deleter(safe, journal.state, destination, trash, options)
+        # No `end`, which is that of a run: it has looked for files of lost runs.
         if deleter.check():
             deleter.run(journal)
-        journal.end()
     return deleter.result
 
 

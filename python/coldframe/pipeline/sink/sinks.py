@@ -240,16 +240,18 @@ class ColdframeSink(_WrittenByCore):
         check: Check | None = None,
     ) -> RawFingerprint:
         """Reads with another implementation than the writer's, where there is one. Its timestamps have
-        nanoseconds, which cannot hold all values: with them, coldframe gives the values, and it the rows.
+        nanoseconds, which cannot hold all values: files with them are read by coldframe, and their other
+        columns by both.
         """
         second = importlib.import_module(self.second) if self.second and _has(self.second) else None
         if second is None or schema is None:
             return super().read(path, schema, storage_options, rows_only=rows_only, check=check)
         file = second.ORCFile(reading(path, storage_options))
-        batches = (file.read_stripe(number) for number in range(file.nstripes))
-        if _has_timestamps(schema):
+        names = [column.name for column in schema if "timestamp" not in str(column.type)]
+        batches = (file.read_stripe(number, columns=names) for number in range(file.nstripes))
+        if len(names) < len(schema):
             own = super().read(path, schema, storage_options, rows_only=rows_only, check=check)
-            rows = sum(batch.num_rows for batch in batches)
+            rows = sum(batch.num_rows for batch in batches) if names else file.nrows
             if rows != own.rows:
                 raise coldframe.ColdframeError(f"{path}: {self.second} reads {rows} rows, not {own.rows}")
             return own
@@ -276,10 +278,6 @@ class ColdframeSink(_WrittenByCore):
 @functools.cache
 def _has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
-
-
-def _has_timestamps(schema: pa.Schema) -> bool:
-    return any("timestamp" in str(column.type) for column in schema)
 
 
 def in_types_of(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:

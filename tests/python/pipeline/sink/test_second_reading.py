@@ -145,9 +145,9 @@ def test_orc_is_read_back_by_pyarrow(estate: Estate, monkeypatch: pytest.MonkeyP
     read = []
     real = pyarrow.orc.ORCFile.read_stripe
 
-    def counted(self: Any, number: int, *given: Any) -> Any:
+    def counted(self: Any, number: int, **given: Any) -> Any:
         read.append(number)
-        return real(self, number, *given)
+        return real(self, number, **given)
 
     monkeypatch.setattr(pyarrow.orc.ORCFile, "read_stripe", counted)
     assert estate.migrate(to="orc").verified

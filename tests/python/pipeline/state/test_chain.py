@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -12,11 +13,12 @@ import pyarrow as pa
 import pytest
 from estates import Estate
 
+from coldframe.cli import main
 from coldframe.errors import ColdframeError, UnsupportedError
-from coldframe.pipeline import Options, audit, dry_run
-from coldframe.pipeline.sink.destination import open_destination
+from coldframe.pipeline import Options, audit, delete, dry_run
+from coldframe.pipeline.sink.destination import Destination, open_destination
 from coldframe.pipeline.state.events import from_json
-from coldframe.pipeline.state.journal import State, read_state
+from coldframe.pipeline.state.journal import Journal, State, read_state
 
 
 @pytest.fixture
@@ -78,6 +80,37 @@ def test_a_restored_backup_is_reported_and_doubles_no_row(estate: Estate, whole:
     report = estate.migrate(archived_rows="ask")
     assert (report.exit_code, report.verdict.notes, len(estate.safe())) == (0, (), 5)
     assert audit(estate.target).exit_code == 0
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_deleting_does_not_hide_that_a_backup_was_restored(estate: Estate, whole: bool) -> None:
+    restore(estate, whole=whole)
+    listed = estate.target / "_coldframe/safe-to-delete.txt"
+    if whole:
+        assert delete(listed).exit_code == 0
+    else:
+        with pytest.raises(UnsupportedError, match="a part is lost"):
+            delete(listed)
+    report = estate.migrate(archived_rows="ask", target_file_bytes=0)
+    assert (report.exit_code, estate.values()) == (0, [0, 1, 2, 3, 4])
+    assert "entered again" in notes(report)
+
+
+def test_another_migration_and_a_full_disk_are_not_wrong_usage(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
+    with Journal(str(estate.target)):
+        assert main(command) == 3
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Destination, "write", full)
+        assert main(command) == 3
+    assert main([*command, "--schema", str(estate.source / "missing.toml")]) == 2
+    assert main(command) == 0
 
 
 def test_a_lost_tail_keeps_rows_whose_sources_are_gone(estate: Estate) -> None:
