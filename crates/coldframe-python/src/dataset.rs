@@ -20,7 +20,7 @@ use pyo3::types::{PyCapsule, PyString, PyTuple};
 use crate::capsule::{export_schema, import_batch, import_schema};
 use crate::error::to_python;
 use crate::file::{RawFile, parse_on_error};
-use crate::metastore::{self, PyDefinition, PyPartition};
+use crate::metastore::{self, PyDefinition};
 use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::rows::{RawTableRows, warn};
@@ -231,11 +231,11 @@ impl RawDataset {
         py: Python<'_>,
         opening: &RawOpening,
         definition: PyDefinition,
-        partitions: Vec<PyPartition>,
+        partitions: Vec<Bound<'_, PyAny>>,
         locations: Vec<PathBuf>,
         storage_options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        metastore::dataset(py, opening, definition, partitions, locations, storage_options).map(Self)
+        metastore::dataset(py, opening, definition, &partitions, &locations, storage_options).map(Self)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
