@@ -8,8 +8,8 @@ use arrow_schema::{Field, Schema};
 use coldframe_core::Result;
 use roaring::RoaringTreemap;
 
-use super::read::{Bound, at, by, known, opening};
-use super::{arrow, message, refused, write};
+use super::read_parts::{Bound, at, by, known, opening};
+use super::{arrow, message, refused, write_parts as write};
 use crate::dataset::storage::os_path;
 use crate::dataset::table_def::{
     ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, Origin, TableDef, constants,
