@@ -97,6 +97,10 @@ impl HudiTable {
     fn plan_slice(&self, slice: &Slice, range: &Range<u64>, request: &PlanRequest) -> Result<Box<dyn Plan>> {
         let opened = &self.opened;
         let with_logs = self.reads_logs() && !slice.logs.is_empty();
+        // The group is one unit, which belongs to the range with its first byte.
+        if with_logs && !range.contains(&0) {
+            return Ok(Box::new(NoUnits));
+        }
         // The blocks of a log that is gone may stand in another one; reading the logs tells.
         let is_gone = |file: &&Missing| !file.is_log || (self.reads_logs() && !with_logs);
         if let Some(file) = slice.missing.iter().find(is_gone) {
