@@ -121,6 +121,18 @@ pub fn hudi(bytes: &[u8]) {
     directory(bytes, "hfile", &options([("decode", Value::from("avro"))]));
 }
 
+/// Reads a whole Hudi table: its timeline, its logs with records, deletes and commands.
+pub fn hudi_data(bytes: &[u8]) {
+    directory(bytes, "hudi", &options([]));
+    directory(bytes, "hudi", &options([("hudi_reader", Value::from("1.x"))]));
+    directory(bytes, "hudi", &options([("view", Value::from("incremental")), ("begin", Value::from("0"))]));
+}
+
+/// Seeds: small tables of both layouts of the timeline.
+pub fn hudi_data_tables() -> Vec<Vec<u8>> {
+    coldframe_testing::hudi::seeds().iter().map(archive::pack).collect()
+}
+
 /// Reads a transactional Hive table.
 pub fn acid(bytes: &[u8]) {
     directory(bytes, "orc", &options([("acid", Value::Bool(true))]));

@@ -36,6 +36,7 @@ targets! {
     redfile: files::redfile, || files::files_of("redfile");
     kudu: files::kudu, files::kudu_directories;
     hudi: files::hudi, files::hudi_tables;
+    hudi_data: files::hudi_data, files::hudi_data_tables;
     acid: files::acid, files::acid_tables;
     avro: values::avro, values::avro_seeds;
     codec: values::codec, roundtrip::seeds;

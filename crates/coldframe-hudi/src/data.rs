@@ -10,7 +10,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `properties`, `timeline`, `commit` | what is stored in `.hoodie` |
+//! | `properties`, `timeline`, `archive`, `commit` | what is stored in `.hoodie` |
 //! | `view`, `files`, `missing` | which instants and which files a view reads; files that are gone |
 //! | `table_schema`, `history`, `conform` | the table's columns; their names and types in older files |
 //! | `base`, `parquet_file`, `bootstrap` | base files |
@@ -19,6 +19,7 @@
 //! | `keys`, `order`, `rules`, `merged` | which of the records of a key is shown |
 //! | `options`, `open`, `scan`, `table`, `contents`, `format` | the table as a `TableFile`, and as a format |
 
+mod archive;
 mod base;
 mod bootstrap;
 mod commit;

@@ -1,5 +1,7 @@
-//! Hudi's uses of HFile: its metadata table, which consists of HFiles and of logs with changes to them, merged into the latest
-//! committed state, and the Avro records in the values of single files.
+//! Hudi's tables ([`HudiTable`]; module `data`), their metadata tables, which consist of HFiles and of logs with changes to
+//! them, merged into the latest committed state, and the Avro records in the values of single HFiles.
+//!
+//! A metadata table:
 //!
 //! ```text
 //! <table>/.hoodie/                                  the timeline of the table: its actions, instant by instant
@@ -15,6 +17,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `data` | whole tables |
 //! | `avro` | Avro schemas, and datums decoded into Arrow or as trees |
 //! | `log` | the framing of log files |
 //! | `timeline` | instants and their states |

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Fields, Schema as ArrowSchema};
 use bytes::Bytes;
 use coldframe_core::{
-    BatchIter, DecodeUnit, Error, Fetch, OpenOptions, PlanRequest, ReadAt, Result, Scan, Split, TableFile,
-    Unit,
+    BatchIter, ColumnBounds, DecodeUnit, Error, Fetch, OpenOptions, PlanRequest, ReadAt, Result, Scan, Split,
+    TableFile, Unit,
 };
 use coldframe_hfile::file_info;
 use coldframe_orc::OrcFile;
@@ -60,17 +60,34 @@ impl Base {
         range: &Range<u64>,
         request: &PlanRequest,
     ) -> Result<Vec<Unit>> {
-        match self {
+        Ok(self.units_of(columns, range, request, &|_, _| None)?.0)
+    }
+
+    /// The units that may have rows which pass the request's filter, and how many others there are. `bounds`: the bounds of
+    /// a column of the table in a row group.
+    pub(crate) fn units_of(
+        &self,
+        columns: &[String],
+        range: &Range<u64>,
+        request: &PlanRequest,
+        bounds: &dyn Fn(usize, &str) -> Option<ColumnBounds>,
+    ) -> Result<(Vec<Unit>, u64)> {
+        let units = match self {
             Self::Bootstrapped(meta, source) => {
                 if !range.contains(&0) {
-                    return Ok(Vec::new());
+                    return Ok((Vec::new(), 0));
                 }
                 let (whole, meta_columns) = (0..u64::MAX, META.map(str::to_owned));
                 // The meta columns say how many rows there are, even if none is asked for.
                 let meta = meta.units(&meta_columns, &whole, request)?;
-                Ok(vec![bootstrap::zipped(meta, source.units(columns, &whole, request)?)])
+                vec![bootstrap::zipped(meta, source.units(columns, &whole, request)?)]
             }
-            Self::Parquet(file) => file.units(columns, range, request.scan.batch_rows),
+            Self::Parquet(file) => {
+                let filter = request.scan.predicate.as_ref();
+                let may_match =
+                    |group: usize| filter.is_none_or(|f| f.may_match(&|column| bounds(group, column)));
+                return file.units_of(columns, range, request.scan.batch_rows, &may_match);
+            }
             Self::Orc(file) => {
                 let fields = file.schema().fields().iter().filter(|f| columns.contains(f.name())).cloned();
                 let scan = Scan {
@@ -86,22 +103,31 @@ impl Base {
                 while let Some(unit) = plan.next_unit()? {
                     units.push(unit);
                 }
-                Ok(units)
+                units
             }
             Self::HFile(source, options) => {
                 let whole = 0..source.len();
                 if !range.contains(&0) {
-                    return Ok(Vec::new());
+                    return Ok((Vec::new(), 0));
                 }
                 let decode = DecodeHFile { columns: columns.to_vec(), options: options.clone() };
-                Ok(vec![Unit {
+                vec![Unit {
                     fetch: vec![Fetch { source: source.clone(), range: whole.clone() }],
                     bytes: whole,
                     rows: None,
                     structure: "HFile".to_owned(),
                     decode: Box::new(decode),
-                }])
+                }]
             }
+        };
+        Ok((units, 0))
+    }
+
+    /// The bounds of a column in a row group, as values of the type `to`, if they are known.
+    pub(crate) fn bounds(&self, group: usize, column: &str, to: &DataType) -> Option<ColumnBounds> {
+        match self {
+            Self::Parquet(file) => file.bounds(group, column, to),
+            Self::Orc(_) | Self::HFile(..) | Self::Bootstrapped(..) => None,
         }
     }
 

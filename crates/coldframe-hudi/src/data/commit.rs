@@ -20,6 +20,8 @@ pub(crate) struct Written {
     pub file_id: String,
     /// The path below the table.
     pub path: String,
+    /// Whether it states that records were written or deleted.
+    pub has_records: bool,
 }
 
 /// What a commit recorded.
@@ -41,7 +43,10 @@ impl Commit {
             for stat in stats.as_array().into_iter().flatten() {
                 let text = |key| stat.get(key).and_then(Json::as_str).map(str::to_owned);
                 if let (Some(file_id), Some(path)) = (text("fileId"), text("path")) {
-                    commit.written.push(Written { partition: partition.clone(), file_id, path });
+                    let count = |key| stat.get(key).and_then(Json::as_i64).unwrap_or(0);
+                    let has_records = count("numWrites") > 0 || count("numDeletes") > 0;
+                    let partition = partition.clone();
+                    commit.written.push(Written { partition, file_id, path, has_records });
                 }
             }
         }
@@ -121,10 +126,11 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_commit_are_read() {
-        let text = br#"{"partitionToWriteStats":{"a":[{"fileId":"f","path":"a/f_1_2.parquet","prevCommit":null}],"b":[]},
+        let text = br#"{"partitionToWriteStats":{"a":[{"fileId":"f","path":"a/f_1_2.parquet","prevCommit":null,"numWrites":2}],"b":[]},
             "extraMetadata":{"schema":"","latest_schema":"x"},"partitionToReplaceFileIds":{"a":["g","h"]}}"#;
         let commit = Commit::new(&json(text, &Limits::default()).unwrap().unwrap());
-        let written = Written { partition: "a".into(), file_id: "f".into(), path: "a/f_1_2.parquet".into() };
+        let (partition, file_id, path) = ("a".into(), "f".into(), "a/f_1_2.parquet".into());
+        let written = Written { partition, file_id, path, has_records: true };
         assert_eq!(commit.written, [written]);
         assert_eq!(commit.replaced, [("a".into(), "g".into()), ("a".into(), "h".into())]);
         assert_eq!(commit.extra.into_iter().collect::<Vec<_>>(), [("latest_schema".into(), "x".into())]);

@@ -13,24 +13,8 @@ use coldframe_encoding::Cursor;
 use crate::avro::Schema;
 use crate::avro::datum::Datum;
 use crate::data::kryo;
-use crate::data::order::Order;
+use crate::data::order::{Delete, Order};
 use crate::log::delete_schema;
-
-/// A record that is deleted.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Delete {
-    /// Its key.
-    pub key: Vec<u8>,
-    /// The ordering value; `Natural` always deletes.
-    pub order: Order,
-}
-
-impl Delete {
-    /// A delete without an ordering value.
-    pub(crate) fn of_key(key: Vec<u8>) -> Self {
-        Self { key, order: Order::Natural }
-    }
-}
 
 /// The scale of wrapped decimals.
 const SCALE: i8 = 15;

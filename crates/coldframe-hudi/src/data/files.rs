@@ -45,12 +45,14 @@ pub(crate) struct Slice {
     /// The logs, in the order of their writes.
     pub logs: Vec<GroupFile>,
     /// Files that a commit names and that are not there.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<Named>,
+    /// Logs with records, by their commits: a block of each must be there.
+    pub logged: Vec<Named>,
 }
 
-/// A file that a commit names and that is not there.
+/// A file that a commit names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct Named {
     /// The path below the table.
     pub path: String,
     /// The instant of the commit.
@@ -131,6 +133,14 @@ impl Group {
         self.bases.values().flatten().chain(self.logs.iter().map(|(.., file)| file))
     }
 
+    /// Whether the completion of an archived commit decides to which base file one of the logs belongs.
+    pub(crate) fn needs_archive(&self, timeline: &Timeline) -> bool {
+        let logs = self.logs.iter().map(|(.., file)| file.instant.as_str());
+        let mut archived = logs.filter(|time| timeline.is_archived(time));
+        let last = self.bases.keys().next_back();
+        archived.any(|time| last.is_some_and(|base| time < base.as_str()))
+    }
+
     /// The files that a view reads; `None` if it shows nothing of the group. `written`: the paths of the base files that an
     /// instant's commit names, to tell repeated tasks apart.
     pub(crate) fn slice(
@@ -141,7 +151,7 @@ impl Group {
         written: &mut dyn FnMut(&str) -> Result<BTreeSet<String>>,
     ) -> Result<Option<Slice>> {
         let base = match self.bases.iter().rev().find(|(instant, _)| visible.has(instant)) {
-            Some((instant, files)) => one(files, instant, written)?,
+            Some((instant, files)) => named_by_commit(files, instant, written)?,
             None => None,
         };
         let after = base.as_ref().map(|file| file.instant.as_str());
@@ -149,8 +159,14 @@ impl Group {
             true => self.logs_by_completion(after, timeline, visible),
             false => self.logs_by_base(after, timeline, visible),
         };
-        let slice =
-            Slice { partition: key.0.clone(), file_id: key.1.clone(), base, logs, missing: Vec::new() };
+        let slice = Slice {
+            partition: key.0.clone(),
+            file_id: key.1.clone(),
+            base,
+            logs,
+            missing: Vec::new(),
+            logged: Vec::new(),
+        };
         Ok((slice.base.is_some() || !slice.logs.is_empty()).then_some(slice))
     }
 
@@ -187,7 +203,7 @@ impl Group {
 }
 
 /// The base file of an instant: of several, the one that its commit names.
-fn one(
+fn named_by_commit(
     files: &[GroupFile],
     instant: &str,
     written: &mut dyn FnMut(&str) -> Result<BTreeSet<String>>,

@@ -14,8 +14,7 @@
 use coldframe_core::{Error, Limits, Result};
 use coldframe_encoding::Cursor;
 
-use crate::data::deletes::Delete;
-use crate::data::order::Order;
+use crate::data::order::{Delete, Order};
 
 const KEY: &str = "org.apache.hudi.common.model.HoodieKey";
 const KEYS: &str = "[Lorg.apache.hudi.common.model.HoodieKey;";
@@ -221,8 +220,8 @@ impl Objects<'_> {
     }
 }
 
-fn unexpected(class: &str, found: &Class) -> Error {
-    Error::corrupt(format!("expected a Java object of class {class}, found {found:?}"))
+fn unexpected(class: &str, actual: &Class) -> Error {
+    Error::corrupt(format!("expected a Java object of class {class}, found {actual:?}"))
 }
 
 #[cfg(test)]

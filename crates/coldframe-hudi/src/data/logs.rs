@@ -14,13 +14,13 @@ use coldframe_hfile::{CellReader, file_info};
 use crate::avro::Schema;
 use crate::avro::columns::ColumnBuilder;
 use crate::data::conform::conform_batch;
-use crate::data::deletes::{self, Delete};
-use crate::data::files::Missing;
+use crate::data::deletes;
+use crate::data::files::Named;
 use crate::data::history::History;
 use crate::data::keys::Keys;
 use crate::data::merged::{Cells, LogRecord, Merged, OLDER};
 use crate::data::missing;
-use crate::data::order::{Order, orders};
+use crate::data::order::{Delete, Order, orders};
 use crate::data::parquet_file::ParquetFile;
 use crate::data::rules::Rules;
 use crate::log::{self, Block, BlockKind};
@@ -90,7 +90,7 @@ impl LogContext {
     pub(crate) fn merged(
         &self,
         files: &[(Bytes, String)],
-        missing: &[Missing],
+        (missing, logged): (&[Named], &[Named]),
         counts: &dyn Fn(&str) -> bool,
     ) -> Result<Merged> {
         let mut blocks: Vec<(usize, Block)> = Vec::new();
@@ -98,10 +98,19 @@ impl LogContext {
             blocks.extend(log::blocks(bytes, self.limits()).into_iter().map(|block| (file, block)));
         }
         let all: Vec<&Block> = blocks.iter().map(|(_, block)| block).collect();
-        let is_there =
-            |file: &Missing| all.iter().any(|block| block.instant() == Some(file.instant.as_str()));
+        let is_there = |file: &&Named| {
+            let of = |block: &&&Block| {
+                let merged = block.compacted().is_some_and(|all| all.contains(&file.instant.as_str()));
+                merged || block.instant() == Some(file.instant.as_str())
+            };
+            all.iter().filter(|block| block.kind != BlockKind::Corrupt).any(|block| of(&block))
+        };
         if let Some(file) = missing.iter().find(|file| !is_there(file)) {
             return Err(missing::error(file));
+        }
+        // A block that was torn when its writer died belongs to no commit, unless it was written again.
+        if let Some(file) = logged.iter().find(|file| !is_there(file)) {
+            return Err(missing::lost_block(file));
         }
         let mut contents = Vec::new();
         for place in order(&all, counts) {

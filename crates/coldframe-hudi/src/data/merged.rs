@@ -9,8 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use coldframe_core::{Error, Result};
 
-use crate::data::deletes::Delete;
-use crate::data::order::Order;
+use crate::data::order::{Delete, Order};
 use crate::data::rules::{Fill, Rules, Step};
 use crate::data::table_schema::META;
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use coldframe_core::{Error, Notice, Result};
 
 use crate::data::commit::Commit;
-use crate::data::files::{Groups, Missing, Slice};
+use crate::data::files::{Groups, Named, Slice};
 use crate::data::timeline::{Instant, Timeline};
 use crate::slice::{FileName, is_change_data, parse_name};
 
@@ -26,13 +26,18 @@ pub(crate) fn add_missing(
 ) -> Result<()> {
     let there: BTreeSet<&str> =
         groups.values().flat_map(|group| group.files()).map(|file| file.path.as_str()).collect();
-    let mut missing: BTreeMap<Key, Vec<Missing>> = BTreeMap::new();
+    let mut named: BTreeMap<Key, (Vec<Named>, Vec<Named>)> = BTreeMap::new();
     let places: BTreeMap<Key, usize> =
         slices.iter().enumerate().map(|(i, s)| ((s.partition.clone(), s.file_id.clone()), i)).collect();
     for (instant, commit) in commits {
         for file in &commit.written {
             let name = file.path.rsplit('/').next().unwrap_or_default();
-            if name.is_empty() || there.contains(file.path.as_str()) || is_change_data(name) {
+            if name.is_empty() || is_change_data(name) {
+                continue;
+            }
+            let is_there = there.contains(file.path.as_str());
+            let is_log = name.starts_with('.');
+            if is_there && !(is_log && file.has_records) {
                 continue;
             }
             let key = (file.partition.clone(), file.file_id.clone());
@@ -49,24 +54,26 @@ pub(crate) fn add_missing(
                 Some(FileName::Base { instant, .. }) => base.is_some_and(|base| instant <= base),
                 Some(FileName::Log { instant: own, .. }) => {
                     base.is_some_and(|base| match timeline.by_completion {
-                        true => instant.completion.as_str() < base,
+                        // As for the slices: logs from before an upgrade have the instant of their base file.
+                        true => timeline.completion(own).is_none_or(|at| at < base),
                         false => own < base,
                     })
                 }
             };
             if !is_superseded && !replaced.contains(&key) {
                 let (path, instant) = (file.path.clone(), instant.time.clone());
-                let missed = Missing { path, instant, is_log: name.starts_with('.') };
-                missing.entry(key).or_default().push(missed);
+                let (missing, logged) = named.entry(key).or_default();
+                let list = if is_there { logged } else { missing };
+                list.push(Named { path, instant, is_log });
             }
         }
     }
-    for (key, paths) in missing {
+    for (key, (missing, logged)) in named {
         match places.get(&key).and_then(|place| slices.get_mut(*place)) {
-            Some(slice) => slice.missing = paths,
+            Some(slice) => (slice.missing, slice.logged) = (missing, logged),
             None => {
                 let (partition, file_id) = key;
-                slices.push(Slice { partition, file_id, base: None, logs: Vec::new(), missing: paths });
+                slices.push(Slice { partition, file_id, base: None, logs: Vec::new(), missing, logged });
             }
         }
     }
@@ -74,10 +81,17 @@ pub(crate) fn add_missing(
 }
 
 /// The error for a slice of which a file is missing.
-pub(crate) fn error(missing: &Missing) -> Error {
-    let Missing { path, instant, .. } = missing;
+pub(crate) fn error(missing: &Named) -> Error {
+    let Named { path, instant, .. } = missing;
     Error::corrupt(format!("expected the file {path}, which commit {instant} names, found none"))
         .within("file group")
+}
+
+/// The error for a log without a block of the commit that wrote it.
+pub(crate) fn lost_block(logged: &Named) -> Error {
+    let Named { path, instant, .. } = logged;
+    Error::corrupt(format!("expected a block of commit {instant} in the log {path}, found none"))
+        .within("log")
 }
 
 /// What to say of files of instants that the timeline does not know, although it begins before them.

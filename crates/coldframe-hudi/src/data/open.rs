@@ -8,6 +8,7 @@ use coldframe_core::io::Folder;
 use coldframe_core::{Error, ErrorContext, Limits, Notice, Result};
 use serde_json::Value as Json;
 
+use crate::data::archive;
 use crate::data::base::Base;
 use crate::data::bootstrap::{self, Sources};
 use crate::data::commit::Commit;
@@ -58,10 +59,14 @@ pub(crate) fn open(
         .ok_or_else(|| Error::not_found("`.hoodie/hoodie.properties` of a Hudi table"))?;
     check_version(&properties)?;
     let shown = given.shown()?;
-    let timeline = Timeline::read(folder.as_ref(), &properties, &limits).within(|| "timeline")?;
+    let mut timeline = Timeline::read(folder.as_ref(), &properties, &limits).within(|| "timeline")?;
+    let groups = files::groups(folder.as_ref())?;
+    if timeline.by_completion && groups.values().any(|group| group.needs_archive(&timeline)) {
+        let archived = archive::completions(folder.as_ref(), &properties, &limits);
+        timeline.set_archived(archived.within(|| "archived timeline")?);
+    }
     let visible = Visible::new(&timeline, &shown);
     let commits = commits(folder.as_ref(), &timeline, &visible, &limits)?;
-    let groups = files::groups(folder.as_ref())?;
     let slices = slices(&groups, &timeline, &visible, &commits)?;
     check_cleaned(folder.as_ref(), (&properties, &timeline, &shown), &slices, &limits)?;
     let reading = match (given.hudi_reader, is_new(&properties)) {

@@ -15,7 +15,7 @@ use coldframe_core::{Error, Result};
 /// An ordering value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// None, or the number 0 that stands for it in a delete: the order of the writes decides.
+    /// None, or the number 0, which means none in a delete: the order of the writes decides.
     Natural,
     /// An integer, a boolean, a date or a time.
     Int(i64),
@@ -29,6 +29,22 @@ pub(crate) enum Order {
     Bytes(Box<[u8]>),
     /// The values of several columns.
     Several(Box<[Order]>),
+}
+
+/// A record that is deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Delete {
+    /// Its key.
+    pub key: Vec<u8>,
+    /// The ordering value; `Natural` always deletes.
+    pub order: Order,
+}
+
+impl Delete {
+    /// A delete without an ordering value.
+    pub(crate) fn of_key(key: Vec<u8>) -> Self {
+        Self { key, order: Order::Natural }
+    }
 }
 
 impl Order {

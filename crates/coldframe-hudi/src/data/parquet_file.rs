@@ -5,17 +5,22 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
 use bytes::{Buf, Bytes};
-use coldframe_core::{BatchIter, DecodeUnit, Error, Fetch, Limits, ReadAt, Result, Unit, arrow_error};
+use coldframe_core::{
+    BatchIter, ColumnBounds, DecodeUnit, Error, Fetch, Limits, ReadAt, Result, Unit, arrow_error,
+};
 use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::reader::{ChunkReader, Length};
+
+use crate::data::conform::conform;
 
 /// How many bytes at the end are read at once.
 const TAIL: u64 = 64 << 10;
@@ -65,29 +70,44 @@ impl ParquetFile {
         range: &Range<u64>,
         batch_rows: usize,
     ) -> Result<Vec<Unit>> {
+        Ok(self.units_of(columns, range, batch_rows, &|_| true)?.0)
+    }
+
+    /// The units of those row groups that `may_match` selects by number, and how many it excludes.
+    pub(crate) fn units_of(
+        &self,
+        columns: &[String],
+        range: &Range<u64>,
+        batch_rows: usize,
+        may_match: &dyn Fn(usize) -> bool,
+    ) -> Result<(Vec<Unit>, u64)> {
         let roots = self.schema().fields().iter().enumerate();
         let roots = roots.filter(|(_, f)| columns.contains(f.name())).map(|(i, _)| i);
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots);
-        let mut units = Vec::new();
+        let (mut units, mut pruned) = (Vec::new(), 0);
         for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
-            let (mut bytes, mut fetch) = (u64::MAX..0, Vec::new());
+            let (mut first, mut end, mut fetch) = (u64::MAX, 0, Vec::new());
             for (leaf, chunk) in group.columns().iter().enumerate() {
                 let (start, length) = guarded(|| Ok(chunk.byte_range()))?;
                 let chunk = start..start.saturating_add(length);
                 if chunk.end > self.source.len() {
-                    let (end, len) = (chunk.end, self.source.len());
+                    let (last, len) = (chunk.end, self.source.len());
                     return Err(Error::corrupt(format!(
-                        "expected a column up to byte {end}, found the end at {len}"
+                        "expected a column up to byte {last}, found the end at {len}"
                     ))
                     .within(format!("row group {number}")));
                 }
-                bytes = bytes.start.min(chunk.start)..bytes.end.max(chunk.end);
+                (first, end) = (first.min(chunk.start), end.max(chunk.end));
                 if mask.leaf_included(leaf) {
                     fetch.push(Fetch { source: self.source.clone(), range: chunk });
                 }
             }
-            let bytes = bytes.start.min(bytes.end)..bytes.end;
+            let bytes = first.min(end)..end;
             if !range.contains(&bytes.start) {
+                continue;
+            }
+            if !may_match(number) {
+                pruned += 1;
                 continue;
             }
             let starts = fetch.iter().map(|f| f.range.start).collect();
@@ -107,7 +127,47 @@ impl ParquetFile {
                 decode: Box::new(decode),
             });
         }
-        Ok(units)
+        Ok((units, pruned))
+    }
+
+    /// The bounds of a column in a row group, as values of the type `to`; `None` where they are unknown, or not in the order
+    /// of that type's values.
+    pub(crate) fn bounds(&self, group: usize, column: &str, to: &DataType) -> Option<ColumnBounds> {
+        let (at, field) = self.schema().column_with_name(column)?;
+        let own = field.data_type();
+        let times = |of: &DataType| matches!(of, DataType::Timestamp(..));
+        let keeps_order = own == to && !own.is_floating() && !own.is_nested()
+            || own.is_integer() && to.is_integer()
+            || times(own) && times(to);
+        if !keeps_order {
+            return None;
+        }
+        let group = self.metadata.metadata().row_groups().get(group)?;
+        let leaf = (0..self.metadata.parquet_schema().num_columns())
+            .find(|leaf| self.metadata.parquet_schema().get_column_root_idx(*leaf) == at)?;
+        let statistics = group.columns().get(leaf)?.statistics()?;
+        // The deprecated fields were not always written in the order of the values.
+        if statistics.is_min_max_deprecated() && !own.is_integer() {
+            return None;
+        }
+        let schema = self.metadata.parquet_schema();
+        let find = || {
+            let converter = StatisticsConverter::try_new(column, self.schema(), schema)?;
+            let group = || std::iter::once(group);
+            Ok((converter.row_group_mins(group())?, converter.row_group_maxes(group())?))
+        };
+        let (min, max) = guarded(find).ok()?;
+        let known = |bound: ArrayRef| {
+            let bound = conform(&bound, to).ok()?;
+            (bound.len() == 1 && bound.null_count() == 0).then_some(bound)
+        };
+        let nulls = statistics.null_count_opt();
+        Some(ColumnBounds {
+            min: known(min),
+            max: known(max),
+            has_null: nulls.map(|nulls| nulls > 0),
+            has_value: nulls.map(|nulls| u64::try_from(group.num_rows()).is_ok_and(|rows| nulls < rows)),
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The values of the partition columns that a folder's path has.
 //!
-//! The columns are in the files as well, unless the table was told to drop them, and the files' values are shown. Only
+//! The columns are in the files as well, unless the table's writer drops them, and the files' values are shown. Only
 //! where Hudi's own reader shows the path's value, it is shown: no value for a partition of nulls, and in Hudi 0.x, for a
 //! table whose paths are dates in another form, the form of the path where no logs are merged.
 
@@ -82,7 +82,7 @@ fn texts<'a>(names: &[&'a str], partition: &str) -> Vec<(&'a str, String)> {
     }
 }
 
-/// The value in a folder's name. Hudi 0.9 does not say whether names are encoded.
+/// The value in a folder's name. The properties of Hudi 0.9 do not state the encoding of names.
 fn decoded(properties: &Properties, text: &str) -> String {
     let key = "hoodie.datasource.write.partitionpath.urlencode";
     let is_encoded = properties.is(key, properties.get(key).is_none());

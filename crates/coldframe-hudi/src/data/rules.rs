@@ -71,7 +71,7 @@ pub(crate) struct Rules {
     /// Whether a payload class merges, and no merge mode: then a row that keeps its values takes the meta columns of the
     /// later record, and nothing for values that were not sent.
     pub by_payload: bool,
-    /// The text that stands for a value that was not sent.
+    /// The text in place of a value that was not sent.
     pub unavailable: String,
 }
 

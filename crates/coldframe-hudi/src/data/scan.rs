@@ -3,7 +3,7 @@
 //! A group without logs has the units of its base file. With logs it is one unit, because each record of the logs may
 //! change any row.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -15,19 +15,18 @@ use bytes::Bytes;
 use coldframe_core::{BatchIter, DecodeUnit, Error, ErrorContext, Fetch, Plan, Result, Unit, arrow_error};
 
 use crate::data::conform::conform_batch;
-use crate::data::files::Missing;
+use crate::data::files::Named;
 use crate::data::history::History;
 use crate::data::logs::LogContext;
 use crate::data::merged::{Cells, Merged, OLDER, Outcome};
 use crate::data::table_schema::COMMIT_TIME;
 
 /// What becomes of merged rows before they are returned.
-#[derive(Debug)]
 pub(crate) struct Finish {
     /// The columns to return.
     pub decode: SchemaRef,
-    /// If only some instants' rows are shown: these instants.
-    pub instants: Option<Arc<BTreeSet<String>>>,
+    /// If only some instants' rows are shown: whether an instant's are.
+    pub instants: Option<Counts>,
     /// Columns that have one value in the whole group.
     pub constants: Vec<(String, ArrayRef)>,
 }
@@ -58,16 +57,14 @@ impl Finish {
 }
 
 /// The rows that some instants wrote.
-fn written_by(batch: RecordBatch, instants: &BTreeSet<String>) -> Result<RecordBatch> {
+fn written_by(batch: RecordBatch, instants: &Counts) -> Result<RecordBatch> {
     let times = batch.column_by_name(COMMIT_TIME).and_then(|c| c.as_string_opt::<i32>());
     let times = times.ok_or_else(|| Error::schema("a decoded batch lacks the instants of its rows"))?;
-    let keep: BooleanArray =
-        times.iter().map(|time| Some(time.is_some_and(|time| instants.contains(time)))).collect();
+    let keep: BooleanArray = times.iter().map(|time| Some(time.is_some_and(|time| instants(time)))).collect();
     filter_record_batch(&batch, &keep).map_err(arrow_error)
 }
 
 /// How the columns of a base file become those of the table.
-#[derive(Debug)]
 pub(crate) struct Aligned {
     /// The columns that are decoded.
     pub schema: SchemaRef,
@@ -75,8 +72,8 @@ pub(crate) struct Aligned {
     pub history: Arc<History>,
     /// The instant that wrote the file.
     pub instant: String,
-    /// If only some instants' rows are merged: these instants.
-    pub instants: Option<Arc<BTreeSet<String>>>,
+    /// If only some instants' rows are merged: whether an instant's are.
+    pub instants: Option<Counts>,
 }
 
 impl Aligned {
@@ -97,14 +94,36 @@ impl Aligned {
 }
 
 /// Units that are known.
+#[derive(Default)]
 pub(crate) struct SlicePlan {
     /// The units.
     pub units: VecDeque<Unit>,
+    /// How many others no row of which passes the filter.
+    pub pruned: u64,
 }
 
 impl Plan for SlicePlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         Ok(self.units.pop_front())
+    }
+
+    fn pruned(&self) -> u64 {
+        self.pruned
+    }
+}
+
+/// A unit that hands out its rows only after all of them were decoded: what is saved of a damaged unit must not depend on
+/// where its batches end.
+pub(crate) fn settled(unit: Unit) -> Unit {
+    Unit { decode: Box::new(Settled(unit.decode)), ..unit }
+}
+
+struct Settled(Box<dyn DecodeUnit>);
+
+impl DecodeUnit for Settled {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let batches = self.0.decode(bytes)?.collect::<Result<Vec<_>>>()?;
+        Ok(Box::new(batches.into_iter().map(Ok)))
     }
 }
 
@@ -128,7 +147,7 @@ impl DecodeUnit for Plain {
     }
 }
 
-/// Whether the blocks of an instant count.
+/// Whether the blocks or the rows of an instant count.
 pub(crate) type Counts = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// A group with logs: what is needed to decode it.
@@ -137,8 +156,8 @@ pub(crate) struct MergedUnit {
     pub logs: Arc<LogContext>,
     /// The log files: source, length and path.
     pub files: Vec<(Fetch, String)>,
-    /// Log files that are not there.
-    pub missing: Vec<Missing>,
+    /// Log files that are not there, and those that have blocks of commits.
+    pub named: (Vec<Named>, Vec<Named>),
     /// The units of the base file, and its path.
     pub base: Option<(Vec<Unit>, String, Arc<Aligned>)>,
     /// Which blocks count.
@@ -162,11 +181,11 @@ pub(crate) fn merged_unit(merged: MergedUnit, structure: String) -> Unit {
 
 impl DecodeUnit for MergedUnit {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let Self { logs, files, missing, base, counts, finish, batch_rows } = *self;
+        let Self { logs, files, named, base, counts, finish, batch_rows } = *self;
         let mut bytes = bytes.into_iter();
         let files: Vec<(Bytes, String)> =
             files.into_iter().map(|(_, path)| (bytes.next().unwrap_or_default(), path)).collect();
-        let merged = logs.merged(&files, &missing, &*counts)?;
+        let merged = logs.merged(&files, (&named.0, &named.1), &*counts)?;
         drop(files);
         let mut rows = MergedRows {
             units: VecDeque::new(),

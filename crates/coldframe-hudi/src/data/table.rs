@@ -9,20 +9,20 @@ use arrow_schema::{FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Checksums, Damage, Error, Fault, Fetch, NoUnits, Node, Notice, OnError, OpenOptions, Piece, Plan,
-    PlanRequest, Proof, Result, Split, TableFile, Value,
+    Checksums, Damage, Error, ErrorContext, Fault, Fetch, NoUnits, Node, Notice, OnError, OpenOptions, Piece,
+    Plan, PlanRequest, Proof, Result, Split, TableFile, Value,
 };
 
 use crate::data::base::Base;
 use crate::data::bootstrap;
-use crate::data::files::{GroupFile, Missing, Slice};
+use crate::data::files::{GroupFile, Named, Slice};
 use crate::data::logs::{IS_DELETED, LogContext, OPERATION};
 use crate::data::missing;
 use crate::data::open::{self, Opened};
 use crate::data::options;
 use crate::data::partition::{self, Reads};
 use crate::data::rules::Reading;
-use crate::data::scan::{Aligned, Counts, Finish, MergedUnit, SlicePlan, merged_unit, plain_unit};
+use crate::data::scan::{Aligned, Counts, Finish, MergedUnit, SlicePlan, merged_unit, plain_unit, settled};
 use crate::data::table_schema::COMMIT_TIME;
 use crate::data::view::{Shown, Visible};
 use crate::log;
@@ -32,8 +32,6 @@ use crate::log;
 pub struct HudiTable {
     folder: Arc<dyn Folder>,
     opened: Arc<Opened>,
-    /// The instants whose rows an incremental view shows.
-    instants: Option<Arc<std::collections::BTreeSet<String>>>,
     options: OpenOptions,
     state: u64,
     /// Where the source of a bootstrap is now.
@@ -55,8 +53,8 @@ impl HudiTable {
                 "the Hudi table has changed since its splits were made: read it again",
             )));
         }
-        let instants = Visible::new(&opened.timeline, &opened.shown).range().map(Arc::new);
-        if instants.is_some() && !opened.properties.is("hoodie.populate.meta.fields", true) {
+        let is_incremental = matches!(opened.shown, Shown::Incremental { .. });
+        if is_incremental && !opened.properties.is("hoodie.populate.meta.fields", true) {
             return Err(Error::unsupported(
                 "view=\"incremental\" of a Hudi table without meta columns, whose rows do not say when they were written",
             ));
@@ -65,11 +63,21 @@ impl HudiTable {
         Ok(Self {
             folder: folder.clone(),
             opened: Arc::new(opened),
-            instants,
             options,
             state,
             bootstrap_base: given.bootstrap_base.clone(),
         })
+    }
+
+    fn is_incremental(&self) -> bool {
+        matches!(self.opened.shown, Shown::Incremental { .. })
+    }
+
+    /// For an incremental view, whether the rows of an instant are shown.
+    fn instants(&self) -> Option<Counts> {
+        let opened = self.opened.clone();
+        let shows = move |time: &str| Visible::new(&opened.timeline, &opened.shown).shows(time);
+        self.is_incremental().then(|| Arc::new(shows) as Counts)
     }
 
     fn reads_logs(&self) -> bool {
@@ -80,7 +88,7 @@ impl HudiTable {
     fn needed(&self, request: &PlanRequest, with_logs: bool) -> SchemaRef {
         let all = &self.opened.columns.schema;
         let mut names: Vec<String> = request.decode.fields().iter().map(|f| f.name().clone()).collect();
-        if self.instants.is_some() {
+        if self.is_incremental() {
             names.push(COMMIT_TIME.to_owned());
         }
         if with_logs {
@@ -94,18 +102,22 @@ impl HudiTable {
         Arc::new(ArrowSchema::new(fields.into_iter().collect::<Fields>()))
     }
 
-    fn plan_slice(&self, slice: &Slice, range: &Range<u64>, request: &PlanRequest) -> Result<Box<dyn Plan>> {
+    fn plan_slice(&self, slice: &Slice, range: &Range<u64>, request: &PlanRequest) -> Result<SlicePlan> {
         let opened = &self.opened;
         let with_logs = self.reads_logs() && !slice.logs.is_empty();
+        // The group is one unit, which belongs to the range with its first byte.
+        if with_logs && !range.contains(&0) {
+            return Ok(SlicePlan::default());
+        }
         // The blocks of a log that is gone may stand in another one; reading the logs tells.
-        let is_gone = |file: &&Missing| !file.is_log || (self.reads_logs() && !with_logs);
+        let is_gone = |file: &&Named| !file.is_log || (self.reads_logs() && !with_logs);
         if let Some(file) = slice.missing.iter().find(is_gone) {
             return Err(missing::error(file));
         }
         let schema = self.needed(request, with_logs);
         let finish = Arc::new(Finish {
             decode: request.decode.clone(),
-            instants: self.instants.clone(),
+            instants: self.instants(),
             constants: partition::constants(
                 &opened.properties,
                 self.schema(),
@@ -114,13 +126,13 @@ impl HudiTable {
                     reading: opened.reading,
                     merges: self.reads_logs()
                         && opened.properties.get("hoodie.table.type") == Some("MERGE_ON_READ"),
-                    incremental: self.instants.is_some(),
+                    incremental: self.is_incremental(),
                     required: self.source_of(slice).is_some() && self.source_has_partitions(),
                 },
             ),
         });
         // Hudi 1.x merges only what the range has; 0.x merges all and shows what the range has.
-        let only = self.instants.clone().filter(|_| with_logs && opened.reading == Reading::New);
+        let only = self.instants().filter(|_| with_logs && opened.reading == Reading::New);
         let base = match &slice.base {
             None => None,
             Some(file) => {
@@ -134,17 +146,25 @@ impl HudiTable {
                     let source = self.folder.open(&file.path)?;
                     let base = self.whole_base(slice, Base::open(&file.path, source, &self.options)?)?;
                     let range = if with_logs { &(0..u64::MAX) } else { range };
-                    base.units(&aligned.names(), range, request)
+                    // A row group without rows that pass may be left out only if nothing changes its rows.
+                    let bounds = |group: usize, column: &str| {
+                        let is_constant = finish.constants.iter().any(|(name, _)| name == column);
+                        let (_, field) =
+                            self.schema().column_with_name(column).filter(|_| !with_logs && !is_constant)?;
+                        let own = aligned.history.name_in(column, &file.instant)?;
+                        base.bounds(group, &own, field.data_type())
+                    };
+                    base.units_of(&aligned.names(), range, request, &bounds)
                 };
-                let units = units().map_err(|e| e.in_file(file.path.clone()))?;
-                Some((units, file.path.clone(), aligned))
+                let (units, pruned) = units().map_err(|e| e.in_file(file.path.clone()))?;
+                Some((units, pruned, file.path.clone(), aligned))
             }
         };
         if !with_logs {
-            let Some((units, path, aligned)) = base else { return Ok(Box::new(NoUnits)) };
+            let Some((units, pruned, path, aligned)) = base else { return Ok(SlicePlan::default()) };
             let units =
                 units.into_iter().map(|unit| plain_unit(unit, &path, aligned.clone(), finish.clone()));
-            return Ok(Box::new(SlicePlan { units: units.collect() }));
+            return Ok(SlicePlan { units: units.collect(), pruned });
         }
         let whole = slice.logs.iter().map(|file| file.len).fold(0, u64::saturating_add);
         self.options.limits.block("the log files of a file group", whole)?;
@@ -163,14 +183,15 @@ impl HudiTable {
         );
         let state = opened.clone();
         let counts: Counts = Arc::new(move |time: &str| {
-            let is_in = only.as_ref().is_none_or(|instants| instants.contains(time));
+            let is_in = only.as_ref().is_none_or(|instants| instants(time));
             is_in && Visible::new(&state.timeline, &state.shown).has(time)
         });
         let batch_rows = request.scan.batch_rows;
-        let missing = slice.missing.clone();
-        let merged = MergedUnit { logs: Arc::new(logs), files, missing, base, counts, finish, batch_rows };
+        let base = base.map(|(units, _, path, aligned)| (units, path, aligned));
+        let named = (slice.missing.clone(), slice.logged.clone());
+        let merged = MergedUnit { logs: Arc::new(logs), files, named, base, counts, finish, batch_rows };
         let structure = format!("file group {} of partition {:?}", slice.file_id, slice.partition);
-        Ok(Box::new(SlicePlan { units: [merged_unit(merged, structure)].into() }))
+        Ok(SlicePlan { units: [merged_unit(merged, structure)].into(), pruned: 0 })
     }
 }
 
@@ -189,7 +210,14 @@ impl HudiTable {
 
     /// A base file with the rows of the source, if it has only their meta columns.
     fn whole_base(&self, slice: &Slice, base: Base) -> Result<Base> {
-        let Some(uri) = self.source_of(slice) else { return Ok(base) };
+        let Some(uri) = self.source_of(slice) else {
+            return match slice.base.as_ref().is_some_and(|base| base.instant == bootstrap::INSTANT) {
+                false => Ok(base),
+                true => Err(Error::corrupt(
+                    "expected the source of a bootstrapped file in the index `.hoodie/.aux/.bootstrap`, found none",
+                )),
+            };
+        };
         let was = self.opened.properties.get("hoodie.bootstrap.base.path");
         let source = bootstrap::open_source(uri, was, self.bootstrap_base.as_deref())?;
         let source = Base::open(uri, source, &self.options)?;
@@ -197,7 +225,7 @@ impl HudiTable {
     }
 }
 
-/// What tells whether a table still reads the same files.
+/// A number that changes with the files that a table reads.
 fn fingerprint(slices: &[Arc<Slice>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in slices.iter().flat_map(|slice| slice.files()) {
@@ -217,9 +245,6 @@ impl TableFile for HudiTable {
 
     /// Only a table without logs, of which all rows are shown, has a number of rows, in the footers of its files.
     fn row_count(&self) -> Option<u64> {
-        if self.instants.is_some() {
-            return None;
-        }
         self.opened.slices.is_empty().then_some(0)
     }
 
@@ -314,12 +339,17 @@ impl TableFile for HudiTable {
             let parts = self.opened.slices.len();
             Error::invalid(format!("expected a part below {parts}, found {}", split.part))
         })?;
-        match self.plan_slice(slice, &split.range, request) {
+        let plan = self.plan_slice(slice, &split.range, request);
+        match plan.within(|| format!("file group {}", slice.file_id)) {
             Err(e) if request.scan.on_error != OnError::Raise && Fault::is(&e) => {
                 request.damage.push(Damage::from_error(&e, split.range.clone(), None));
                 Ok(Box::new(NoUnits))
             }
-            plan => plan,
+            Ok(plan) if request.scan.on_error != OnError::Raise => {
+                let units = plan.units.into_iter().map(settled).collect();
+                Ok(Box::new(SlicePlan { units, ..plan }))
+            }
+            plan => Ok(Box::new(plan?)),
         }
     }
 

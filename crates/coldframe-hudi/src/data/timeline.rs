@@ -57,6 +57,8 @@ pub(crate) struct Timeline {
     rolled_back: BTreeSet<String>,
     /// The first instant that no savepoint keeps.
     start: Option<String>,
+    /// When archived instants were completed, as far as it was read.
+    archived: BTreeMap<String, String>,
     /// Whether file names and completion times follow layout 2.
     pub by_completion: bool,
 }
@@ -171,8 +173,14 @@ impl Timeline {
     pub(crate) fn completion<'a>(&'a self, time: &'a str) -> Option<&'a str> {
         match self.writes.get(time) {
             Some(completion) => Some(completion),
-            None => self.is_archived(time).then_some(time),
+            None if !self.is_archived(time) => None,
+            None => Some(self.archived.get(time).map_or(time, String::as_str)),
         }
+    }
+
+    /// Sets when archived instants were completed.
+    pub(crate) fn set_archived(&mut self, completions: BTreeMap<String, String>) {
+        self.archived = completions;
     }
 
     /// What an action recorded, as JSON; `None` for an empty file.

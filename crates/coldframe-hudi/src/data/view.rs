@@ -1,7 +1,5 @@
 //! Which instants a view shows.
 
-use std::collections::BTreeSet;
-
 use coldframe_core::{Error, Result};
 
 use crate::data::timeline::Timeline;
@@ -58,19 +56,20 @@ impl<'a> Visible<'a> {
     }
 
     /// The time of an instant that an incremental view compares: its completion in layout 2.
-    fn at(&self, time: &'a str) -> &'a str {
+    fn at<'t>(&'t self, time: &'t str) -> &'t str {
         match self.timeline.by_completion {
             true => self.timeline.completion(time).unwrap_or(time),
             false => time,
         }
     }
 
-    /// For an incremental view, the instants whose rows it shows.
-    pub(crate) fn range(&self) -> Option<BTreeSet<String>> {
-        let Shown::Incremental { begin, .. } = self.shown else { return None };
-        let within = |time: &&str| self.has(time) && self.at(time) > begin.as_str();
-        let all = self.timeline.commits().map(|i| i.time.as_str());
-        Some(all.filter(within).map(str::to_owned).collect())
+    /// Whether the rows of an instant are shown: in an incremental view, those of a range.
+    pub(crate) fn shows(&self, time: &str) -> bool {
+        let is_in = match self.shown {
+            Shown::Incremental { begin, .. } => self.at(time) > begin.as_str(),
+            Shown::Snapshot { .. } | Shown::ReadOptimized { .. } => true,
+        };
+        is_in && self.has(time)
     }
 }
 
