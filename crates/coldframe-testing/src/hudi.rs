@@ -56,8 +56,10 @@ impl HudiTable {
     /// With a completed action. `written`: the names of the files that it wrote; `replaced`: file groups.
     #[must_use]
     pub fn commit(self, instant: &str, action: &str, written: &[&str], replaced: &[&str]) -> Self {
-        let stats: Vec<_> =
-            written.iter().map(|path| json!({"fileId": group_of(path), "path": path, "numWrites": 1})).collect();
+        let stats: Vec<_> = written
+            .iter()
+            .map(|path| json!({"fileId": group_of(path), "path": path, "numWrites": 1}))
+            .collect();
         let content = json!({
             "partitionToWriteStats": {"": stats}, "partitionToReplaceFileIds": {"": replaced},
             "extraMetadata": {"schema": SCHEMA},

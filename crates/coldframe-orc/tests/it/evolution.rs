@@ -90,11 +90,19 @@ fn text(array: &ArrayRef, row: usize) -> String {
         DataType::Int16 => array.as_primitive::<Int16Type>().value(row).to_string(),
         DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        DataType::Float32 => java(&|out| java_text::print_float(array.as_primitive::<Float32Type>().value(row), out)),
-        DataType::Float64 => java(&|out| java_text::print_double(array.as_primitive::<Float64Type>().value(row), out)),
+        DataType::Float32 => {
+            java(&|out| java_text::print_float(array.as_primitive::<Float32Type>().value(row), out))
+        }
+        DataType::Float64 => {
+            java(&|out| java_text::print_double(array.as_primitive::<Float64Type>().value(row), out))
+        }
         DataType::Decimal128(..) => {
             let text = array.as_primitive::<Decimal128Type>().value_as_string(row);
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
+            }
         }
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         DataType::Binary => {
@@ -169,7 +177,8 @@ impl<'a> Originals<'a> {
         let by = |version: HiveVersion| {
             let mut some = pairs.iter().filter(same);
             // `char(24)` and the like are not among the declared types.
-            some.find(|pair| pair.versions.iter().any(|(known, _)| *known == version)).map_or(&[][..], |pair| &pair.values)
+            some.find(|pair| pair.versions.iter().any(|(known, _)| *known == version))
+                .map_or(&[][..], |pair| &pair.values)
         };
         Self { by_version: by(version), by_last: by(HiveVersion::V4_1) }
     }
@@ -213,12 +222,19 @@ fn arrow_type(of: &ddl::Type, unit: &str) -> DataType {
 }
 
 /// How our values differ from Hive's.
-fn difference(pair: &Pair, version: HiveVersion, own: &Originals<'_>, ours: Result<ArrayRef>) -> Option<String> {
+fn difference(
+    pair: &Pair,
+    version: HiveVersion,
+    own: &Originals<'_>,
+    ours: Result<ArrayRef>,
+) -> Option<String> {
     let is_of_zone = pair.rows && pair.wanted.contains("local");
     match (ours, pair.refusal()) {
         (Err(_), Some(_)) => None,
         // Instants depend on the zone of Hive's session; and no unit of ours holds the years beyond 300,000.
-        (Err(_), None) if is_of_zone || pair.values.iter().all(|value| is_far(value) || value == "\\N") => None,
+        (Err(_), None) if is_of_zone || pair.values.iter().all(|value| is_far(value) || value == "\\N") => {
+            None
+        }
         (Err(e), None) => Some(format!("refused ({e}), Hive has {:?}", pair.values)),
         // Faults of readers, which ours need not have.
         (Ok(_), Some(refusal)) if refusal.contains("NullPointer") || pair.own == pair.wanted => None,
@@ -230,7 +246,8 @@ fn difference(pair: &Pair, version: HiveVersion, own: &Originals<'_>, ours: Resu
             let unlike = pair.values.iter().zip(&ours).enumerate().filter(|(row, (hive, ours))| {
                 unescaped(hive) != **ours && !own.is_misread(*row) && !is_rubbish(pair, version, hive, ours)
             });
-            let unlike: Vec<String> = unlike.map(|(_, (hive, ours))| format!("{hive:?} not {ours:?}")).collect();
+            let unlike: Vec<String> =
+                unlike.map(|(_, (hive, ours))| format!("{hive:?} not {ours:?}")).collect();
             (!unlike.is_empty()).then(|| unlike.join(", "))
         }
     }

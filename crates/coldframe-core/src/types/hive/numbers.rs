@@ -16,7 +16,9 @@ pub(super) fn boolean(value: Value<'_>, rules: Rules) -> Option<bool> {
     match value {
         Value::Boolean(value) => Some(value),
         Value::Decimal(number) => Some(number.magnitude != 0),
-        Value::Text(text) if rules.is_of_rows() && rules.version <= HiveVersion::V2_3 => Some(!text.is_empty()),
+        Value::Text(text) if rules.is_of_rows() && rules.version <= HiveVersion::V2_3 => {
+            Some(!text.is_empty())
+        }
         Value::Text(text) if rules.is_of_rows() => {
             Some(!FALSE.iter().any(|known| known.eq_ignore_ascii_case(text)))
         }
@@ -99,7 +101,10 @@ fn of_row(value: Value<'_>, width: Width, rules: Rules) -> Option<i64> {
 }
 
 /// A number without its fraction, if it is in the range of 64 bits.
-#[expect(clippy::cast_possible_truncation, reason = "the range is checked; the fraction is dropped as by Java's cast")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked; the fraction is dropped as by Java's cast"
+)]
 fn whole(value: f64) -> Option<i64> {
     (value >= -BEYOND && value < BEYOND).then_some(value as i64)
 }

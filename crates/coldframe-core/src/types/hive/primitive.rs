@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
-    TimestampNanosecondType,
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type,
+    TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, PrimitiveArray,
-    StringArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array,
+    PrimitiveArray, StringArray,
 };
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
@@ -68,9 +68,13 @@ enum Class {
 
 fn class(kind: &Kind) -> Option<Class> {
     Some(match kind {
-        Kind::Boolean | Kind::TinyInt | Kind::SmallInt | Kind::Int | Kind::BigInt | Kind::Float | Kind::Double => {
-            Class::Number
-        }
+        Kind::Boolean
+        | Kind::TinyInt
+        | Kind::SmallInt
+        | Kind::Int
+        | Kind::BigInt
+        | Kind::Float
+        | Kind::Double => Class::Number,
         Kind::Decimal { .. } => Class::Number,
         Kind::String | Kind::Varchar(_) | Kind::Char(_) => Class::Text,
         Kind::Binary => Class::Binary,
@@ -88,7 +92,9 @@ impl Primitive {
             return None;
         }
         let allowed = match (class(own)?, class(wanted)?) {
-            (Class::Text, _) if *wanted == Kind::Boolean && rules.reader == Reader::Rows => *own == Kind::String,
+            (Class::Text, _) if *wanted == Kind::Boolean && rules.reader == Reader::Rows => {
+                *own == Kind::String
+            }
             (Class::Number | Class::Time, Class::Binary) | (Class::Number, Class::Date) => false,
             (Class::Date, Class::Number | Class::Binary) => false,
             (Class::Binary, wanted) => wanted == Class::Text,
@@ -117,7 +123,8 @@ impl Primitive {
         let integers = |width| values.integers(width, rules);
         Ok(match &self.wanted {
             Kind::Boolean => {
-                let booleans = values.iter().map(|value| value.and_then(|value| numbers::boolean(value, rules)));
+                let booleans =
+                    values.iter().map(|value| value.and_then(|value| numbers::boolean(value, rules)));
                 Arc::new(booleans.collect::<BooleanArray>())
             }
             Kind::TinyInt => cast(&integers(Width::Tiny), &DataType::Int8).map_err(arrow_error)?,
@@ -243,7 +250,8 @@ impl Values {
         else {
             return Err(Error::schema(format!("no decimal({precision},{scale})")));
         };
-        let made = self.primitive::<Decimal128Type>(|value| numbers::decimal(value, rules)?.fitted(precision, scale));
+        let made = self
+            .primitive::<Decimal128Type>(|value| numbers::decimal(value, rules)?.fitted(precision, scale));
         Ok(Arc::new(made.with_precision_and_scale(precision, arrow_scale).map_err(arrow_error)?))
     }
 
