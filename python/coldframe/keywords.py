@@ -76,11 +76,11 @@ class OpenOptions(TypedDict, total=False):
     max_metadata_bytes: int | str | None
     """largest size of a header, footer, index or key"""
     max_unit_rows: int | None
-    """largest number of rows in a row group, stripe or block; default: 2147483648, but 16777216 in
+    """largest number of rows in a row group, stripe or block; default: 2147483648, but 134217728 in
     RCFile, where rows of empty cells take no bytes"""
     memory_limit: int | str | None
-    """decoded bytes that one read of ORC, RCFile, Redfile or CFile may hold, on all threads together:
-    batches are cut to fit, nothing is refused. Default: 1 GiB for each thread"""
+    """decoded bytes that one read may hold, on all threads together: batches are cut to fit, nothing is
+    refused. Default: 1 GiB for each thread"""
     ordinal: bool | None
     """true adds a column `ordinal`: the number of each value, from 0"""
     phoenix: str | None

@@ -39,6 +39,9 @@ pub struct Limits {
 /// Most rows for which a reader takes memory by default if they take no bytes of the file.
 pub const UNBACKED_ROWS: u64 = 1 << 24;
 
+/// Most rows of no bytes that a reader decodes by default, a batch at a time.
+pub const COUNTED_ROWS: u64 = 1 << 27;
+
 /// The part of [`Limits::memory_limit`] that one batch may take. The rest is for the batch that the caller
 /// still holds, for the batches that wait for it, and for the blocks from which they are decoded.
 const BATCHES: u64 = 8;
@@ -110,6 +113,12 @@ impl Limits {
     /// names the option.
     pub fn unit_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_unbacked_rows(), "max_unit_rows")
+    }
+
+    /// Like [`Self::unit_rows`], for rows of no bytes that the unit counts more than once, and that are decoded a
+    /// batch at a time: only the time that they take is bounded.
+    pub fn counted_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
+        bounded(what, asked, self.max_unit_rows.unwrap_or(COUNTED_ROWS), "max_unit_rows")
     }
 
     /// Like [`Self::unit_rows`], for rows each of which takes bytes of the unit.

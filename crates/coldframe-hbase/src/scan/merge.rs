@@ -18,7 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, OnError, PassedOver, Result};
+use coldframe_core::{
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, Limits, OnError, PassedOver, Result,
+};
 use coldframe_hfile::{Cell, Columns, Passed, Room, RowOrder};
 
 use super::damaged_rows::{self, DamagedRows};
@@ -43,6 +45,7 @@ pub(crate) struct Scanning {
     pub(crate) columns: arrow_schema::SchemaRef,
     /// The wide table, if one is requested.
     pub(crate) wide: Option<Arc<WideTable>>,
+    pub(crate) limits: Limits,
     /// The size of the first batch of a unit; that of the next unit is usually similar.
     pub(crate) room: Mutex<Room>,
 }
@@ -159,12 +162,13 @@ impl Sink {
         Ok(match &scanning.wide {
             None => {
                 let mut columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
+                columns = columns.bounded(&scanning.limits);
                 columns.reserve(&scanning.room.lock().unwrap_or_else(PoisonError::into_inner));
                 Self::Cells(Box::new(columns))
             }
             Some(table) => {
                 let how = (scanning.batch_rows, scanning.on_error, scanning.damage.clone());
-                Self::Wide(Box::new(Wide::new(&scanning.columns, table, how)?))
+                Self::Wide(Box::new(Wide::new(&scanning.columns, table, how)?.bounded(&scanning.limits)))
             }
         })
     }

@@ -37,7 +37,7 @@ use crate::layout::row_group::RowGroup;
 const MAX_ROWS: usize = 1 << 20;
 
 /// Arrow bytes of a row group that is decoded before its first row is handed out. A longer one is decoded twice.
-const MAX_WHOLE_BYTES: usize = 64 << 20;
+const MAX_WHOLE_BYTES: u64 = 64 << 20;
 
 /// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so its size is no bound.
 const EMPTY_BYTES: u64 = 64 << 20;
@@ -63,7 +63,8 @@ impl DecodeGroup {
             .file_columns()
             .filter_map(|i| group.key.columns.get(i))
             .fold(0, |sum, column| sum.saturating_add(column.disk_len));
-        let bounded = EMPTY_BYTES.saturating_add(on_disk.saturating_mul(4)) / decoders.row_bytes;
+        let bytes = EMPTY_BYTES.saturating_add(on_disk.saturating_mul(4)).min(decoders.limits.batch_bytes());
+        let bounded = bytes / decoders.row_bytes;
         let bounded = usize::try_from(bounded).unwrap_or(usize::MAX).clamp(1, MAX_ROWS);
         let batch_rows = request.scan.batch_rows.min(bounded);
         let max_rows = if decoders.at_once { bounded } else { batch_rows };
@@ -247,7 +248,7 @@ impl DecodeGroup {
                 Err(e) if batches::is_of_a_cell(&e) => return Ok(None),
                 Err(e) => return Err(e),
             }
-            if bytes > MAX_WHOLE_BYTES {
+            if bytes as u64 > MAX_WHOLE_BYTES.min(self.decoders.limits.batch_bytes()) {
                 return Ok(None);
             }
         }

@@ -20,7 +20,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use coldframe_core::salvage::{Fate, MAX_BATCH_BYTES};
+use coldframe_core::salvage::Fate;
 use coldframe_core::{BatchIter, DecodeUnit, Divided, Result, arrow_error};
 
 use super::decode::{Batches, DecodeGroup, Failed};
@@ -90,7 +90,7 @@ impl Scouted {
             }
         }
         self.behind += rows - at;
-        self.ready.extend(together(parts)?);
+        self.ready.extend(together(parts, self.batches.batch_bytes())?);
         Ok(true)
     }
 
@@ -124,11 +124,11 @@ fn of_rows(batch: &RecordBatch, passing: &BooleanBuffer) -> Result<RecordBatch> 
     filter_record_batch(batch, &BooleanArray::new(passing.clone(), None)).map_err(arrow_error)
 }
 
-/// Combines short batches to longer ones.
-fn together(parts: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
+/// Combines short batches to a longer one of at most `most` bytes.
+fn together(parts: Vec<RecordBatch>, most: u64) -> Result<Vec<RecordBatch>> {
     let bytes: usize = parts.iter().map(RecordBatch::get_array_memory_size).sum();
     match parts.first() {
-        Some(first) if parts.len() > 1 && bytes as u64 <= MAX_BATCH_BYTES => {
+        Some(first) if parts.len() > 1 && bytes as u64 <= most => {
             Ok(vec![concat_batches(&first.schema(), &parts).map_err(arrow_error)?])
         }
         _ => Ok(parts),
