@@ -29,6 +29,7 @@ ENGINE = frozenset(
         "test_fixtures",
         "test_hbase_corpus",
         "test_hfile_lookups",
+        "test_lying_indexes::test_lying_indexes_give_no_wrong_row_over_all_fixtures",
         "test_robustness",
         "test_salvage_law",
         "test_hive_dumps::test_ten_thousand_partitions_of_fifty_columns",

@@ -11,14 +11,15 @@ use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::salvage::Loss;
 use coldframe_core::{
-    Checksums, Damage, Error, Node, OnError, Op, Plan, PlanRequest, Predicate, Proof, ReadAt, Result, Split,
-    StoredDictionary, TableFile, Value, arrow_error,
+    Checksums, Damage, DamageLog, Error, Node, Notice, OnError, Op, Plan, PlanRequest, Predicate, Proof,
+    ReadAt, Result, Split, StoredDictionary, TableFile, Value, arrow_error,
 };
 
 use crate::layout::types::Physical;
 use crate::open::{CFile, ORDINAL, Purpose, VALUE};
 use crate::options::Options;
 use crate::prune::bloom;
+use crate::prune::find::{KeyFinder, VALUE_INDEX};
 use crate::prune::key::{self, KeyBounds, KeyColumn};
 use crate::scan::decode::ScanContext;
 use crate::scan::delta;
@@ -30,6 +31,8 @@ pub struct CFileTable {
     file: Arc<CFile>,
     kind: Purpose,
     schema: SchemaRef,
+    /// What look-ups met.
+    notices: DamageLog,
 }
 
 impl CFileTable {
@@ -51,7 +54,7 @@ impl CFileTable {
             let value = Field::new(VALUE, to, footer.nullable);
             Arc::new(Schema::new(ordinal.into_iter().chain([value]).collect::<Vec<_>>()))
         };
-        Ok(Self { file: Arc::new(file), kind, schema })
+        Ok(Self { file: Arc::new(file), kind, schema, notices: DamageLog::default() })
     }
 
     /// The open file.
@@ -99,7 +102,7 @@ impl CFileTable {
             vec![Field::new(ORDINAL, DataType::Int64, false), Field::new(VALUE, to.clone(), footer.nullable)];
         let schema = Arc::new(Schema::new(fields));
         let rows = match key::encode(footer.data_type, &wanted, 0) {
-            Some(key) => self.file.rows_between(Some(&key), Some(&[&key[..], &[0]].concat()))?,
+            Some(key) => self.rows_between(Some(&key), Some(&[&key[..], &[0]].concat()), &self.notices)?,
             None => 0..footer.num_values,
         };
         let passes = equal_to(wanted);
@@ -162,6 +165,10 @@ impl TableFile for CFileTable {
 
     fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    fn take_notices(&self) -> Vec<Notice> {
+        self.notices.take_notices()
     }
 
     fn decodes_views(&self) -> bool {
@@ -298,6 +305,31 @@ impl CFileTable {
         if self.kind == Purpose::Column { self.file.footer().num_values } else { u64::MAX }
     }
 
+    /// The ordinals of the blocks that may hold values with keys from `lower` (included) to `upper` (excluded), according
+    /// to the value index; all ordinals if the file has no value index, or one that is wrong, which `log` then notes.
+    fn rows_between(
+        &self,
+        lower: Option<&[u8]>,
+        upper: Option<&[u8]>,
+        log: &DamageLog,
+    ) -> Result<Range<u64>> {
+        let footer = self.file.footer();
+        let all = 0..footer.num_values;
+        if footer.value.is_none() || footer.positional.is_none() || all.is_empty() {
+            return Ok(all);
+        }
+        match KeyFinder::new(self.file.clone()).and_then(|finder| finder.rows_between(lower, upper)) {
+            Err(e) if e.is_damage() => {
+                // Damage of the blocks themselves is met by the read.
+                if e.structure().starts_with(VALUE_INDEX) {
+                    log.notify(Notice::wrong_index(&e));
+                }
+                Ok(all)
+            }
+            other => other,
+        }
+    }
+
     /// Narrows `rows` to the rows whose keys can pass the filter.
     fn narrow(&self, request: &PlanRequest, rows: Range<u64>) -> Result<Range<u64>> {
         let footer = self.file.footer();
@@ -313,7 +345,8 @@ impl CFileTable {
         if bounds.is_empty() {
             return Ok(rows);
         }
-        let matching = self.file.rows_between(bounds.lower.as_deref(), bounds.upper.as_deref())?;
+        let (lower, upper) = (bounds.lower.as_deref(), bounds.upper.as_deref());
+        let matching = self.rows_between(lower, upper, &request.damage)?;
         let start = rows.start.max(matching.start);
         Ok(start..rows.end.min(matching.end).max(start))
     }

@@ -246,6 +246,11 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
+    /// Takes what look-ups met since the last call.
+    fn take_notices(&self) -> Vec<Notice> {
+        Vec::new()
+    }
+
     /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 

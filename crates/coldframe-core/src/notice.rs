@@ -1,5 +1,7 @@
 //! Notices about a table for the user. A notice is no error.
 
+use coldframe_encoding::Error;
+
 /// A notice about an open file for the user. It is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -18,6 +20,11 @@ pub enum Notice {
 }
 
 impl Notice {
+    /// The notice for an index that contradicts the values, as an error describes it.
+    pub fn wrong_index(e: &Error) -> Self {
+        Self::WrongIndex(format!("{}: {}", e.structure(), e.reason()))
+    }
+
     /// The message.
     pub fn text(&self) -> String {
         match self {

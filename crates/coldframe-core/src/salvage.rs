@@ -25,23 +25,12 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use coldframe_encoding::{Error, Limits, Result};
+use coldframe_encoding::{Error, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Maximum bytes of one column in a batch of several rows by default ([`Limits::batch_bytes`]). Longer batches
-/// are cut, so that memory depends on the stored data and not on the requested number of rows. A single value
-/// may be longer.
-pub const MAX_BATCH_BYTES: u64 = 128 << 20;
-
-/// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or if a single row is too long for 32-bit
-/// offsets. [`fitting`] then retries with fewer rows.
-pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
-    Limits::default().check_batch(what, rows, bytes)
-}
-
-/// Calls `read` with `rows` rows, then with half as many, until the rows fit. Returns the result and its
-/// number of rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
+/// Calls `read` with `rows` rows, then with half as many, until the rows fit
+/// ([`Limits::check_batch`](coldframe_encoding::Limits::check_batch)). Returns the result and its number of rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
 pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
     loop {
         match read(rows) {
@@ -366,10 +355,12 @@ mod tests {
     #[test]
     fn a_batch_that_is_too_long_is_read_in_fewer_rows() {
         let bytes = |rows: usize| rows as u64 * (40 << 20);
-        let read = fitting(100, |rows| check_batch("values", rows, bytes(rows)).map(|()| rows));
+        let limits = coldframe_encoding::Limits::default();
+        let read = fitting(100, |rows| limits.check_batch("values", rows, bytes(rows)).map(|()| rows));
         assert_eq!(read.unwrap(), (3, 3));
-        assert!(check_batch("a value", 1, 1 << 30).is_ok());
-        assert!(fitting(8, |rows| check_batch("values", rows, 1 << 31)).unwrap_err().is_batch_too_long());
+        assert!(limits.check_batch("a value", 1, 1 << 30).is_ok());
+        let never = fitting(8, |rows| limits.check_batch("values", rows, 1 << 31));
+        assert!(never.unwrap_err().is_batch_too_long());
     }
 
     proptest! {

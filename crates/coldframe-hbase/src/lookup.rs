@@ -12,7 +12,7 @@ use arrow_schema::{DataType, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
 use bytes::Bytes;
-use coldframe_core::{DamageLog, Error, OnError, Result, arrow_error};
+use coldframe_core::{DamageLog, Error, Notice, OnError, Result, TableFile, arrow_error};
 use coldframe_hfile::{CellSink, Plain, RowOrder, RowQuery};
 
 use crate::open::{CellRequest, OpenTable};
@@ -34,6 +34,8 @@ const OPEN_REGIONS: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     open: Mutex<BTreeMap<usize, Arc<HeldRegion>>>,
+    /// What scans of ranges met.
+    scans: DamageLog,
 }
 
 /// An open region and its unflushed edits.
@@ -44,6 +46,32 @@ struct HeldRegion {
 }
 
 impl Lookups {
+    /// Takes what look-ups and scans of ranges met since the last call.
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+        let mut notices = self.scans.take_notices();
+        for held in self.open.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            for file in &held.region.files {
+                notices.extend(file.hfile.take_notices().into_iter().map(|notice| match notice {
+                    Notice::WrongIndex(text) => {
+                        Notice::WrongIndex(format!("store file {}: {text}", file.path))
+                    }
+                    other => other,
+                }));
+            }
+        }
+        notices
+    }
+
+    /// The cells that `query` selects.
+    pub(crate) fn scan(
+        &self,
+        table: &Arc<OpenTable>,
+        schema: &SchemaRef,
+        query: &RowQuery,
+    ) -> Result<RowScan> {
+        RowScan::new(table, schema, query, self.scans.clone())
+    }
+
     /// The visible cells of a row.
     pub(crate) fn get(&self, table: &OpenTable, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
         self.get_many(table, schema, &[row.to_vec()])
@@ -168,7 +196,7 @@ impl std::fmt::Debug for RowScan {
 }
 
 impl RowScan {
-    pub(crate) fn new(table: &Arc<OpenTable>, schema: &SchemaRef, query: &RowQuery) -> Result<Self> {
+    fn new(table: &Arc<OpenTable>, schema: &SchemaRef, query: &RowQuery, damage: DamageLog) -> Result<Self> {
         if let Some(e) = table.first_missing(OnError::Raise) {
             return Err(e);
         }
@@ -193,7 +221,7 @@ impl RowScan {
         let request = CellRequest {
             columns: schema.clone(),
             on_error: OnError::Raise,
-            damage: DamageLog::default(),
+            damage,
             batch_rows: query.batch_rows.max(1),
         };
         let column = |name: &String| match name.split_once(':') {

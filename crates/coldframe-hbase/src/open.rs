@@ -487,6 +487,7 @@ impl OpenTable {
             batch_rows,
             columns,
             wide: (options.view == CellView::Pivot).then(|| options.wide.clone()),
+            limits: options.files.limits,
             room: Mutex::default(),
         })
     }

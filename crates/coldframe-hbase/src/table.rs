@@ -74,7 +74,7 @@ impl HBaseTable {
 
     /// The cells that `query` selects. If `max_versions` is not set, the view determines the versions.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
-        RowScan::new(self.whole()?, &self.schema, query)
+        self.lookups.scan(self.whole()?, &self.schema, query)
     }
 
     /// The index of a split's part among the regions; the indexes of missing parts follow the regions'
@@ -159,6 +159,10 @@ impl TableFile for HBaseTable {
         // A complete table records these as damage.
         let texts = if table.options.complete { Vec::new() } else { table.lacking()? };
         Ok(texts.into_iter().map(Notice::PartialTable).collect())
+    }
+
+    fn take_notices(&self) -> Vec<Notice> {
+        self.lookups.take_notices()
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

@@ -15,6 +15,7 @@ use crate::layout::index::BlockRef;
 use crate::open::RawFile;
 use crate::prune::bloom::{Bloom, Which};
 use crate::prune::cursor::{Entry, IndexCursor};
+use crate::prune::prove;
 use crate::scan::columns::Columns;
 
 /// Maximum bytes of blocks that `get_many` holds at a time.
@@ -72,14 +73,23 @@ impl Lookups {
         row: &[u8],
         mut with: impl FnMut(&Cell<'_>) -> Result<()>,
     ) -> Result<()> {
+        // No cell is passed on before all blocks were compared with the index.
+        let mut blocks = Vec::new();
         self.each_block(raw, row, |block| {
-            let mut at = block.lower_bound(0, row);
-            while let Some(cell) = block.cell(at)?.filter(|cell| cell.row == row) {
-                with(&cell)?;
+            let from = block.lower_bound(0, row);
+            let mut at = from;
+            while block.cell(at)?.is_some_and(|cell| cell.row == row) {
                 at += 1;
             }
+            blocks.push((block.clone(), from..at));
             Ok(at < block.len())
-        })
+        })?;
+        for (block, cells) in blocks {
+            for at in cells {
+                block.cell(at)?.map_or(Ok(()), |cell| with(&cell))?;
+            }
+        }
+        Ok(())
     }
 
     /// Calls `with` on the blocks that may hold a row, until `with` returns true.
@@ -87,13 +97,14 @@ impl Lookups {
         &self,
         raw: &Arc<RawFile>,
         row: &[u8],
-        with: impl FnMut(&SearchBlock) -> Result<bool>,
+        with: impl FnMut(&Arc<SearchBlock>) -> Result<bool>,
     ) -> Result<()> {
         raw.check()?;
         self.with_reader(raw, |reader| {
             if self.filtered_out(raw, reader, row)? {
                 return Ok(());
             }
+            prove::of_row(raw, reader, row)?;
             each_block_of(raw, reader, row, with)
         })
     }
@@ -165,7 +176,7 @@ fn each_block_of(
     file: &Arc<RawFile>,
     reader: &mut BlockReader,
     row: &[u8],
-    mut with: impl FnMut(&SearchBlock) -> Result<bool>,
+    mut with: impl FnMut(&Arc<SearchBlock>) -> Result<bool>,
 ) -> Result<()> {
     let mut cursor = IndexCursor::new(file.clone());
     cursor.seek(row)?;
@@ -215,11 +226,11 @@ fn each_block_of(
 
 /// Where the search for a row stands after some blocks.
 enum Visited {
-    /// The search has passed the row.
+    /// The rows behind it were reached.
     Done,
-    /// The first block, which belongs to this entry, begins after the row.
+    /// The first block, that of this entry, begins behind the row.
     Between(Entry),
-    /// The last block ends before the row if this is true, and at the row otherwise.
+    /// The blocks end with the row or, if this is true, before it.
     Behind(bool),
 }
 
@@ -230,7 +241,7 @@ fn visit_blocks(
     blocks: &[Arc<SearchBlock>],
     entries: &[Entry],
     cursor: &IndexCursor,
-    with: &mut impl FnMut(&SearchBlock) -> Result<bool>,
+    with: &mut impl FnMut(&Arc<SearchBlock>) -> Result<bool>,
 ) -> Result<Visited> {
     let order = file.order;
     let behind = entries.iter().skip(1).map(|entry| Some(entry.row())).chain([cursor.peek_row()]);
@@ -252,7 +263,7 @@ fn visit_blocks(
     Ok(Visited::Behind(last.is_some_and(|(_, last)| order.compare(last, row).is_lt())))
 }
 
-/// Compares the block before the block of `entry` with the index.
+/// Compares the block before that of `entry` with the index.
 fn prove_before(file: &Arc<RawFile>, reader: &mut BlockReader, entry: &Entry) -> Result<()> {
     let mut cursor = IndexCursor::new(file.clone());
     cursor.seek(entry.row())?;
@@ -310,7 +321,7 @@ struct Many<'a> {
     /// The rows, and for each of them the range of `blocks` that may hold it.
     wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
     blocks: Vec<BlockRef>,
-    /// For each block, its least row and the least row of the next block, as the index states them.
+    /// For each block, the least row of it and of the next one, as the index states them.
     bounds: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     bytes: u64,
     cursor: IndexCursor,
@@ -362,7 +373,11 @@ impl<'a> Many<'a> {
         for ((block, place), (least, next)) in blocks.iter().zip(&self.blocks).zip(self.bounds.drain(..)) {
             block.prove(&least, next.as_deref()).map_err(|e| in_block(e, *place))?;
         }
-        // Rows are sorted, so within a block each search starts where the previous search ended.
+        // The blocks are in the cache now.
+        for (row, _) in &self.wanted {
+            prove::of_row(self.file, reader, row)?;
+        }
+        // Rows are sorted, so within a block each search starts where the last one ended.
         let (mut current, mut at) = (usize::MAX, 0);
         for (row, range) in self.wanted.drain(..) {
             for i in range {

@@ -23,6 +23,9 @@ use crate::options::Options;
 /// How many bytes at the end of a file are read first.
 const TAIL: u64 = 64 << 10;
 
+/// The cache of blocks takes at most one part in so many of the memory of a read.
+const CACHE_SHARE: u64 = 4;
+
 /// An open HFile.
 #[derive(Debug)]
 pub struct RawFile {
@@ -83,7 +86,7 @@ impl RawFile {
             ends: parts.ends,
             damage: parts.damage,
             pairs: parts.pairs,
-            cache: BlockCache::new(options.cache_bytes),
+            cache: BlockCache::new(options.cache_bytes.min(options.limits.memory_limit / CACHE_SHARE)),
         }
     }
 
@@ -224,7 +227,7 @@ impl RawFile {
     }
 
     /// A data block, if it is in the cache.
-    fn cached_block(&self, block: BlockRef) -> Option<Arc<SearchBlock>> {
+    pub(crate) fn cached_block(&self, block: BlockRef) -> Option<Arc<SearchBlock>> {
         match self.cache.get(block.offset) {
             Some(Cached::Cells(prepared)) => {
                 prepared.prepare();

@@ -2,3 +2,4 @@
 
 pub(crate) mod bloom;
 pub(crate) mod cursor;
+pub(crate) mod prove;

@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`plan`] | dividing the blocks of a split into runs |
-//! | [`decode`], [`columns`] | cells in Arrow columns |
+//! | [`decode`], [`columns`], [`parts`] | cells in Arrow columns |
 //! | [`binary`], [`strings`], [`names`] | columns of byte strings, in plain layout, and as a dictionary |
 //! | [`scout`] | decodes the filter's columns first |
 //! | [`pivot`], [`values`], [`visible`] | a wide table; its values; the cells that delete markers leave visible |
@@ -15,6 +15,7 @@ pub(crate) mod cells;
 pub(crate) mod columns;
 pub(crate) mod decode;
 pub(crate) mod names;
+pub(crate) mod parts;
 pub(crate) mod pivot;
 pub(crate) mod plan;
 pub(crate) mod scout;

@@ -1,13 +1,13 @@
 //! An open HFile as a table.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, Proof, ReadAt, Result, Source, Split,
-    TableFile, Value,
+    Damage, DamageLog, Error, KeyRange, Node, Notice, OpenOptions, Plan, PlanRequest, Proof, ReadAt, Result,
+    Source, Split, TableFile, Value,
 };
 
 use crate::layout::cell::{Cell, row_of};
@@ -17,6 +17,7 @@ use crate::lookup::rows::{RowQuery, RowScan};
 use crate::open::RawFile;
 use crate::options::{Options, View};
 use crate::prune::bloom::Which;
+use crate::prune::prove;
 use crate::recover;
 use crate::scan::columns::schema_of;
 use crate::scan::pivot::{self, PivotPlan};
@@ -36,6 +37,10 @@ pub struct HFile {
     cells: SchemaRef,
     options: Options,
     lookups: Lookups,
+    /// The same file with an index of its blocks, if its own index contradicts them; `None` if none can be built.
+    reindexed: OnceLock<Option<Arc<RawFile>>>,
+    /// What look-ups met.
+    notices: DamageLog,
 }
 
 impl HFile {
@@ -54,7 +59,7 @@ impl HFile {
             (columns, View::Cells) => pivot::schema_of(columns)?,
             (_, View::KeyValue) => return Err(Error::unsupported("`pivot` with `view=\"kv\"`")),
         };
-        Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
+        Ok(Self::of(Arc::new(raw), view, (schema, cells), options))
     }
 
     /// The same file with a rebuilt index over all its cells, if only the trailer or the index is damaged.
@@ -66,7 +71,37 @@ impl HFile {
     pub fn restored(&self) -> Result<Self> {
         let raw = Arc::new(recover::restore::indexed(&self.raw, &self.options)?);
         let (schema, cells, options) = (self.schema.clone(), self.cells.clone(), self.options.clone());
-        Ok(Self { raw, view: self.view, schema, cells, options, lookups: Lookups::default() })
+        Ok(Self::of(raw, self.view, (schema, cells), options))
+    }
+
+    fn of(raw: Arc<RawFile>, view: View, (schema, cells): (SchemaRef, SchemaRef), options: Options) -> Self {
+        let (lookups, reindexed, notices) = (Lookups::default(), OnceLock::new(), DamageLog::default());
+        Self { raw, view, schema, cells, options, lookups, reindexed, notices }
+    }
+
+    /// The contradiction between the index and the blocks at the ends of a range of rows, if there is one. Blocks
+    /// beside the range that cannot be read contradict nothing.
+    pub fn contradiction(&self, rows: &KeyRange) -> Result<Option<Error>> {
+        prove::contradiction(&self.raw, rows)
+    }
+
+    /// Runs a look-up. If the index contradicts the blocks, all of them are read once, and the look-up and later ones
+    /// use an index of what they hold.
+    fn looked_up<T>(&self, mut look_up: impl FnMut(&Arc<RawFile>) -> Result<T>) -> Result<T> {
+        if let Some(Some(raw)) = self.reindexed.get() {
+            return look_up(raw);
+        }
+        match look_up(&self.raw) {
+            Err(e) if e.is_damage() && self.raw.damage.is_none() => {
+                let reindexed = self.reindexed.get_or_init(|| {
+                    let raw = recover::restore::indexed(&self.raw, &self.options).ok()?;
+                    self.notices.notify(Notice::wrong_index(&e));
+                    Some(Arc::new(raw))
+                });
+                reindexed.as_ref().map_or(Err(e), look_up)
+            }
+            other => other,
+        }
     }
 
     /// The open file without Arrow.
@@ -102,17 +137,17 @@ impl HFile {
 impl HFile {
     /// The cells of one row (the pairs of one key), in file order.
     pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
-        self.lookups.get(&self.raw, &self.cells, row)
+        self.looked_up(|raw| self.lookups.get(raw, &self.cells, row))
     }
 
     /// Passes the cells of one row (the pairs of one key) to `with`, in file order, without copying them.
-    pub fn find(&self, row: &[u8], with: impl FnMut(&Cell<'_>) -> Result<()>) -> Result<()> {
-        self.lookups.find(&self.raw, row, with)
+    pub fn find(&self, row: &[u8], mut with: impl FnMut(&Cell<'_>) -> Result<()>) -> Result<()> {
+        self.looked_up(|raw| self.lookups.find(raw, row, &mut with))
     }
 
     /// The cells of many rows, each row once, in file order, in a single pass over the index and the blocks.
     pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
-        self.lookups.get_many(&self.raw, &self.cells, rows)
+        self.looked_up(|raw| self.lookups.get_many(raw, &self.cells, rows))
     }
 
     /// Whether the file may contain a row or column: `false` only if the bloom filter rules it out. `true` if
@@ -129,7 +164,7 @@ impl HFile {
 
     /// The cells that `query` selects.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
-        RowScan::new(&self.raw, self.view, &self.cells, query)
+        self.looked_up(|raw| RowScan::new(raw, self.view, &self.cells, query))
     }
 }
 
@@ -162,6 +197,10 @@ impl TableFile for HFile {
     fn row_count(&self) -> Option<u64> {
         let known = self.raw.damage.is_none() && self.options.pivot.is_empty();
         known.then_some(self.raw.trailer.entry_count)
+    }
+
+    fn take_notices(&self) -> Vec<Notice> {
+        self.notices.take_notices()
     }
 
     fn decodes_views(&self) -> bool {

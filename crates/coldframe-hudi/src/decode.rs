@@ -11,7 +11,7 @@ use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use bytes::Bytes;
 use coldframe_core::{
-    BatchIter, Damage, DamageLog, DecodeUnit, Error, Limits, OnError, ReadAt, Result, arrow_error,
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, Limits, Notice, OnError, ReadAt, Result, arrow_error,
 };
 
 use crate::avro::Schema;
@@ -158,7 +158,13 @@ fn open_base(
             }
         };
         let cells = match &context.keys {
-            Some(keys) => CellReader::near(raw, keys.clone()),
+            Some(keys) => {
+                let (cells, lie) = CellReader::near(raw, keys.clone()).map_err(named)?;
+                if let Some(lie) = lie {
+                    context.damage.notify(Notice::wrong_index(&named(lie)));
+                }
+                cells
+            }
             None => CellReader::new(raw),
         };
         Ok(Base { cells, schema, name: name.to_owned(), len })
@@ -418,7 +424,9 @@ impl Rows {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        while self.batch.rows() < self.context.batch_rows && self.batch.bytes < BATCH_BYTES {
+        let most =
+            usize::try_from(self.context.limits().batch_bytes()).unwrap_or(usize::MAX).min(BATCH_BYTES);
+        while self.batch.rows() < self.context.batch_rows && self.batch.bytes < most {
             if !self.step()? {
                 break;
             }

@@ -10,8 +10,7 @@ use arrow_array::{ArrayRef, new_null_array};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use coldframe_core::salvage::check_batch;
-use coldframe_core::{Error, ErrorContext, Result, Value, arrow_error};
+use coldframe_core::{Error, ErrorContext, Limits, Result, Value, arrow_error};
 
 use crate::layout::proto;
 use coldframe_cfile::layout::types::{KuduType, Physical};
@@ -88,10 +87,10 @@ impl Column {
     }
 
     /// An array of `rows` read defaults, for rows that are older than the column.
-    pub(crate) fn defaults(&self, rows: usize) -> Result<ArrayRef> {
+    pub(crate) fn defaults(&self, rows: usize, limits: &Limits) -> Result<ArrayRef> {
         match &self.read_default {
             Some(cell) => {
-                repeat(self, cell, rows).within(|| format!("read default of column `{}`", self.name))
+                repeat(self, cell, rows, limits).within(|| format!("read default of column `{}`", self.name))
             }
             None if self.nullable => Ok(new_null_array(&self.arrow, rows)),
             None => Err(Error::corrupt(format!(
@@ -102,7 +101,7 @@ impl Column {
     }
 
     /// An array of `rows` placeholders to be overwritten: nulls, or zeros if the column is not nullable.
-    pub(crate) fn blank(&self, rows: usize) -> Result<ArrayRef> {
+    pub(crate) fn blank(&self, rows: usize, limits: &Limits) -> Result<ArrayRef> {
         if self.nullable {
             return Ok(new_null_array(&self.arrow, rows));
         }
@@ -111,7 +110,7 @@ impl Column {
             Physical::Fixed(n) => vec![0; n],
             Physical::Binary => Vec::new(),
         };
-        repeat(self, &zeros, rows)
+        repeat(self, &zeros, rows, limits)
     }
 
     /// Describes the column as the super block does.
@@ -169,7 +168,7 @@ pub(crate) fn check_cell(data_type: KuduType, cell: &[u8]) -> Result<()> {
 }
 
 /// An array with the same value `rows` times.
-fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
+fn repeat(column: &Column, cell: &[u8], rows: usize, limits: &Limits) -> Result<ArrayRef> {
     check_cell(column.data_type, cell)?;
     let data = ArrayData::builder(column.arrow.clone()).len(rows);
     let data = match column.data_type.physical() {
@@ -187,7 +186,7 @@ fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
                 return Err(Error::corrupt("expected UTF-8, found other bytes"));
             }
             let all = (cell.len() as u64).saturating_mul(rows as u64);
-            check_batch("read defaults", rows, all)?;
+            limits.check_batch("read defaults", rows, all)?;
             let too_large = |_| Error::batch_too_long("read defaults", all);
             let (all, step) = (i32::try_from(all).map_err(too_large)?, cell.len());
             let offsets: Vec<i32> =

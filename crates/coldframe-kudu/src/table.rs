@@ -295,6 +295,7 @@ impl TableFile for KuduTable {
                 snapshot: self.located.reading.snapshot,
                 rows: split.range.clone(),
                 replayed: None,
+                limits: self.located.reading.limits,
             }));
         }
         let part = self.part(split)?;

@@ -30,7 +30,9 @@ pub(crate) fn seek_ordinal(file: &RawFile, ordinal: u64) -> PyResult<(u32, u64, 
 pub(crate) fn lookup_value(py: Python<'_>, file: &RawFile, value: &Bound<'_, PyAny>) -> PyResult<RawBatch> {
     let value = import_array(value)?;
     let table = table(file)?;
-    py.detach(|| table.lookup(&value)).map(RawBatch).map_err(|e| file.raise(e))
+    let rows = py.detach(|| table.lookup(&value)).map(RawBatch).map_err(|e| file.raise(e))?;
+    file.warn(py)?;
+    Ok(rows)
 }
 
 /// Whether a bloom file may have an encoded key: false only if the file certainly does not have the key.

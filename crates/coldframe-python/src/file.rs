@@ -247,6 +247,12 @@ impl RawFile {
     pub(crate) fn raise(&self, e: coldframe::Error) -> PyErr {
         to_python(self.0.named(e))
     }
+
+    /// Warns of what look-ups met.
+    pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        let named = |notice| (self.0.path.to_string(), notice);
+        crate::rows::warn_of(py, self.0.table.take_notices().into_iter().map(named).collect())
+    }
 }
 
 /// Reports the progress of a long call to Python, which may stop the call.

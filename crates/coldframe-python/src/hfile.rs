@@ -76,10 +76,14 @@ fn hbase(file: &File) -> Option<&HBaseTable> {
 #[pyfunction]
 pub(crate) fn hfile_get(py: Python<'_>, file: &RawFile, key: Key) -> PyResult<RawCells> {
     if let Some(table) = hbase(&file.0) {
-        return RawCells::new(&file.0, table.schema(), py.detach(|| table.get(&key.0)));
+        let cells = RawCells::new(&file.0, table.schema(), py.detach(|| table.get(&key.0)))?;
+        file.warn(py)?;
+        return Ok(cells);
     }
     let table = hfile(&file.0, "get")?;
-    RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get(&key.0)))
+    let cells = RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get(&key.0)))?;
+    file.warn(py)?;
+    Ok(cells)
 }
 
 /// The cells of many rows in file order.
@@ -87,10 +91,14 @@ pub(crate) fn hfile_get(py: Python<'_>, file: &RawFile, key: Key) -> PyResult<Ra
 pub(crate) fn hfile_get_many(py: Python<'_>, file: &RawFile, keys: Vec<Key>) -> PyResult<RawCells> {
     let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key.0).collect();
     if let Some(table) = hbase(&file.0) {
-        return RawCells::new(&file.0, table.schema(), py.detach(|| table.get_many(&keys)));
+        let cells = RawCells::new(&file.0, table.schema(), py.detach(|| table.get_many(&keys)))?;
+        file.warn(py)?;
+        return Ok(cells);
     }
     let table = hfile(&file.0, "get_many")?;
-    RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get_many(&keys)))
+    let cells = RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get_many(&keys)))?;
+    file.warn(py)?;
+    Ok(cells)
 }
 
 /// The cells of a range of rows.
@@ -131,6 +139,7 @@ pub(crate) fn hfile_scan(
     }
     let table = hfile(&file.0, "scan")?;
     let scan = py.detach(|| table.scan_rows(&query)).map_err(named)?;
+    file.warn(py)?;
     Ok(RawRows { schema: scan.schema().clone(), scan: Mutex::new(Box::new(scan)), file: file.0.clone() })
 }
 
@@ -151,6 +160,8 @@ impl RawRows {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RawBatch>> {
         py.check_signals()?;
         let next = py.detach(|| self.scan.lock().unwrap_or_else(PoisonError::into_inner).next());
+        let named = |notice| (self.file.path.to_string(), notice);
+        crate::rows::warn_of(py, self.file.table.take_notices().into_iter().map(named).collect())?;
         next.transpose().map(|batch| batch.map(RawBatch)).map_err(|e| to_python(self.file.named(e)))
     }
 

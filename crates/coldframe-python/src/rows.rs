@@ -1,6 +1,7 @@
 //! Reads the rows of a table's files once.
 
 use arrow_array::RecordBatchReader;
+use coldframe::Notice;
 use coldframe::dataset::storage::os_path;
 use coldframe::dataset::{Dataset, FileDamage, Rows};
 use pyo3::prelude::*;
@@ -34,6 +35,8 @@ impl RawTableRows {
         if let Some(dataset) = &self.dataset {
             warn(py, dataset)?;
         }
+        let notices = self.pass.lock().as_mut().map(Rows::take_notices).unwrap_or_default();
+        warn_of(py, notices)?;
         next
     }
 
@@ -74,7 +77,12 @@ impl RawTableRows {
 
 /// Warns of problems in the opened files that users should know about.
 pub(crate) fn warn(py: Python<'_>, dataset: &Dataset) -> PyResult<()> {
-    for (path, notice) in dataset.take_notices() {
+    warn_of(py, dataset.take_notices())
+}
+
+/// Warns of notices about files.
+pub(crate) fn warn_of(py: Python<'_>, notices: Vec<(String, Notice)>) -> PyResult<()> {
+    for (path, notice) in notices {
         let (kind, text) = crate::notice::kind_and_text(notice);
         py.import("coldframe.errors")?.call_method1("warn", (os_path(&path), kind, text))?;
     }

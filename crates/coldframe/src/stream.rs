@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use coldframe_core::{Damage, DamageLog, Error, Result};
+use coldframe_core::{Damage, DamageLog, Error, Notice, Result};
 
 use crate::opened::{Opened, Reader};
 use crate::pool::{Job, Pool, Work, pool};
@@ -51,6 +51,22 @@ enum Task {
 struct Begun {
     reader: Reader,
     damage: DamageLog,
+    path: Arc<str>,
+}
+
+/// What a slot has recorded, once all of its rows were decoded.
+#[derive(Default)]
+struct Ended {
+    damage: Vec<Damage>,
+    notices: Vec<(String, Notice)>,
+}
+
+impl Begun {
+    fn ended(&self) -> Ended {
+        let named = |notice| (self.path.to_string(), notice);
+        let notices = self.damage.take_notices().into_iter().map(named).collect();
+        Ended { damage: self.damage.records(), notices }
+    }
 }
 
 /// A reader that was set aside because there is no room for its next batch.
@@ -64,8 +80,8 @@ struct Parked {
 #[derive(Default)]
 struct Slot {
     batches: VecDeque<(RecordBatch, u64)>,
-    /// Set once the slot has ended: its damage, or its error.
-    end: Option<Result<Vec<Damage>>>,
+    /// Set once the slot has ended: what it recorded, or its error.
+    end: Option<Result<Ended>>,
 }
 
 /// The budget of decoded bytes that wait for the consumer.
@@ -172,7 +188,7 @@ impl State {
         true
     }
 
-    fn end(&mut self, place: Place, end: Result<Vec<Damage>>) {
+    fn end(&mut self, place: Place, end: Result<Ended>) {
         if let Some(slot) = self.slots.get_mut(&place)
             && slot.end.is_none()
         {
@@ -253,8 +269,8 @@ impl Shared {
         let Some(mut begun) = self.begin(place, task)? else { return Ok(None) };
         loop {
             let Some(batch) = begun.reader.next_batch()? else {
-                let lost = begun.damage.records();
-                self.lock().end(place, Ok(lost));
+                let ended = begun.ended();
+                self.lock().end(place, Ok(ended));
                 return Ok(None);
             };
             let mut state = self.lock();
@@ -288,7 +304,7 @@ impl Shared {
             Task::Open => {
                 let opened = self.files.get(place.0).map(|open| open()).transpose()?.flatten();
                 let Some(opened) = opened.filter(|opened| !opened.splits.is_empty()) else {
-                    self.lock().end(place, Ok(Vec::new()));
+                    self.lock().end(place, Ok(Ended::default()));
                     return Ok(None);
                 };
                 let opened = Arc::new(opened);
@@ -360,7 +376,7 @@ fn begun(opened: &Arc<Opened>, place: Place) -> Result<Box<Begun>> {
         .ok_or_else(|| Error::invalid("expected a split of the file, found an index past its splits"))?;
     let mut reader = opened.reader(split, None, damage.clone())?;
     reader.prime();
-    Ok(Box::new(Begun { reader, damage }))
+    Ok(Box::new(Begun { reader, damage, path: opened.file.path.clone() }))
 }
 
 /// Wakes the pool for `more` jobs.
@@ -407,6 +423,7 @@ pub(crate) struct Stream {
     work: Arc<dyn Work>,
     pool: Arc<Pool>,
     ended: bool,
+    notices: Vec<(String, Notice)>,
 }
 
 impl Stream {
@@ -431,7 +448,12 @@ impl Stream {
         pool.add(work.clone());
         let more = shared.lock().top_up(shared.files.len(), threads);
         wake(more);
-        Ok(Self { shared, work, pool, ended })
+        Ok(Self { shared, work, pool, ended, notices: Vec::new() })
+    }
+
+    /// Takes the notices about the splits that ended since the last call, with the paths of their files.
+    pub(crate) fn take_notices(&mut self) -> Vec<(String, Notice)> {
+        std::mem::take(&mut self.notices)
     }
 
     /// The next batch in the order of the files.
@@ -460,8 +482,9 @@ impl Stream {
                 return Ok(Some(batch));
             }
             match slot.end.take() {
-                Some(Ok(lost)) => {
-                    lost.into_iter().for_each(|record| damage.push(record));
+                Some(Ok(slot)) => {
+                    slot.damage.into_iter().for_each(|record| damage.push(record));
+                    self.notices.extend(slot.notices);
                     self.ended = !state.advance(files);
                     let more = state.unpark() + state.top_up(files, shared.threads);
                     drop(state);

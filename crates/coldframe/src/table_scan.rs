@@ -91,7 +91,9 @@ impl TableScan {
             self.start(ahead)?;
         }
         if let Some(stream) = &mut self.stream {
-            return stream.next_batch(&self.damage);
+            let batch = stream.next_batch(&self.damage);
+            stream.take_notices().into_iter().for_each(|(_, notice)| self.damage.notify(notice));
+            return batch;
         }
         loop {
             if self.scan.limit == Some(0) {

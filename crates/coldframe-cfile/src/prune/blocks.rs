@@ -170,39 +170,6 @@ impl CFile {
         }
         Ok(())
     }
-
-    /// The ordinals of the blocks that may hold values with keys from `lower` (included) to `upper`
-    /// (excluded), according to the value index; all ordinals if the file has no value index.
-    pub fn rows_between(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Result<Range<u64>> {
-        let all = 0..self.footer().num_values;
-        let Some(root) = self.footer().value.filter(|_| self.footer().positional.is_some()) else {
-            return Ok(all);
-        };
-        let name = || "value index";
-        let mut walk = self.walk(root).within(name)?;
-        if let Some(lower) = lower {
-            // A separator is greater than all values before it, so values that equal it cannot begin in an earlier block.
-            walk.seek(lower).within(name)?;
-        }
-        let (mut first, mut behind) = (None, None);
-        while let Some(step) = walk.step().within(name)? {
-            let Step::Block(key, pointer) = step else { continue };
-            if first.is_some() && upper.is_some_and(|upper| key.as_slice() >= upper) {
-                behind = Some(pointer.offset);
-                break;
-            }
-            first.get_or_insert(pointer.offset);
-            if upper.is_none() {
-                break;
-            }
-        }
-        let Some(first) = first else { return Ok(0..0) };
-        let blocks = self.blocks(all.clone())?;
-        let at = |offset: u64| blocks.iter().find(|b| b.pointer.offset >= offset).map(|b| b.rows.start);
-        let start = at(first).unwrap_or(all.end);
-        let end = behind.and_then(at).unwrap_or(all.end);
-        Ok(start..end.max(start))
-    }
 }
 
 /// The ordinal in a key of the positional index.

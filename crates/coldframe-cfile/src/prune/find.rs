@@ -6,12 +6,17 @@
 //! ```
 //!
 //! If keys are requested in order, each block is read once.
+//!
+//! What the value index says of a range is compared with the keys of the blocks at both ends: a row before the range
+//! must have a smaller key, and a row behind it none of the range. Keys are sorted, so that proves the range.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::Array;
+use bytes::Bytes;
 use coldframe_core::{Damage, Error, ErrorContext, Result};
+use coldframe_encoding::Cursor;
 
 use super::key::encode;
 use super::walk::Step;
@@ -21,7 +26,8 @@ use crate::layout::types::Encoding;
 use crate::open::CFile;
 use crate::scan::column::ColumnScan;
 
-const VALUE_INDEX: &str = "value index";
+/// The structure of errors for statements of the value index that the keys contradict.
+pub const VALUE_INDEX: &str = "value index";
 
 /// Finds keys in a file.
 #[derive(Debug)]
@@ -49,6 +55,10 @@ impl Keys {
     fn get(&self, i: usize) -> Option<&[u8]> {
         let start = if i == 0 { 0 } else { *self.ends.get(i - 1)? };
         self.bytes.get(start..*self.ends.get(i)?)
+    }
+
+    fn last(&self) -> Option<&[u8]> {
+        self.ends.len().checked_sub(1).and_then(|last| self.get(last))
     }
 
     fn find(&self, key: &[u8]) -> Option<u64> {
@@ -81,8 +91,106 @@ impl KeyFinder {
         Ok(Self { file, index, located, current: None, keys: Keys::default() })
     }
 
-    /// The ordinal of a key; `None` if the file does not have it.
+    /// The ordinals from the block that may hold the smallest key to the block that may hold the largest. If the value
+    /// index contradicts the keys there, the error's structure begins with "value index": the range must then be
+    /// searched for in all rows.
+    pub fn rows_between(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Result<Range<u64>> {
+        let all = self.file.footer().num_values;
+        // No value before a separator equals it, so values that equal the lower bound begin in its block or later.
+        let behind = |key: &[u8]| self.index.partition_point(|(least, _)| least.as_slice() <= key);
+        let first = lower.map_or(0, |lower| behind(lower).saturating_sub(1));
+        let until = upper.map_or(self.index.len(), |upper| {
+            self.index.partition_point(|(least, _)| least.as_slice() < upper).max(first + 1)
+        });
+        let start = if lower.is_none() { 0 } else { self.start_of(first)?.unwrap_or(all) };
+        let end = self.start_of(until)?.unwrap_or(all);
+        if start > end {
+            return Err(self.lie(until));
+        }
+        if let (Some(lower), Some(before)) = (lower, start.checked_sub(1))
+            && self.key_of(before, first.saturating_sub(1))?.as_slice() >= lower
+        {
+            return Err(self.lie(first));
+        }
+        if let Some(upper) = upper
+            && end < all
+            && self.key_of(end, until)?.as_slice() < upper
+        {
+            return Err(self.lie(until));
+        }
+        Ok(start..end)
+    }
+
+    /// The first ordinal of the block with index `at`; `None` if there is no such block.
+    fn start_of(&self, at: usize) -> Result<Option<u64>> {
+        let Some((_, pointer)) = self.index.get(at) else { return Ok(None) };
+        let Some(blocks) = &self.located else {
+            let block = self.contents(*pointer)?;
+            let [_, ordinal, _, _] = Cursor::new(&block, pointer.offset).group_varint()?;
+            return Ok(Some(ordinal.into()));
+        };
+        let block = located(blocks, *pointer).ok_or_else(|| self.lie(at))?;
+        Ok(Some(block.rows.start))
+    }
+
+    /// The key of a row, which in an index of composite keys is in the block with index `at`.
+    fn key_of(&self, row: u64, at: usize) -> Result<Vec<u8>> {
+        let key = match &self.located {
+            Some(blocks) => {
+                let block = blocks.iter().find(|block| block.rows.contains(&row));
+                self.keys_of(block.ok_or_else(|| self.lie(at))?, row..row + 1)?.get(0).map(<[u8]>::to_vec)
+            }
+            None => {
+                let (_, pointer) = self.index.get(at).ok_or_else(|| self.lie(at))?;
+                let keys = self.composite(*pointer)?;
+                let place = row.checked_sub(keys.first).and_then(|place| usize::try_from(place).ok());
+                place.and_then(|place| keys.get(place)).map(<[u8]>::to_vec)
+            }
+        };
+        key.ok_or_else(|| self.lie(at))
+    }
+
+    fn lie(&self, at: usize) -> Error {
+        let offset = self.index.get(at).or(self.index.last()).map_or(0, |(_, pointer)| pointer.offset);
+        Error::corrupt("expected keys between the separators of the index, found others")
+            .at(offset)
+            .within(VALUE_INDEX)
+    }
+
+    /// The ordinal of a key; `None` if the file does not have it. If the index contradicts the keys, all blocks are read
+    /// once, for an index that is right.
     pub fn find(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        match self.find_by_index(key) {
+            Err(e) if e.is_damage() && e.structure().starts_with(VALUE_INDEX) => {
+                self.reindex()?;
+                self.find_by_index(key)
+            }
+            other => other,
+        }
+    }
+
+    /// Replaces the index by the first key of each block.
+    fn reindex(&mut self) -> Result<()> {
+        let pointers: Vec<BlockPointer> = match &self.located {
+            Some(blocks) => blocks.iter().map(|block| block.pointer).collect(),
+            None => self.index.iter().map(|(_, pointer)| *pointer).collect(),
+        };
+        let mut index = Vec::with_capacity(pointers.len());
+        let mut last: Option<Vec<u8>> = None;
+        for (at, pointer) in pointers.into_iter().enumerate() {
+            let keys = self.keys(pointer)?;
+            let Some(first) = keys.get(0).map(<[u8]>::to_vec) else { continue };
+            if last.is_some_and(|last| last > first) {
+                return Err(self.lie(at));
+            }
+            last = keys.last().map(<[u8]>::to_vec);
+            index.push((first, pointer));
+        }
+        (self.index, self.current) = (index, None);
+        Ok(())
+    }
+
+    fn find_by_index(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let behind = self.index.partition_point(|(least, _)| least.as_slice() <= key);
         // The first separator may be greater than the empty key, since no value comes before that separator.
         let Some(at) = behind.checked_sub(1) else { return Ok(None) };
@@ -91,25 +199,38 @@ impl KeyFinder {
             self.keys = self.block(at)?;
             self.current = Some(at);
         }
-        Ok(self.keys.find(key))
+        let found = self.keys.find(key);
+        if found.is_none() {
+            self.prove_absent(key, at)?;
+        }
+        Ok(found)
+    }
+
+    /// Fails if a block beside the one with index `at` may have a key that this block does not have.
+    fn prove_absent(&self, key: &[u8], at: usize) -> Result<()> {
+        let is_before = self.keys.get(0).is_some_and(|first| key < first);
+        let is_behind = self.keys.last().is_some_and(|last| last < key);
+        let beside = match at.checked_sub(1) {
+            Some(before) if is_before => before,
+            _ if is_behind && at + 1 < self.index.len() => at + 1,
+            _ => return Ok(()),
+        };
+        match self.block(beside)?.find(key) {
+            Some(_) => Err(self.lie(beside)),
+            None => Ok(()),
+        }
     }
 
     /// The keys of the block with index `at`, which lie between its separator and the next separator.
     fn block(&self, at: usize) -> Result<Keys> {
         let Some((least, pointer)) = self.index.get(at) else { return Ok(Keys::default()) };
-        let pointer = *pointer;
-        let keys = match &self.located {
-            Some(blocks) => self.column(blocks, pointer)?,
-            None => self.composite(pointer).map_err(|e| e.at(pointer.offset))?,
-        };
+        let keys = self.keys(*pointer)?;
         let first = keys.get(0).unwrap_or(least);
-        let last = keys.ends.len().checked_sub(1).and_then(|last| keys.get(last)).unwrap_or(least);
+        let last = keys.last().unwrap_or(least);
         let next = self.index.get(at + 1).map(|(next, _)| next.as_slice());
         // No value precedes the first separator, so it may be greater than the empty key.
         if (at > 0 && first < least.as_slice()) || next.is_some_and(|next| last > next) {
-            return Err(Error::corrupt("expected keys between the separators of the index, found others")
-                .at(pointer.offset)
-                .within(VALUE_INDEX));
+            return Err(self.lie(at));
         }
         Ok(keys)
     }
@@ -129,20 +250,31 @@ impl KeyFinder {
         Ok(damage)
     }
 
+    /// The keys of a block.
+    fn keys(&self, pointer: BlockPointer) -> Result<Keys> {
+        match &self.located {
+            Some(blocks) => self.column(blocks, pointer),
+            None => self.composite(pointer).map_err(|e| e.at(pointer.offset)),
+        }
+    }
+
     /// The values of a block of a key column, as keys.
     fn column(&self, blocks: &[DataBlock], pointer: BlockPointer) -> Result<Keys> {
-        let at = blocks.partition_point(|b| b.pointer.offset < pointer.offset);
-        let block = blocks.get(at).filter(|b| b.pointer == pointer).ok_or_else(|| {
+        let block = located(blocks, pointer).ok_or_else(|| {
             let e = "expected a data block of the positional index, found another block";
             Error::corrupt(e).at(pointer.offset)
         })?;
+        self.keys_of(block, block.rows.clone())
+    }
+
+    /// The values of some rows of a block of a key column, as keys.
+    fn keys_of(&self, block: &DataBlock, rows: Range<u64>) -> Result<Keys> {
+        let pointer = block.pointer;
         let data_type = self.file.footer().data_type;
-        let Range { start, end } = block.rows;
         let scan = ColumnScan::of_blocks(&self.file, vec![block.clone()], &data_type.arrow())?;
-        let part = scan.part(start..end);
+        let mut keys = Keys { first: rows.start, ..Keys::default() };
         let stored = self.file.source().read(pointer.range())?;
-        let mut reader = part.open(vec![stored])?;
-        let mut keys = Keys { first: start, ..Keys::default() };
+        let mut reader = scan.part(rows).open(vec![stored])?;
         while !reader.rows().is_empty() {
             let left = reader.rows().end - reader.rows().start;
             let values = reader.read_some(usize::try_from(left).unwrap_or(usize::MAX))?;
@@ -157,12 +289,17 @@ impl KeyFinder {
         Ok(keys)
     }
 
-    /// Reads the keys of a block in an index of composite keys. Such a block stores its first ordinal.
-    fn composite(&self, pointer: BlockPointer) -> Result<Keys> {
+    /// The contents of a block of an index of composite keys.
+    fn contents(&self, pointer: BlockPointer) -> Result<Bytes> {
         let format = self.file.format();
         format.limits.block("block of an index of keys", pointer.size.into())?;
         let stored = self.file.source().read(pointer.range())?;
-        let block = format.open_owned(&stored, pointer.offset)?;
+        format.open_owned(&stored, pointer.offset)
+    }
+
+    /// Reads the keys of a block in an index of composite keys. Such a block stores its first ordinal.
+    fn composite(&self, pointer: BlockPointer) -> Result<Keys> {
+        let (format, block) = (self.file.format(), self.contents(pointer)?);
         let (mut data, mut offsets) = (Vec::new(), Vec::new());
         let max_bytes = usize::try_from(format.limits.max_block_bytes).unwrap_or(usize::MAX);
         let (head, base) = match self.file.footer().encoding {
@@ -179,4 +316,10 @@ impl KeyFinder {
         let ends = offsets.iter().skip(1).map(|o| (*o as usize).saturating_sub(base)).collect();
         Ok(Keys { first: head.ordinal.into(), ends, bytes: data })
     }
+}
+
+/// The block of a positional index that another index points to.
+fn located(blocks: &[DataBlock], pointer: BlockPointer) -> Option<&DataBlock> {
+    let at = blocks.partition_point(|block| block.pointer.offset < pointer.offset);
+    blocks.get(at).filter(|block| block.pointer == pointer)
 }

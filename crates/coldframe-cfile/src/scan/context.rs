@@ -7,7 +7,7 @@ use coldframe_core::ReadAt;
 
 use crate::encoding::dict::Dictionary;
 use crate::layout::block::BlockFormat;
-use crate::layout::types::{Encoding, KuduType};
+use crate::layout::types::{Encoding, KuduType, Physical};
 
 /// The context that all parts of a scan share.
 #[derive(Debug)]
@@ -29,6 +29,15 @@ pub struct ColumnContext {
 }
 
 impl ColumnContext {
+    /// How many rows fit a batch by the size of their numbers or offsets: in long runs, rows take no bytes of the file.
+    pub(super) fn rows_of_a_batch(&self) -> usize {
+        let width = match self.data_type.physical() {
+            Physical::Fixed(width) => width.max(1),
+            _ => size_of::<i32>(),
+        };
+        usize::try_from(self.format.limits.batch_bytes() / width as u64).unwrap_or(usize::MAX).max(1)
+    }
+
     /// The least number that has too many digits, if the values are decimals.
     pub(super) fn decimal_limit(&self) -> Option<i128> {
         match self.to {

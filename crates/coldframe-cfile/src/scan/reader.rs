@@ -131,8 +131,7 @@ impl ColumnReader {
         self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
     }
 
-    /// The next `n` rows. If they exceed a batch, fails with an error for which [`Error::is_batch_too_long`] is true; the
-    /// reader is then unusable, and reading fewer rows needs a new reader.
+    /// The next `n` rows. If they exceed a batch ([`Error::is_batch_too_long`]), reading fewer rows needs a new reader.
     pub fn read(&mut self, n: usize) -> Result<ArrayRef> {
         let array = self.read_some(n)?;
         if array.len() < n {
@@ -147,6 +146,7 @@ impl ColumnReader {
         if n as u64 > left {
             return Err(Error::invalid(format!("expected to read at most {left} rows, found {n}")));
         }
+        let n = n.min(self.context.rows_of_a_batch());
         match self.context.data_type.physical() {
             Physical::Bool => self.read_bits(n),
             Physical::Fixed(1) => self.read_fixed::<u8>(n),

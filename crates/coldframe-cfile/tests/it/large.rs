@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use coldframe_cfile::layout::types::KuduType;
 use coldframe_cfile::write::Options;
-use coldframe_core::salvage::MAX_BATCH_BYTES;
+use coldframe_core::Limits;
 use coldframe_core::{DamageLog, ErrorKind, OnError, Scan, ScanReader, TableFile, Value};
 use coldframe_testing::rows;
 use support::{open, open_with, try_write, write};
@@ -28,7 +28,7 @@ fn drained(table: &dyn TableFile, on_error: OnError) -> (usize, usize) {
         let mut reader = ScanReader::try_new(table, &scan, &split, log.clone()).unwrap();
         while let Some(batch) = reader.next_batch().unwrap() {
             if let Some(text) = batch.column(0).as_string_opt::<i32>() {
-                assert!(text.value_data().len() as u64 <= 2 * MAX_BATCH_BYTES);
+                assert!(text.value_data().len() as u64 <= 2 * Limits::default().batch_bytes());
             }
             total += batch.num_rows();
         }

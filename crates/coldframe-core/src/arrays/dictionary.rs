@@ -8,11 +8,10 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{ArrayRef, StringArray, StringViewArray};
 use arrow_buffer::NullBuffer;
 use coldframe_encoding::values::spread;
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::{Error, Limits, Result};
 
 use super::views::{of_entries, view, word};
 use super::{checked_text, cuts_characters, offsets_of_lengths};
-use crate::salvage::check_batch;
 
 /// Entries of at most this many bytes are copied with one instruction.
 const SHORT: usize = 16;
@@ -122,17 +121,17 @@ impl TextDictionary {
 
     /// The entries at the indexes `places`, concatenated; `places` become their lengths. An index beyond the
     /// entries, or a result longer than a batch may be, is an error that leaves `places` unchanged.
-    pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
-        self.gather_of(places, places.len())
+    pub fn gather(&self, places: &mut [u32], limits: &Limits) -> Result<Gathered> {
+        self.gather_of(places, places.len(), limits)
     }
 
     /// [`Self::gather`] for the values of `rows` rows. The values of a single row may exceed the limit of a
     /// batch, since a caller cannot read fewer rows.
-    pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
+    pub fn gather_of(&self, places: &mut [u32], rows: usize, limits: &Limits) -> Result<Gathered> {
         self.check_indexes(places)?;
         let length = |place: &u32| self.entries.get(*place as usize).map_or(0, |(_, length)| *length);
         let total: u64 = places.iter().map(|place| u64::from(length(place))).sum();
-        check_batch("the text of a batch", rows, total)?;
+        limits.check_batch("the text of a batch", rows, total)?;
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         let bytes = match (self.are_bytes, self.short.is_empty()) {
             (true, _) => self.copy_bytes(places),
@@ -220,7 +219,7 @@ mod tests {
             let mut places: Vec<u32> = picks.iter().map(|p| u32::try_from(*p).unwrap()).collect();
             let views = dictionary.views_of(&places, places.len(), None, None).unwrap();
             views.to_data().validate_full().unwrap();
-            let gathered = dictionary.gather(&mut places).unwrap();
+            let gathered = dictionary.gather(&mut places, &Limits::default()).unwrap();
             let text = gathered.text(&places, None).unwrap();
             text.to_data().validate_full().unwrap();
             let expected: Vec<&str> = picks.iter().map(|p| entries[*p].as_str()).collect();
@@ -235,7 +234,7 @@ mod tests {
         assert_eq!((dictionary.len(), dictionary.is_empty(), dictionary.values().len()), (2, false, 2));
         let mut places = [0, 2];
         assert_eq!(
-            dictionary.gather(&mut places).unwrap_err().reason(),
+            dictionary.gather(&mut places, &Limits::default()).unwrap_err().reason(),
             "expected an index of 2 entries, found 2"
         );
         assert_eq!(places, [0, 2]);
@@ -243,7 +242,7 @@ mod tests {
             dictionary.views_of(&[0, 2], 2, None, None).unwrap_err().reason(),
             "expected an index of 2 entries, found 2"
         );
-        let gathered = dictionary.gather(&mut [0, 1]).unwrap();
+        let gathered = dictionary.gather(&mut [0, 1], &Limits::default()).unwrap();
         assert!(gathered.text(&[1, 2], None).is_err());
         assert!(text_of_lengths(&[1, 2], "äx".into(), None).is_err());
     }
@@ -252,7 +251,9 @@ mod tests {
     fn too_many_bytes_are_an_error_that_asks_for_fewer_rows() {
         let long = vec![b'x'; 1 << 20];
         let dictionary = TextDictionary::new(text_of_lengths(&[1 << 20], long, None).unwrap());
-        assert!(dictionary.gather(&mut vec![0; 200]).unwrap_err().is_batch_too_long());
-        assert!(dictionary.gather(&mut vec![0; 100]).is_ok());
+        let limits = Limits { memory_limit: 80 << 20, ..Limits::default() };
+        assert!(dictionary.gather(&mut [0; 20], &limits).unwrap_err().is_batch_too_long());
+        assert!(dictionary.gather(&mut [0; 20], &Limits::default()).is_ok());
+        assert!(dictionary.gather(&mut [0; 10], &limits).is_ok());
     }
 }

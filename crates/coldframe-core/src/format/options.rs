@@ -69,11 +69,11 @@ crate::options! {
         max_depth: u64 = Limits::default().max_depth;
         /// largest size of a header, footer, index or key
         max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
-        /// largest number of rows in a row group, stripe or block; default: 2147483648, but 16777216 in RCFile,
+        /// largest number of rows in a row group, stripe or block; default: 2147483648, but 134217728 in RCFile,
         /// where rows of empty cells take no bytes
         max_unit_rows: Option<u64>;
-        /// decoded bytes that one read of ORC, RCFile, Redfile or CFile may hold, on all threads together: batches
-        /// are cut to fit, nothing is refused. Default: 1 GiB for each thread
+        /// decoded bytes that one read may hold, on all threads together: batches are cut to fit, nothing is
+        /// refused. Default: 1 GiB for each thread
         memory_limit: Option<u64>, as Kind::SIZE;
         /// "view" returns string and binary columns as Arrow's string_view and binary_view, as polars and
         /// DuckDB use them: a value is copied at most once, and keeps its decoded block in memory

@@ -50,6 +50,13 @@ impl Feed {
         feed
     }
 
+    /// A feed without blocks, because the index cannot be believed from `row` on.
+    pub(crate) fn broken(file: Arc<StoreFile>, row: Vec<u8>, e: Error) -> Self {
+        let cursor = IndexCursor::new(file.raw().clone());
+        let (pieces, too_long) = (VecDeque::new(), Vec::new());
+        Self { file, cursor, ahead: None, pieces, broken: Some((row, e)), too_long }
+    }
+
     /// The row with which the next block begins.
     pub(crate) fn next_row(&self) -> Option<&[u8]> {
         self.ahead.as_ref().map(Entry::row)
@@ -211,6 +218,15 @@ impl Blocks {
         let within = |e: Error| e.at(piece.block.offset).within("data block");
         if !self.file.raw().context().are_checked() {
             self.check(&cells).map_err(within)?;
+        }
+        if !cells.is_empty() {
+            let (first, _) = self.origin.layout.cell(&cells, 0).map_err(within)?;
+            if order.compare(first.row, &piece.first).is_lt() {
+                let (least, found) = (piece.first.escape_ascii(), first.row.escape_ascii());
+                let message =
+                    format!("expected rows from \"{least}\", as the index states, found \"{found}\"");
+                return Err(within(Error::corrupt(message)).within("data index"));
+            }
         }
         let mut start = 0;
         // Blocks that the index shows to be entirely in the range are not searched.

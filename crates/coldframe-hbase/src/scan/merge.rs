@@ -18,7 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, OnError, PassedOver, Result};
+use coldframe_core::{
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, Limits, OnError, PassedOver, Result,
+};
 use coldframe_hfile::{Cell, Columns, Passed, Room, RowOrder};
 
 use super::damaged_rows::{self, DamagedRows};
@@ -43,7 +45,8 @@ pub(crate) struct Scanning {
     pub(crate) columns: arrow_schema::SchemaRef,
     /// The wide table, if one is requested.
     pub(crate) wide: Option<Arc<WideTable>>,
-    /// The size of the first batch of a unit; the next unit's first batch is usually similar.
+    pub(crate) limits: Limits,
+    /// The size of the first batch of a unit; that of the next unit is usually similar.
     pub(crate) room: Mutex<Room>,
 }
 
@@ -96,7 +99,7 @@ impl DecodeUnit for DecodeRows {
     }
 }
 
-/// Of some cells in memory, returns the visible cells.
+/// Returns those cells, of some in memory, that are visible.
 pub(crate) fn visible_cells(scanning: Arc<Scanning>, cells: Vec<Cells>) -> Result<BatchIter> {
     let owned = Owned { lower: Vec::new(), first: true };
     Ok(Box::new(Merge::new(scanning, cells, Vec::new(), owned)?))
@@ -159,12 +162,13 @@ impl Sink {
         Ok(match &scanning.wide {
             None => {
                 let mut columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
+                columns = columns.bounded(&scanning.limits);
                 columns.reserve(&scanning.room.lock().unwrap_or_else(PoisonError::into_inner));
                 Self::Cells(Box::new(columns))
             }
             Some(table) => {
                 let how = (scanning.batch_rows, scanning.on_error, scanning.damage.clone());
-                Self::Wide(Box::new(Wide::new(&scanning.columns, table, how)?))
+                Self::Wide(Box::new(Wide::new(&scanning.columns, table, how)?.bounded(&scanning.limits)))
             }
         })
     }
@@ -193,7 +197,7 @@ impl Sink {
         }
     }
 
-    /// Adds a cell to `waiting`, so that it is taken together with other cells.
+    /// Adds a cell to `waiting`, so that it is taken together with others.
     #[inline]
     fn take_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
         match self {
@@ -352,7 +356,7 @@ impl Merge {
         Ok(stop)
     }
 
-    /// Makes the next block of a file the current block.
+    /// Makes the next block of a file its current one.
     fn load(&mut self, file: usize) -> Result<()> {
         if let Some(current) = self.current.get_mut(file) {
             *current = Current::default();
@@ -376,8 +380,9 @@ impl Merge {
     fn skip_block(&mut self, file: usize, e: Error) -> Result<()> {
         let piece = self.current.get_mut(file).and_then(|current| current.piece.take());
         let Some(piece) = piece else { return Err(e) };
-        // All rows of the block are recorded as lost. Rows before the unreadable cell have already been
-        // returned; they do not occur again.
+        // All rows of the block are recorded as lost. Those before the unreadable cell have already been
+        // returned; they do not occur
+        // again.
         let e = e.at(piece.block.offset).within("data block");
         self.record_lost_block(file, piece, e)?;
         self.load(file)

@@ -9,7 +9,7 @@ use arrow_array::builder::{BinaryBuilder, MapBuilder, MapFieldNames, StringBuild
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use coldframe_core::salvage::without_rows;
-use coldframe_core::{Damage, DamageLog, Error, OnError, Result, arrow_error};
+use coldframe_core::{Damage, DamageLog, Error, Limits, OnError, Result, arrow_error};
 use coldframe_hfile::{Cell, Values};
 
 use crate::columns::decimal::decimal_text;
@@ -141,6 +141,8 @@ pub(crate) struct Wide {
     passed: u64,
     bytes: usize,
     batch_rows: usize,
+    /// Bytes of values after which a batch is returned.
+    batch_bytes: usize,
     on_error: OnError,
     damage: DamageLog,
 }
@@ -179,9 +181,18 @@ impl Wide {
             passed: 0,
             bytes: 0,
             batch_rows: batch_rows.max(1),
+            batch_bytes: BATCH_BYTES,
             on_error,
             damage,
         })
+    }
+
+    /// Limits batches to the memory of a read.
+    #[must_use]
+    pub(crate) fn bounded(mut self, limits: &Limits) -> Self {
+        let most = usize::try_from(limits.batch_bytes()).unwrap_or(usize::MAX);
+        self.batch_bytes = BATCH_BYTES.min(most);
+        self
     }
 
     /// Whether a cell belongs to another row than the previous cell.
@@ -191,7 +202,9 @@ impl Wide {
 
     /// Whether the batch must be finished before a cell is taken.
     pub(crate) fn is_full(&self, cell: &Cell<'_>) -> bool {
-        self.open && (self.rows + 1 >= self.batch_rows || self.bytes >= BATCH_BYTES) && self.row != cell.row
+        self.open
+            && (self.rows + 1 >= self.batch_rows || self.bytes >= self.batch_bytes)
+            && self.row != cell.row
     }
 
     /// Whether there are no rows.

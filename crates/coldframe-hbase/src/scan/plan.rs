@@ -7,11 +7,12 @@
 //! unit       a .. k          )
 //! ```
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use coldframe_core::format::Fetch;
-use coldframe_core::{OnError, PassedOver, Plan, Result, Unit};
+use coldframe_core::{KeyRange, Notice, OnError, PassedOver, Plan, Result, Unit};
 
 use super::damaged_rows::{self, DamagedRows};
 use super::feed::{Feed, Piece};
@@ -106,9 +107,35 @@ impl RegionPlan {
             if self.is_outside(&file) {
                 continue;
             }
-            feeds.push(Feed::new(Arc::new(file), &self.rows.lower));
+            feeds.push(self.feed(file)?);
         }
         Ok(feeds)
+    }
+
+    /// The blocks of a file that have the rows. If its index contradicts the blocks at the ends of the rows, all of
+    /// them are read for an index that is right.
+    fn feed(&self, mut file: StoreFile) -> Result<Feed> {
+        let order = self.scanning.order;
+        let lower = match order.compare(&file.lower, &self.rows.lower) {
+            Ordering::Greater => file.lower.clone(),
+            _ => self.rows.lower.clone(),
+        };
+        let uppers = [&file.upper, &self.rows.upper].into_iter().flatten();
+        let upper = uppers.min_by(|a, b| order.compare(a, b)).cloned();
+        let rows = KeyRange { lower: Some(lower.clone()).filter(|lower| !lower.is_empty()), upper };
+        let lie = match rows == KeyRange::default() {
+            true => None,
+            false => file.hfile.contradiction(&rows).map_err(|e| file.named(e))?,
+        };
+        let Some(lie) = lie else { return Ok(Feed::new(Arc::new(file), &self.rows.lower)) };
+        match file.hfile.restored() {
+            Ok(restored) => {
+                self.scanning.damage.notify(Notice::wrong_index(&file.named(lie)));
+                file.hfile = restored;
+                Ok(Feed::new(Arc::new(file), &self.rows.lower))
+            }
+            Err(_) => Ok(Feed::broken(Arc::new(file), lower, lie)),
+        }
     }
 
     /// Withholds all rows: the edits in the damaged part of a log are unknown, and each may replace or delete a cell.

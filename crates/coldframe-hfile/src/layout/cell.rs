@@ -96,6 +96,12 @@ pub trait CellSink {
         false
     }
 
+    /// How many bytes of cells, in plain form, the consumer takes from a block at once. For a block of more,
+    /// passing on its cells fails with an error for which [`Error::is_batch_too_long`] is true.
+    fn most(&self) -> usize {
+        usize::MAX
+    }
+
     /// Whether the consumer keeps blocks in memory, so that the values that it collects may refer to their
     /// bytes.
     fn keeps_blocks(&self) -> bool {
@@ -159,6 +165,9 @@ impl CellLayout {
     /// Passes the cells of a block to `sink` until it is done.
     #[inline]
     pub fn each(self, block: &[u8], sink: &mut impl CellSink) -> Result<()> {
+        if block.len() > sink.most() {
+            return Err(Error::batch_too_long("the cells of a block", block.len() as u64));
+        }
         let mut at = 0;
         while at < block.len() && !sink.is_done() {
             let (cell, end) = self.cell(block, at)?;

@@ -19,7 +19,7 @@ mod tags;
 
 use coldframe_encoding::Cursor;
 use coldframe_encoding::varint::put_hadoop_vlong;
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::{Error, Limits, Result};
 
 use crate::layout::cell::{Cell, CellLayout, CellSink, KEY_OVERHEAD, Key};
 use crate::layout::context::BlockContext;
@@ -107,8 +107,10 @@ impl Decoder {
             (true, false) => TagForm::Plain,
             (true, true) => TagForm::Dictionary(&mut self.dictionary, &mut self.tags),
         };
-        let left = context.limits.block("an encoded block", context.limits.max_block_bytes)?;
-        let mut out = Out { sink, left, tags, sequence_ids: context.layout.sequence_ids };
+        let most = usize::try_from(context.limits.max_block_bytes).unwrap_or(usize::MAX).min(sink.most());
+        let sequence_ids = context.layout.sequence_ids;
+        let (stored, limits) = (content.len(), &context.limits);
+        let mut out = Out { sink, stored, most, left: most, limits, tags, sequence_ids };
         self.key.clear();
         match encoding {
             Encoding::Prefix => prefix::decode(&mut src, &mut self.key, &mut out)?,
@@ -130,8 +132,12 @@ enum TagForm<'d> {
 /// Where decoded cells go.
 struct Out<'o, S> {
     sink: &'o mut S,
-    /// How many bytes the remaining cells may take in plain form.
+    /// The length of the block in encoded form.
+    stored: usize,
+    /// How many bytes all cells, and the remaining cells, may take in plain form.
+    most: usize,
     left: usize,
+    limits: &'o Limits,
     tags: TagForm<'o>,
     sequence_ids: bool,
 }
@@ -146,9 +152,26 @@ impl<S: CellSink> Out<'_, S> {
                 self.left = left;
                 Ok(())
             }
-            _ => Err(Error::corrupt(format!(
-                "expected a cell of {KEY_OVERHEAD} bytes or more within the limits, found a key of {key_len} and a value of {value_len}"
-            ))),
+            _ => Err(self.refused(key_len, value_len)),
+        }
+    }
+
+    /// Why a cell of this size is not decoded.
+    #[cold]
+    fn refused(&self, key_len: usize, value_len: usize) -> Error {
+        // All bytes of a value are stored, and those of a key in this cell or in cells before it.
+        let stored = self.stored;
+        if !(KEY_OVERHEAD..=stored).contains(&key_len) || value_len > stored {
+            return Error::corrupt(format!(
+                "expected a key of {KEY_OVERHEAD} bytes or more and a value, both of at most {stored}, found {key_len} \
+                 and {value_len}"
+            ));
+        }
+        let size = key_len.saturating_add(value_len).saturating_add(8);
+        let asked = (self.most - self.left).saturating_add(size) as u64;
+        match self.limits.block("an encoded block, decoded", asked) {
+            Err(e) => e,
+            Ok(_) => Error::batch_too_long("the cells of a block", asked),
         }
     }
 

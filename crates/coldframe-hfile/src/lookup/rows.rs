@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_core::io::read_coalesced;
-use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_core::{Error, ErrorContext, KeyRange, Result};
 
 use crate::layout::cell::{Cell, CellRef, read_all};
 use crate::layout::content::BlockReader;
@@ -20,6 +20,7 @@ use crate::layout::order::RowOrder;
 use crate::open::RawFile;
 use crate::options::View;
 use crate::prune::cursor::IndexCursor;
+use crate::prune::prove;
 use crate::scan::columns::Columns;
 use crate::scan::visible::{Policy, Visibility};
 
@@ -61,6 +62,8 @@ pub struct RowScan {
     direction: Direction,
     /// Blocks that were read but not parsed yet.
     read: VecDeque<(BlockRef, Bytes)>,
+    /// The end of the block that was planned last or, for a backward scan, its start.
+    at: Option<u64>,
     run: u64,
     /// Cells to return, in this order.
     ready: VecDeque<BlockCells>,
@@ -187,6 +190,10 @@ impl RowScan {
             ));
         }
         let filter = Filter::new(query, raw.order);
+        let range = KeyRange { lower: filter.start.clone(), upper: filter.stop.clone() };
+        if let Some(lie) = prove::contradiction(raw, &range)? {
+            return Err(lie);
+        }
         let mut cursor = IndexCursor::new(raw.clone());
         if let Some(start) = &filter.start {
             cursor.seek(start)?;
@@ -202,10 +209,11 @@ impl RowScan {
         };
         Ok(Self {
             reader: raw.block_reader(),
-            columns: Columns::new(schema.clone(), query.batch_rows)?,
+            columns: Columns::new(schema.clone(), query.batch_rows)?.bounded(raw.limits()),
             filter,
             direction,
             read: VecDeque::new(),
+            at: None,
             run: 0,
             ready: VecDeque::new(),
             pending: VecDeque::new(),
@@ -289,6 +297,24 @@ impl RowScan {
         Ok(())
     }
 
+    /// Fails if there is a data block between a block and the one that was planned before it.
+    fn check_between(&mut self, block: &Range<u64>) -> Result<()> {
+        let (forward, at) = (matches!(self.direction, Direction::Forward(_)), self.at);
+        let between = match (forward, at) {
+            (_, None) => 0..0,
+            (true, Some(end)) => end..block.start,
+            (false, Some(start)) => block.end..start,
+        };
+        self.at = Some(if forward { block.end } else { block.start });
+        match prove::data_block_in(&self.file, between)? {
+            None => Ok(()),
+            Some(at) => {
+                let message = format!("expected a data block in the index, found one at {at} that is not");
+                Err(Error::corrupt(message).at(at).within("data index"))
+            }
+        }
+    }
+
     /// The next block with its bytes. Several blocks are read at once.
     fn next_read(&mut self) -> Result<Option<(BlockRef, Bytes)>> {
         if let Some(next) = self.read.pop_front() {
@@ -305,6 +331,7 @@ impl RowScan {
             };
             let Some(block) = next else { break };
             let range = self.file.range_of(block);
+            self.check_between(&range)?;
             self.file.context.limits.block("a block", range.end - range.start).at(block.offset)?;
             bytes += range.end - range.start;
             blocks.push(block);

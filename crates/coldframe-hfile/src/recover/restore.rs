@@ -14,7 +14,6 @@ use coldframe_core::{Error, ErrorContext, Result};
 use super::copies::Copies;
 use super::walk::{BlockWalk, Step};
 use crate::layout::block::BlockType;
-use crate::layout::cell::row_of;
 use crate::layout::index::{BlockRef, IndexBlock};
 use crate::open::{OpenParts, RawFile};
 use crate::options::Options;
@@ -37,16 +36,23 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
     let mut keys = Vec::new();
     let mut reader = raw.block_reader();
     let mut last_row: Option<Vec<u8>> = None;
-    let mut held = 0_u64;
+    let (mut held, mut count) = (0_u64, 0_u64);
     for block in data_blocks(raw)?.ok_or_else(lost)? {
         let bytes = raw.source.read(block.offset..block.end())?;
         let cells = reader.cells(&bytes, block.offset, 0)?.bytes;
-        let first = || -> Result<Vec<u8>> {
-            let (cell, _) = raw.context.layout.cell(&cells, 0)?;
-            let after = last_row.as_ref().is_some_and(|last| raw.order.compare(last, cell.row).is_gt());
-            if after {
-                return Err(Error::corrupt("expected sorted rows"));
+        let mut first = || -> Result<Vec<u8>> {
+            let mut at = 0;
+            let mut before = last_row.as_deref();
+            while at < cells.len() {
+                let (cell, end) = raw.context.layout.cell(&cells, at)?;
+                if before.is_some_and(|last| raw.order.compare(last, cell.row).is_gt()) {
+                    return Err(Error::corrupt("expected sorted rows"));
+                }
+                (before, at) = (Some(cell.row), end);
+                count += 1;
             }
+            let last = before.map(<[u8]>::to_vec);
+            last_row = last;
             let len = cells.first_chunk::<4>().map_or(0, |len| u32::from_be_bytes(*len));
             let end = BEFORE_KEY.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
             Ok(cells.get(BEFORE_KEY..end).unwrap_or_default().to_vec())
@@ -55,8 +61,11 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
         // A block that compresses well may begin with a key of megabytes, so the keys are limited.
         held = held.saturating_add(key.len() as u64);
         raw.context.limits.decoded("the first keys of blocks", held, raw.source.len())?;
-        last_row = row_of(&key).map(<[u8]>::to_vec);
         keys.push((block, key));
+    }
+    if raw.damage.is_none() && count != raw.trailer.entry_count {
+        let expected = raw.trailer.entry_count;
+        return Err(Error::corrupt(format!("expected {expected} cells, found {count} in the data blocks")));
     }
     let parts = OpenParts {
         trailer: raw.trailer.clone(),

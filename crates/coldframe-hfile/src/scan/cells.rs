@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coldframe_core::{ErrorContext, Result};
+use coldframe_core::{Error, ErrorContext, KeyRange, Result};
 
 use crate::layout::cell::Cell;
 use crate::layout::content::BlockReader;
@@ -13,6 +13,7 @@ use crate::layout::index::BlockRef;
 use crate::layout::order::RowOrder;
 use crate::open::RawFile;
 use crate::prune::cursor::IndexCursor;
+use crate::prune::prove;
 
 /// All cells of a file in order, with one block in memory at a time.
 ///
@@ -46,10 +47,20 @@ impl CellReader {
         }
     }
 
-    /// Reads only the blocks that may have one of `rows` according to the index; all blocks if the index is damaged.
-    pub fn near(file: Arc<RawFile>, rows: Arc<BTreeSet<Vec<u8>>>) -> Self {
+    /// Reads only the blocks that may have one of `rows` according to the index; all blocks if the index is damaged, or
+    /// if it contradicts the blocks near the rows. Also returns the contradiction.
+    pub fn near(file: Arc<RawFile>, rows: Arc<BTreeSet<Vec<u8>>>) -> Result<(Self, Option<Error>)> {
         let searchable = file.damage.is_none() && file.order == RowOrder::Bytes;
-        Self { only: searchable.then_some(rows), ..Self::new(file) }
+        let mut lie = None;
+        for row in rows.iter().filter(|_| searchable) {
+            let only = KeyRange { lower: Some(row.clone()), upper: Some([row, &[0][..]].concat()) };
+            lie = prove::contradiction(&file, &only)?;
+            if lie.is_some() {
+                break;
+            }
+        }
+        let only = (searchable && lie.is_none()).then_some(rows);
+        Ok((Self { only, ..Self::new(file) }, lie))
     }
 
     /// Moves to the first cell whose row is `row` or comes after it.
@@ -100,8 +111,12 @@ impl CellReader {
             let Some(block) = self.next_block()? else { return Ok(false) };
             self.block = block.offset;
             (self.cells, self.at) = (Bytes::new(), 0);
-            let bytes = self.file.read(block)?;
-            self.cells = self.reader.cells(&bytes, self.block, block.size)?.bytes;
+            // What proved the index is not read again.
+            let proved = self.only.as_ref().and_then(|_| self.file.cached_block(block));
+            self.cells = match proved {
+                Some(proved) => proved.bytes.clone(),
+                None => self.reader.cells(&self.file.read(block)?, self.block, block.size)?.bytes,
+            };
         }
         Ok(true)
     }

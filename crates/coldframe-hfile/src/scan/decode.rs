@@ -16,7 +16,8 @@ use crate::layout::cell::{Cell, CellRef, CellSink, read_all};
 use crate::layout::content::{BlockReader, OpenBlock};
 use crate::layout::context::BlockContext;
 use crate::layout::index::BlockRef;
-use crate::scan::columns::{Checked, Columns};
+use crate::scan::columns::Columns;
+use crate::scan::parts::Checked;
 use crate::scan::tally::Open;
 
 /// A part of a run.
@@ -58,6 +59,25 @@ pub(crate) struct Blocks {
     /// Damage from this offset on is recorded by another split.
     foreign: u64,
     tally: Option<Open>,
+    /// The current block, if it is appended in parts.
+    large: Option<LargeBlock>,
+}
+
+/// A block of which a part of the cells is appended at a time. All of them were checked.
+struct LargeBlock {
+    plain: Bytes,
+    /// The offset of the next cell.
+    at: usize,
+}
+
+impl LargeBlock {
+    /// Decodes and checks a block.
+    fn open(reader: &mut BlockReader, bytes: &Bytes, block: BlockRef, columns: &Columns) -> Result<Self> {
+        let plain = reader.cells(bytes, block.offset, block.size)?.bytes;
+        let checked = columns.check_block(reader.context().layout, &plain);
+        checked.at(block.offset).within(|| "data block")?;
+        Ok(Self { plain, at: 0 })
+    }
 }
 
 impl Blocks {
@@ -82,6 +102,7 @@ impl Blocks {
             lost: None,
             foreign,
             tally,
+            large: None,
         }
     }
 
@@ -92,7 +113,8 @@ impl Blocks {
 
     /// Empty columns for the fields of `schema`.
     pub(crate) fn columns(&self, schema: SchemaRef) -> Result<Columns> {
-        Columns::new(schema, self.request.scan.batch_rows)
+        let limits = &self.reader.context().limits;
+        Ok(Columns::new(schema, self.request.scan.batch_rows)?.bounded(limits))
     }
 
     /// Supplies the bytes that were fetched for the run.
@@ -116,8 +138,14 @@ impl Blocks {
         Ok(Some(plain))
     }
 
+    /// Whether the current block is appended in parts, by [`Self::next_into`].
+    pub(crate) fn is_in_large(&self) -> bool {
+        self.large.is_some()
+    }
+
     /// Appends the cells of the next data block that pass `test` to `columns`. `test` gets the columns `of_filter` of all cells.
-    /// Returns the number of cells, and of cells that pass. A block counts as damaged in exactly the cases in
+    /// Returns the number of cells, and of cells that pass. The cells of a block that is too large are left to
+    /// [`Self::next_into`]. A block counts as damaged in exactly the cases in
     /// which [`Self::next_into`] reports damage.
     pub(crate) fn next_passing(
         &mut self,
@@ -135,29 +163,41 @@ impl Blocks {
                 of_filter.drop_block();
                 columns.drop_block();
             }
-            read
+            if read.as_ref().is_err_and(Error::is_batch_too_long) {
+                return Ok(((0, 0), Some(LargeBlock::open(reader, bytes, block, columns)?)));
+            }
+            read.map(|counts| (counts, None))
         });
-        let counts = read?;
-        self.count(counts.map_or(0, |(cells, _)| cells));
-        Ok(counts)
+        let Some((counts, large)) = read? else { return Ok(None) };
+        self.large = large;
+        self.count(counts.0);
+        Ok(Some(counts))
     }
 
     /// Appends the next data block to `columns`; `false` if there is none.
     pub(crate) fn next_into(&mut self, columns: &mut Columns) -> Result<bool> {
-        let read = self.next_with(|reader, bytes, block| {
-            let sink = columns.begin_block();
-            let read = reader.each_cell(bytes, block.offset, block.size, sink);
-            let read = read.and_then(|()| columns.end_block().at(block.offset).within(|| "data block"));
-            if read.is_err() {
-                columns.drop_block();
-            }
-            read
-        });
-        let appended = read?.is_some();
-        if appended {
-            self.count(columns.last_rows());
+        if self.large.is_none() {
+            let read = self.next_with(|reader, bytes, block| {
+                let sink = columns.begin_block();
+                let read = reader.each_cell(bytes, block.offset, block.size, sink);
+                let read = read.and_then(|()| columns.end_block().at(block.offset).within(|| "data block"));
+                if read.is_err() {
+                    columns.drop_block();
+                }
+                if read.as_ref().is_err_and(Error::is_batch_too_long) {
+                    return LargeBlock::open(reader, bytes, block, columns).map(Some);
+                }
+                read.map(|()| None)
+            });
+            let Some(large) = read? else { return Ok(false) };
+            self.large = large;
         }
-        Ok(appended)
+        if let Some(mut large) = self.large.take() {
+            large.at = columns.append_part(self.reader.context().layout, &large.plain, large.at)?;
+            self.large = Some(large).filter(|large| large.at < large.plain.len());
+        }
+        self.count(columns.last_rows());
+        Ok(true)
     }
 
     fn count(&mut self, cells: usize) {
@@ -263,7 +303,7 @@ fn passing(
     columns: &mut Columns,
     test: &mut impl FnMut(&RecordBatch) -> Result<BooleanBuffer>,
 ) -> Result<(usize, usize)> {
-    let mut checked = Checked::new(of_filter, columns);
+    let mut checked = Checked::new(of_filter.begin_block(), columns.parts());
     open.each_cell(&mut checked)?;
     checked.end_block().and_then(|()| of_filter.end_block()).at(offset).within(|| "data block")?;
     let room = of_filter.room();

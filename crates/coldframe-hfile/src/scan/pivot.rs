@@ -17,7 +17,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use coldframe_core::salvage::without_rows;
 use coldframe_core::{
-    BatchIter, Damage, DecodeUnit, Error, KeyRange, OnError, Plan, PlanRequest, Result, Unit, arrow_error,
+    BatchIter, Damage, DecodeUnit, Error, KeyRange, Limits, OnError, Plan, PlanRequest, Result, Unit,
+    arrow_error,
 };
 
 use crate::layout::cell::Cell;
@@ -85,13 +86,16 @@ struct State {
     on_error: OnError,
     request: PlanRequest,
     split_end: u64,
+    /// Bytes of values after which a batch is returned.
+    batch_bytes: usize,
 }
 
-/// Bytes of values after which a batch is returned.
+/// Bytes of values after which a batch is returned, if the memory of the read allows as many.
 const BATCH_BYTES: usize = 32 << 20;
 
 impl State {
-    fn new(request: &PlanRequest, split: &Range<u64>) -> Result<Self> {
+    fn new(request: &PlanRequest, split: &Range<u64>, limits: &Limits) -> Result<Self> {
+        let most = usize::try_from(limits.batch_bytes()).unwrap_or(usize::MAX);
         let column = |field: &Arc<Field>| {
             let name = field.name().split_once(':');
             let name =
@@ -116,6 +120,7 @@ impl State {
             on_error: request.scan.on_error,
             request: request.clone(),
             split_end: split.end,
+            batch_bytes: BATCH_BYTES.min(most),
         })
     }
 
@@ -213,7 +218,7 @@ impl State {
     }
 
     fn is_full(&self) -> bool {
-        self.rows >= self.request.scan.batch_rows || self.bytes >= BATCH_BYTES
+        self.rows >= self.request.scan.batch_rows || self.bytes >= self.batch_bytes
     }
 
     /// Returns the complete rows. The columns may hold values of the current row, so it must be complete.
@@ -245,7 +250,7 @@ impl PivotPlan {
         split: Range<u64>,
         keys: KeyRange,
     ) -> Result<Self> {
-        let state = State::new(&request, &split)?;
+        let state = State::new(&request, &split, file.limits())?;
         // The first block of a split determines the split's first row, so this block cannot be pruned.
         let keys = if split.start == 0 { keys } else { KeyRange::default() };
         let mut blocks = BlockPlan::new(file, request, split.start..u64::MAX, keys)?;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
 use coldframe_core::{
-    Damage, DecodeUnit, Error, ErrorContext, KeyRange, OnError, Plan, PlanRequest, Result, Unit,
+    Damage, DecodeUnit, Error, ErrorContext, KeyRange, Notice, OnError, Plan, PlanRequest, Result, Unit,
 };
 
 use crate::layout::index::BlockRef;
 use crate::layout::order::RowOrder;
 use crate::open::RawFile;
 use crate::prune::cursor::IndexCursor;
+use crate::prune::prove;
 use crate::recover::walk::{BlockWalk, Step};
 use crate::scan::decode::{Blocks, DecodeRun, Piece};
 use crate::scan::scout::{Scout, ScoutRun};
@@ -69,8 +70,14 @@ impl BlockPlan {
             Some(damage) if split.start == 0 => request.damage.push(damage.clone()),
             _ => {}
         }
-        let keys =
+        let mut keys =
             if file.order == RowOrder::Bytes && file.damage.is_none() { keys } else { KeyRange::default() };
+        if keys != KeyRange::default()
+            && let Some(lie) = prove::contradiction(&file, &keys)?
+        {
+            request.damage.notify(Notice::wrong_index(&lie));
+            keys = KeyRange::default();
+        }
         let whole = split.start == 0 && split.end >= file.source.len() && keys == KeyRange::default();
         let tally = (whole && file.damage.is_none())
             .then(|| Arc::new(Tally::new(file.trailer.entry_count, file.trailer_start())));

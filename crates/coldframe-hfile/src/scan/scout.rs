@@ -68,7 +68,7 @@ impl DecodeUnit for ScoutRun {
         blocks.set_bytes(bytes);
         let mut of_filter = blocks.columns(scout.schema.clone())?;
         let fill = move |blocks: &mut Blocks, columns: &mut Columns| {
-            if !scout.is_useful() {
+            if !scout.is_useful() || blocks.is_in_large() {
                 return blocks.next_into(columns);
             }
             let test = |batch: &RecordBatch| scout.scouting.passing(batch);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::{FieldRef, Schema};
 use arrow_select::concat::concat;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use coldframe_core::format::DecodeUnit;
 use coldframe_core::salvage::{Fate, Loss, Salvage};
 use coldframe_core::{
-    BatchIter, DamageLog, Error, ErrorContext, Fault, OnError, PlanRequest, Result, arrow_error,
+    BatchIter, DamageLog, Error, ErrorContext, Fault, Limits, OnError, PlanRequest, Result, arrow_error,
 };
 
 use super::patch::Changes;
@@ -55,6 +55,7 @@ pub(crate) struct DecodeRows {
     pub(crate) request: PlanRequest,
     pub(crate) snapshot: Option<u64>,
     pub(crate) structure: String,
+    pub(crate) limits: Limits,
 }
 
 impl DecodeUnit for DecodeRows {
@@ -367,16 +368,19 @@ impl<'u> Rows<'u> {
     fn batch(
         &self,
         mut done: Vec<Option<ArrayRef>>,
-        bytes: &[Bytes],
+        stored: &[Bytes],
         changes: &Changes<'_>,
         salvage: &mut Salvage,
     ) -> Result<RecordBatch> {
-        let mut arrays = Vec::with_capacity(self.unit.columns.len());
+        let (mut arrays, mut bytes) = (Vec::with_capacity(self.unit.columns.len()), 0_u64);
         for (place, input) in self.unit.columns.iter().enumerate() {
             let array = match done.get_mut(place).and_then(Option::take) {
                 Some(array) => array,
-                None => self.column(place, input, bytes, changes, salvage)?,
+                None => self.column(place, input, stored, changes, salvage)?,
             };
+            // If the size of an array is unknown, its column alone was kept within the limit.
+            bytes = bytes.saturating_add(array.to_data().get_slice_memory_size().unwrap_or(0) as u64);
+            self.unit.limits.check_batch("the columns of a batch", self.count, bytes)?;
             arrays.push(array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.count));
@@ -397,7 +401,7 @@ impl<'u> Rows<'u> {
         salvage: &mut Salvage,
     ) -> Result<ArrayRef> {
         let base = match &input.source {
-            Source::Default => input.column.defaults(self.count)?,
+            Source::Default => input.column.defaults(self.count, &self.unit.limits)?,
             Source::Lost => return Ok(new_null_array(&input.column.arrow, self.count)),
             Source::File { scan, place: location, losses } => {
                 let (part, stored) = self.part(scan, input, bytes);
@@ -411,7 +415,7 @@ impl<'u> Rows<'u> {
                 }
             }
         };
-        changes.patch(place, &input.column, base)
+        changes.patch(place, &input.column, base, &self.unit.limits)
     }
 
     /// Decodes the values that can be read, with nulls in place of the other values.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use coldframe_cfile::layout::delta::{ChangeType, Delta};
 use coldframe_cfile::prune::key::{KeyBounds, KeyColumn};
 use coldframe_core::format::DecodeUnit;
-use coldframe_core::{BatchIter, Error, OnError, Plan, PlanRequest, Result, Unit, arrow_error};
+use coldframe_core::{BatchIter, Error, Limits, OnError, Plan, PlanRequest, Result, Unit, arrow_error};
 
 use super::decode::{in_batches, nullable};
 use super::patch::Changes;
@@ -37,6 +37,7 @@ pub(crate) struct MemoryPlan {
     /// The rows of the split.
     pub(crate) rows: Range<u64>,
     pub(crate) replayed: Option<Arc<Replayed>>,
+    pub(crate) limits: Limits,
 }
 
 impl MemoryPlan {
@@ -92,6 +93,7 @@ impl Plan for MemoryPlan {
             snapshot: self.snapshot,
             rows: rows.clone(),
             structure: structure.clone(),
+            limits: self.limits,
         };
         let count = Some(rows.end - rows.start);
         Ok(Some(Unit { fetch: Vec::new(), bytes: 0..0, rows: count, structure, decode: Box::new(decode) }))
@@ -106,6 +108,7 @@ struct DecodeMemory {
     snapshot: Option<u64>,
     rows: Range<u64>,
     structure: String,
+    limits: Limits,
 }
 
 impl DecodeUnit for DecodeMemory {
@@ -141,7 +144,7 @@ impl DecodeMemory {
         }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (place, column) in self.columns.iter().enumerate() {
-            arrays.push(changes.patch(place, column, self.base(column, count)?)?);
+            arrays.push(changes.patch(place, column, self.base(column, count)?, &self.limits)?);
         }
         let present = changes.take_present();
         let exists = |i: usize| present.as_ref().is_none_or(|p| p.value(i));
@@ -159,7 +162,12 @@ impl DecodeMemory {
     /// The values of a column for rows whose entries do not mention it, because the column is newer than the
     /// row.
     fn base(&self, column: &Column, count: usize) -> Result<ArrayRef> {
-        if column.read_default.is_some() { column.defaults(count) } else { column.blank(count) }
+        let limits = &self.limits;
+        if column.read_default.is_some() {
+            column.defaults(count, limits)
+        } else {
+            column.blank(count, limits)
+        }
     }
 
     /// The mask of rows that exist and whose state is known. Unknown rows are recorded as lost.

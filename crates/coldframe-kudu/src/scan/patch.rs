@@ -12,12 +12,11 @@ use arrow_array::{Array, ArrayRef, BooleanArray, cast::AsArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, MutableBuffer, NullBuffer};
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::DataType;
-use coldframe_core::{Error, Result, arrow_error};
+use coldframe_core::{Error, Limits, Result, arrow_error};
 
 use crate::schema::{Column, arrow_width, check_cell, widen};
 use coldframe_cfile::layout::delta::{ChangeType, Delta};
 use coldframe_core::arrays::strings;
-use coldframe_core::salvage::check_batch;
 
 /// A row of the unit, and its new value, which may be null.
 type RowCell<'a> = (u32, Option<&'a [u8]>);
@@ -110,7 +109,13 @@ impl<'a> Changes<'a> {
     }
 
     /// Applies the changes to `array`, which holds the requested column at `place`.
-    pub(crate) fn patch(&self, place: usize, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
+    pub(crate) fn patch(
+        &self,
+        place: usize,
+        column: &Column,
+        array: ArrayRef,
+        limits: &Limits,
+    ) -> Result<ArrayRef> {
         let Some(cells) = self.cells.get(place).filter(|c| !c.is_empty()) else { return Ok(array) };
         for (_, cell) in cells {
             match cell {
@@ -122,8 +127,8 @@ impl<'a> Changes<'a> {
         }
         match array.data_type() {
             DataType::Boolean => patch_bits(&array, cells),
-            DataType::Utf8 => patch_bytes::<Utf8Type>(&array, cells),
-            DataType::Binary => patch_bytes::<BinaryType>(&array, cells),
+            DataType::Utf8 => patch_bytes::<Utf8Type>(&array, cells, limits),
+            DataType::Binary => patch_bytes::<BinaryType>(&array, cells, limits),
             _ => patch_fixed(array, cells),
         }
     }
@@ -199,7 +204,11 @@ fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
 }
 
 /// Copies the unchanged values in runs.
-fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
+fn patch_bytes<T: ByteArrayType<Offset = i32>>(
+    array: &ArrayRef,
+    cells: Cells<'_, '_>,
+    limits: &Limits,
+) -> Result<ArrayRef> {
     let array = array.as_bytes::<T>();
     // Only the last cell of each row is kept; a stable sort by row preserves the order of a row's cells.
     let mut sorted: Vec<RowCell<'_>> = Vec::new();
@@ -213,7 +222,7 @@ fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_
     let (offsets, values) = (array.value_offsets(), array.value_data());
     let added: usize = last.iter().filter_map(|(_, c)| c.map(<[u8]>::len)).sum();
     let all = values.len().saturating_add(added);
-    check_batch("changed values", array.len(), all as u64)?;
+    limits.check_batch("changed values", array.len(), all as u64)?;
     let mut out: Vec<u8> = Vec::with_capacity(all);
     let mut ends: Vec<i32> = Vec::with_capacity(array.len() + 1);
     ends.push(0);

@@ -90,7 +90,8 @@ impl RowSetPlan {
             let key = key.map(|c| KeyColumn { name: &c.name, data_type: c.data_type, arrow: &c.arrow });
             let key: Vec<KeyColumn<'_>> = key.collect();
             let bounds = KeyBounds::new(predicate, &key);
-            match key_rows(&self.tablet, &self.rowset, &bounds, self.rows.clone(), &self.reading) {
+            let log = &self.request.damage;
+            match key_rows(&self.tablet, &self.rowset, &bounds, self.rows.clone(), &self.reading, log) {
                 Ok(rows) => self.rows = rows,
                 // If the index cannot be read, nothing is pruned.
                 Err(e) if Fault::is(&e) && self.tolerant() => {}
@@ -228,6 +229,7 @@ impl RowSetPlan {
             request: self.request.clone(),
             snapshot: self.reading.snapshot,
             structure: structure.clone(),
+            limits: self.reading.limits,
         };
         Ok(Unit { fetch, bytes: 0..0, rows: Some(count), structure, decode: Box::new(decode) })
     }

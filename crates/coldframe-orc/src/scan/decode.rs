@@ -23,7 +23,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_nul
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use coldframe_core::io::read_coalesced;
-use coldframe_core::salvage::{Fate, MAX_BATCH_BYTES, Salvage, Stretch};
+use coldframe_core::salvage::{Fate, Salvage, Stretch};
 use coldframe_core::{Error, Notice, OnError, Result, arrow_error, threads};
 
 use super::column::{ColumnReader, MalformedValue, input::StoredStreams};
@@ -37,8 +37,8 @@ use super::tallies::{Complete, compare};
 
 /// Batches of fewer rows are decoded on one thread.
 const PARALLEL_ROWS: usize = 4096;
-/// Decoded bytes that are kept until they are proved. What takes more is decoded once more afterwards.
-const KEPT_BYTES: u64 = 2 * MAX_BATCH_BYTES;
+/// So many batches' decoded bytes are kept until they are proved. What takes more is decoded once more afterwards.
+const KEPT_BATCHES: u64 = 2;
 /// Decoded bytes of a value that has no variable length, at most.
 const VALUE: u64 = 16;
 
@@ -337,6 +337,7 @@ impl StripeBatches {
         ready: &mut VecDeque<Ready>,
     ) -> Result<Vec<(Option<usize>, Error)>> {
         let mut open = current.open.take().filter(|open| open.row == rows.start);
+        let most = KEPT_BATCHES * self.stored.scan.shape.options.limits.batch_bytes();
         loop {
             let mut now = match self.opened(open.take(), rows.start, null.as_deref()) {
                 Err(e) if self.tolerates() && e.is_damage() => return Ok(vec![(None, e)]),
@@ -351,7 +352,7 @@ impl StripeBatches {
                 match self.decode(&mut now, count, Compare::Groups) {
                     Ok(Some(decoded)) => {
                         let size = self.size(decoded.batch.num_rows());
-                        bytes = bytes.map(|b| b.saturating_add(size)).filter(|b| *b <= KEPT_BYTES);
+                        bytes = bytes.map(|b| b.saturating_add(size)).filter(|b| *b <= most);
                         if bytes.is_some() { kept.push(decoded) } else { kept = Vec::new() }
                     }
                     Ok(None) => break false,
@@ -446,7 +447,8 @@ impl StripeBatches {
             column.failed.as_ref().filter(|e| e.is_batch_too_long() && self.stored.rows_at_once > 1)
         });
         if let Some(e) = too_long {
-            self.stored.rows_at_once = fewer_rows(e, self.stored.rows_at_once.min(count));
+            let batch_bytes = self.stored.scan.shape.options.limits.batch_bytes();
+            self.stored.rows_at_once = fewer_rows(e, self.stored.rows_at_once.min(count), batch_bytes);
             return Ok(None);
         }
         // After the stored columns: the row numbers.

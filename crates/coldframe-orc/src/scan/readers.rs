@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::FieldRef;
-use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{Error, ErrorKind, OnError, Result};
 
 use super::anchor;
@@ -230,9 +229,9 @@ pub(super) fn nulls(root: &mut Option<BitRle>, rows: usize) -> Result<Option<Nul
 }
 
 /// How many rows to read at once after `rows` took too much memory: as many as should fit, and at most half.
-pub(super) fn fewer_rows(e: &Error, rows: usize) -> usize {
+pub(super) fn fewer_rows(e: &Error, rows: usize, batch_bytes: u64) -> usize {
     let ErrorKind::BatchTooLong { asked, .. } = e.kind() else { return (rows / 2).max(1) };
-    let fit = (rows as u64).saturating_mul(MAX_BATCH_BYTES) / (*asked).max(1);
+    let fit = (rows as u64).saturating_mul(batch_bytes) / (*asked).max(1);
     usize::try_from(fit).unwrap_or(usize::MAX).min(rows / 2).max(1)
 }
 

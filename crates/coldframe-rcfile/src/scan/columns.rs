@@ -87,7 +87,7 @@ impl Decoders {
 
     /// Whether a row group may have this many rows.
     pub(super) fn allows_rows(&self, rows: u64) -> bool {
-        self.limits.unit_rows("a row group", rows).is_ok()
+        self.limits.counted_rows("a row group", rows).is_ok()
     }
 
     /// A column's decompressed bytes.

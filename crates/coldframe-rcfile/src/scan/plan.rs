@@ -111,7 +111,7 @@ impl GroupPlan {
             let message = format!("expected the lengths of {rows} cells in a column, found other numbers");
             return Err(Error::corrupt(message).at(group.key_bytes.start).within("key"));
         }
-        self.walk.limits().unit_rows("a row group", rows).at(group.key_bytes.start).within(|| "key")?;
+        self.walk.limits().counted_rows("a row group", rows).at(group.key_bytes.start).within(|| "key")?;
         // Decoding finds missing cells and keeps the others, but a scan that only counts rows does not
         // decode.
         let counted = group.key.columns.iter().find(|c| !c.lengths.is_empty());

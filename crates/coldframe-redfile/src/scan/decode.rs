@@ -92,7 +92,7 @@ impl DecodeGroup {
         }
         if readers.is_empty() {
             // If no column is read, the number of rows is not limited by the length of the file.
-            scan.file.options.limits.unit_rows("a row group without requested columns", group.rows)?;
+            scan.file.options.limits.counted_rows("a row group without requested columns", group.rows)?;
         }
         let stretches = salvage.stretches(0..group.rows);
         // Batches are shortened before reading if rows are long on average.
@@ -162,6 +162,11 @@ struct Search {
 pub(super) struct Failed(pub(super) usize, pub(super) Error);
 
 impl Batches {
+    /// Maximum bytes of a batch of several rows.
+    pub(super) fn batch_bytes(&self) -> u64 {
+        self.scan.file.options.limits.batch_bytes()
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(stretch) = self.stretches.front_mut() {
             let left = usize::try_from(stretch.rows.end - stretch.rows.start).unwrap_or(usize::MAX);

@@ -8,7 +8,7 @@
 //! pages of others     |           |           |           |           |           |       those without a `v` are not opened
 //! ```
 //!
-//! Rows that pass are read together with the few rows between them: starting a stretch takes as much time as
+//! Rows that pass are read together with the few between them: starting a stretch takes as much time as
 //! reading several hundred rows.
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use coldframe_core::salvage::{Fate, MAX_BATCH_BYTES};
+use coldframe_core::salvage::Fate;
 use coldframe_core::{BatchIter, DecodeUnit, Divided, Result, arrow_error};
 
 use super::decode::{Batches, DecodeGroup, Failed};
@@ -57,8 +57,8 @@ struct Scouted {
 }
 
 impl Scouted {
-    /// Evaluates the filter on the next rows and queues the batches of the rows that pass. Returns whether
-    /// there were any rows.
+    /// Evaluates the filter on the next rows and queues the batches of those that pass. Returns whether there were any
+    /// rows.
     fn evaluate_next(&mut self) -> Result<bool> {
         let columns = self.columns.clone();
         let left = usize::try_from(self.batches.group.rows - self.at).unwrap_or(usize::MAX);
@@ -90,7 +90,7 @@ impl Scouted {
             }
         }
         self.behind += rows - at;
-        self.ready.extend(together(parts)?);
+        self.ready.extend(together(parts, self.batches.batch_bytes())?);
         Ok(true)
     }
 
@@ -124,11 +124,11 @@ fn of_rows(batch: &RecordBatch, passing: &BooleanBuffer) -> Result<RecordBatch> 
     filter_record_batch(batch, &BooleanArray::new(passing.clone(), None)).map_err(arrow_error)
 }
 
-/// Combines short batches to longer batches.
-fn together(parts: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
+/// Combines short batches to a longer one of at most `most` bytes.
+fn together(parts: Vec<RecordBatch>, most: u64) -> Result<Vec<RecordBatch>> {
     let bytes: usize = parts.iter().map(RecordBatch::get_array_memory_size).sum();
     match parts.first() {
-        Some(first) if parts.len() > 1 && bytes as u64 <= MAX_BATCH_BYTES => {
+        Some(first) if parts.len() > 1 && bytes as u64 <= most => {
             Ok(vec![concat_batches(&first.schema(), &parts).map_err(arrow_error)?])
         }
         _ => Ok(parts),

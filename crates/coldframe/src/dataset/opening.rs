@@ -32,6 +32,13 @@ impl Opening {
         open_source(source, self.format.as_deref(), &self.options, recorded)
     }
 
+    /// The share of one thread in the memory of a read.
+    pub(super) fn memory_limit(&self) -> Result<u64> {
+        let mut options = self.options.clone();
+        options.take_common()?;
+        Ok(options.limits.memory_limit)
+    }
+
     /// The default layout of strings in scans.
     pub(super) fn strings(&self) -> Result<Option<Strings>> {
         let mut options = self.options.clone();

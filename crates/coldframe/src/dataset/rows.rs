@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use coldframe_core::{Damage, DamageLog, Error, Fault, OnError, Result, Scan, Split, Work};
+use coldframe_core::{Damage, DamageLog, Error, Fault, Notice, OnError, Result, Scan, Split, Work};
 
 use crate::opened::{Opened, Reader};
 use crate::stream::{Open, Stream, already_open};
@@ -63,6 +63,8 @@ pub struct Rows {
     state: State,
     /// Damage of the files that were read to the end or abandoned.
     damage: Vec<FileDamage>,
+    /// Notices about the files that were read, with their paths.
+    notices: Vec<(String, Notice)>,
     /// Damage of the file being read. Threads of the pool do not use it.
     log: DamageLog,
 }
@@ -74,6 +76,7 @@ enum State {
     Waiting {
         files: Vec<Unopened>,
         threads: usize,
+        memory_limit: u64,
     },
     Together(Stream),
 }
@@ -119,6 +122,10 @@ impl Current {
         }
     }
 
+    fn take_notices(&self) -> impl Iterator<Item = (String, Notice)> {
+        self.log.take_notices().into_iter().map(|notice| (self.path.clone(), notice))
+    }
+
     /// The work done so far.
     fn work(&self) -> Work {
         let mut work = self.work;
@@ -130,7 +137,14 @@ impl Current {
 impl Rows {
     /// The rows of `files` for a request. They are read on up to `threads` threads of the pool, or on the
     /// caller's thread if there is one thread, a limit (so that reading may end anywhere), or damage to skip.
-    pub(super) fn new(files: Vec<Unopened>, schema: SchemaRef, scan: &Scan, threads: usize) -> Self {
+    /// `memory_limit`: the share of each thread in the memory of the read.
+    pub(super) fn new(
+        files: Vec<Unopened>,
+        schema: SchemaRef,
+        scan: &Scan,
+        threads: usize,
+        memory_limit: u64,
+    ) -> Self {
         let alone = threads < 2 || scan.limit.is_some() || scan.on_error != OnError::Raise;
         let state = if alone {
             State::Alone(Box::new(Alone {
@@ -140,9 +154,10 @@ impl Rows {
                 work: Work::default(),
             }))
         } else {
-            State::Waiting { files, threads }
+            State::Waiting { files, threads, memory_limit }
         };
-        Self { schema, on_error: scan.on_error, state, damage: Vec::new(), log: DamageLog::default() }
+        let (damage, notices, log) = (Vec::new(), Vec::new(), DamageLog::default());
+        Self { schema, on_error: scan.on_error, state, damage, notices, log }
     }
 
     /// The schema of the returned batches.
@@ -161,6 +176,11 @@ impl Rows {
         all
     }
 
+    /// Takes the notices about the files that were read since the last call, with their paths.
+    pub fn take_notices(&mut self) -> Vec<(String, Notice)> {
+        std::mem::take(&mut self.notices)
+    }
+
     /// The counts of changed and skipped values, for the rows that the caller's thread decodes.
     pub fn log(&self) -> &DamageLog {
         &self.log
@@ -176,20 +196,24 @@ impl Rows {
 
     /// The next batch that has rows. Errors carry the file's path.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        if let State::Waiting { files, threads } = &mut self.state {
-            let (files, threads) = (std::mem::take(files), *threads);
-            self.state = started(files, threads)?;
+        if let State::Waiting { files, threads, memory_limit } = &mut self.state {
+            let (files, threads, memory_limit) = (std::mem::take(files), *threads, *memory_limit);
+            self.state = started(files, threads, memory_limit)?;
         }
         match &mut self.state {
-            State::Together(stream) => stream.next_batch(&self.log),
-            State::Alone(alone) => alone.next_batch(self.on_error, &mut self.damage),
+            State::Together(stream) => {
+                let batch = stream.next_batch(&self.log);
+                self.notices.extend(stream.take_notices());
+                batch
+            }
+            State::Alone(alone) => alone.next_batch(self.on_error, &mut self.damage, &mut self.notices),
             State::Waiting { .. } => Ok(None),
         }
     }
 }
 
 /// Starts reading, in parallel if there is work for at least two threads.
-fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
+fn started(files: Vec<Unopened>, threads: usize, memory_limit: u64) -> Result<State> {
     let files = match <[Unopened; 1]>::try_from(files) {
         Ok([file]) => {
             let Some(opened) = (file.open)(SPLIT_BYTES)? else { return Ok(State::nothing()) };
@@ -199,14 +223,15 @@ fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
                 let (files, work) = (VecDeque::new(), Work::default());
                 return Ok(State::Alone(Box::new(Alone { files, current, left: None, work })));
             }
-            let waiting = bounded_waiting(waiting_bytes(threads), threads, opened.file.memory_limit);
+            let waiting = bounded_waiting(waiting_bytes(threads), threads, memory_limit);
             return Ok(State::Together(Stream::start(vec![already_open(opened)], threads, waiting)?));
         }
         Err(files) => files,
     };
     let open = |file: Unopened| Box::new(move || (file.open)(SPLIT_BYTES)) as Open;
     let files: Vec<Open> = files.into_iter().map(open).collect();
-    Ok(State::Together(Stream::start(files, threads, waiting_bytes(threads))?))
+    let waiting = bounded_waiting(waiting_bytes(threads), threads, memory_limit);
+    Ok(State::Together(Stream::start(files, threads, waiting)?))
 }
 
 impl State {
@@ -217,13 +242,19 @@ impl State {
 }
 
 impl Alone {
-    fn next_batch(&mut self, on_error: OnError, damage: &mut Vec<FileDamage>) -> Result<Option<RecordBatch>> {
+    fn next_batch(
+        &mut self,
+        on_error: OnError,
+        damage: &mut Vec<FileDamage>,
+        notices: &mut Vec<(String, Notice)>,
+    ) -> Result<Option<RecordBatch>> {
         while self.left != Some(0) {
             if let Some(current) = &mut self.current {
                 if let Some(batch) = current.next_batch(self.left)? {
                     return Ok(Some(self.limited(batch)));
                 }
                 damage.extend(of_file(&current.path, &current.log));
+                notices.extend(current.take_notices());
                 self.work += current.work();
                 self.current = None;
             }
@@ -239,6 +270,7 @@ impl Alone {
         }
         if let Some(current) = self.current.take() {
             damage.extend(of_file(&current.path, &current.log));
+            notices.extend(current.take_notices());
             self.work += current.work();
         }
         Ok(None)

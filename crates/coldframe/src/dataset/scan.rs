@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::{Condition, parse};
-use coldframe_core::{Error, Matching, OnError, Predicate, Result, Scan, threads};
+use coldframe_core::{Error, Limits, Matching, OnError, Predicate, Result, Scan, threads};
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
@@ -346,7 +346,7 @@ impl ScanBuilder {
         }
         let files = files.into_iter().map(|at| self.unopened(at, &scan, numbers.clone()));
         let files = files.collect::<Result<_>>()?;
-        Ok(Rows::new(files, schema, &scan, threads))
+        Ok(Rows::new(files, schema, &scan, threads, self.dataset.opening().memory_limit()?))
     }
 
     fn is_elsewhere(&self, at: usize) -> bool {
@@ -413,7 +413,9 @@ impl Split {
         let strings = scan.strings.map_or_else(|| self.file.opening.strings(), |own| Ok(Some(own)))?;
         let scan = Scan { strings, ..scan.clone() };
         let schema = strings_of(&schema, strings);
-        Ok(Rows::new(vec![self.unopened(&scan)], schema, &Scan { threads: 1, ..scan.clone() }, 1))
+        let alone = Scan { threads: 1, ..scan.clone() };
+        let memory_limit = self.file.opening.memory_limit()?;
+        Ok(Rows::new(vec![self.unopened(&scan)], schema, &alone, 1, memory_limit))
     }
 
     fn unopened(&self, scan: &Scan) -> Unopened {
@@ -433,6 +435,9 @@ impl Plan {
     /// The rows of all splits, in order, with as many threads as the request allows.
     pub fn read(&self) -> Rows {
         let files = self.splits.iter().map(|split| split.unopened(&self.scan)).collect();
-        Rows::new(files, self.schema.clone(), &self.scan, self.scan.threads)
+        // Options that are wrong fail when the first file is opened.
+        let limit = self.splits.first().and_then(|split| split.file.opening.memory_limit().ok());
+        let limit = limit.unwrap_or_else(|| Limits::default().memory_limit);
+        Rows::new(files, self.schema.clone(), &self.scan, self.scan.threads, limit)
     }
 }

@@ -6,8 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use coldframe_cfile::write::{Options, Writer};
+use coldframe_core::Limits;
 use coldframe_core::predicate::Op;
-use coldframe_core::salvage::MAX_BATCH_BYTES;
 use coldframe_core::{
     BatchWriter, DamageLog, ErrorKind, Format, OnError, OpenOptions, Predicate, Scan, ScanReader, Value,
 };
@@ -320,7 +320,7 @@ fn long_values_are_divided_into_batches() {
         while let Some(batch) = reader.next_batch().unwrap() {
             let (keys, text) =
                 (batch.column(0).as_primitive::<Int32Type>(), batch.column(1).as_string::<i32>());
-            assert!(text.value_data().len() as u64 <= 2 * MAX_BATCH_BYTES);
+            assert!(text.value_data().len() as u64 <= 2 * Limits::default().batch_bytes());
             for (key, value) in keys.values().iter().zip(text.iter()) {
                 assert_eq!((*key, value.unwrap().len()), (next, 40_000));
                 assert!(value.unwrap().starts_with(&(key % 6).to_string()));

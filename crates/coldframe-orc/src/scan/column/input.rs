@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use coldframe_core::salvage::check_batch;
 use coldframe_core::{Changes, Error, Limits, Result};
 
 use super::Present;
@@ -38,7 +37,7 @@ pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     single_row: bool,
-    limits: Limits,
+    pub(super) limits: Limits,
     batch_bytes: BatchBytes,
 }
 
@@ -78,7 +77,7 @@ impl Bound {
         if self.single_row {
             // A batch has at least one row, so a longer row is an error.
             self.limits.block("a row", together)?;
-            return check_batch(what, 1, bytes);
+            return self.limits.check_batch(what, 1, bytes);
         }
         if together <= self.limits.batch_bytes() {
             return Ok(());

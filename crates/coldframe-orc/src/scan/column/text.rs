@@ -234,7 +234,8 @@ impl ByDictionary {
             return Ok(array(keyed.map_err(arrow_error)?));
         }
         let stored = dense(&mut self.scratch, validity);
-        let gathered = entries.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
+        let gathered =
+            entries.gather_of(stored, self.bound.rows(rows), &self.bound.limits).within(|| "DATA")?;
         self.bound.check("the text of a batch", gathered.total(), || u64::MAX)?;
         to_rows(&mut self.scratch, validity)?;
         Ok(array(gathered.text(&self.scratch, nulls)?))
