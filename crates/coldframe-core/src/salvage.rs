@@ -102,6 +102,15 @@ impl Ranges {
         self.0.range(..=at).next_back().is_some_and(|(_, end)| at < *end)
     }
 
+    /// The parts of the ranges that lie in `range`, in order.
+    fn within<'a>(&'a self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + 'a {
+        let Range { start, end } = range.clone();
+        let first = self.0.range(..start).next_back();
+        let others = self.0.range(start..end.max(start));
+        let parts = first.into_iter().chain(others).map(move |(s, e)| (*s).max(start)..(*e).min(end));
+        parts.filter(|part| part.start < part.end)
+    }
+
     /// The ranges, in order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.0.iter().map(|(start, end)| *start..*end)
@@ -198,6 +207,8 @@ pub struct Salvage {
     /// For each column, the rows that become null.
     null: Vec<Ranges>,
     dropped: Ranges,
+    /// The dropped rows that are not even doubtful.
+    contradicted: Ranges,
     damage: DamageLog,
 }
 
@@ -209,6 +220,7 @@ impl Salvage {
             null: vec![Ranges::default(); may_be_null.len()],
             may_be_null,
             dropped: Ranges::default(),
+            contradicted: Ranges::default(),
             damage,
         }
     }
@@ -216,26 +228,38 @@ impl Salvage {
     /// Records that a column has lost rows. The column's values in these rows become null if that is allowed;
     /// otherwise the rows are dropped.
     pub fn lose(&mut self, column: usize, loss: Loss) {
+        self.contradicted.add(loss.rows.clone());
+        self.withhold(column, loss);
+    }
+
+    /// Like [`Self::lose`], for rows that are doubtful ([`Level::Before`]).
+    fn withhold(&mut self, column: usize, loss: Loss) {
         match (self.may_be_null.get(column), self.null.get_mut(column)) {
             (Some(true), Some(null)) => {
                 null.add(loss.rows.clone());
                 self.record(loss, 0);
             }
-            _ => self.lose_rows(loss),
+            _ => self.drop_rows(loss),
         }
     }
 
     /// Records that whole rows are lost.
     pub fn lose_rows(&mut self, loss: Loss) {
+        self.contradicted.add(loss.rows.clone());
+        self.drop_rows(loss);
+    }
+
+    fn drop_rows(&mut self, loss: Loss) {
         let new = self.dropped.add(loss.rows.clone());
         self.record(loss, new);
     }
 
-    /// Loses the spans of a column below the level `least`.
+    /// Loses the spans of a column below the level `least`. Those with [`Level::Before`] are doubtful.
     pub fn settle(&mut self, column: usize, spans: impl IntoIterator<Item = Span>, least: Level) {
-        for Span { rows, bytes, why, .. } in spans.into_iter().filter(|span| span.level < least) {
+        for Span { rows, bytes, why, level } in spans.into_iter().filter(|span| span.level < least) {
             let (structure, reason) = why.unwrap_or_default();
-            self.lose(column, Loss { rows, bytes, structure, reason });
+            let loss = Loss { rows, bytes, structure, reason };
+            if level == Level::Before { self.withhold(column, loss) } else { self.lose(column, loss) }
         }
     }
 
@@ -247,6 +271,22 @@ impl Salvage {
     /// Whether nothing was lost.
     pub fn is_whole(&self) -> bool {
         self.dropped.is_empty() && self.null.iter().all(Ranges::is_empty)
+    }
+
+    /// The dropped rows of `rows` that were decoded before the first contradiction of each column, and that no
+    /// statement proves.
+    pub fn doubtful(&self, rows: Range<u64>) -> Vec<Range<u64>> {
+        let mut doubtful = Vec::new();
+        for dropped in self.dropped.within(&rows) {
+            let mut start = dropped.start;
+            for lost in self.contradicted.within(&dropped) {
+                doubtful.push(start..lost.start);
+                start = lost.end;
+            }
+            doubtful.push(start..dropped.end);
+        }
+        doubtful.retain(|rows| !rows.is_empty());
+        doubtful
     }
 
     /// Divides `rows` into stretches, at each place where the fate of the rows changes.
@@ -348,16 +388,19 @@ mod tests {
             let before = Span { level: Level::Before, ..Span::contradicted(&e, 0..9, 2..4) };
             [Span::anchored(0..2, 0..9), before, Span::contradicted(&e, 0..9, 4..6)]
         };
-        for (least, kept) in [(Level::Anchored, 0..2), (Level::Before, 0..4)] {
-            let damage = DamageLog::default();
-            let mut salvage = Salvage::new(OnError::Skip, [true], damage.clone());
-            salvage.settle(0, spans(), least);
-            assert_eq!(rows_lost(&damage).iter().flatten().sum::<u64>(), 6 - kept.end);
-            let first = salvage.stretches(0..6).front().cloned();
-            assert_eq!(first, Some(Stretch { rows: kept, fate: Fate::Kept }));
-            let records = damage.records();
-            assert!(records.iter().all(|d| d.structure == "DATA" && d.reason == "expected 5, found 6"));
-        }
+        let damage = DamageLog::default();
+        let mut salvage = Salvage::new(OnError::Skip, [true], damage.clone());
+        salvage.settle(0, spans(), Level::Anchored);
+        assert_eq!(rows_lost(&damage), [Some(2), Some(2)]);
+        let first = salvage.stretches(0..6).front().cloned();
+        assert_eq!(first, Some(Stretch { rows: 0..2, fate: Fate::Kept }));
+        let records = damage.records();
+        assert!(records.iter().all(|d| d.structure == "DATA" && d.reason == "expected 5, found 6"));
+        // What another column loses is not doubtful.
+        assert_eq!(salvage.doubtful(0..9), [Range { start: 2, end: 4 }]);
+        salvage.lose(0, loss(3..4));
+        assert_eq!(salvage.doubtful(0..9), [Range { start: 2, end: 3 }]);
+        assert_eq!(salvage.doubtful(3..9), []);
         assert!(Level::Contradicted < Level::Before && Level::Anchored < Level::Summed);
     }
 
