@@ -601,6 +601,9 @@ class RawFile:
     @property
     def num_rows(self) -> int | None: ...
     @property
+    def has_doubtful_rows(self) -> bool:
+        """Whether some rows of damaged files of this kind are doubtful."""
+    @property
     def names(self) -> list[str]:
         """The names of its columns."""
     def metadata(self) -> Any: ...
@@ -639,8 +642,11 @@ class RawFile:
         read_ahead: bool = False,
         prune: bool = True,
         strings: str | None = None,
+        doubtful: bool = False,
     ) -> RawScan:
         """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
+
+        `doubtful`: only the rows that `skip` leaves out although they were decoded before the first contradiction.
 
         Without `prune`, statistics, indexes and bloom filters are not used; the rows are the same.
 

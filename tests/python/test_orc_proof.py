@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc as orc
+import pyarrow.parquet as pq
 import pytest
 
 import coldframe as cf
@@ -128,18 +129,50 @@ def is_index(node: Any, column: int) -> bool:
     return bool(node["name"] == "ROW_INDEX" and node["detail"]["column"] == column)
 
 
-def test_salvage_refuses_what_parquet_cannot_hold_in_one_line(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_salvage_writes_unions_as_structs(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     union = pa.UnionArray.from_sparse(
         pa.array([0, 1, 0], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", "c"])]
     )
-    orc.write_table(pa.table({"id": [1, 2, 3], "u": union}), tmp_path / "u.orc")
+    nested = pa.ListArray.from_arrays(pa.array([0, 2, 2, 3], pa.int32()), union)
+    orc.write_table(pa.table({"id": [1, 2, 3], "u": union, "l": nested}), tmp_path / "u.orc")
     source, target = str(tmp_path / "u.orc"), tmp_path / "u.parquet"
-    assert main(["salvage", source, str(target)]) == 2
-    message = capsys.readouterr().err
-    assert "Parquet has no type for the column `u`" in message
-    assert "Traceback" not in message
-    assert not target.exists()
-    assert main(["salvage", source, str(target), "-c", "id", "--json"]) == 0
+    assert main(["salvage", source, str(target), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 3
+    rows = pq.read_table(target)
+    first = [{"tag": 0, "f0": 1, "f1": None}, {"tag": 1, "f0": None, "f1": "b"}]
+    last = {"tag": 0, "f0": 3, "f1": None}
+    assert rows["u"].to_pylist() == [*first, last]
+    assert rows["l"].to_pylist() == [first, [], [last]]
+
+
+def test_salvage_writes_doubtful_rows_apart(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.table({"id": range(4000), "n": [i * 7919 % 10_007 for i in range(4000)]})
+    source, target, apart = tmp_path / "n.orc", tmp_path / "saved.parquet", tmp_path / "doubtful.parquet"
+    cf.write(table, source, codec="none", row_index_stride=1000)
+    (data,) = [
+        node
+        for node in leaves(cf.open(source).inspect())
+        if node["name"] == "DATA" and node["detail"]["column"] == 2
+    ]
+    raw = bytearray(source.read_bytes())
+    raw[data["offset"] + data["length"] // 2 + 40] ^= 1
+    source.write_bytes(raw)
+    assert main(["salvage", str(source), str(target)]) == 1
+    assert "1000 of the lost rows decode" in capsys.readouterr().out
+    arguments = ["salvage", str(source), str(target), "--overwrite", "--doubtful", str(apart), "--json"]
+    assert main(arguments) == 1
+    assert json.loads(capsys.readouterr().out)["doubtful"] == {"rows": 1000, "dest": str(apart)}
+    saved, doubtful = pq.read_table(target), pq.read_table(apart)
+    assert saved.num_rows == 3000
+    assert sorted(saved["id"].to_pylist() + doubtful["id"].to_pylist()) == list(range(4000))
+
+
+def test_formats_without_doubtful_rows_say_so(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "v.cfile"
+    cf.write(pa.table({"value": [1, 2]}), source)
+    assert main(["salvage", str(source), str(tmp_path / "v.parquet"), "--doubtful", "d.parquet"]) == 2
+    assert "--doubtful for cfile" in capsys.readouterr().err

@@ -279,6 +279,12 @@ pub trait TableFile: Send + Sync + Debug {
         false
     }
 
+    /// Whether a scan can return [doubtful](Scan::doubtful) rows: what is damaged decodes in part, and nothing
+    /// proves that part.
+    fn has_doubtful_rows(&self) -> bool {
+        false
+    }
+
     /// Starts a scan of one part.
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
 

@@ -16,6 +16,10 @@ pub struct Scan {
     pub batch_rows: usize,
     /// What to do about damage.
     pub on_error: OnError,
+    /// Whether to return only doubtful rows: those that `Skip` leaves out although they were decoded before
+    /// the first contradiction. Only files that [have doubtful rows](crate::TableFile::has_doubtful_rows) allow
+    /// it.
+    pub doubtful: bool,
     /// Whether the file may skip units that statistics, indexes and bloom filters exclude. The resulting rows
     /// are the same without pruning, which tests check.
     pub prune: bool,
@@ -36,6 +40,7 @@ impl Default for Scan {
             limit: None,
             batch_rows: 65536,
             on_error: OnError::Raise,
+            doubtful: false,
             prune: true,
             threads: threads::all(),
             strings: None,

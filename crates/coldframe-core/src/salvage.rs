@@ -8,9 +8,8 @@
 //! ```
 //!
 //! A [`Span`] is a stretch of one column's rows between two anchors, places where two independent statements
-//! of the file agree. The [`Level`] of a span says how well the span is proved. What is kept of a unit is
-//! settled before its first row is handed out ([`Salvage::settle`]), so it does not depend on the size of
-//! batches.
+//! of the file agree. Its [`Level`] says how well it is proved. What is kept of a unit is settled before its
+//! first row is handed out ([`Salvage::settle`]), so it does not depend on the size of batches.
 //!
 //! The laws that every format's tests check:
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
@@ -25,12 +24,23 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::{Error, Limits, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Calls `read` with `rows` rows, then with half as many, until the rows fit
-/// ([`Limits::check_batch`](coldframe_encoding::Limits::check_batch)). Returns the result and its number of rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
+/// Maximum bytes of one column in a batch of several rows by default ([`Limits::batch_bytes`]). Longer batches
+/// are cut, so that memory depends on the stored data and not on the requested number of rows. A single value
+/// may be longer.
+pub const MAX_BATCH_BYTES: u64 = 128 << 20;
+
+/// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or if a single row is too long for 32-bit
+/// offsets. [`fitting`] then retries with fewer rows.
+pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
+    Limits::default().check_batch(what, rows, bytes)
+}
+
+/// Calls `read` with `rows` rows, then with half as many, until the rows fit. Returns the result and its
+/// number of rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
 pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
     loop {
         match read(rows) {
@@ -62,8 +72,8 @@ impl Ranges {
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Merges the existing ranges that touch the new range, from the back. Each range is removed only
-        // once, so many additions stay cheap.
+        // Merges the existing ranges that touch the new one, from the back. Each range is removed only once,
+        // so many additions stay cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;
@@ -90,6 +100,15 @@ impl Ranges {
     /// Whether a range contains `at`.
     pub fn contains(&self, at: u64) -> bool {
         self.0.range(..=at).next_back().is_some_and(|(_, end)| at < *end)
+    }
+
+    /// The parts of the ranges that lie in `range`, in order.
+    fn within<'a>(&'a self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + 'a {
+        let Range { start, end } = range.clone();
+        let first = self.0.range(..start).next_back();
+        let others = self.0.range(start..end.max(start));
+        let parts = first.into_iter().chain(others).map(move |(s, e)| (*s).max(start)..(*e).min(end));
+        parts.filter(|part| part.start < part.end)
     }
 
     /// The ranges, in order.
@@ -121,17 +140,16 @@ impl Loss {
 /// How well a span is proved, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// A statement of the file disproves the span.
+    /// A statement of the file disproves it.
     Contradicted,
     /// It was decoded before the first contradiction, and no anchor lies at its end.
     Before,
-    /// The span's ends are anchored, but single values contradict their type: the rows of these values are
-    /// dropped, the other rows stay.
+    /// Its ends are anchored, but single values contradict their type: their rows fall, the others stay.
     Local,
     /// It decodes without a contradiction, ends where the next anchor begins, and agrees with all that the
     /// file states of it.
     Anchored,
-    /// A checksum covers the span, and matches.
+    /// A checksum covers it, and matches.
     Summed,
 }
 
@@ -140,9 +158,9 @@ pub enum Level {
 pub struct Span {
     /// The rows, counted as [`Salvage::stretches`] counts them.
     pub rows: Range<u64>,
-    /// The bytes or the streams that hold the rows.
+    /// The bytes that hold them, or the streams that do.
     pub bytes: Range<u64>,
-    /// How well the span is proved.
+    /// How well it is proved.
     pub level: Level,
     /// What keeps it from a better level: the structure that was being read, and the reason.
     pub why: Option<(String, String)>,
@@ -189,6 +207,8 @@ pub struct Salvage {
     /// For each column, the rows that become null.
     null: Vec<Ranges>,
     dropped: Ranges,
+    /// The dropped rows that are not even doubtful.
+    contradicted: Ranges,
     damage: DamageLog,
 }
 
@@ -200,6 +220,7 @@ impl Salvage {
             null: vec![Ranges::default(); may_be_null.len()],
             may_be_null,
             dropped: Ranges::default(),
+            contradicted: Ranges::default(),
             damage,
         }
     }
@@ -207,26 +228,38 @@ impl Salvage {
     /// Records that a column has lost rows. The column's values in these rows become null if that is allowed;
     /// otherwise the rows are dropped.
     pub fn lose(&mut self, column: usize, loss: Loss) {
+        self.contradicted.add(loss.rows.clone());
+        self.withhold(column, loss);
+    }
+
+    /// Like [`Self::lose`], for rows that are doubtful ([`Level::Before`]).
+    fn withhold(&mut self, column: usize, loss: Loss) {
         match (self.may_be_null.get(column), self.null.get_mut(column)) {
             (Some(true), Some(null)) => {
                 null.add(loss.rows.clone());
                 self.record(loss, 0);
             }
-            _ => self.lose_rows(loss),
+            _ => self.drop_rows(loss),
         }
     }
 
     /// Records that whole rows are lost.
     pub fn lose_rows(&mut self, loss: Loss) {
+        self.contradicted.add(loss.rows.clone());
+        self.drop_rows(loss);
+    }
+
+    fn drop_rows(&mut self, loss: Loss) {
         let new = self.dropped.add(loss.rows.clone());
         self.record(loss, new);
     }
 
-    /// Records as lost the spans of a column with a level below `least`.
+    /// Loses the spans of a column below the level `least`. Those with [`Level::Before`] are doubtful.
     pub fn settle(&mut self, column: usize, spans: impl IntoIterator<Item = Span>, least: Level) {
-        for Span { rows, bytes, why, .. } in spans.into_iter().filter(|span| span.level < least) {
+        for Span { rows, bytes, why, level } in spans.into_iter().filter(|span| span.level < least) {
             let (structure, reason) = why.unwrap_or_default();
-            self.lose(column, Loss { rows, bytes, structure, reason });
+            let loss = Loss { rows, bytes, structure, reason };
+            if level == Level::Before { self.withhold(column, loss) } else { self.lose(column, loss) }
         }
     }
 
@@ -238,6 +271,22 @@ impl Salvage {
     /// Whether nothing was lost.
     pub fn is_whole(&self) -> bool {
         self.dropped.is_empty() && self.null.iter().all(Ranges::is_empty)
+    }
+
+    /// The dropped rows of `rows` that were decoded before the first contradiction of each column, and that no
+    /// statement proves.
+    pub fn doubtful(&self, rows: Range<u64>) -> Vec<Range<u64>> {
+        let mut doubtful = Vec::new();
+        for dropped in self.dropped.within(&rows) {
+            let mut start = dropped.start;
+            for lost in self.contradicted.within(&dropped) {
+                doubtful.push(start..lost.start);
+                start = lost.end;
+            }
+            doubtful.push(start..dropped.end);
+        }
+        doubtful.retain(|rows| !rows.is_empty());
+        doubtful
     }
 
     /// Divides `rows` into stretches, at each place where the fate of the rows changes.
@@ -339,28 +388,29 @@ mod tests {
             let before = Span { level: Level::Before, ..Span::contradicted(&e, 0..9, 2..4) };
             [Span::anchored(0..2, 0..9), before, Span::contradicted(&e, 0..9, 4..6)]
         };
-        for (least, kept) in [(Level::Anchored, 0..2), (Level::Before, 0..4)] {
-            let damage = DamageLog::default();
-            let mut salvage = Salvage::new(OnError::Skip, [true], damage.clone());
-            salvage.settle(0, spans(), least);
-            assert_eq!(rows_lost(&damage).iter().flatten().sum::<u64>(), 6 - kept.end);
-            let first = salvage.stretches(0..6).front().cloned();
-            assert_eq!(first, Some(Stretch { rows: kept, fate: Fate::Kept }));
-            let records = damage.records();
-            assert!(records.iter().all(|d| d.structure == "DATA" && d.reason == "expected 5, found 6"));
-        }
+        let damage = DamageLog::default();
+        let mut salvage = Salvage::new(OnError::Skip, [true], damage.clone());
+        salvage.settle(0, spans(), Level::Anchored);
+        assert_eq!(rows_lost(&damage), [Some(2), Some(2)]);
+        let first = salvage.stretches(0..6).front().cloned();
+        assert_eq!(first, Some(Stretch { rows: 0..2, fate: Fate::Kept }));
+        let records = damage.records();
+        assert!(records.iter().all(|d| d.structure == "DATA" && d.reason == "expected 5, found 6"));
+        // What another column loses is not doubtful.
+        assert_eq!(salvage.doubtful(0..9), [Range { start: 2, end: 4 }]);
+        salvage.lose(0, loss(3..4));
+        assert_eq!(salvage.doubtful(0..9), [Range { start: 2, end: 3 }]);
+        assert_eq!(salvage.doubtful(3..9), []);
         assert!(Level::Contradicted < Level::Before && Level::Anchored < Level::Summed);
     }
 
     #[test]
     fn a_batch_that_is_too_long_is_read_in_fewer_rows() {
         let bytes = |rows: usize| rows as u64 * (40 << 20);
-        let limits = coldframe_encoding::Limits::default();
-        let read = fitting(100, |rows| limits.check_batch("values", rows, bytes(rows)).map(|()| rows));
+        let read = fitting(100, |rows| check_batch("values", rows, bytes(rows)).map(|()| rows));
         assert_eq!(read.unwrap(), (3, 3));
-        assert!(limits.check_batch("a value", 1, 1 << 30).is_ok());
-        let never = fitting(8, |rows| limits.check_batch("values", rows, 1 << 31));
-        assert!(never.unwrap_err().is_batch_too_long());
+        assert!(check_batch("a value", 1, 1 << 30).is_ok());
+        assert!(fitting(8, |rows| check_batch("values", rows, 1 << 31)).unwrap_err().is_batch_too_long());
     }
 
     proptest! {

@@ -164,6 +164,14 @@ impl ScanReader {
         if scan.batch_rows == 0 {
             return Err(Error::invalid("`batch_size` must be at least 1"));
         }
+        if scan.doubtful && !file.has_doubtful_rows() {
+            return Err(Error::unsupported(
+                "doubtful rows: what can be read of this source is proved, or lost whole",
+            ));
+        }
+        if scan.doubtful && (scan.on_error != OnError::Skip || scan.predicate.is_some()) {
+            return Err(Error::invalid("doubtful rows are those that `skip` leaves out, without a filter"));
+        }
         let mut scan = scan.clone();
         scan.predicate = scan.predicate.map(|p| p.bind(file.schema())).transpose()?;
         let mut filtered = Vec::new();

@@ -89,6 +89,7 @@ impl AcidPlan {
                 limit: None,
                 batch_rows: request.scan.batch_rows,
                 on_error,
+                doubtful: false,
                 prune: request.scan.prune,
                 threads: request.scan.threads,
                 strings: None,

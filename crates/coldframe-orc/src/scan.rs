@@ -21,6 +21,7 @@
 mod anchor;
 pub(crate) mod column;
 pub(crate) mod decode;
+mod doubtful;
 pub(crate) mod fetched;
 pub(crate) mod groups;
 pub(crate) mod job;

@@ -186,6 +186,10 @@ impl TableFile for OrcFile {
         true
     }
 
+    fn has_doubtful_rows(&self) -> bool {
+        true
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         if split.part != 0 {
             return Err(Error::invalid(format!("expected part 0 of one file, found part {}", split.part)));

@@ -129,10 +129,16 @@ impl RawFile {
         Ok((split.part, split.range.start, split.range.end))
     }
 
+    /// Whether some rows of damaged files are doubtful.
+    #[getter]
+    fn has_doubtful_rows(&self) -> bool {
+        self.0.table.has_doubtful_rows()
+    }
+
     /// If `prune` is false, nothing is skipped by statistics, indexes or bloom filters; the rows are the
-    /// same.
+    /// same. `doubtful` returns only the doubtful rows that `skip` leaves out.
     #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise",
-        threads=None, read_ahead=false, prune=true, strings=None))]
+        threads=None, read_ahead=false, prune=true, strings=None, doubtful=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn scan(
         &self,
@@ -147,6 +153,7 @@ impl RawFile {
         read_ahead: bool,
         prune: bool,
         strings: Option<&str>,
+        doubtful: bool,
     ) -> PyResult<RawScan> {
         let scan = Scan {
             columns,
@@ -154,6 +161,7 @@ impl RawFile {
             limit,
             batch_rows: batch_size,
             on_error: parse_on_error(on_error)?,
+            doubtful,
             prune,
             threads: threads.or(self.0.threads).unwrap_or_else(coldframe::threads::all),
             strings: parse_strings(strings)?,

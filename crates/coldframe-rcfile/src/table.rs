@@ -138,6 +138,10 @@ impl TableFile for RcFile {
         Ok(splits)
     }
 
+    fn has_doubtful_rows(&self) -> bool {
+        true
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         let decoders = self.decoders(request)?;
         let (walk, source) = (self.0.walk(), self.0.source.clone());

@@ -7,8 +7,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
 from coldframe import writing
 from coldframe._coldframe import formats, shown
+from coldframe.batches import reader_of
 from coldframe.cli import output
 from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.options import (
@@ -23,8 +26,10 @@ from coldframe.cli.options import (
 )
 from coldframe.cli.reading import MANY, describe
 from coldframe.cli.sinks import open_atomically, write_rows
-from coldframe.errors import ColdframeError, CorruptFileError
+from coldframe.cli.unions import without_unions
+from coldframe.errors import ColdframeError, CorruptFileError, unsupported
 from coldframe.file import File
+from coldframe.filters import Bound
 from coldframe.opening import open
 from coldframe.scanning import Dataset
 from coldframe.sources import is_local_path
@@ -40,6 +45,7 @@ def add_parsers(commands: Commands) -> None:
         "write all rows that can still be read to a Parquet file",
         """coldframe salvage broken.rc rescued.parquet
 coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --report lost.json
+coldframe salvage broken.orc rescued.parquet --doubtful maybe.parquet
 coldframe salvage cut.orc rescued.parquet           # truncated; uses an intact file beside it""",
     )
     parser.add_argument("source", nargs="+", help=MANY)
@@ -47,6 +53,11 @@ coldframe salvage cut.orc rescued.parquet           # truncated; uses an intact 
     add_overwrite_option(parser)
     parser.add_argument(
         "-c", "--columns", metavar="A,B,..", help="only these columns; damage in others then costs nothing"
+    )
+    parser.add_argument(
+        "--doubtful",
+        metavar="FILE",
+        help="write apart the rows that decode but that nothing proves (ORC, RCFile): some are wrong",
     )
     parser.add_argument("--report", metavar="FILE", help="write the losses as JSON")
     add_open_options(parser)
@@ -60,20 +71,27 @@ def salvage(args: argparse.Namespace) -> int:
     storage = pairs(args.storage_option, "--storage-option")
     sources = sources_of(rows, args.source)
     claim(args.dest, sources, storage, overwrite=args.overwrite)
+    if args.doubtful:
+        claim(args.doubtful, [*sources, args.dest], storage, overwrite=args.overwrite)
+        _check_doubtful(rows)
     if args.report:
-        claim(args.report, [*sources, args.dest], storage, overwrite=args.overwrite)
+        claim(
+            args.report, [*sources, args.dest, args.doubtful or args.dest], storage, overwrite=args.overwrite
+        )
     if assumed is not None and not args.json:
         output.complain(assumed)
     with output.progress_bar("salvage", rows.num_rows if isinstance(rows, File) else None) as progress:
         reader = output.with_progress(rows.to_batches(columns_of(args), on_error="skip"), progress)
-        report = write_rows(reader, args.dest, "parquet", storage_options=storage)
+        report = write_rows(without_unions(reader), args.dest, "parquet", storage_options=storage)
     damage = rows.damage
+    doubtful = _doubtful(rows, args, storage) if damage or args.doubtful else None
     names = [shown(source) for source in args.source]
     summary = {
         "source": names[0] if len(names) == 1 else names,
         "dest": shown(args.dest),
         "rows": report["rows"],
         "damage": damage,
+        **({} if doubtful is None else {"doubtful": doubtful}),
         **({} if assumed is None else {"assumed": assumed}),
     }
     if args.report:
@@ -85,7 +103,39 @@ def salvage(args: argparse.Namespace) -> int:
         print(f"{output.name_of(args.dest)}: {report['rows']} rows saved, {len(damage)} places damaged")
         for lost in damage:
             print("  lost " + describe(lost))
+        if doubtful is not None:
+            print(_about(doubtful))
     return 1 if damage or assumed is not None else 0
+
+
+def _doubtful(
+    rows: File | Dataset, args: argparse.Namespace, storage: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Writes the doubtful rows, or only counts them; None if there cannot be any."""
+    if not isinstance(rows, File) or not rows._raw.has_doubtful_rows:
+        return None
+    scan = rows._raw.scan(columns=columns_of(args), on_error="skip", doubtful=True, threads=1)
+    reader = reader_of(scan, Bound(None), pa.schema(scan), None, lambda: None, "reading doubtful rows")
+    if not args.doubtful:
+        return {"rows": sum(batch.num_rows for batch in reader)}
+    report = write_rows(without_unions(reader), args.doubtful, "parquet", storage_options=storage)
+    return {"rows": report["rows"], "dest": shown(args.doubtful)}
+
+
+def _check_doubtful(rows: File | Dataset) -> None:
+    if not isinstance(rows, File):
+        raise unsupported("--doubtful for several files: salvage them one by one")
+    if not rows._raw.has_doubtful_rows:
+        raise unsupported(
+            f"--doubtful for {rows.format}: what can be read of it is proved, and the rest is lost whole"
+        )
+
+
+def _about(doubtful: dict[str, Any]) -> str:
+    rows = f"{doubtful['rows']} of the lost rows decode, but nothing proves their values"
+    if "dest" in doubtful:
+        return f"{output.name_of(doubtful['dest'])}: {rows}"
+    return f"  {rows}" + (": --doubtful FILE writes them apart" if doubtful["rows"] else "")
 
 
 def _opened(args: argparse.Namespace) -> tuple[File | Dataset, str | None]:

@@ -63,15 +63,15 @@ pub(crate) struct StripeBatches {
 }
 
 /// The run that is being read.
-struct Current {
+pub(super) struct Current {
     run: Run,
     /// Its next row.
     row: u64,
-    open: Option<Open>,
+    pub(super) open: Option<Open>,
 }
 
 /// Open columns, all at the same row.
-struct Open {
+pub(super) struct Open {
     row: u64,
     root: Option<BitRle>,
     columns: Vec<Reading>,
@@ -98,7 +98,7 @@ enum Compare {
 }
 
 /// Rows that are proved.
-enum Ready {
+pub(super) enum Ready {
     Batch(Decoded),
     /// Too many bytes to keep them: they are decoded again. With the columns that are null.
     Rows(Range<u64>, Option<Arc<[bool]>>),
@@ -304,6 +304,9 @@ impl StripeBatches {
             current.open = None;
             self.settle(failed, rows.clone())?;
         }
+        if self.stored.scan.doubtful {
+            ready = self.doubtful(current, &rows)?;
+        }
         for item in ready {
             self.ready.extend(wanted(item, &current.run.wanted));
         }
@@ -329,7 +332,7 @@ impl StripeBatches {
 
     /// Decodes rows and compares them with what the file states. Adds them to `ready`, and returns the columns
     /// that fail.
-    fn attempt(
+    pub(super) fn attempt(
         &mut self,
         current: &mut Current,
         rows: Range<u64>,
@@ -396,7 +399,7 @@ impl StripeBatches {
     }
 
     /// Settles what is saved of columns that failed in `rows`, or returns the error.
-    fn settle(&mut self, failed: Vec<(Option<usize>, Error)>, rows: Range<u64>) -> Result<()> {
+    pub(super) fn settle(&mut self, failed: Vec<(Option<usize>, Error)>, rows: Range<u64>) -> Result<()> {
         for (place, e) in failed {
             let e = too_long_for_all(e);
             if !self.tolerates() || !e.is_damage() {

@@ -34,6 +34,8 @@ pub(crate) struct ScanShared {
     pub(crate) threads: usize,
     /// What to do about damage.
     pub(crate) on_error: OnError,
+    /// Whether only doubtful rows are returned.
+    pub(crate) doubtful: bool,
     /// Records damage.
     pub(crate) damage: DamageLog,
 }
@@ -76,6 +78,7 @@ impl ScanShared {
             most_rows: most.max(1),
             threads: request.scan.threads,
             on_error: request.scan.on_error,
+            doubtful: request.scan.doubtful,
             damage: request.damage.clone(),
             shape,
         })

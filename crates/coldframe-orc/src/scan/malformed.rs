@@ -1,12 +1,19 @@
 //! Values that their types cannot hold: they cost only themselves.
 
+use std::ops::Range;
+
 use arrow_array::RecordBatch;
 use coldframe_core::salvage::without_rows;
 use coldframe_core::{Change, Damage, Error, OnError, Result};
+use coldframe_encoding::codec::Algorithm;
 
 use super::column::{self, Malformed, MalformedValue};
 use super::decode::{Decoded, StripeBatches};
+use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
+
+/// Maximum values of a batch whose bytes are looked for, since each takes a part of a row group to decode.
+const LOCATED: usize = 16;
 
 impl StripeBatches {
     /// A batch without the rows of values that their types cannot hold, or with nulls for these values.
@@ -17,7 +24,7 @@ impl StripeBatches {
         let texts = malformed.iter().filter(|value| value.why == Malformed::Text).count();
         scan.damage.changes().add(Change::Text, texts as u64);
         let mut left_out: Vec<usize> = Vec::new();
-        for value in malformed {
+        for (number, value) in malformed.into_iter().enumerate() {
             let e = self.error_of(value, first);
             if scan.on_error == OnError::Raise {
                 return Err(e);
@@ -27,11 +34,33 @@ impl StripeBatches {
             if lost {
                 left_out.push(value.row);
             }
-            let bytes = self.bytes_of(None, &e);
+            let row = first.saturating_add(value.row as u64);
+            let own = if number < LOCATED { self.bytes_of_text(value, row) } else { None };
+            let bytes = own.unwrap_or_else(|| self.bytes_of(None, &e));
             let e = e.within(self.stored.job.stripe.name());
             scan.damage.push(Damage::from_error(&e, bytes, Some(lost.into())));
         }
         without_rows(batch, &left_out)
+    }
+
+    /// The bytes of a text that is stored directly and without a codec.
+    fn bytes_of_text(&self, value: MalformedValue, row: u64) -> Option<Range<u64>> {
+        let (scan, job, id) = (&self.stored.scan, &self.stored.job, value.column?);
+        let is_direct = value.why == Malformed::Text && !is_dictionary(&job.layout.encoding(id));
+        if !is_direct || scan.shape.tail.compression.algorithm != Algorithm::None {
+            return None;
+        }
+        let place = scan.columns.iter().position(|(column, _)| *column == id)?;
+        let begin = |row: u64| {
+            let mut positions = Vec::new();
+            self.stored.open(place, row).ok()?.positions(&mut positions);
+            positions.iter().find(|at| at.kind == StreamKind::Data).map(|at| at.place.0)
+        };
+        let end = match row + 1 {
+            end if end < job.stripe.rows => begin(end)?,
+            _ => job.layout.stream(id, StreamKind::Data)?.bytes.end,
+        };
+        begin(row).map(|start| start..end).filter(|bytes| !bytes.is_empty())
     }
 
     /// The error of a value that the column's type cannot hold.

@@ -201,6 +201,7 @@ impl Stated {
         of_lengths |= same(data, "a number of true values of", trues.map(i128::from), facts.trues.into())?;
         let digits = self.stated_digits(scan, column);
         of_values |= same(data, "unscaled values with a sum of", digits, facts.digits)?;
+        of_values |= self.agrees_with_unreliable_sum(column);
         let sum = stats.double_statistics.as_ref().and_then(|s| s.sum);
         if let Some(stated) = sum.filter(|_| scan.shape.quirks.double_sums) {
             let (sum, all) = facts.floats;
@@ -231,14 +232,30 @@ impl Stated {
         }
     }
 
+    /// Whether a sum that this writer may state wrongly agrees with the values: then it is right, and they are.
+    fn agrees_with_unreliable_sum(&self, column: &Column) -> bool {
+        let Some(stats) = &self.statistics else { return false };
+        let (sum, all) = self.facts.floats;
+        let stated = stats.double_statistics.as_ref().and_then(|s| s.sum);
+        let of_floats = stated.is_some_and(|stated| (stated - sum).abs() <= all * ROUNDING);
+        let stated = stats.decimal_statistics.as_ref().and_then(|s| s.sum.as_deref());
+        let stated = stated.and_then(|sum| digits_of(sum, column));
+        of_floats || stated == Some(self.facts.digits)
+    }
+
     /// The stated sum of a decimal column's unscaled values.
     fn stated_digits(&self, scan: &ScanShared, column: &Column) -> Option<i128> {
         let sum = self.statistics.as_ref()?.decimal_statistics.as_ref()?.sum.as_deref()?;
-        let text = std::str::from_utf8(sum).ok().filter(|_| scan.shape.quirks.decimal_sums)?;
-        let (_, scale) = schema::decimal(column).ok()?;
-        let down = parse_decimal(text, scale, false)?;
-        (parse_decimal(text, scale, true)? == down).then_some(down)
+        digits_of(sum, column).filter(|_| scan.shape.quirks.decimal_sums)
     }
+}
+
+/// The unscaled digits of a sum of decimals, which is stored as text.
+fn digits_of(sum: &[u8], column: &Column) -> Option<i128> {
+    let text = std::str::from_utf8(sum).ok()?;
+    let (_, scale) = schema::decimal(column).ok()?;
+    let down = parse_decimal(text, scale, false)?;
+    (parse_decimal(text, scale, true)? == down).then_some(down)
 }
 
 /// Adds what is stated of a column and its nested columns, in the order in which [`add`] visits them.

@@ -335,7 +335,7 @@ impl ByteStream {
         if self.compression.strict && end < self.stored.len() && length < self.compression.block_size {
             let message =
                 format!("expected a chunk of {} bytes, found {length}", self.compression.block_size);
-            return Err(Error::corrupt(message).at(self.offset + end as u64));
+            return Err(Error::corrupt(message).at(self.offset + self.next as u64));
         }
         Ok(())
     }

@@ -5,11 +5,10 @@
 //! 2  each row group from its position          | a | x | c | d |    does it end where the next begins?
 //! ```
 //!
-//! If the first pass ends at the exact end of all streams and the statistics of the stripe agree with it, the
-//! values are right, and an index that contradicts the values is wrong. Otherwise a row group is anchored if
-//! it ends where the next row group begins according to the index, and agrees with its statistics. Without an
-//! index the stripe is the only row group. The values are decoded and dropped, so the survey takes the memory
-//! of one batch.
+//! If the first pass reaches the exact end of all streams and the statistics of the stripe agree with it, the
+//! values are right, and an index that contradicts them lies. Otherwise a row group is anchored if it ends
+//! where the next one begins by the index, and agrees with its statistics. Without an index the stripe is the
+//! only row group. The values are decoded and dropped, so the survey takes the memory of one batch.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -27,9 +26,12 @@ use super::job::{Groups, Run};
 use super::ranges::VALUES;
 use super::readers::{Chunks, Stored, nulls, too_long_for_all};
 use super::rle::bytes::BitRle;
-use super::statements::{Agreed, Sum, Tally};
+use super::statements::{Agreed, Sum, Tally, is_of_statistics};
 use super::stream::{StreamPosition, is_of_chunk};
+use crate::layout::compression::HEADER;
+use crate::layout::index::is_dictionary;
 use crate::layout::stripe::{StreamKind, StreamPlace};
+use crate::layout::types::Kind;
 
 /// The result of a pass over the whole stripe.
 #[derive(Default)]
@@ -58,14 +60,18 @@ impl StripeBatches {
             Err(e) if groups.located.get(place) == Some(&true) && groups.runs.len() > 1 => {
                 self.each_group(place, &groups, &e)?
             }
-            Err(e) => vec![self.contradicted(place, e, 0..self.stored.job.stripe.rows)],
+            Err(e) => {
+                let run = Run::new(0..self.stored.job.stripe.rows, None);
+                let decoded = self.rows_before(place, &run)?;
+                self.failed(place, &run, &e, decoded)
+            }
         };
         self.salvage.settle(place, spans, Level::Anchored);
         Ok(())
     }
 
-    /// Surveys all columns if a loss ends or begins inside a row group: the statistics of the other columns
-    /// were not compared there. Returns whether a column was surveyed.
+    /// Surveys all columns, where a loss ends or begins inside a row group: what the others state of it was not
+    /// compared. Returns whether a column was surveyed.
     pub(super) fn survey_partial(&mut self, stretches: &VecDeque<Stretch>) -> Result<bool> {
         let Some(groups) = self.stored.job.groups.clone() else { return Ok(false) };
         let is_begin =
@@ -92,8 +98,7 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// Records the loss of rows for which no column is to blame: the rows of the row groups in which the root
-    /// fails, or all rows.
+    /// Loses rows for which no column is to blame: those of the row groups in which the root fails, or all.
     pub(super) fn lose_rows(&mut self, e: &Error, rows: Range<u64>) {
         let groups = self.stored.job.groups.clone().unwrap_or_default();
         let mut lost: Vec<Range<u64>> = Vec::new();
@@ -143,36 +148,49 @@ impl StripeBatches {
         Span { rows, bytes, level: Level::Contradicted, why }
     }
 
-    /// Without a codec: the bytes of a row group in the stream that has the error, without the bytes of a run
-    /// that begins in the previous row group, since the values of that run are kept.
+    /// The bytes of rows of a row group in the stream in which an error lies: without a run that begins in the row
+    /// group before it, whose values there are kept; with a codec, only from a chunk on that cannot be opened.
     fn own_bytes(&self, place: usize, e: &Error, rows: &Range<u64>) -> Option<Range<u64>> {
-        let (job, plain) = (&self.stored.job, Algorithm::None);
-        let groups = job.groups.as_ref().filter(|groups| groups.located.get(place) == Some(&true))?;
+        let (job, compression) = (&self.stored.job, self.stored.scan.shape.tail.compression);
+        let at = e.offset()?;
+        let (of, _) = self.stored.column(place).ok()?;
+        let mut own =
+            job.layout.streams.iter().filter(|s| (of.id..of.end.max(of.id + 1)).contains(&s.column));
+        // An error at the end of a stream has the offset behind it.
         let stream =
-            job.layout.streams.iter().find(|s| e.offset().is_some_and(|at| s.bytes.contains(&at)))?;
+            own.clone().find(|s| s.bytes.contains(&at)).or_else(|| own.find(|s| s.bytes.end == at))?;
         let kind = StreamKind::from_number(stream.kind)?;
+        let groups = job.groups.as_ref()?;
+        let is_located = groups.located.get(place) == Some(&true);
         let group = groups.holding(rows.start);
-        let is_group = groups.runs.get(group).is_some_and(|run| run.rows == *rows);
-        if !is_group || self.stored.scan.shape.tail.compression.algorithm != plain {
+        let is_inside = groups.runs.get(group).is_some_and(|run| rows.end <= run.rows.end);
+        let next = groups.begin(group + 1).filter(|_| is_located && is_inside);
+        let next = next.map(|begin| stream.bytes.start.saturating_add(begin.of(stream.column, kind).chunk));
+        let plain = compression.algorithm == Algorithm::None;
+        let start = if is_of_chunk(e) {
+            at.saturating_sub(HEADER as u64).max(stream.bytes.start)
+        } else if plain && is_located && is_inside {
+            let begin = groups.begin(group).map(AsRef::as_ref);
+            let reader = self.stored.open_at(place, begin, Chunks::Usual).ok()?;
+            let mut positions = Vec::new();
+            reader.positions(&mut positions);
+            let is_own = |at: &&StreamPosition| at.column == Some(stream.column) && at.kind == kind;
+            positions.iter().find(is_own)?.place.0.max(stream.bytes.start)
+        } else {
             return None;
-        }
-        let reader =
-            self.stored.open_at(place, groups.begin(group).map(AsRef::as_ref), Chunks::Usual).ok()?;
-        let mut positions = Vec::new();
-        reader.positions(&mut positions);
-        let is_own = |at: &&StreamPosition| at.column == Some(stream.column) && at.kind == kind;
-        let start = positions.iter().find(is_own)?.place.0.max(stream.bytes.start);
-        let next = groups.begin(group + 1).map(|begin| begin.of(stream.column, kind).chunk);
-        let end = next.map_or(stream.bytes.end, |next| stream.bytes.start.saturating_add(next));
+        };
+        let end = next.filter(|next| plain || *next > start).unwrap_or(stream.bytes.end);
         (start < end && end <= stream.bytes.end).then_some(start..end)
     }
 
     /// The spans of a column that decodes to the end of the stripe.
     fn weigh(&mut self, place: usize, groups: &Groups, pass: Pass) -> Vec<Span> {
         let Pass { mut misplaced, contradicted, agreed, disproved, .. } = pass;
-        if !disproved && let Some(in_full) = self.stored.in_full.get_mut(place) {
+        if let Some(in_full) = self.stored.in_full.get_mut(place) {
             *in_full |= !misplaced.is_empty();
-            // A wrong index costs no row, but a reader that uses it gets wrong rows.
+        }
+        if !disproved {
+            // A lie of the index costs no row, but whoever reads by it gets wrong ones.
             misplaced.extend(contradicted);
             if let Some((_, e)) = misplaced.into_iter().next() {
                 self.stored.scan.damage.push(self.wrong_index_of(place, e));
@@ -186,44 +204,64 @@ impl StripeBatches {
             let own = contradicted.next_if(|(at, _)| *at == group).map(|(_, e)| e);
             let beside = |at: &usize| *at == group || *at == group + 1;
             let moved = misplaced.iter().find(|(at, _)| beside(at)).map(|(_, e)| again(e));
-            own.or(moved).map_or(Ok(agreed), Err)
+            moved.or(own).map_or(Ok(agreed), Err)
         });
-        let decoded = decoded.collect();
-        self.spans(place, groups, decoded, &[])
+        let decoded: Vec<_> = decoded.collect();
+        self.spans(place, groups, &decoded, &[])
     }
 
-    /// The spans of decoded row groups: of row groups that failed, and of row groups that share a chunk with
-    /// these. A chunk is lost as a whole: damage changes everything after it in the chunk, and only a sum of
-    /// the values shows that a row group is unaffected.
-    fn spans(&self, place: usize, groups: &Groups, decoded: Vec<Result<Agreed>>, sound: &[u64]) -> Vec<Span> {
+    /// The spans of row groups that were decoded: those that failed, and those that share a chunk with them. A
+    /// chunk falls whole: damage changes everything behind it in the chunk, and only a sum of the values shows
+    /// that a row group is not concerned.
+    ///
+    /// `rows` says how many rows of each row group decode, if not all do.
+    fn spans(&self, place: usize, groups: &Groups, decoded: &[Result<Agreed>], rows: &[u64]) -> Vec<Span> {
         let mut spans = Vec::new();
         for (group, run) in groups.runs.iter().enumerate() {
-            let reason = match decoded.get(group) {
-                Some(Err(e)) => again(e),
+            match decoded.get(group) {
+                Some(Err(e)) => {
+                    let rows = rows.get(group).copied().unwrap_or(run.rows.end - run.rows.start);
+                    spans.extend(self.failed(place, run, e, rows));
+                }
                 Some(Ok(agreed)) => {
                     let failed = decoded
                         .iter()
                         .enumerate()
                         .filter_map(|(at, result)| Some((at, result.as_ref().err()?)));
                     let mut beside =
-                        failed.filter(|(at, e)| self.share_chunk(place, groups, (group, *at), e, agreed));
+                        failed.filter(|(at, e)| self.is_suspect(place, groups, (group, *at), e, agreed));
                     let Some((at, e)) = beside.next() else { continue };
+                    let shared = match self.stored.scan.shape.tail.compression.algorithm {
+                        Algorithm::None => "run",
+                        _ => "chunk",
+                    };
                     let message = format!(
-                        "expected a chunk without damage, found one that it shares with row group {at}, which failed: {}",
+                        "expected a {shared} without damage, found one that it shares with row group {at}, which failed: {}",
                         e.reason()
                     );
-                    like(e, message)
+                    let span = self.contradicted(place, like(e, message), run.rows.clone());
+                    spans.push(Span { level: Level::Before, ..span });
                 }
-                None => continue,
-            };
-            let sound = sound.get(group).copied().unwrap_or(0);
-            spans.push(self.contradicted(place, reason, run.rows.start + sound..run.rows.end));
+                None => {}
+            }
         }
         spans
     }
 
-    /// How many rows of a row group have all their values before a chunk that cannot be opened. The chunks
-    /// before it are full and end with their bytes: it is their anchor.
+    /// The spans of a run that failed, and of which this many rows decode. They are anchored in front of a chunk
+    /// that cannot be opened: the chunks before it are full, and end with their bytes.
+    fn failed(&self, place: usize, run: &Run, e: &Error, decoded: u64) -> Vec<Span> {
+        let to = run.rows.start + decoded;
+        let mut spans = vec![self.contradicted(place, again(e), to..run.rows.end)];
+        if !(self.stored.scan.shape.quirks.full_chunks && is_of_chunk(e)) {
+            let span = self.contradicted(place, again(e), run.rows.start..to);
+            spans.push(Span { level: Level::Before, ..span });
+        }
+        spans.retain(|span| !span.rows.is_empty());
+        spans
+    }
+
+    /// How many rows of a run decode.
     fn rows_before(&mut self, place: usize, run: &Run) -> Result<u64> {
         let (begin, rows) = (run.positions.as_deref(), run.rows.clone());
         let (mut sound, mut step) = (0, (rows.end - rows.start) / 16 + 1);
@@ -251,9 +289,15 @@ impl StripeBatches {
         }
     }
 
-    /// Whether a row group has values in a chunk in which the other row group has an error, and no sum proves
-    /// these values.
-    fn share_chunk(
+    /// Whether a row group has values in a chunk of another one in which an error lies, and nothing proves them.
+    /// Without a codec, both may have values in a run.
+    ///
+    /// - a codec copies bytes of a chunk to later places in it, so damage may change values in both;
+    /// - the positions of the other streams prove how many values are not null, and the lengths of text;
+    /// - a sum proves numbers;
+    /// - without a sum, the row groups in front of a contradiction are proved if no value moved, which the positions
+    ///   show. The damage may begin in the last of them.
+    fn is_suspect(
         &self,
         place: usize,
         groups: &Groups,
@@ -264,15 +308,18 @@ impl StripeBatches {
         let job = &self.stored.job;
         let Ok((of, _)) = self.stored.column(place) else { return false };
         // A row group with values in a chunk that cannot be opened has failed itself.
-        if self.stored.scan.shape.tail.compression.algorithm == Algorithm::None || is_of_chunk(e) {
+        if is_of_chunk(e) || (group + 1 < other && is_of_statistics(e)) {
             return false;
         }
+        let is_located = groups.located.get(place) == Some(&true);
+        let is_own = |stream: &&StreamPlace| (of.id..of.end.max(of.id + 1)).contains(&stream.column);
         let is_in_error = |stream: &&StreamPlace| match e.offset() {
-            // The offset of an error at the end of a stream is the end of the stream.
-            Some(at) => stream.bytes.contains(&at) || at == stream.bytes.end,
-            None => (of.id..of.end.max(of.id + 1)).contains(&stream.column),
+            Some(at) if stream.bytes.contains(&at) => true,
+            // An error at the end of a stream has the offset behind it.
+            Some(at) => at == stream.bytes.end && !is_of_statistics(e),
+            None => true,
         };
-        job.layout.streams.iter().filter(is_in_error).any(|stream| {
+        job.layout.streams.iter().filter(is_own).filter(is_in_error).any(|stream| {
             let kind = StreamKind::from_number(stream.kind);
             let Some(kind) = kind.filter(|kind| VALUES.contains(kind)) else { return false };
             let at = |group: usize| groups.begin(group).map(|begin| begin.of(stream.column, kind));
@@ -283,7 +330,18 @@ impl StripeBatches {
                 None => u64::MAX,
             };
             let shares = first(group) <= last(other) && first(other) <= last(group);
-            shares && !(kind == StreamKind::Data && agreed.contains(&(stream.column, Sum::Values)))
+            let sum = agreed.iter().find(|(column, _)| *column == stream.column).map(|(_, sum)| *sum);
+            let is_dictionary = is_dictionary(&job.layout.encoding(stream.column));
+            let of = self.stored.scan.shape.tree.get(stream.column);
+            let is_bool = of.is_some_and(|of| of.kind == Kind::Boolean);
+            let is_proved = match kind {
+                StreamKind::Present => is_located,
+                StreamKind::Length => is_located && !is_dictionary,
+                StreamKind::Data if is_bool || is_dictionary => sum.is_some(),
+                StreamKind::Data | StreamKind::Secondary => sum == Some(Sum::Values),
+                _ => false,
+            };
+            shares && !is_proved
         })
     }
 
@@ -301,12 +359,12 @@ impl StripeBatches {
         Damage { bytes, rows_lost: Some(0), structure, reason }
     }
 
-    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case no row
-    /// group fails.
+    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
     fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
         let mut decoded = Vec::with_capacity(groups.runs.len());
-        let mut sound = vec![0; groups.runs.len()];
-        for (group, run) in groups.runs.iter().enumerate() {
+        let mut rows = Vec::with_capacity(groups.runs.len());
+        for run in &groups.runs {
+            let group = rows.len();
             let begin = run.positions.as_deref();
             let read = self.try_fitting(|stored| {
                 let mut root = stored.root(begin)?;
@@ -315,29 +373,26 @@ impl StripeBatches {
                 stored.drop_rows(reader.as_mut(), &mut root, run.rows.clone(), |array, malformed| {
                     tally.iter_mut().for_each(|tally| tally.add(array, malformed));
                 })?;
-                let agreed = stored.check(tally.as_ref(), run.rows.start)?;
+                // Values that moved say more than values that contradict statistics.
                 stored.check_position(place, reader.as_ref(), run.rows.end, Chunks::Strict)?;
-                Ok(agreed)
+                stored.check(tally.as_ref(), run.rows.start)
             })?;
-            let is_full = self.stored.scan.shape.quirks.full_chunks;
-            if let Some(sound) = sound.get_mut(group)
-                && is_full
-                && read.as_ref().is_err_and(is_of_chunk)
-            {
-                *sound = self.rows_before(place, run)?;
-            }
+            rows.push(match &read {
+                Ok(_) => run.rows.end - run.rows.start,
+                Err(_) => self.rows_before(place, run)?,
+            });
             decoded.push(read);
         }
         if decoded.iter().all(Result::is_ok) {
             // Each row group ends where the next begins, but the whole does not decode: the damage is hidden
             // between two of them, and nothing tells where.
-            return Ok(vec![self.contradicted(place, again(e), 0..self.stored.job.stripe.rows)]);
+            let span = self.contradicted(place, again(e), 0..self.stored.job.stripe.rows);
+            return Ok(vec![Span { level: Level::Before, ..span }]);
         }
-        Ok(self.spans(place, groups, decoded, &sound))
+        Ok(self.spans(place, groups, &decoded, &rows))
     }
 
-    /// Whether the statistics of the row groups agree with a column that contradicts the statistics of the
-    /// stripe.
+    /// Whether the statistics of the row groups agree with a column that contradicts those of the stripe.
     pub(super) fn agrees_with_index(&mut self, place: usize) -> Result<bool> {
         let Stored { scan, job, .. } = &mut self.stored;
         let Some(groups) = groups::read(scan, &job.stripe, &job.layout)? else { return Ok(false) };
@@ -408,10 +463,12 @@ impl StripeBatches {
                 pass.agreed.push(agreed);
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
-            // The statistics of the stripe decide between the values and the statistics of a row group.
-            let of_stripe = stored.check(of_stripe.as_ref(), 0).unwrap_or_default();
+            // The statistics of the stripe decide between the values and those of a row group.
+            let of_stripe = stored.check(of_stripe.as_ref(), 0);
+            let is_contradicted = of_stripe.is_err() && !pass.misplaced.is_empty();
+            let of_stripe = of_stripe.unwrap_or_default();
             let is_proved = |column: &usize| of_stripe.iter().any(|(agreed, _)| agreed == column);
-            pass.disproved = !contradicted.iter().all(is_proved);
+            pass.disproved = is_contradicted || !contradicted.iter().all(is_proved);
             Ok(pass)
         })
     }
@@ -428,8 +485,7 @@ impl StripeBatches {
         Ok(read.is_ok())
     }
 
-    /// Calls `read`; if the rows take too much memory, calls it again with fewer rows at once. The inner
-    /// error is damage.
+    /// Calls `read`, again with fewer rows at once where they take too much memory. The inner error is damage.
     fn try_fitting<T>(&mut self, read: impl Fn(&Stored) -> Result<T>) -> Result<Result<T>> {
         loop {
             match read(&self.stored) {
@@ -451,7 +507,7 @@ fn again(e: &Error) -> Error {
     like(e, e.reason())
 }
 
-/// An error at the place of another error.
+/// An error at the place of another one.
 fn like(e: &Error, message: String) -> Error {
     let like = Error::corrupt(message).within(e.structure());
     match e.offset() {

@@ -131,7 +131,9 @@ fn broken_chunk(codec: &str) {
         nulled.batch.column(0).as_primitive::<Int64Type>().values().iter().copied().collect();
     assert_eq!(i64::try_from(ids.len()), Ok(ROWS));
     assert!((1..=2000).contains(&nulled.batch.column(1).null_count()));
-    assert_eq!(nulled.damage.first().unwrap().bytes, place.start as u64..place.end as u64);
+    let bytes = nulled.damage.first().unwrap().bytes.clone();
+    assert!(place.start as u64 <= bytes.start && bytes.end <= place.end as u64, "{bytes:?}");
+    assert!(bytes.contains(&(middle as u64)), "{bytes:?}");
 }
 
 #[test]

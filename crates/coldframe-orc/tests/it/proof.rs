@@ -127,6 +127,34 @@ fn what_is_saved_does_not_depend_on_the_request() {
     assert!(reported > 40, "{reported}");
 }
 
+/// Rows that decode are saved or doubtful, and never both.
+#[test]
+fn doubtful_rows_are_those_that_decode_without_a_proof() {
+    let whole = written("none");
+    let skip = Scan { on_error: OnError::Skip, ..Scan::default() };
+    let doubtful = Scan { doubtful: true, ..skip.clone() };
+    assert_eq!(read(open(whole.clone()).as_ref(), doubtful.clone()).0.num_rows(), 0);
+    let mut some = 0;
+    for at in stream(&whole, "DATA", 2).step_by(997) {
+        let file = open(flipped(&whole, at, 0x10));
+        let (saved, damage) = read(file.as_ref(), skip.clone());
+        let rest = read(file.as_ref(), doubtful.clone()).0;
+        let ids = |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+        let (mut both, count) = (ids(&saved), saved.num_rows() + rest.num_rows());
+        both.extend(ids(&rest));
+        both.sort_unstable();
+        both.dedup();
+        assert_eq!(both.len(), count, "byte {at}");
+        if damage.iter().all(|d| d.reason.contains("a sum of")) {
+            assert_eq!(count as u64, ROWS.unsigned_abs(), "byte {at}: {damage:?}");
+        }
+        some += usize::from(rest.num_rows() > 0);
+        let cut = read(file.as_ref(), Scan { batch_rows: 77, ..doubtful.clone() }).0;
+        assert_eq!(cut, rest, "byte {at}");
+    }
+    assert!(some > 3, "{some}");
+}
+
 /// A changed value that still decodes contradicts the sum of its row group, and that of the stripe.
 #[test]
 fn sums_are_compared() {

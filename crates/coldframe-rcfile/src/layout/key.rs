@@ -248,6 +248,31 @@ fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     Ok((cells, bytes))
 }
 
+/// How many of the first cells lie within `len` bytes, as far as the lengths can be read.
+pub(crate) fn count_whole_cells(lengths: &[u8], len: u64) -> u64 {
+    let mut c = Cursor::new(lengths, 0);
+    let (mut cells, mut left, mut last) = (0u64, len, None);
+    while !c.is_empty() {
+        let Ok(value) = c.hadoop_vint() else { break };
+        let count = match u64::try_from(value) {
+            Ok(length) => {
+                last = Some(length);
+                1
+            }
+            Err(_) => u64::from((!value).cast_unsigned()),
+        };
+        // A run without a cell before it.
+        let Some(length) = last else { break };
+        let whole = left.checked_div(length).map_or(count, |most| most.min(count));
+        cells = cells.saturating_add(whole);
+        left -= whole * length;
+        if whole < count {
+            break;
+        }
+    }
+    cells
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +292,16 @@ mod tests {
         assert!(read(&[5], 2).unwrap_err().to_string().contains("found fewer"));
         assert!(read(&[0x8c, 0x7f, 0xff, 0xff, 0xff, 1], 2).is_err());
         assert_eq!(count_cells(&[5, 0xfe, 0, 0xfc]).unwrap(), (6, 10));
+    }
+
+    #[test]
+    fn whole_cells_end_where_lengths_or_bytes_end() {
+        assert_eq!(count_whole_cells(&[5, 0xfe, 0, 0xfc], 10), 6);
+        assert_eq!(count_whole_cells(&[5, 0xfe, 0, 0xfc], 9), 1);
+        assert_eq!(count_whole_cells(&[5, 0xfc, 7], 21), 4);
+        assert_eq!(count_whole_cells(&[0xfe, 5], 10), 0);
+        assert_eq!(count_whole_cells(&[5, 0x8f], 10), 1);
+        assert_eq!(count_whole_cells(&[6, 4], 5), 0);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! their type: the column then loses all its cells of the group. That is settled before the first row is handed out.
 
 mod batches;
+mod doubtful;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,11 +55,20 @@ pub(crate) struct DecodeGroup {
     pub(super) on_error: OnError,
     damage: DamageLog,
     number: u64,
+    /// Whether only doubtful rows are returned.
+    doubtful: bool,
+    is_anchored: bool,
 }
 
 impl DecodeGroup {
     /// Row group `number` of the scan.
-    pub(super) fn new(decoders: Arc<Decoders>, group: RowGroup, request: &PlanRequest, number: u64) -> Self {
+    pub(super) fn new(
+        decoders: Arc<Decoders>,
+        group: RowGroup,
+        request: &PlanRequest,
+        number: u64,
+        is_anchored: bool,
+    ) -> Self {
         let on_disk: u64 = decoders
             .file_columns()
             .filter_map(|i| group.key.columns.get(i))
@@ -69,7 +79,8 @@ impl DecodeGroup {
         let batch_rows = request.scan.batch_rows.min(bounded);
         let max_rows = if decoders.at_once { bounded } else { batch_rows };
         let (on_error, damage) = (request.scan.on_error, request.damage.clone());
-        Self { decoders, group, batch_rows, max_rows, on_error, damage, number }
+        let doubtful = request.scan.doubtful;
+        Self { decoders, group, batch_rows, max_rows, on_error, damage, number, doubtful, is_anchored }
     }
 }
 
@@ -78,6 +89,9 @@ impl DecodeUnit for DecodeGroup {
         let mut bytes = bytes.into_iter();
         let stored: Vec<Option<Bytes>> =
             self.columns().iter().map(|column| column.in_file.and_then(|_| bytes.next())).collect();
+        if self.doubtful {
+            return self.decode_doubtful(&stored);
+        }
         let (mut cells, mut failed) = self.split(&stored)?;
         let nullable = self.columns().iter().map(|_| true);
         let mut salvage = Salvage::new(self.on_error, nullable, self.damage.clone());

@@ -56,8 +56,8 @@ impl GroupPlan {
         self.request.scan.on_error != OnError::Raise
     }
 
-    /// The next group, or `None` at the end of the split.
-    fn next_group(&mut self) -> Result<Option<RowGroup>> {
+    /// The next group, or `None` at the end of the split. The flag: it is anchored.
+    fn next_group(&mut self) -> Result<Option<(RowGroup, bool)>> {
         loop {
             let at = match self.at {
                 Some(at) => at,
@@ -74,9 +74,14 @@ impl GroupPlan {
                 Ok(group) => {
                     self.at = Some(group.end());
                     self.seen += 1;
-                    return Ok(Some(group));
+                    return Ok(Some((group, true)));
                 }
-                Err(e) => self.resync(at, e)?,
+                Err(e) => {
+                    self.resync(at, e)?;
+                    if let Some(group) = self.doubtful_group(at)? {
+                        return Ok(Some((group, false)));
+                    }
+                }
             }
         }
     }
@@ -92,6 +97,16 @@ impl GroupPlan {
     /// the group.
     fn read_group(&mut self, at: u64) -> Result<RowGroup> {
         if self.skips() { self.walk.read_anchored_group(at) } else { self.walk.read_group(at) }
+    }
+
+    /// The group at `at` that is not anchored, if doubtful rows are requested: it has columns and no other group
+    /// within them.
+    fn doubtful_group(&mut self, at: u64) -> Result<Option<RowGroup>> {
+        if !self.request.scan.doubtful {
+            return Ok(None);
+        }
+        let Ok(group) = self.walk.read_group(at).and_then(|group| self.check(group)) else { return Ok(None) };
+        Ok(if self.walk.holds_another(&group)? { None } else { Some(group) })
     }
 
     fn first(&mut self) -> Result<u64> {
@@ -139,7 +154,7 @@ impl GroupPlan {
         Ok(())
     }
 
-    fn unit(&self, group: RowGroup) -> Unit {
+    fn unit(&self, group: RowGroup, is_anchored: bool) -> Unit {
         let number = self.seen.saturating_sub(1);
         let ranges: Vec<Range<u64>> = group.column_ranges().collect();
         let wanted = self.decoders.file_columns();
@@ -148,7 +163,7 @@ impl GroupPlan {
             .map(|range| Fetch { source: self.source.clone(), range: range.clone() })
             .collect();
         let (bytes, rows) = (group.start()..group.end(), Some(group.key.rows));
-        let all = DecodeGroup::new(self.decoders.clone(), group, &self.request, number);
+        let all = DecodeGroup::new(self.decoders.clone(), group, &self.request, number, is_anchored);
         let decode: Box<dyn DecodeUnit> = match &self.divided {
             Some(columns) => Box::new(ScoutGroup { columns: columns.clone(), all }),
             None => Box::new(all),
@@ -159,6 +174,6 @@ impl GroupPlan {
 
 impl Plan for GroupPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        Ok(self.next_group()?.map(|group| self.unit(group)))
+        Ok(self.next_group()?.map(|(group, is_anchored)| self.unit(group, is_anchored)))
     }
 }

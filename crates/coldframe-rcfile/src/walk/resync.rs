@@ -33,7 +33,7 @@ impl GroupWalk {
 
     /// Whether another group or a sync marker starts within the columns of `group`: some bytes of `group` are missing
     /// then.
-    pub(super) fn holds_another(&mut self, group: &RowGroup) -> Result<bool> {
+    pub(crate) fn holds_another(&mut self, group: &RowGroup) -> Result<bool> {
         let columns = group.header_offset.saturating_add(1)..group.end().saturating_sub(1);
         Ok(self.find_marker(columns.clone())?.is_some() || self.find_group(columns)?.is_some())
     }

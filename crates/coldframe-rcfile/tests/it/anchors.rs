@@ -153,6 +153,21 @@ fn a_group_that_ends_nowhere_is_lost() {
     assert_eq!((rows, lost), (B.map(String::from).to_vec(), vec![None]));
 }
 
+/// Doubtful are the rows in front of a contradiction, and those of a group that nothing anchors.
+#[test]
+fn rows_in_front_of_a_contradiction_are_doubtful() {
+    let doubtful = |bytes: Vec<u8>| {
+        let scan = Scan { on_error: OnError::Skip, doubtful: true, ..Scan::default() };
+        as_text(&rows::scan(&open(bytes, None), &scan, None).unwrap().batch)
+    };
+    let mut damaged = a();
+    let lengths = damaged.windows(3).position(|w| w == [1, 2, 3]).unwrap();
+    damaged[lengths + 1] = 6;
+    assert_eq!(doubtful([header(2), damaged, b()].concat()), A[..1]);
+    assert_eq!(doubtful([header(2), a(), vec![0; 40], marker(), b()].concat()), A);
+    assert!(doubtful([header(2), a(), b()].concat()).is_empty());
+}
+
 /// No row is lost, but the file states two sizes.
 #[test]
 fn sizes_that_differ_without_a_codec_are_reported() {

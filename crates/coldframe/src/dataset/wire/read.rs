@@ -38,6 +38,7 @@ fn scan(message: &message::Scan) -> Result<Scan> {
             2 => OnError::Null,
             other => return Err(refused(format!("expected a way to treat damage, found {other}"))),
         },
+        doubtful: false,
         prune: !message.no_prune,
         threads: size(message.threads, "the threads")?.clamp(1, coldframe_core::threads::MAX),
         strings: strings(message.strings)?,

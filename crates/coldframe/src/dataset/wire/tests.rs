@@ -72,6 +72,7 @@ fn plan() -> Plan {
             limit: Some(5),
             batch_rows: 17,
             on_error: OnError::Null,
+            doubtful: false,
             prune: false,
             threads: 2,
             strings: Some(Strings::View),
