@@ -62,7 +62,7 @@ class OpenOptions(TypedDict, total=False):
     families: Sequence[str] | str | None
     """column families to read; default: all"""
     hive_version: str | None
-    """version of Hive whose lenient parsing and calendar apply"""
+    """version of Hive whose lenient parsing, calendar and conversions apply"""
     int96: Literal["binary", "timestamp"] | None
     """type of 96-bit values"""
     masked: Literal["read", "error"] | None
@@ -109,11 +109,13 @@ class OpenOptions(TypedDict, total=False):
     schema_from: str | None
     """for `recover`: name of an intact file in the same directory with the same types, codec and
     writer"""
-    schema_of: Literal["file", "table", "hive"] | None
+    schema_of: Literal["file", "table", "hive", "hive_exact"] | None
     """whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes
     from it binary for string and the precision of old decimals, by name, or by position if its columns
     are called _col0, _col1 .. "hive": the table's, matched in the same way, also within structs; the file
-    then takes the names, and is refused if its types are neither the table's nor narrower ones"""
+    then takes the names, and its values are converted to the table's types as Hive's reader does.
+    "hive_exact": the same without conversions: a file whose types are neither the table's nor narrower
+    ones is refused"""
     serde: Literal["text", "binary"] | None
     """"text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file
     does not state it"""
@@ -226,7 +228,7 @@ class WriteOptions(TypedDict, total=False):
     header: Literal["RCF1", "SEQ6"] | None
     """file version: "RCF1", or "SEQ6" (Hive before 0.9)"""
     hive_version: str | None
-    """version of Hive whose lenient parsing and calendar apply"""
+    """version of Hive whose lenient parsing, calendar and conversions apply"""
     index_block_size: int | str | None
     """bytes after which an index block ends"""
     index_min_entries: int | None

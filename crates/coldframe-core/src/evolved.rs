@@ -22,8 +22,9 @@ use bytes::Bytes;
 
 use crate::types::hive::Conversion;
 use crate::{
-    BatchIter, ColumnExtremes, ColumnSummary, Damage, DecodeUnit, Error, Extremes, Matching, Node, Notice, Piece, Plan,
-    PlanRequest, Predicate, Proof, Result, Split, StoredDictionary, TableFile, Unit, Value, arrow_error,
+    BatchIter, ColumnExtremes, ColumnSummary, Damage, DecodeUnit, Error, Extremes, Matching, Node, Notice,
+    Piece, Plan, PlanRequest, Predicate, Proof, Result, Split, StoredDictionary, TableFile, Unit, Value,
+    arrow_error,
 };
 
 /// The conversions of a file's columns, by name. Columns that stay what they are have none.
@@ -61,7 +62,9 @@ impl Evolved {
         predicate.columns(&mut paths);
         let keeps = |path: &&str| {
             let column = path.split('.').next().unwrap_or(path);
-            [*path, column].iter().all(|name| self.conversions.get(*name).is_none_or(Conversion::keeps_filters))
+            [*path, column]
+                .iter()
+                .all(|name| self.conversions.get(*name).is_none_or(Conversion::keeps_filters))
         };
         if !paths.iter().all(keeps) {
             return None;
@@ -138,8 +141,10 @@ impl TableFile for Evolved {
         own.scan.predicate = request.scan.predicate.as_ref().and_then(|predicate| self.in_file(predicate));
         // Without its filter, a limit would end the file's part of the scan too early.
         own.scan.limit = request.scan.limit.filter(|_| request.scan.predicate.is_none());
-        let converter =
-            Arc::new(Converter { conversions: self.conversions.clone(), output: self.output(&request.decode) });
+        let converter = Arc::new(Converter {
+            conversions: self.conversions.clone(),
+            output: self.output(&request.decode),
+        });
         Ok(Box::new(ConvertingPlan { plan: self.file.plan(&own, split)?, converter }))
     }
 
@@ -173,7 +178,8 @@ impl TableFile for Evolved {
     }
 
     fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
-        let converted: Vec<Option<&Conversion>> = columns.iter().map(|name| self.conversions.get(name)).collect();
+        let converted: Vec<Option<&Conversion>> =
+            columns.iter().map(|name| self.conversions.get(name)).collect();
         // A value that does not fit is null: then only the rows tell how many values there are.
         if !converted.iter().flatten().all(|conversion| conversion.keeps_filters()) {
             return Ok(None);
@@ -236,7 +242,8 @@ impl Converter {
             }
             cast(&made, field.data_type()).map_err(arrow_error).map_err(named)
         };
-        let columns = batch.columns().iter().zip(self.output.fields()).map(converted).collect::<Result<Vec<_>>>()?;
+        let columns =
+            batch.columns().iter().zip(self.output.fields()).map(converted).collect::<Result<Vec<_>>>()?;
         // A column may still have another layout than requested, such as strings that are no views.
         let fields = columns.iter().zip(self.output.fields());
         let fields: Vec<FieldRef> = fields

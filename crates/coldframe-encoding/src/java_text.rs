@@ -19,9 +19,7 @@ macro_rules! put {
 }
 
 /// A type of floating-point numbers: `f32` or `f64`.
-pub trait Binary:
-    Copy + Default + fast_float2::FastFloat + std::ops::Neg<Output = Self>
-{
+pub trait Binary: Copy + Default + fast_float2::FastFloat + std::ops::Neg<Output = Self> {
     /// The canonical NaN.
     const NOT_A_NUMBER: Self;
     /// Positive infinity.
@@ -316,7 +314,19 @@ mod tests {
 
     #[test]
     fn numbers_are_printed_as_in_java() {
-        for text in ["0.0", "-0.0", "1.0", "0.001", "1.0E-4", "9999999.0", "1.0E7", "1.5", "NaN", "-Infinity", "4.9E-324"] {
+        for text in [
+            "0.0",
+            "-0.0",
+            "1.0",
+            "0.001",
+            "1.0E-4",
+            "9999999.0",
+            "1.0E7",
+            "1.5",
+            "NaN",
+            "-Infinity",
+            "4.9E-324",
+        ] {
             assert_eq!(double(parse(text.as_bytes()).unwrap()), text);
         }
         let mut out = Vec::new();
@@ -327,7 +337,9 @@ mod tests {
 
     #[test]
     fn text_is_parsed_as_in_java() {
-        for (text, value) in [("1", 1.0), (" 1d\t", 1.0), (".5", 0.5), ("5.", 5.0), ("0x1p4", 16.0), ("1e400", f64::INFINITY)] {
+        for (text, value) in
+            [("1", 1.0), (" 1d\t", 1.0), (".5", 0.5), ("5.", 5.0), ("0x1p4", 16.0), ("1e400", f64::INFINITY)]
+        {
             assert_eq!(parse(text.as_bytes()), Some(value), "{text}");
         }
         for text in ["", " ", "e5", ".", "inf", "nan", "1 2", "0x10", "1e", "--1", "1_0"] {

@@ -23,7 +23,7 @@
 //! | `primitive` | which conversion applies to which pair of types |
 //! | `numbers`, `texts`, `times` | conversions to numbers, to text, to dates and timestamps |
 //! | `number` | decimals as Hive computes with them |
-//! | `version` | the versions of Hive |
+//! | `value`, `version` | a value that is converted; the versions of Hive |
 
 mod kind;
 mod number;
@@ -33,6 +33,7 @@ mod primitive;
 mod tests;
 mod texts;
 mod times;
+mod value;
 mod version;
 
 use std::sync::Arc;
@@ -199,9 +200,9 @@ fn elements(own: Pair<'_>, table: Pair<'_>, rules: Rules) -> Result<Step> {
     };
     let pairs = children(own.0).into_iter().zip(kinds(own.1));
     let wanted = children(table.0).into_iter().zip(kinds(table.1));
-    let steps = pairs.zip(wanted).map(|((own, own_kind), (table, kind))| {
-        step((&own, &own_kind), (&table, &kind), rules)
-    });
+    let steps = pairs
+        .zip(wanted)
+        .map(|((own, own_kind), (table, kind))| step((&own, &own_kind), (&table, &kind), rules));
     let steps = steps.collect::<Result<Vec<_>>>()?;
     if steps.iter().all(|step| matches!(step, Step::Same)) {
         return Ok(Step::Same);
@@ -218,7 +219,8 @@ type Named = (String, Type);
 
 /// Fields of structs match by name in any case. Of rows, they match by position.
 fn structure(own: (&Field, &[Named]), table: (&Field, &[Named]), rules: Rules) -> Result<Step> {
-    let (DataType::Struct(fields), DataType::Struct(targets)) = (own.0.data_type(), table.0.data_type()) else {
+    let (DataType::Struct(fields), DataType::Struct(targets)) = (own.0.data_type(), table.0.data_type())
+    else {
         return Ok(Step::Same);
     };
     let mut steps = Vec::with_capacity(targets.len());
@@ -239,9 +241,7 @@ fn structure(own: (&Field, &[Named]), table: (&Field, &[Named]), rules: Rules) -
         });
         steps.push(found.transpose()?);
     }
-    let is_same = |(number, step): (usize, &Option<(usize, Step)>)| {
-        matches!(step, Some((place, Step::Same)) if *place == number)
-    };
+    let is_same = |(number, step): (usize, &Option<(usize, Step)>)| matches!(step, Some((place, Step::Same)) if *place == number);
     if fields.len() == steps.len() && steps.iter().enumerate().all(is_same) {
         return Ok(Step::Same);
     }
@@ -279,7 +279,8 @@ fn map(pair: &(Step, Step), array: &ArrayRef, entries: &FieldRef, sorted: bool) 
     let fields = Fields::from(vec![of_type(key, &keys), of_type(value, &values)]);
     let pairs = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, length);
     let entries = Arc::new(entries.as_ref().clone().with_data_type(DataType::Struct(fields)));
-    let made = MapArray::try_new(entries, offsets, pairs.map_err(arrow_error)?, maps.nulls().cloned(), sorted);
+    let made =
+        MapArray::try_new(entries, offsets, pairs.map_err(arrow_error)?, maps.nulls().cloned(), sorted);
     Ok(Arc::new(made.map_err(arrow_error)?))
 }
 
@@ -311,9 +312,13 @@ fn within(child: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
 }
 
 fn of_type(field: &FieldRef, values: &ArrayRef) -> FieldRef {
-    Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone()).with_nullable(
-        field.is_nullable() || values.null_count() > 0,
-    ))
+    Arc::new(
+        field
+            .as_ref()
+            .clone()
+            .with_data_type(values.data_type().clone())
+            .with_nullable(field.is_nullable() || values.null_count() > 0),
+    )
 }
 
 fn unlike(what: &str, array: &ArrayRef) -> Error {

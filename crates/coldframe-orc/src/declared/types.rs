@@ -105,7 +105,8 @@ fn described_at(types: &[proto::Type], id: u32, depth: u64, limits: &Limits) -> 
     let corrupt = |what: &str| Error::corrupt(format!("expected {what} of type {id}, found none"));
     let own = types.get(id as usize).ok_or_else(|| corrupt("the description"))?;
     let child = |id: &u32| described_at(types, *id, depth + 1, limits);
-    let at = |place: usize| child(own.subtypes.get(place).ok_or_else(|| corrupt("a nested type"))?).map(Box::new);
+    let at =
+        |place: usize| child(own.subtypes.get(place).ok_or_else(|| corrupt("a nested type"))?).map(Box::new);
     let kind = match own.kind.and_then(Kind::from_number).ok_or_else(|| corrupt("a known kind"))? {
         Kind::Boolean => ddl::Kind::Boolean,
         Kind::Byte => ddl::Kind::TinyInt,

@@ -3,7 +3,7 @@
 use coldframe_encoding::java_text;
 
 use super::number::Number;
-use super::primitive::{Time, Value};
+use super::value::{Time, Value};
 use super::{HiveVersion, Rules, texts};
 
 /// 2^63, the first double beyond the integers of 64 bits.
@@ -16,7 +16,9 @@ pub(super) fn boolean(value: Value<'_>, rules: Rules) -> Option<bool> {
     match value {
         Value::Boolean(value) => Some(value),
         Value::Decimal(number) => Some(number.magnitude != 0),
-        Value::Text(text) if rules.is_of_rows() && rules.version <= HiveVersion::V2_3 => Some(!text.is_empty()),
+        Value::Text(text) if rules.is_of_rows() && rules.version <= HiveVersion::V2_3 => {
+            Some(!text.is_empty())
+        }
         Value::Text(text) if rules.is_of_rows() => {
             Some(!FALSE.iter().any(|known| known.eq_ignore_ascii_case(text)))
         }
@@ -99,7 +101,10 @@ fn of_row(value: Value<'_>, width: Width, rules: Rules) -> Option<i64> {
 }
 
 /// A number without its fraction, if it is in the range of 64 bits.
-#[expect(clippy::cast_possible_truncation, reason = "the range is checked; the fraction is dropped as by Java's cast")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked; the fraction is dropped as by Java's cast"
+)]
 fn whole(value: f64) -> Option<i64> {
     (value >= -BEYOND && value < BEYOND).then_some(value as i64)
 }
@@ -163,7 +168,9 @@ pub(super) fn decimal(value: Value<'_>, rules: Rules) -> Option<Number> {
         }
         Value::Float(value, _) => printed(value),
         Value::Decimal(number) => Some(number),
-        Value::Text(text) | Value::Character(text) => Number::parse(text.as_bytes(), rules.is_hive4()),
+        Value::Text(text) | Value::Character(text) => {
+            Number::parse(java_text::trim(text.as_bytes()), rules.is_hive4())
+        }
         Value::Time(_) if rules.is_of_rows() || rules.is_old_orc() => printed(double(value, rules)?),
         Value::Time(time) => {
             let nanos = i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);

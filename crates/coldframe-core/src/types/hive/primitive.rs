@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
-    TimestampNanosecondType,
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type,
+    TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, PrimitiveArray,
-    StringArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array,
+    PrimitiveArray, StringArray,
 };
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
@@ -18,35 +18,9 @@ use arrow_schema::{DataType, TimeUnit};
 use super::super::ddl::Kind;
 use super::number::Number;
 use super::numbers::Width;
+use super::value::{Time, Value};
 use super::{Reader, Rules, numbers, texts, times};
 use crate::{Error, Result, arrow_error};
-
-/// A value of a file's column.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'a> {
-    Boolean(bool),
-    Integer(i64),
-    /// The value as a double, and whether the column is a float.
-    Float(f64, bool),
-    Decimal(Number),
-    /// Of a `string`.
-    Text(&'a str),
-    /// Of a `char`, without its padding, or a `varchar`.
-    Character(&'a str),
-    Bytes(&'a [u8]),
-    /// Days since 1970-01-01.
-    Date(i32),
-    Time(Time),
-}
-
-/// A timestamp: of a wall clock, or an instant in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Time {
-    /// Seconds since 1970-01-01, rounded down.
-    pub(super) seconds: i64,
-    /// 0..=999,999,999
-    pub(super) nanos: u32,
-}
 
 /// A conversion between two types that are not the same.
 #[derive(Clone, Debug)]
@@ -68,9 +42,13 @@ enum Class {
 
 fn class(kind: &Kind) -> Option<Class> {
     Some(match kind {
-        Kind::Boolean | Kind::TinyInt | Kind::SmallInt | Kind::Int | Kind::BigInt | Kind::Float | Kind::Double => {
-            Class::Number
-        }
+        Kind::Boolean
+        | Kind::TinyInt
+        | Kind::SmallInt
+        | Kind::Int
+        | Kind::BigInt
+        | Kind::Float
+        | Kind::Double => Class::Number,
         Kind::Decimal { .. } => Class::Number,
         Kind::String | Kind::Varchar(_) | Kind::Char(_) => Class::Text,
         Kind::Binary => Class::Binary,
@@ -88,7 +66,9 @@ impl Primitive {
             return None;
         }
         let allowed = match (class(own)?, class(wanted)?) {
-            (Class::Text, _) if *wanted == Kind::Boolean && rules.reader == Reader::Rows => *own == Kind::String,
+            (Class::Text, _) if *wanted == Kind::Boolean && rules.reader == Reader::Rows => {
+                *own == Kind::String
+            }
             (Class::Number | Class::Time, Class::Binary) | (Class::Number, Class::Date) => false,
             (Class::Date, Class::Number | Class::Binary) => false,
             (Class::Binary, wanted) => wanted == Class::Text,
@@ -117,7 +97,8 @@ impl Primitive {
         let integers = |width| values.integers(width, rules);
         Ok(match &self.wanted {
             Kind::Boolean => {
-                let booleans = values.iter().map(|value| value.and_then(|value| numbers::boolean(value, rules)));
+                let booleans =
+                    values.iter().map(|value| value.and_then(|value| numbers::boolean(value, rules)));
                 Arc::new(booleans.collect::<BooleanArray>())
             }
             Kind::TinyInt => cast(&integers(Width::Tiny), &DataType::Int8).map_err(arrow_error)?,
@@ -243,7 +224,8 @@ impl Values {
         else {
             return Err(Error::schema(format!("no decimal({precision},{scale})")));
         };
-        let made = self.primitive::<Decimal128Type>(|value| numbers::decimal(value, rules)?.fitted(precision, scale));
+        let made = self
+            .primitive::<Decimal128Type>(|value| numbers::decimal(value, rules)?.fitted(precision, scale));
         Ok(Arc::new(made.with_precision_and_scale(precision, arrow_scale).map_err(arrow_error)?))
     }
 

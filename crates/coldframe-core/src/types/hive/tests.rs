@@ -24,7 +24,8 @@ fn plan(own: &DataType, table: &DataType, declared: &str, reader: Reader) -> Res
 #[test]
 fn numbers_that_do_not_fit_are_null_in_orc_and_wrap_in_rows() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(300), None]));
-    let read = |reader| plan(&DataType::Int64, &DataType::Int8, "tinyint", reader).unwrap().convert(&array).unwrap();
+    let read =
+        |reader| plan(&DataType::Int64, &DataType::Int8, "tinyint", reader).unwrap().convert(&array).unwrap();
     let texts = |array: &ArrayRef| {
         let array = array.as_primitive::<arrow_array::types::Int8Type>();
         array.iter().collect::<Vec<_>>()
@@ -99,7 +100,8 @@ fn fields_of_structs_match_by_name_in_any_case() {
 fn elements_of_lists_are_converted() {
     let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
     let field = Arc::new(Field::new("item", DataType::Int32, true));
-    let own: ArrayRef = Arc::new(ListArray::new(field, OffsetBuffer::new(vec![0, 2, 3].into()), values, None));
+    let own: ArrayRef =
+        Arc::new(ListArray::new(field, OffsetBuffer::new(vec![0, 2, 3].into()), values, None));
     let table = DataType::new_list(DataType::Utf8, true);
     let plan = plan(own.data_type(), &table, "array<char(2)>", Reader::Orc).unwrap();
     let made = plan.convert(&own.slice(1, 1)).unwrap();

@@ -5,7 +5,7 @@ use coldframe_encoding::calendar::{Civil, hybrid_to_proleptic_seconds, proleptic
 use coldframe_encoding::java_text::{self, trim};
 
 use super::number::Number;
-use super::primitive::{Time, Value};
+use super::value::{Time, Value};
 use super::{HiveVersion, Reader, Rules};
 use crate::{Error, Result};
 
@@ -118,7 +118,11 @@ impl Time {
 
     /// A time as the number of its seconds: before Hive 4, those of the hybrid calendar.
     pub(super) fn as_number(self, rules: Rules) -> Self {
-        if rules.is_hive4() { self } else { Self { seconds: proleptic_to_hybrid_seconds(self.seconds), ..self } }
+        if rules.is_hive4() {
+            self
+        } else {
+            Self { seconds: proleptic_to_hybrid_seconds(self.seconds), ..self }
+        }
     }
 }
 
@@ -339,7 +343,5 @@ impl Scanner<'_> {
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
-    digits.iter().try_fold(0i64, |sum, byte| {
-        byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'))
-    })
+    digits.iter().try_fold(0i64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
 }

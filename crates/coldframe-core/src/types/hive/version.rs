@@ -5,7 +5,6 @@ use crate::{Error, Result, Value};
 
 /// The Hive version whose conversions, lenient parsing and calendar apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-#[non_exhaustive]
 pub enum HiveVersion {
     /// 0.8 .. 0.14
     V0_8,
