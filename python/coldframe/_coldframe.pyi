@@ -444,6 +444,19 @@ class RawDataset:
         file_path, row_index: names of further columns: the path of the file, the number of the row from
         `first_row`.
         """
+    def to_bytes(self) -> bytes:
+        """The definition of the table, with the options of stores and the keys of encrypted files."""
+    @staticmethod
+    def from_bytes(
+        bytes: bytes,
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+        keys: Any = None,
+    ) -> RawDataset:
+        """The table of a definition.
+
+        `storage_options`, `keys`: Python objects that the bytes cannot hold.
+        """
     @staticmethod
     def of_hive(
         opening: RawOpening,

@@ -113,8 +113,8 @@ class Dataset(AsTables):
     def files(self) -> list[str]:
         """The files, by path."""
         objects = self._objects
-        found = self._raw_for(self._bound(None)).found()
-        return [repr(objects[at]) if at in objects else path for at, (path, _, _) in enumerate(found)]
+        listed = self._raw_for(self._bound(None)).found()
+        return [repr(objects[at]) if at in objects else path for at, (path, _, _) in enumerate(listed)]
 
     @property
     def left_out(self) -> list[dict[str, str]]:

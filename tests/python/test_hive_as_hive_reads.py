@@ -14,6 +14,7 @@ import pytest
 from estates import Estate
 
 import coldframe as cf
+from coldframe._coldframe import RawDataset
 from coldframe.arguments import OpenArguments
 from coldframe.hive.dataset import HiveDataset
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
@@ -134,6 +135,25 @@ def test_filters_prune_partitions_and_rows(mixed: Any, filter: Any, passing: Any
     whole = mixed(filter)
     assert rows(whole.to_batches()) == passing
     assert len(whole.files) == files
+
+
+def test_a_definition_travels_as_bytes(mixed: Any) -> None:
+    """A table is the same by every door: metastore, definition in bytes, folder."""
+    read = mixed()
+    table = RawDataset.from_bytes(read._raw_for(read._bound(None)).to_bytes())
+    assert pa.schema(table) == read.schema
+    assert rows(map(pa.record_batch, table.scan())) == MIXED
+    bound = read._bound("p > 1 and id < 5").predicate
+    assert (table.count(), table.count(bound)) == (5, 2)
+    assert rows(map(pa.record_batch, table.scan(columns=["id"], predicate=bound))) == [(3,), (4,)]
+    part = next(path for path in read.files if "p=2" in path)
+    folder = cf.scan(part.rsplit("/p=2", 1)[0] + "/p=2*", file_path="path")
+    again = RawDataset.from_bytes(folder._raw.to_bytes())
+    assert again.partition_columns() == ["p"]
+    batches = list(map(pa.record_batch, again.scan(columns=["id", "name", "p", "path"])))
+    assert rows(batches) == [(*row, part) for row in MIXED[2:4]]
+    with pytest.raises(cf.UnsupportedError, match="objects of this process"):
+        cf.scan([Path(part).read_bytes()])._raw.to_bytes()
 
 
 def test_a_table_without_files_has_no_rows(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from spark_data import NUMBERS
 import coldframe as cf
 import coldframe.spark
 from coldframe.spark.options import read_options
-from coldframe.spark.reader import ColdframeReader, pack
+from coldframe.spark.reader import ColdframeReader, open_dataset, pack
+from coldframe.spark.types import to_spark_schema
 
 
 def load(
@@ -40,6 +41,25 @@ def test_formats_are_discovered_and_count_right(spark: SparkSession, numbers: Pa
 def test_no_reader_pushes_filters() -> None:
     # Spark 4.3 returns wrong rows for a reader that pushes filters, see spark/source.py.
     assert "pushFilters" not in vars(ColdframeReader)
+
+
+def test_a_table_of_a_metastore_is_planned_as_files_are(tmp_path: Path) -> None:
+    text = (
+        f"CREATE TABLE t (id int, v string) PARTITIONED BY (p int) STORED AS ORC LOCATION '{tmp_path}/t';\n"
+    )
+    for number in range(3):
+        path = tmp_path / f"t/p={number}/f"
+        path.parent.mkdir(parents=True)
+        cf.write(pa.table({"v": ["a"], "id": pa.array([number], pa.int32())}), path, format="orc")
+        text += f"ALTER TABLE t ADD PARTITION (p={number}) LOCATION '{path.parent}';\n"
+    (tmp_path / "s.hql").write_text(text)
+    given = {"path": f"{tmp_path}/s.hql/default.t", "filter": "p > 0"}
+    options = read_options(given, None)
+    dataset = open_dataset(options)
+    reader = ColdframeReader(options, to_spark_schema(dataset.schema), dataset.found)
+    partitions = reader.partitions()
+    rows = [row for part in partitions for batch in reader.read(part) for row in batch.to_pylist()]
+    assert rows == [{"id": number, "v": "a", "p": number} for number in (1, 2)]
 
 
 def test_options_become_arguments_of_the_reader() -> None:

@@ -8,25 +8,25 @@ use arrow_array::{ArrayRef, RecordBatch};
 use coldframe::dataset::storage::{Storage, os_path};
 
 use coldframe::dataset::{
-    ColumnsBy, Dataset, FileEntry, Given, LeftOut, Origin, Plan, ScanBuilder, TableOptions, discover,
-    discovery, foreign,
+    ColumnsBy, Dataset, FileEntry, Given, LeftOut, Origin, Plan, ScanBuilder, TableDef, TableOptions,
+    discover, discovery, foreign,
 };
 use coldframe::store::{Identity, to_text};
 use coldframe::{Error, Notice, Predicate, Scan};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyString, PyTuple};
 
 use crate::capsule::{export_schema, import_batch, import_schema};
 use crate::error::to_python;
 use crate::file::{RawFile, parse_on_error};
-use crate::metastore::{self, PyDefinition, PyPartition};
+use crate::metastore::{self, PyDefinition};
 use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::rows::{RawTableRows, warn};
 use crate::scan::RawBatch;
 use crate::source;
-use crate::split::{RawSplit, one_row, texts};
+use crate::split::{RawSplit, bound, one_row, texts};
 use crate::storage::PyStorage;
 use crate::store::Known;
 use crate::strings::parse_strings;
@@ -223,6 +223,26 @@ impl RawDataset {
         Ok(Self(dataset))
     }
 
+    /// The definition of the table as bytes, which hold the options of stores and keys.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.without_gil(py, || self.0.definition()?.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The table of a definition. `storage_options`, `keys`: Python objects that the bytes cannot hold.
+    #[staticmethod]
+    #[pyo3(signature = (bytes, *, storage_options=None, keys=None))]
+    fn from_bytes(
+        py: Python<'_>,
+        bytes: &[u8],
+        storage_options: Option<&Bound<'_, PyAny>>,
+        keys: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let bound = bound(storage_options, keys)?;
+        let def = py.detach(|| TableDef::from_bytes(bytes, &bound)).map_err(to_python)?;
+        Ok(Self(Dataset::of(def)))
+    }
+
     /// The table of some partitions as a metastore defines them, which lie at `locations`. The options of `opening` override
     /// those in the metastore.
     #[staticmethod]
@@ -231,11 +251,11 @@ impl RawDataset {
         py: Python<'_>,
         opening: &RawOpening,
         definition: PyDefinition,
-        partitions: Vec<PyPartition>,
+        partitions: Vec<Bound<'_, PyAny>>,
         locations: Vec<PathBuf>,
         storage_options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        metastore::dataset(py, opening, definition, partitions, locations, storage_options).map(Self)
+        metastore::dataset(py, opening, definition, &partitions, &locations, storage_options).map(Self)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -9,6 +9,7 @@ use coldframe::dataset::storage::{Storage as Stores, os_path};
 use coldframe::dataset::{Dataset, TableDef};
 use coldframe::metastore::{self, Access, Column, Definition, Partition, Storage, properties, values};
 use coldframe::store::to_text;
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::capsule::import_batch;
@@ -45,12 +46,39 @@ pub(crate) struct PyDefinition {
     by_folders: bool,
 }
 
-/// `coldframe.hive.definition.PartitionDefinition`.
-#[derive(FromPyObject)]
-pub(crate) struct PyPartition {
-    values: Vec<String>,
-    storage: PyTableStorage,
-    parameters: BTreeMap<String, String>,
+/// Makes partitions of `coldframe.hive.definition.PartitionDefinition`. Those with the same columns usually share the tuple.
+#[derive(Default)]
+struct Partitions<'py> {
+    last: Option<(Bound<'py, PyAny>, Vec<Column>)>,
+}
+
+impl<'py> Partitions<'py> {
+    fn made(&mut self, of: &Bound<'py, PyAny>, location: &OsStr) -> PyResult<Partition> {
+        let py = of.py();
+        let storage = of.getattr(intern!(py, "storage"))?;
+        let columns = self.columns(storage.getattr(intern!(py, "columns"))?)?;
+        let storage = Storage {
+            columns,
+            input_format: storage.getattr(intern!(py, "input_format"))?.extract()?,
+            serde: storage.getattr(intern!(py, "serde"))?.extract()?,
+            serde_properties: storage.getattr(intern!(py, "serde_properties"))?.extract()?,
+        };
+        Ok(Partition {
+            values: of.getattr(intern!(py, "values"))?.extract()?,
+            storage,
+            parameters: of.getattr(intern!(py, "parameters"))?.extract()?,
+            location: to_text(location),
+        })
+    }
+
+    fn columns(&mut self, given: Bound<'py, PyAny>) -> PyResult<Vec<Column>> {
+        if let Some((_, columns)) = self.last.as_ref().filter(|(last, _)| last.is(&given)) {
+            return Ok(columns.clone());
+        }
+        let made = columns(given.extract()?);
+        self.last = Some((given, made.clone()));
+        Ok(made)
+    }
 }
 
 fn columns(all: Vec<PyColumn>) -> Vec<Column> {
@@ -85,17 +113,14 @@ pub(crate) fn dataset(
     py: Python<'_>,
     opening: &RawOpening,
     definition: PyDefinition,
-    partitions: Vec<PyPartition>,
-    locations: Vec<PathBuf>,
+    partitions: &[Bound<'_, PyAny>],
+    locations: &[PathBuf],
     storage_options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Dataset> {
-    let of = |(of, location): (PyPartition, PathBuf)| Partition {
-        values: of.values,
-        storage: of.storage.into(),
-        parameters: of.parameters,
-        location: to_text(location.as_os_str()),
-    };
-    let partitions: Vec<Partition> = partitions.into_iter().zip(locations).map(of).collect();
+    let mut made = Partitions::default();
+    let partitions = partitions.iter().zip(locations);
+    let partitions = partitions.map(|(of, location)| made.made(of, location.as_os_str()));
+    let partitions = partitions.collect::<PyResult<Vec<Partition>>>()?;
     let (definition, opening) = (definition.into(), &opening.opening);
     let storage_options = storage_options.map(|given| given.clone().unbind());
     let storage = |location: &str| {

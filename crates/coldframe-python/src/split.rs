@@ -301,13 +301,19 @@ pub(crate) fn plan_from_bytes(
     storage_options: Option<&Bound<'_, PyAny>>,
     keys: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<RawSplit>> {
-    let keys = keys.filter(|keys| !keys.is_none()).map(crate::keys::from_python).transpose()?;
-    let bound = PlanBound {
-        storage: Some(shared(PyStorage::new(storage_options)?)),
-        keys: keys.and_then(|(_, source)| source),
-    };
+    let bound = bound(storage_options, keys)?;
     let plan = py.detach(|| Plan::from_bytes(bytes, &bound)).map_err(to_python)?;
     Ok(plan.splits.into_iter().map(RawSplit).collect())
+}
+
+/// The objects of this process for a plan or a definition.
+pub(crate) fn bound(
+    storage_options: Option<&Bound<'_, PyAny>>,
+    keys: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PlanBound> {
+    let keys = keys.filter(|keys| !keys.is_none()).map(crate::keys::from_python).transpose()?;
+    let storage = Some(shared(PyStorage::new(storage_options)?));
+    Ok(PlanBound { storage, keys: keys.and_then(|(_, source)| source) })
 }
 
 /// Groups consecutive parts of the given sizes into groups of about `target` bytes: returns the start and

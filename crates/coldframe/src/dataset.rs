@@ -18,6 +18,7 @@
 //! | [`columns`] | matching a file's columns with the table's: by name, by position, by field id |
 //! | [`fragment`] | one file as a part of the table: constant columns, pruning by them, casts |
 //! | [`scan`] | the request and its results |
+//! | [`opening`] | how files are opened |
 //! | [`plan`], [`wire`] | splits, and their byte form |
 //! | [`rows`] | one pass over the rows |
 //! | `extremes` | counts and extremes from metadata, without reading rows |
@@ -33,6 +34,7 @@ pub mod foreign;
 pub mod fragment;
 pub mod given;
 mod glob;
+pub mod opening;
 pub(crate) mod openings;
 pub mod partition;
 pub mod plan;
@@ -51,7 +53,8 @@ pub use folder::managed_by;
 pub use foreign::LeftOut;
 pub use fragment::Fragment;
 pub use given::{Given, TableOptions};
-pub use plan::{Opening, Part, Plan, Split, SplitFile, pack};
+pub use opening::Opening;
+pub use plan::{Part, Plan, Split, SplitFile, pack};
 pub use rows::{FileDamage, Rows};
 pub use scan::{Filter, ScanBuilder};
 pub use storage::{Storage, Stores};

@@ -156,22 +156,20 @@ class HiveDataset(Dataset):
 
     def _raw_for(self, bound: Bound) -> RawDataset:
         partitions = self._partitions_of(bound)
-        locations = [self._location_of(partition) for partition in partitions]
+        has_own = self.definition.has_partitions
+        locations = [
+            partition.storage.location if has_own else self.definition.location for partition in partitions
+        ]
         with step(_log, logging.INFO, "finding the files of %s", self._label) as notes:
             table = RawDataset.of_hive(
                 self._arguments_now().raw,
                 self.definition,
                 partitions,
-                locations,
+                [self._locations.readable(location) if location else "" for location in locations],
                 storage_options=self._arguments.storage_options,
             )
             notes.append(f"{len(partitions)} partitions, {len(table)} files")
         return table
-
-    def _location_of(self, partition: PartitionDefinition) -> str:
-        table = self.definition
-        location = partition.storage.location if table.has_partitions else table.location
-        return self._locations.readable(location) if location else ""
 
     def _partitions_of(self, bound: Bound) -> list[PartitionDefinition]:
         table = self.definition

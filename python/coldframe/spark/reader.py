@@ -17,6 +17,8 @@ from coldframe._coldframe import pack as pack_sizes
 from coldframe.arguments import OpenArguments
 from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import Split
+from coldframe.hive.addresses import is_metastore
+from coldframe.hive.dataset import hive_table
 from coldframe.iceberg.places import metadata_of_scan
 from coldframe.iceberg.splits import IcebergSplit, Packed
 from coldframe.iceberg.tables import iceberg_table
@@ -146,10 +148,19 @@ def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> 
 
 
 def _table(options: ReadOptions, sources: Sequence[Any] | None) -> Dataset | None:
-    """The Iceberg table of a `load()`; None if the path is no Iceberg table."""
+    """The table of a metastore or Iceberg table of a `load()`; None if the path is neither."""
     if sources is not None:
         return sources[0] if sources and isinstance(sources[0], Dataset) else None
     place = options.paths[0] if len(options.paths) == 1 else None
+    if is_metastore(place) and not options.of_table and options.format is None:
+        given: dict[str, Any] = {"timestamp_unit": "us", **options.options}
+        return hive_table(
+            str(place),
+            storage_options=options.storage_options,
+            verify_checksums=options.verify_checksums,
+            keys=options.keys,
+            **given,
+        )
     metadata = metadata_of_scan(place, options.format, options.storage_options)
     if metadata is None:
         if options.of_table:

@@ -14,8 +14,9 @@ use tracing::{Span, debug_span};
 
 use super::fragment::{Fragment, Numbers, projected, strings_of};
 use super::given::{Given, TableOptions};
+use super::opening::Opening;
 use super::openings::in_parallel;
-use super::plan::{Opening, Part, Plan, Split};
+use super::plan::{Part, Plan, Split};
 use super::rows::{Rows, Unopened};
 use super::storage::os_path;
 use super::table::Dataset;

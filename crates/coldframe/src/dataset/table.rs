@@ -18,10 +18,11 @@ use super::file_entry::FileEntry;
 use super::foreign::{self, LeftOut};
 use super::fragment::{Fragment, Numbers};
 use super::given::{Given, Resolved, TableOptions, resolve};
+use super::opening::Opening;
 use super::openings::in_parallel;
-use super::plan::{Opening, SplitFile};
+use super::plan::SplitFile;
 use super::storage::{os_path, shown_path};
-use super::table_def::{Columns, FileDef, Origin, Stated, TableDef};
+use super::table_def::{ColumnDef, Columns, FileDef, FileGroup, Origin, Stated, TableDef};
 use crate::{File, format_named};
 
 /// How many files stay open at most: for an open file, the bytes that opening it read stay in memory.
@@ -48,11 +49,26 @@ struct Group {
     constants: RecordBatch,
 }
 
+impl Group {
+    fn definition(&self) -> FileGroup {
+        FileGroup {
+            own: self.stated.own.clone(),
+            matching: self.matching.clone(),
+            conversion: self.stated.conversion,
+            defaults: self.defaults.clone(),
+            constants: self.constants.clone(),
+            row_numbers: self.stated.row_numbers.clone(),
+            ..FileGroup::new(self.opening.clone())
+        }
+    }
+}
+
 /// Many files as one table.
 #[derive(Clone)]
 pub struct Dataset(Arc<Inner>);
 
 struct Inner {
+    name: String,
     members: Vec<Member>,
     groups: Vec<Group>,
     /// How files are opened if the table has none.
@@ -98,6 +114,39 @@ impl Dataset {
     /// The table that a definition describes. Nothing is listed or opened.
     pub fn of(def: TableDef) -> Self {
         Self(Arc::new(Inner::of(def)))
+    }
+
+    /// The definition of the table, with its columns; another process that gets it reads the same rows. An error if a file is
+    /// an object of this process.
+    pub fn definition(&self) -> Result<TableDef> {
+        let schema = self.schema()?;
+        let origin = self.0.origin.fields();
+        let is_further =
+            |field: &Field| self.0.keys.iter().chain(&origin).any(|further| further.name() == field.name());
+        let stated = |field: &Arc<Field>| {
+            let known = self.0.groups.iter().flat_map(|group| group.stated.table.iter());
+            let declared = known.into_iter().find(|column| column.name() == field.name());
+            ColumnDef { field: field.clone(), declared: declared.and_then(|column| column.declared.clone()) }
+        };
+        let columns = schema.fields().iter().filter(|field| !is_further(field)).map(stated).collect();
+        let mut groups: Vec<FileGroup> = self.0.groups.iter().map(Group::definition).collect();
+        for (at, member) in self.0.members.iter().enumerate() {
+            if self.is_of_this_process(at) {
+                let what = "a definition of a table of objects of this process";
+                return Err(Error::unsupported(what).in_file(shown_path(&member.entry.path)));
+            }
+            if let Some(group) = groups.get_mut(member.group) {
+                group.files.push(member.def.clone());
+            }
+        }
+        Ok(TableDef {
+            name: self.0.name.clone(),
+            columns: Columns::Stated(columns),
+            complete: self.0.complete,
+            keys: self.0.keys.iter().cloned().map(ColumnDef::new).collect(),
+            origin: self.0.origin.clone(),
+            groups,
+        })
     }
 
     /// The table's columns: first the columns of the files, then the partition columns. Strings have the plain Arrow
@@ -491,6 +540,7 @@ impl Inner {
             });
         }
         Self {
+            name: def.name,
             members,
             groups,
             opening: Arc::default(),

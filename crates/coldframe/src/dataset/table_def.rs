@@ -26,7 +26,7 @@ use coldframe_core::{Error, Limits, Result, arrow_error};
 use roaring::RoaringTreemap;
 
 use super::columns::ColumnsBy;
-use super::plan::Opening;
+use super::opening::Opening;
 use super::storage::shown_path;
 
 /// A table: columns and files.

@@ -14,10 +14,12 @@ mod arrow;
 mod message;
 mod predicate;
 mod read;
+mod read_parts;
 mod table_def;
 mod write;
+mod write_parts;
 
-pub use read::Bound;
+pub use read_parts::Bound;
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::limits::message::Shaped;
@@ -97,13 +99,13 @@ impl Kind {
         let (Some(header), Some(body)) = (bytes.get(..HEADER), bytes.get(HEADER..)) else {
             return Err(refused(format!("expected the header of {name}, found fewer bytes")));
         };
-        let (found, version, stored) = match header {
+        let (start, version, stored) = match header {
             [a, b, c, d, version, stored @ ..] => ([*a, *b, *c, *d], *version, stored),
             _ => return Err(refused(format!("expected the header of {name}"))),
         };
-        if found != self.magic {
-            let found = found.escape_ascii();
-            return Err(refused(format!("expected the magic \"{magic}\", found \"{found}\"")));
+        if start != self.magic {
+            let start = start.escape_ascii();
+            return Err(refused(format!("expected the magic \"{magic}\", found \"{start}\"")));
         }
         if version != self.version {
             let what = format!("{name} of version {version}; this build reads version {}", self.version);

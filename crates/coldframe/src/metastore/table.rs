@@ -19,8 +19,8 @@ use coldframe_rcfile::hive_type::{HiveType, ddl};
 use coldframe_store::is_flat;
 
 use super::{Column, Definition, Partition, Properties, Storage, properties, values};
+use crate::dataset::opening::Opening;
 use crate::dataset::openings::in_parallel;
-use crate::dataset::plan::Opening;
 use crate::dataset::special::special_of;
 use crate::dataset::storage::{Storage as Stores, os_path};
 use crate::dataset::table_def::{ColumnDef, Columns, Conversion, FileDef, FileGroup, Origin, TableDef};
@@ -207,7 +207,7 @@ fn listed(partitions: &[Partition], storage: &Arc<dyn Stores>, whole: bool) -> R
 /// The files at a location: none if it is empty; an error if it does not exist.
 fn files_at(storage: &dyn Stores, location: &str, whole: bool) -> Result<Vec<FileEntry>> {
     let path = os_path(location);
-    let found = match discover(storage, &path, whole) {
+    let entries = match discover(storage, &path, whole) {
         Err(e) if e.is_not_found() => {
             // Object stores have no directories: an empty and a missing one look the same.
             let is_remote = !storage.is_of_this_machine(&path);
@@ -216,10 +216,10 @@ fn files_at(storage: &dyn Stores, location: &str, whole: bool) -> Result<Vec<Fil
             }
             return Err(e);
         }
-        found => found?,
+        listed => listed?,
     };
     let is_empty = |entry: &FileEntry| entry.known.as_ref().is_some_and(|known| known.len == 0);
-    Ok(found.into_iter().filter(|entry| !is_empty(entry) || special_of(storage, entry).is_some()).collect())
+    Ok(entries.into_iter().filter(|entry| !is_empty(entry) || special_of(storage, entry).is_some()).collect())
 }
 
 /// The files, and the rows of partition values that they refer to. If no partition is registered, the folders above a file

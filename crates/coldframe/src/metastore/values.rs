@@ -21,8 +21,8 @@ pub fn of_name(name: &str) -> Vec<String> {
 pub fn columns<V: AsRef<[String]>>(table: &str, partitions: &[V], keys: &[Field]) -> Result<RecordBatch> {
     let is_odd = |values: &&V| values.as_ref().len() != keys.len();
     if let Some(values) = partitions.iter().find(is_odd) {
-        let (expected, found) = (keys.len(), values.as_ref());
-        let what = format!("expected {expected} values of a partition, found {}: {found:?}", found.len());
+        let (expected, actual) = (keys.len(), values.as_ref());
+        let what = format!("expected {expected} values of a partition, found {}: {actual:?}", actual.len());
         return Err(Error::schema(format!("{table}: {what}")));
     }
     let of = |(at, key): (usize, &Field)| {
@@ -121,8 +121,8 @@ mod tests {
         ] {
             let keys = [Field::new("k", kind, true)];
             let row = columns("t", &[vec![text.to_owned()]], &keys).unwrap();
-            let found = row.column(0).is_valid(0).then(|| array_value_to_string(row.column(0), 0).unwrap());
-            assert_eq!(found.as_deref(), expected, "{text}");
+            let value = row.column(0).is_valid(0).then(|| array_value_to_string(row.column(0), 0).unwrap());
+            assert_eq!(value.as_deref(), expected, "{text}");
         }
     }
 

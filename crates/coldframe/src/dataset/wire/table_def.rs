@@ -9,8 +9,8 @@ use coldframe_core::Result;
 use coldframe_core::types::hive::{HiveVersion, Reader, Rules};
 use roaring::RoaringTreemap;
 
-use super::read::{Bound, at, by, known, opening};
-use super::{arrow, message, refused, write};
+use super::read_parts::{Bound, at, by, known, opening};
+use super::{arrow, message, refused, write_parts as write};
 use crate::dataset::storage::os_path;
 use crate::dataset::table_def::{
     ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, Origin, TableDef, constants,

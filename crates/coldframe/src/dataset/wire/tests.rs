@@ -15,7 +15,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::dataset::columns::ColumnsBy;
 use crate::dataset::fragment::Fragment;
-use crate::dataset::plan::{Opening, Part, SplitFile};
+use crate::dataset::opening::Opening;
+use crate::dataset::plan::{Part, SplitFile};
 use crate::dataset::storage::Stores;
 use crate::dataset::table_def::{
     ColumnDef, Columns, Conversion, Deletes, FileDef, FileGroup, Origin, TableDef, constants,

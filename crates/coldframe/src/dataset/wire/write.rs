@@ -1,18 +1,16 @@
 //! Converts plans to messages.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use coldframe_core::io::Identity;
-use coldframe_core::options::Strings;
-use coldframe_core::{Error, Limits, OnError, Result, Scan, SchemaSpec, Value};
+use coldframe_core::{Error, OnError, Result, Scan};
 
 use super::table_def::{KeyTables, columns_to_message, conversion_to_message};
+use super::write_parts::{by, known, number, opening, strings};
 use super::{arrow, message, predicate};
-use crate::dataset::columns::ColumnsBy;
 use crate::dataset::fragment::Fragment;
-use crate::dataset::plan::{Opening, Part, Plan, Split, SplitFile};
+use crate::dataset::opening::Opening;
+use crate::dataset::plan::{Part, Plan, Split, SplitFile};
 use crate::dataset::storage::{os_path, shown_path};
 
 /// The parts that several splits share. Each is written once.
@@ -54,23 +52,6 @@ fn scan(scan: &Scan) -> Result<message::Scan> {
         threads: scan.threads as u64,
         strings: strings(scan.strings),
     })
-}
-
-fn strings(of: Option<Strings>) -> u32 {
-    match of {
-        None => 0,
-        Some(Strings::Plain) => 1,
-        Some(Strings::View) => 2,
-    }
-}
-
-/// The index of `item` in the list, or of an element equal to it; appends it if there is none.
-pub(super) fn number<T: PartialEq>(all: &mut Vec<T>, item: T) -> Result<u32> {
-    let at = all.iter().rposition(|known| *known == item).unwrap_or_else(|| {
-        all.push(item);
-        all.len() - 1
-    });
-    u32::try_from(at).map_err(|_| Error::unsupported("a plan of more than 2^32 files"))
 }
 
 impl Known {
@@ -149,21 +130,17 @@ impl Known {
 }
 
 /// Whether two fragments visibly have one table; false if only a comparison of their parts can tell.
-fn is_same_table(one: &Fragment, other: &Fragment) -> bool {
+fn is_same_table(last: &Fragment, next: &Fragment) -> bool {
     let same = |(a, b): (&(String, ArrayRef), &(String, ArrayRef))| a.0 == b.0 && Arc::ptr_eq(&a.1, &b.1);
-    Arc::ptr_eq(&one.schema, &other.schema)
-        && Arc::ptr_eq(&one.stated, &other.stated)
-        && (&one.by, one.complete) == (&other.by, other.complete)
-        && one.defaults.len() == other.defaults.len()
-        && one.defaults.iter().zip(&other.defaults).all(same)
+    Arc::ptr_eq(&last.schema, &next.schema)
+        && Arc::ptr_eq(&last.stated, &next.stated)
+        && (&last.by, last.complete) == (&next.by, next.complete)
+        && last.defaults.len() == next.defaults.len()
+        && last.defaults.iter().zip(&next.defaults).all(same)
 }
 
 fn piece((at, bytes): &(u64, bytes::Bytes)) -> message::Piece {
     message::Piece { at: *at, bytes: bytes.clone() }
-}
-
-pub(super) fn known(known: &Identity) -> message::Known {
-    message::Known { len: known.len, modified: known.modified, etag: known.etag.clone() }
 }
 
 fn table(fragment: &Fragment) -> Result<message::Table> {
@@ -179,72 +156,4 @@ fn table(fragment: &Fragment) -> Result<message::Table> {
         conversion: conversion_to_message(fragment.stated.conversion),
         row_numbers: fragment.stated.row_numbers.clone(),
     })
-}
-
-/// The number of a way to match columns, and the key of ids.
-pub(super) fn by(of: &ColumnsBy) -> (u32, String) {
-    match of {
-        ColumnsBy::Name => (0, String::new()),
-        ColumnsBy::Position => (1, String::new()),
-        ColumnsBy::Id(key) => (2, key.clone()),
-        ColumnsBy::Hive => (3, String::new()),
-    }
-}
-
-pub(super) fn opening(
-    opening: &Opening,
-    storage: Option<&BTreeMap<String, String>>,
-) -> Result<message::Opening> {
-    let options = &opening.options;
-    let (schema, ddl) = match &options.schema {
-        None => (None, None),
-        Some(SchemaSpec::Arrow(schema)) => (Some(arrow::from_schema(schema)?), None),
-        Some(SchemaSpec::Ddl(ddl)) => (None, Some(ddl.clone())),
-    };
-    let text = |(name, text): (&String, &String)| message::Text { name: name.clone(), text: text.clone() };
-    let key = |(name, key): (&String, &Vec<u8>)| message::Key { name: name.clone(), key: key.clone() };
-    let Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows, memory_limit } =
-        options.limits;
-    let pairs = options.extra.iter().map(|(name, value)| (name.clone(), value.clone()));
-    Ok(message::Opening {
-        format: opening.format.clone(),
-        storage: storage.into_iter().flatten().map(text).collect(),
-        schema,
-        ddl,
-        skip_checksums: options.skip_checksums,
-        keys: options.keys.iter().map(key).collect(),
-        limits: vec![
-            max_block_bytes,
-            max_columns,
-            max_depth,
-            max_metadata_bytes,
-            max_unit_rows.unwrap_or(0),
-            memory_limit,
-        ],
-        threads: options.threads.map(|threads| threads as u64),
-        microseconds: options.microseconds,
-        extra: Some(value(&Value::Map(pairs.collect()))),
-        asks_for_keys: options.key_source.is_some(),
-        foreign_storage: storage.is_none(),
-        strings: strings(options.strings),
-    })
-}
-
-fn value(of: &Value) -> message::Value {
-    let new = |kind| message::Value { kind, ..message::Value::default() };
-    match of {
-        Value::Null => new(0),
-        Value::Bool(v) => message::Value { int: (*v).into(), ..new(1) },
-        Value::Int(int) => message::Value { int: *int, ..new(2) },
-        Value::UInt(uint) => message::Value { uint: *uint, ..new(3) },
-        Value::Float(float) => message::Value { float: *float, ..new(4) },
-        Value::Str(text) => message::Value { text: text.clone(), ..new(5) },
-        Value::Bytes(bytes) => message::Value { bytes: bytes.clone(), ..new(6) },
-        Value::List(items) => message::Value { items: items.iter().map(value).collect(), ..new(7) },
-        Value::Map(pairs) => message::Value {
-            items: pairs.iter().map(|(_, item)| value(item)).collect(),
-            names: pairs.iter().map(|(name, _)| name.clone()).collect(),
-            ..new(8)
-        },
-    }
 }
