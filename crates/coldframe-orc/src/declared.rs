@@ -38,7 +38,9 @@ pub(crate) fn declare(
             take_of_table(&mut footer.types, 0, &declared, 0);
             Ok(())
         }
-        Declares::Hive => hive::take_names(footer, &declared, converts).map_err(|e| e.within("schema")),
+        Declares::Hive | Declares::HiveExact => {
+            hive::take_names(footer, &declared, converts).map_err(|e| e.within("schema"))
+        }
     }
 }
 

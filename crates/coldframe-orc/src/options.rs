@@ -33,6 +33,8 @@ coldframe_core::choices! {
         Table = "table",
         /// The columns of its Hive table: the file takes the names, and its values are converted to the types.
         Hive = "hive",
+        /// The same, but a file whose types are neither the table's nor narrower ones is refused.
+        HiveExact = "hive_exact",
     }
 }
 
@@ -77,9 +79,10 @@ coldframe_core::options! {
         /// whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes from it
         /// binary for string and the precision of old decimals, by name, or by position if its columns are called
         /// _col0, _col1 .. "hive": the table's, matched in the same way, also within structs; the file then takes the
-        /// names, and its values are converted to the table's types as Hive's reader does
+        /// names, and its values are converted to the table's types as Hive's reader does. "hive_exact": the same without
+        /// conversions: a file whose types are neither the table's nor narrower ones is refused
         schema_of: Declares;
-        /// version of Hive whose conversions apply with schema_of="hive"
+        /// version of Hive whose lenient parsing, calendar and conversions apply
         hive_version: HiveVersion;
         /// true finds the stripes of a file that has lost its tail; requires `schema` or `schema_from`. If nothing
         /// proves how many stripes there were, `on_error` must be "skip" or "null"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use chrono_tz::Tz;
 use coldframe_core::options::Options as _;
-use coldframe_core::{Error, Result, SchemaSpec, Value};
+use coldframe_core::{Error, Result, SchemaSpec};
 
 use crate::hive_type::HiveType;
 use crate::hive_type::ddl;
@@ -20,7 +20,7 @@ coldframe_core::options! {
         /// table and SerDe properties by Hive's names: field.delim, collection.delim, mapkey.delim, escape.delim,
         /// serialization.null.format, timestamp.formats ...
         serde_properties: Vec<(String, String)>;
-        /// version of Hive whose lenient parsing and calendar apply
+        /// version of Hive whose lenient parsing, calendar and conversions apply
         hive_version: HiveVersion;
         /// time zone of the session in which Hive 2.x or older wrote binary timestamps, such as "America/Los_Angeles";
         /// default: UTC

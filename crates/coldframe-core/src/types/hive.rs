@@ -23,7 +23,7 @@
 //! | `primitive` | which conversion applies to which pair of types |
 //! | `numbers`, `texts`, `times` | conversions to numbers, to text, to dates and timestamps |
 //! | `number` | decimals as Hive computes with them |
-//! | `version` | the versions of Hive |
+//! | `value`, `version` | a value that is converted; the versions of Hive |
 
 mod kind;
 mod number;
@@ -33,6 +33,7 @@ mod primitive;
 mod tests;
 mod texts;
 mod times;
+mod value;
 mod version;
 
 use std::sync::Arc;

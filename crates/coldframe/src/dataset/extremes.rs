@@ -75,7 +75,7 @@ impl Opened {
 
     fn extremes(&self, by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let (table, adaptation) = (&self.file.table, self.adaptation.as_ref());
-        if self.needs_rows() {
+        if self.needs_rows() || !adaptation.is_none_or(Adaptation::keeps_extremes) {
             return Ok(None);
         }
         let all = || table.schema().fields().iter().map(|field| field.name().clone()).collect();

@@ -12,15 +12,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
 };
-use arrow_cast::cast;
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::options::Strings;
 use coldframe_core::projection::prune;
+use coldframe_core::types::hive::Conversion;
 use coldframe_core::types::{Arrangement, conform, name, views, with_defaults};
 use coldframe_core::{
     ColumnExtremes, Error, ErrorKind, Extremes, Predicate, Projection, Result, Scan, arrow_error, projection,
@@ -133,7 +132,7 @@ impl Fragment {
             Some(residual) => (with_columns_of(&self.schema, &plain, residual)?, Some(Strings::Plain)),
             None => (output.clone(), scan.strings),
         };
-        let (columns, names) = origins.adaptation(&decoded);
+        let (columns, names) = origins.adaptation(&decoded).map_err(|e| e.in_file(shown_path(path)))?;
         let limit = if divided.residual.is_some() { None } else { scan.limit };
         let scan = Scan { columns: Some(names), predicate: divided.pushed, limit, strings, ..scan.clone() };
         Ok(Some(Reading {
@@ -145,7 +144,6 @@ impl Fragment {
                 residual: divided.residual,
                 by: self.by.clone(),
                 within: self.defaults.iter().filter(|(name, _)| name.starts_with(WITHIN)).cloned().collect(),
-                stated: self.stated.clone(),
                 numbers: self.numbers.clone(),
                 path: path.into(),
             },
@@ -296,8 +294,10 @@ impl Origins<'_> {
                 ));
             }
             let own = self.own(top).ok_or_else(|| Error::schema(format!("no column `{top}`")))?;
-            if self.fragment.stated.length_of(top, own).is_some() {
-                return Err(Error::unsupported("a filter on text that the table cuts or pads"));
+            let column = steps.first().map(|field| Field::clone(field));
+            let conversion = column.map(|column| self.conversion(&column, own)).transpose()?.flatten();
+            if conversion.is_some_and(|conversion| !conversion.keeps_filters()) {
+                return Err(Error::unsupported("a filter on values that are converted"));
             }
             names.insert(
                 path.to_owned(),
@@ -307,25 +307,36 @@ impl Origins<'_> {
         predicate.rename(&|path| names.get(&path).cloned().unwrap_or(path)).bind(self.file)
     }
 
+    /// The conversion of a file's column to one of the table's.
+    fn conversion(&self, table: &Field, own: &Field) -> Result<Option<Conversion>> {
+        let place =
+            self.file.fields().iter().position(|field| field.name() == own.name()).unwrap_or(usize::MAX);
+        let made = self.fragment.stated.conversion(table, own, place);
+        made.map_err(|e| e.within(format!("column `{}`", table.name())))
+    }
+
     /// How to convert the columns that the file supplies, and the paths of what is read of them: whole
     /// columns or fields of structs.
-    fn adaptation(&self, decoded: &Schema) -> (Vec<Column>, Vec<String>) {
+    fn adaptation(&self, decoded: &Schema) -> Result<(Vec<Column>, Vec<String>)> {
         let (mut names, mut paths): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         let numbers = self.fragment.numbers.as_ref();
         let column = |field: &FieldRef| match (self.constant(field), self.own(field.name())) {
-            _ if numbers.is_some_and(|numbers| numbers.name == *field.name()) => Column::Numbers,
+            _ if numbers.is_some_and(|numbers| numbers.name == *field.name()) => Ok(Column::Numbers),
             (None, Some(own)) => {
                 let at = names.iter().position(|name| name == own.name()).unwrap_or_else(|| {
                     names.push(own.name().clone());
                     paths.extend(self.paths(own, field));
                     names.len() - 1
                 });
-                Column::Own(at, own.clone())
+                let conversion = self.conversion(field, own)?.map(Arc::new);
+                Ok(Column::Own { at, own: own.clone(), conversion })
             }
-            (constant, _) => Column::Same(constant.unwrap_or_else(|| new_null_array(field.data_type(), 1))),
+            (constant, _) => {
+                Ok(Column::Same(constant.unwrap_or_else(|| new_null_array(field.data_type(), 1))))
+            }
         };
-        let columns = decoded.fields().iter().map(column).collect();
-        (columns, paths)
+        let columns = decoded.fields().iter().map(column).collect::<Result<_>>()?;
+        Ok((columns, paths))
     }
 
     /// The paths of a file's column that a request reads: some fields of structs, or the whole column.
@@ -350,8 +361,14 @@ pub struct Reading {
 /// Where a column comes from.
 #[derive(Clone, Debug)]
 enum Column {
-    /// A column of the file, and its index among the columns read from the file.
-    Own(usize, FieldRef),
+    /// A column of the file.
+    Own {
+        /// Its index among the columns read from the file.
+        at: usize,
+        own: FieldRef,
+        /// The conversion of its values, by the rules of Hive.
+        conversion: Option<Arc<Conversion>>,
+    },
     /// The same value in all rows, as an array of length one.
     Same(ArrayRef),
     /// The numbers of the rows.
@@ -369,12 +386,19 @@ pub struct Adaptation {
     by: ColumnsBy,
     /// Default values of fields within columns, by name.
     within: BTreeMap<String, ArrayRef>,
-    stated: Arc<Stated>,
     numbers: Option<Numbers>,
     path: Box<str>,
 }
 
 impl Adaptation {
+    /// Whether the file's minima and maxima, and its numbers of values, are also those of the table's columns.
+    pub(super) fn keeps_extremes(&self) -> bool {
+        self.columns.iter().all(|column| match column {
+            Column::Own { conversion: Some(conversion), .. } => conversion.keeps_filters(),
+            _ => true,
+        })
+    }
+
     /// Whether rows are filtered here. If so, the limit must not be passed on to the scan of the file.
     pub fn filters(&self) -> bool {
         self.residual.is_some()
@@ -399,16 +423,17 @@ impl Adaptation {
     /// Converts the extremes of a file's columns to those of the table's columns.
     pub(super) fn extremes(&self, unit: &Extremes) -> Result<Extremes> {
         let of = |(column, field): (&Column, &FieldRef)| match column {
-            Column::Own(at, own) => {
+            Column::Own { at, own, conversion } => {
                 let lacking =
                     || Error::schema(format!("expected the extremes of column `{}`, found none", own.name()));
                 let known = unit.columns.get(*at).ok_or_else(lacking)?;
                 // Other conversions may change the order of values, and so their extremes.
                 let both = [own.data_type(), field.data_type()];
-                let is_ordered =
-                    own.data_type() == field.data_type() || both.iter().all(|kind| kind.is_integer());
+                let is_ordered = conversion.is_some()
+                    || own.data_type() == field.data_type()
+                    || both.iter().all(|kind| kind.is_integer());
                 let ends = known.ends.as_ref().filter(|_| is_ordered);
-                let ends = ends.map(|ends| self.cast(ends, own, field)).transpose()?;
+                let ends = ends.map(|ends| self.cast(ends, own, field, conversion.as_deref())).transpose()?;
                 Ok(ColumnExtremes { values: known.values, ends })
             }
             Column::Same(value) => {
@@ -429,11 +454,11 @@ impl Adaptation {
         let mut columns = Vec::with_capacity(self.columns.len());
         for (column, field) in self.columns.iter().zip(self.decoded.fields()) {
             columns.push(match column {
-                Column::Own(at, own) => {
+                Column::Own { at, own, conversion } => {
                     let array = batch.columns().get(*at).ok_or_else(|| {
                         Error::schema(format!("a decoded batch lacks column `{}`", own.name()))
                     })?;
-                    self.cast(array, own, field)?
+                    self.cast(array, own, field, conversion.as_deref())?
                 }
                 Column::Same(value) => self.repeated(value, field, rows)?,
                 Column::Numbers => numbers.clone().unwrap_or_else(|| new_null_array(field.data_type(), rows)),
@@ -443,13 +468,17 @@ impl Adaptation {
     }
 
     /// Converts a file's column to the table's type.
-    fn cast(&self, array: &ArrayRef, own: &FieldRef, field: &FieldRef) -> Result<ArrayRef> {
-        if let Some(declared) = self.stated.length_of(field.name(), own) {
-            check_length(array, declared).map_err(|of| {
-                let what = format!("column `{}`: {declared} in its table, {of} in the file", field.name());
-                Error::unsupported(what).in_file(shown_path(&self.path))
-            })?;
-        }
+    fn cast(
+        &self,
+        array: &ArrayRef,
+        own: &FieldRef,
+        field: &FieldRef,
+        conversion: Option<&Conversion>,
+    ) -> Result<ArrayRef> {
+        let converted = conversion.map(|conversion| conversion.convert(array)).transpose();
+        let converted = converted
+            .map_err(|e| e.within(format!("column `{}`", field.name())).in_file(shown_path(&self.path)))?;
+        let array = converted.as_ref().unwrap_or(array);
         if array.data_type() == field.data_type() {
             return Ok(array.clone());
         }
@@ -482,19 +511,6 @@ impl Adaptation {
         let made = Arrangement { target, names: None, constants }.arrange(&none)?;
         let array = made.columns().first().cloned().unwrap_or_else(|| value.clone());
         if array.data_type() == field.data_type() { Ok(array) } else { retyped(&array, field) }
-    }
-}
-
-/// Whether text needs no change to have a declared type with a length; else what the file has instead. Hive pads text of
-/// other types to the length of a char, and cuts longer text.
-fn check_length(array: &ArrayRef, declared: &str) -> Result<(), &'static str> {
-    let Some(most) = declared.strip_prefix("varchar(") else { return Err("string") };
-    let most = most.trim_end_matches(')').parse().unwrap_or(usize::MAX);
-    let Ok(texts) = cast(array, &DataType::LargeUtf8) else { return Err("another type") };
-    let is_long = |text: &str| text.len() > most && text.chars().count() > most;
-    match texts.as_string::<i64>().iter().flatten().any(is_long) {
-        true => Err("string"),
-        false => Ok(()),
     }
 }
 

@@ -20,8 +20,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use coldframe_core::io::Identity;
-use coldframe_core::types::HIVE_TYPE;
-use coldframe_core::{Error, Result, arrow_error};
+use coldframe_core::types::ddl;
+use coldframe_core::types::hive::{self, Reader, Rules, Typed};
+use coldframe_core::{Error, Limits, Result, arrow_error};
 use roaring::RoaringTreemap;
 
 use super::columns::ColumnsBy;
@@ -151,7 +152,7 @@ pub enum Conversion {
     Lossless,
     /// As Hive's readers do: text becomes numbers, text is cut to the length of `varchar(n)`, a value that does not fit is
     /// null. What Hive refuses is an error.
-    Hive,
+    Hive(Rules),
 }
 
 /// A file of a table, or a folder that is one table of its format.
@@ -203,13 +204,21 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// The declared `char` or `varchar` of one of the table's columns, unless the file's column has the same.
-    pub fn length_of(&self, name: &str, own: &Field) -> Option<&str> {
-        let column = self.table.iter().find(|column| column.name() == name)?;
-        let declared = column.declared.as_deref().filter(|_| self.conversion == Conversion::Hive)?;
-        let has_length = declared.starts_with("char(") || declared.starts_with("varchar(");
-        let same = own.metadata().get(HIVE_TYPE).is_some_and(|of_file| of_file == declared);
-        (has_length && !same).then_some(declared)
+    /// How the values of a file's column become those of one of the table's columns, by the rules of Hive; `None` if they
+    /// stay what they are, or other rules apply. `place`: the position of the file's column. An error if Hive refuses it.
+    pub fn conversion(&self, table: &Field, own: &Field, place: usize) -> Result<Option<hive::Conversion>> {
+        let Conversion::Hive(rules) = self.conversion else { return Ok(None) };
+        let parsed = |column: Option<&ColumnDef>| {
+            let text = column.and_then(|column| column.declared.as_deref());
+            text.map(|text| ddl::parse_type(text, &Limits::default())).transpose()
+        };
+        let declared = parsed(self.table.iter().find(|column| column.name() == table.name()))?;
+        // Other files state their types themselves.
+        let of_partition = self.own.get(place).filter(|_| rules.reader == Reader::Rows);
+        let own_declared = parsed(of_partition)?;
+        let own = Typed { field: own, declared: own_declared.as_ref() };
+        let made = hive::Conversion::new(own, Typed { field: table, declared: declared.as_ref() }, rules)?;
+        Ok(Some(made).filter(|conversion| !conversion.is_identity()))
     }
 }
 

@@ -11,8 +11,9 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-use coldframe_core::options::TimestampUnit;
+use coldframe_core::options::{Field as _, TimestampUnit};
 use coldframe_core::types::ddl::quoted;
+use coldframe_core::types::hive::{HiveVersion, Reader, Rules};
 use coldframe_core::{Error, Limits, OpenOptions, Result, SchemaSpec, Value};
 use coldframe_rcfile::hive_type::{HiveType, ddl};
 use coldframe_store::is_flat;
@@ -159,7 +160,7 @@ impl Pending {
         Ok(FileGroup {
             own: columns_of(&self.storage.columns, unit)?,
             matching,
-            conversion: Conversion::Hive,
+            conversion: Conversion::Hive(rules_of(&options, needs_schema)?),
             constants: values::columns(&definition.name, &values, &fields)?,
             files,
             ..FileGroup::new(Arc::new(Opening { format: Some(self.format), options, storage }))
@@ -184,6 +185,14 @@ impl Pending {
         }
         options
     }
+}
+
+/// Whose conversions apply. Files that store no types are read with those of their partition, and converted row by row.
+fn rules_of(options: &OpenOptions, needs_schema: bool) -> Result<Rules> {
+    let version = options.extra.get("hive_version").cloned().map(HiveVersion::from_value).transpose()?;
+    let reader = if needs_schema { Reader::Rows } else { Reader::Orc };
+    // What a number below the year 1583 means as a timestamp: Hive's files are hybrid unless they say otherwise.
+    Ok(Rules { version: version.unwrap_or_default(), reader, hybrid: true })
 }
 
 /// The files at each location, in parallel.

@@ -133,7 +133,7 @@ class PlanTask:
         self._check_columns(path, schema)
         if self.reading.lengths and not opened._raw.has_placeholder_names:
             # Refuses text that is longer than the table's, which Hive cuts.
-            checking = {"schema": self.reading.lengths, "schema_of": "hive"}
+            checking = {"schema": self.reading.lengths, "schema_of": "hive_exact"}
             coldframe.File.of(_arguments(self.reading.format, self.storage_options, checking), path)
         name = columns.keep(schema, names)
         splits = opened.splits(self.split_bytes)

@@ -3,7 +3,7 @@
 use coldframe_encoding::java_text;
 
 use super::number::Number;
-use super::primitive::{Time, Value};
+use super::value::{Time, Value};
 use super::{HiveVersion, Rules, texts};
 
 /// 2^63, the first double beyond the integers of 64 bits.
@@ -168,7 +168,9 @@ pub(super) fn decimal(value: Value<'_>, rules: Rules) -> Option<Number> {
         }
         Value::Float(value, _) => printed(value),
         Value::Decimal(number) => Some(number),
-        Value::Text(text) | Value::Character(text) => Number::parse(text.as_bytes(), rules.is_hive4()),
+        Value::Text(text) | Value::Character(text) => {
+            Number::parse(java_text::trim(text.as_bytes()), rules.is_hive4())
+        }
         Value::Time(_) if rules.is_of_rows() || rules.is_old_orc() => printed(double(value, rules)?),
         Value::Time(time) => {
             let nanos = i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);

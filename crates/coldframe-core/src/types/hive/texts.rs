@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use coldframe_encoding::calendar::Civil;
 use coldframe_encoding::java_text;
 
-use super::primitive::{Time, Value};
+use super::value::{Time, Value};
 use super::{Rules, times};
 
 /// Writing to a `String` cannot fail.

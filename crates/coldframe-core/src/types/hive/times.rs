@@ -5,7 +5,7 @@ use coldframe_encoding::calendar::{Civil, hybrid_to_proleptic_seconds, proleptic
 use coldframe_encoding::java_text::{self, trim};
 
 use super::number::Number;
-use super::primitive::{Time, Value};
+use super::value::{Time, Value};
 use super::{HiveVersion, Reader, Rules};
 use crate::{Error, Result};
 

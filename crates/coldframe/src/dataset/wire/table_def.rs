@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use coldframe_core::Result;
+use coldframe_core::types::hive::{HiveVersion, Reader, Rules};
 use roaring::RoaringTreemap;
 
 use super::read_parts::{Bound, at, by, known, opening};
@@ -75,19 +76,25 @@ pub(super) fn columns_of(message: Option<&message::Columns>) -> Result<Vec<Colum
     Ok(schema.fields().iter().zip(&message.declared).map(of).collect())
 }
 
+/// 0: without changing a value. Else 1, plus 1 for the converter of rows, 2 for a hybrid calendar, 4 for each version of Hive.
 pub(super) fn conversion_to_message(conversion: Conversion) -> u32 {
-    match conversion {
-        Conversion::Lossless => 0,
-        Conversion::Hive => 1,
-    }
+    let Conversion::Hive(rules) = conversion else { return 0 };
+    let version = VERSIONS.iter().position(|known| *known == rules.version).unwrap_or(0);
+    let version = u32::try_from(version).unwrap_or(0);
+    1 + u32::from(rules.reader == Reader::Rows) + 2 * u32::from(rules.hybrid) + 4 * version
 }
 
+const VERSIONS: [HiveVersion; 4] =
+    [HiveVersion::V0_8, HiveVersion::V2_3, HiveVersion::V3_1, HiveVersion::V4_1];
+
 pub(super) fn conversion_of(message: u32) -> Result<Conversion> {
-    match message {
-        0 => Ok(Conversion::Lossless),
-        1 => Ok(Conversion::Hive),
-        other => Err(refused(format!("expected a way to convert values, found {other}"))),
-    }
+    let Some(rules) = message.checked_sub(1) else { return Ok(Conversion::Lossless) };
+    let version = usize::try_from(rules / 4).ok().and_then(|number| VERSIONS.get(number).copied());
+    let Some(version) = version else {
+        return Err(refused(format!("expected a way to convert values, found {message}")));
+    };
+    let reader = if rules & 1 == 1 { Reader::Rows } else { Reader::Orc };
+    Ok(Conversion::Hive(Rules { version, reader, hybrid: rules & 2 == 2 }))
 }
 
 impl Shared {

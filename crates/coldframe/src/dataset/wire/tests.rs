@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field, Schema};
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::parse;
+use coldframe_core::types::hive::{HiveVersion, Reader, Rules};
 use coldframe_core::{OnError, Op, OpenOptions, Predicate, Scan, SchemaSpec, Source, Value};
 use proptest::prelude::*;
 
@@ -212,10 +213,11 @@ fn table() -> TableDef {
         ..FileDef::default()
     };
     let second = FileDef { path: "t/b".to_owned(), constants: 1, ..first.clone() };
+    let rules = Rules { version: HiveVersion::V2_3, reader: Reader::Rows, hybrid: true };
     let group = FileGroup {
         own: vec![column("id", DataType::Int32, Some("int"))],
         matching: ColumnsBy::Position,
-        conversion: Conversion::Hive,
+        conversion: Conversion::Hive(rules),
         defaults: vec![("s".to_owned(), Arc::new(StringArray::from(vec!["-"])) as ArrayRef)],
         constants: constants(values, 2).unwrap(),
         row_numbers: Some("row".to_owned()),
