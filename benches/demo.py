@@ -2,7 +2,8 @@
 
     python benches/demo.py OUT        OUT/estate is the source, OUT/lake the target; both are created anew
 
-The files are those of `tests/data`, written by Hive, HBase, Kudu, ORC and Redfile's reference implementation.
+The files are from `tests/data`. They were written by Hive, HBase, Kudu, ORC and Redfile's reference
+implementation.
 """
 
 from __future__ import annotations

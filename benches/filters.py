@@ -3,10 +3,10 @@
 
 usage: filters.py [--rows N] [--passes N] [--only WORD] [--json]
 
-The table has six columns: a sorted key, a random key, a double, a price, words of few and text of many
-values. An HFile has the cells of a table of five columns with values of about 20 bytes, a CFile one column
-and its ordinals. All columns of the rows that pass are decoded to Arrow. Files and filters take turns; a
-figure is the median of the passes. `--json` prints a line for each file, to compare two builds.
+The table has six columns: a sorted key, a random key, a double, a price, words with few distinct values and
+text with many. An HFile has the cells of a table of five columns with values of about 20 bytes, a CFile one
+column and its ordinals. All columns of the rows that pass are decoded to Arrow. Files and filters take turns;
+a figure is the median of the passes. `--json` prints a line for each file, to compare two builds.
 """
 
 from __future__ import annotations

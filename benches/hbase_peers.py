@@ -3,9 +3,9 @@
 
     python benches/hbase_peers.py [DIR] [--passes N]
 
-DIR (benches/data/hbase) holds root directories, each with a table of four regions of three store files, a
-tenth of its rows written twice, and a snapshot of it; `tests/reference/hbase` writes missing ones
-(needs Maven and a JDK 17). `small` has a hundredth of the cells of `large`.
+DIR (benches/data/hbase) holds root directories, each with a table of four regions, and a snapshot of the
+table. A region has three store files; a tenth of the rows are written twice. `tests/reference/hbase` writes
+missing directories (needs Maven and a JDK 17). `small` has a hundredth of the cells of `large`.
 
 The figures are CPU time. For coldframe it is the CPU time of the whole process. For HBase there are two: the
 CPU time of the reading thread, without the JVM's collector and compiler, and of the whole process, which is
@@ -34,8 +34,7 @@ import coldframe as cf
 BENCHES = Path(__file__).resolve().parent
 REFERENCE = BENCHES.parent / "tests" / "reference" / "hbase" / "run.sh"
 TABLES = {"small": (50_000, "none"), "large": (5_000_000, "none"), "packed": (1_000_000, "snappy")}
-"""The number of cells, of which a tenth are duplicates, and the codec; the packed table uses FAST_DIFF
-too."""
+"""The number of cells (a tenth of them are duplicates) and the codec; the packed table uses FAST_DIFF too."""
 COLUMNS = 5
 LOOKUPS = 10_000
 AS_OF = 1_700_000_000_000

@@ -6,11 +6,11 @@
 DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB.
 `benches/peers/hfile.sh` makes hudi-io and HBase write missing files (needs Maven and a JDK 17).
 
-The figures are CPU time: of coldframe's whole process; of the peers' reading threads, without the JVM's
-collector and compiler, and beside it of their whole processes, which is what a user pays. Medians; the first
-pass warms up the caches of coldframe, the first half warm up the JVM. `rust` are the same look-ups without
-Python (`find`: the cells of a key without copying, as the peers return them; `get`: as Arrow), if
-`cargo build --release -p coldframe-benches` was run.
+All figures are CPU time. For coldframe it is the time of the whole process. For the peers there are two
+figures: the reading threads without the JVM's collector and compiler, and the whole process, which is what a
+user pays. Medians; the first pass warms up the caches of coldframe, the first half warm up the JVM. `rust`
+are the same look-ups without Python (`find`: the cells of a key without copying, as the peers return them;
+`get`: as Arrow), if `cargo build --release -p coldframe-benches` was run.
 """
 
 from __future__ import annotations

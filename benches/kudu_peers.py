@@ -5,9 +5,9 @@ usage: kudu_peers.py [DIR] [--passes N]
 
 DIR (benches/data/kudu) holds two tables of 1,000,000 rows and 8 columns; if it is missing, a Kudu server on
 loopback writes it first. In the table `updated`, a tenth of the rows was changed after it was written. Prints
-CPU milliseconds on one thread: of `kudu perf tablet_scan` (the first pass, with an empty block cache, and
-later ones), of the Java client (wall time: the server works beside it), of `kudu fs dump cfile`, and of
-coldframe, which opens the directory anew in each pass.
+milliseconds on one thread: CPU time of `kudu perf tablet_scan` (the first pass, with an empty block cache,
+and later passes), wall time of the Java client (since the server works for it), CPU time of `kudu fs dump
+cfile`, and CPU time of coldframe, which opens the directory anew in each pass.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def java_client(folder: Path) -> list[float]:
 
 
 def local_flags(folder: Path) -> list[str]:
-    """Flags for programs that read the files themselves. They reject server flags; their log is parsed."""
+    """Flags for programs that read the files themselves. Such programs reject server flags; their log is
+    parsed.
+    """
     servers = ("webserver", "fsync", "minlog")
     common = [flag for flag in COMMON if not any(word in flag for word in servers)]
     return [f"--fs_wal_dir={folder / 'ts'}", "--block_manager=file", *common]

@@ -1,14 +1,14 @@
 """A migration compared with the same work in Spark SQL: `python benches/migrate_peers.py [--mb 500]`.
 
 Converts RCFile of text and ORC, written by this project, to Parquet with zstd. The figures are CPU seconds,
-since coldframe and Spark SQL both use all cores: for coldframe those of its process (which decodes,
-fingerprints, writes, reads back and commits), for Spark SQL those of the JVM on `local[2]` without its
-start-up, the smaller of two passes. Spark SQL verifies nothing. Start-up costs are listed separately: `whole`
-is `coldframe migrate --master local[2]` with its JVM and workers, from the shell to the report; `in_process`
-the same with `--master in-process[2]`; `spark_start` what a JVM needs before Spark SQL's first query,
-`spark_first` the start and the first pass. `times_whole` compares the two totals.
+since coldframe and Spark SQL both use all cores: for coldframe the seconds of its process (which decodes,
+fingerprints, writes, reads back and commits), for Spark SQL the seconds of the JVM on `local[2]` without its
+start-up (the smaller of two passes). Spark SQL verifies nothing. Start-up costs are listed separately:
+`whole` is `coldframe migrate --master local[2]` with its JVM and workers, from the shell to the report;
+`in_process` the same with `--master in-process[2]`; `spark_start` what a JVM needs before Spark SQL's first
+query, `spark_first` the start and the first pass. `times_whole` compares the two totals.
 
-The profile of a task runs its steps one after the other, over one split.
+The profile of a task runs its steps one after another, over one split.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def whole(source: Path, target: Path, master: str) -> float:
 
 
 def spark(source: Path, name: str, target: Path) -> dict[str, float]:
-    """CPU seconds of the JVM for the same work in Spark SQL: the better pass, the start, and both."""
+    """CPU seconds of the JVM for the same work in Spark SQL: the better pass, the start, and their sum."""
     import psutil
     from pyspark.sql import SparkSession
 

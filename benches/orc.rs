@@ -24,7 +24,7 @@ fn read(file: &Bytes, names: Option<&[&str]>) -> Result<usize> {
     scanned(file, &option("threads", Value::Int(1)), &columns(names))
 }
 
-/// The chunks of a file's values, and whether each is stored uncompressed.
+/// The chunks of a file's values, and whether each chunk is stored uncompressed.
 fn chunks(file: &Bytes) -> Result<Vec<(bool, Bytes)>> {
     let source = Source::file("memory", Arc::new(file.clone()));
     let tree = open_source(source, None, &OpenOptions::default(), Vec::new())?.table.inspect()?;

@@ -119,7 +119,9 @@ def columns(rows: int) -> dict[str, pa.Array]:
 
 
 def race(passes: int, **runners: Callable[[], Any]) -> dict[str, float]:
-    """The median CPU seconds of each runner, in turns, without the first two, which fill allocators."""
+    """The median CPU seconds of each runner. The runners alternate; the first two rounds, which fill
+    allocators, do not count.
+    """
     taken: dict[str, list[float]] = {name: [] for name in runners}
     for number in range(passes + 2):
         for name, run in runners.items():

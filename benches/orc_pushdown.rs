@@ -1,5 +1,5 @@
-//! Benchmarks of ORC with filters on a sorted column, and on a column that only bloom filters can prune. The
-//! times are those of whole scans.
+//! Benchmarks of ORC with filters on a sorted column, and on a column that only bloom filters can prune. Each
+//! time is the time of a whole scan.
 
 use std::sync::Arc;
 

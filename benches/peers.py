@@ -216,7 +216,7 @@ def main_table(results: dict[str, Any]) -> str:
 
 
 def goal_table(results: dict[str, Any]) -> str:
-    """The goals and the ratios reached."""
+    """The goals, and the ratios that coldframe achieved."""
     body = []
     for (file, peer), wanted in GOALS.items():
         entry = results["peers"].get(peer, {}).get(file)

@@ -3,10 +3,10 @@
 
     python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--dir DIR] [--json]
 
-Files are read from memory, and written to DIR (an in-memory file system if there is one). In a round, each of
-the two reads (or writes) each file once, in turns; CPU seconds, medians over the rounds, of which the first
-does not count. Nothing else reads Redfile, so its descendant is the peer: Parquet with data pages of version
-1, no dictionary and no statistics.
+Files are read from memory, and written to DIR (an in-memory file system if there is one). In a round,
+both libraries read (or write) each file once, alternating. Figures are CPU seconds: medians over the rounds
+without the first. Nothing else reads Redfile, so its descendant is the peer: Parquet with data pages of
+version 1, no dictionary and no statistics.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import coldframe as cf
 ROW_GROUP_ROWS = 1 << 20
 PAGES = {"8 KiB": 8 << 10, "1 MiB": 1 << 20}
 CODECS = ("none", "snappy", "gzip")
-# The ratios that coldframe must reach at least.
+# The minimum ratios that coldframe must achieve.
 READ_GOALS = {("int64 required", "none"): 1.0, ("double required", "none"): 1.0}
 READ_GOAL = 1.5
 WRITE_GOAL = 1.0

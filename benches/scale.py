@@ -47,7 +47,7 @@ class Copying(InProcess):
         self._made: dict[bytes, tuple[bytes, Outcome]] = {}
 
     def run(self, works: Iterator[Any]) -> Iterator[Any]:
-        """Returns outcomes like those of real tasks."""
+        """Returns outcomes like the outcomes of real tasks."""
         for work in works:
             if isinstance(work, MergeTask):
                 yield self._merged(work)

@@ -6,7 +6,8 @@ usage: spark_formats.py [--rows N] [--passes N] [--folder DIR] [--hbase DIR] [--
 A Redfile like TPC-H's lineitem (dates as days) and an HFile with a cell for each row are written here.
 `--hbase` is a root directory as hbase_peers.py makes it, `--kudu` a server's directory as kudu_peers.py makes
 it; a format without its directory is left out. Figures are as in spark_peers.py: the processor time of the
-JVM and of all Python workers below it, after a warm-up, the best of the passes on local[2], sources in turn.
+JVM and of all Python workers below it, after a warm-up, the best of the passes on local[2], alternating
+between the sources.
 """
 
 from __future__ import annotations

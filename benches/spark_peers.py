@@ -5,12 +5,12 @@ usage: spark_peers.py [--rows N] [--passes N] [--warm N] [--codec zstd] [--folde
                       [--files orc,text,binary] [--sources hive,rule,coldframe] [--only WORD] [--json]
 
 A lineitem-like table of sixteen columns, sorted by its key, as ORC and as RCFile by both of Hive's SerDes.
-`orc` is Spark's own reader and `coldframe` the connector, on the path. The other two read tables of a
-metastore: `hive` is Spark as it is, with Hive's SerDe or for ORC its own reader, `rule` the same query with
-the connector's extension. A figure is the processor time of the whole process tree (the JVM and the Python
-workers below it), the best of the passes on local[2]; in the passes before these (`--warm`) the JVM compiles
-what a query needs. All sources take turns. Needs the jar (make jar), and a quiet machine only for wall
-seconds.
+`orc` is Spark's own reader and `coldframe` the connector, on the path. The other two sources read tables of a
+metastore: `hive` is Spark without an extension, with Hive's SerDe or (for ORC) Spark's own reader; `rule` is
+the same query with the connector's extension. A figure is the processor time of the whole process tree (the
+JVM and the Python workers below it), the best of the passes on local[2]; in the passes before these
+(`--warm`) the JVM compiles what a query needs. All sources take turns. Needs the jar (make jar), and a quiet
+machine only for wall seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SOURCES = {
     "text": ["hive", "rule", "coldframe", "coldframe_python"],
     "binary": ["hive", "rule", "coldframe", "coldframe_python"],
 }
-"""The sources by the kind of files; Spark's own reader is the first."""
+"""The sources by the kind of files; Spark's own reader comes first."""
 COLUMNAR = "org.apache.hadoop.hive.serde2.columnar"
 STORED = {
     "orc": "stored as orc",

@@ -2,8 +2,8 @@
 
     python packaging/smoke.py dist/coldframe-*.whl
 
-Uses interpreters on the path and below ~/.pyenv, and the running one. Prints which versions from 3.10 to 3.14
-are missing.
+Uses interpreters on the path and below ~/.pyenv, and the running interpreter. Prints which versions from 3.10
+to 3.14 are missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks what the working tree changes: python tests/check.py [--base REF] [--list]
 
-`make check` calls it. It compares the working tree with REF (default: the last commit on main) and runs, for
-the crates and rooms that changed:
+`make check` calls this program. It compares the working tree with REF (default: the last commit on main) and
+runs, for the crates and rooms that changed:
 
     changed                what runs
     .rs, Cargo.toml        rustfmt; clippy and nextest of the changed crates and of all that rest on them;
@@ -107,7 +107,7 @@ def output(*command: str) -> str:
 
 
 def base_of(given: str | None) -> str:
-    """The commit to compare with: the given one, or the last on main that this tree contains."""
+    """The commit to compare with: the given commit, or the last commit on main that this tree contains."""
     for name in (given, "main", "origin/main"):
         if name is None:
             continue

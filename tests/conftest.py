@@ -24,6 +24,7 @@ LONG = (
     *("hive", "spark", "test_older_spark", "test_cluster", "test_spark_kills", "test_orc_reference"),
     *("test_reference", "test_migration_stores", "test_estate", "test_connect", "test_hive_derby"),
     *("test_hive_rule", "test_migration_model", "test_migration_state", "test_metastore_kerberos"),
+    "test_deletion",
     *("test_metastore_versions", "test_migration_report", "test_iceberg_stores"),
     *("test_iceberg_catalogs", "test_jars", "test_demo", "test_api_usage", "test_stubs"),
     *("test_cli_shell", "test_reference_hfile", "test_filter_law", "test_store_law", "test_stores"),
@@ -50,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def group(path: Path) -> str:
-    """The name of a file's group: its own, if it shares nothing."""
+    """The name of a file's group: the file's own name, if it shares nothing."""
     text = path.read_text(encoding="utf-8")
     return next((name for name, pattern in SHARED.items() if re.search(pattern, text)), path.stem)
 

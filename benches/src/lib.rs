@@ -199,7 +199,7 @@ pub fn option(name: &str, value: Value) -> OpenOptions {
     OpenOptions { extra: [(name.to_owned(), value)].into(), ..OpenOptions::default() }
 }
 
-/// A scan of some columns, or of all.
+/// A scan of some or all columns.
 pub fn columns(names: Option<&[&str]>) -> Scan {
     let columns = names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
     Scan { columns, ..Scan::default() }

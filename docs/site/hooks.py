@@ -1,4 +1,4 @@
-"""Generates the pages of the site that come from the code, and adapts the links of the others."""
+"""Generates the pages of the site that come from the code, and adapts the links of the other pages."""
 
 from __future__ import annotations
 

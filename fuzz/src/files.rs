@@ -107,7 +107,7 @@ fn directory(bytes: &[u8], name: &str, options: &OpenOptions) {
     }
 }
 
-/// Reads a Kudu data directory: each table by name, and as the only one.
+/// Reads a Kudu data directory: without a table's name, and with the name of each table.
 pub fn kudu(bytes: &[u8]) {
     for table in [None, Some("events"), Some("numbers")] {
         let extra = table.map(|name| ("table", Value::from(name)));
@@ -119,6 +119,18 @@ pub fn kudu(bytes: &[u8]) {
 pub fn hudi(bytes: &[u8]) {
     directory(bytes, "hfile", &options([]));
     directory(bytes, "hfile", &options([("decode", Value::from("avro"))]));
+}
+
+/// Reads a whole Hudi table: its timeline, its logs with records, deletes and commands.
+pub fn hudi_data(bytes: &[u8]) {
+    directory(bytes, "hudi", &options([]));
+    directory(bytes, "hudi", &options([("hudi_reader", Value::from("1.x"))]));
+    directory(bytes, "hudi", &options([("view", Value::from("incremental")), ("begin", Value::from("0"))]));
+}
+
+/// Seeds: small tables of both layouts of the timeline.
+pub fn hudi_data_tables() -> Vec<Vec<u8>> {
+    coldframe_testing::hudi::seeds().iter().map(archive::pack).collect()
 }
 
 /// Reads a transactional Hive table.

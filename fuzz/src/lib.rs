@@ -36,6 +36,7 @@ targets! {
     redfile: files::redfile, || files::files_of("redfile");
     kudu: files::kudu, files::kudu_directories;
     hudi: files::hudi, files::hudi_tables;
+    hudi_data: files::hudi_data, files::hudi_data_tables;
     acid: files::acid, files::acid_tables;
     avro: values::avro, values::avro_seeds;
     codec: values::codec, roundtrip::seeds;
@@ -62,7 +63,7 @@ pub fn write_seeds(target: &Target, folder: &Path) {
     }
 }
 
-/// Limits that are so small that no file reaches the limits of the fuzzer.
+/// Limits so small that a file is refused before the fuzzer's own limits apply.
 pub fn limits() -> Limits {
     Limits {
         max_block_bytes: 16 << 20,

@@ -283,7 +283,7 @@ pub fn hfile(bytes: &[u8]) {
     assert_eq!(rows::as_text(&back.batch), rows::as_text(&batch));
 }
 
-/// Seeds for writers. The inputs of these targets have no format; these seeds reach every type.
+/// Seeds for writers. The inputs of these targets have no format; these seeds lead to every type.
 pub fn seeds() -> Vec<Vec<u8>> {
     (0..24u8).map(|n| (0..200u8).map(|i| i.wrapping_mul(n.wrapping_mul(37) | 1) ^ n).collect()).collect()
 }

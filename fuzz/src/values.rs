@@ -15,7 +15,7 @@ use crate::files::{SCHEMA, options};
 use crate::roundtrip::written;
 
 /// Any bytes are decompressed within the requested size, or are an error. Compressed data is decompressed to
-/// what it was.
+/// the original data.
 pub fn codec(bytes: &[u8]) {
     let Some(([kind, sizes @ ..], src)) = bytes.split_first_chunk::<3>() else { return };
     let algorithm = Algorithm::ALL[usize::from(kind >> 1) % Algorithm::ALL.len()];

@@ -1,4 +1,4 @@
-"""Arguments of `open`. `scan` and Spark's sources take them, too."""
+"""Arguments of `open`. `scan` and Spark's sources take these arguments, too."""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ def names_of(columns: Sequence[str] | None) -> list[str] | None:
 
 
 def with_tested(columns: Sequence[str] | None, bound: Bound, schema: Any) -> list[str] | None:
-    """The columns to decode: the requested columns, and those that pyarrow needs for its part of a filter."""
+    """The columns to decode: the requested columns, and the columns that pyarrow needs for its part of a
+    filter.
+    """
     names = names_of(columns)
     if names is None or bound.exact:
         return names

@@ -7,8 +7,8 @@
 
 Rows are compared by 64-bit hashes of their key and of the row, which do not depend on how a value is stored
 (int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, one of the 256 parts is in memory
-at a time, and two different rows are taken for equal with a probability of 2^-64. Without a key, the whole
-row is the key: tables are then multisets.
+at a time, and two different rows compare as equal with a probability of 2^-64. Without a key, the whole row
+is the key: tables are then multisets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Comparison", "Side", "compare"]
 
 _PARTS = 256
 _HELD_BYTES = 64 << 20
-"""How many bytes of hashes of one side stay in memory; if there are more, all hashes go to disk."""
+"""The maximum number of bytes of hashes of one side in memory; if a side has more, all hashes go to disk."""
 
 Batches = Callable[[Sequence[str]], Iterator[Any]]
 
@@ -52,9 +52,11 @@ class Comparison:
     only_columns: tuple[list[str], list[str]] = ([], [])
     """Columns that only one side has. Only the common columns are compared."""
     only: tuple[int, int] = (0, 0)
-    """The number of rows of each side whose key (without a key: whose values) the other side lacks."""
+    """For each side, the number of rows with a key that the other side lacks (without a key: with values that
+    the other side lacks).
+    """
     changed: int = 0
-    """The number of keys that both sides have with different rows."""
+    """The number of keys that both sides have, with different rows."""
     examples: list[tuple[str, Any]] = field(default_factory=list)
     """A few of the rows that differ: `"A"` or `"B"`, and a record batch with one row."""
 
@@ -223,7 +225,9 @@ def _surplus(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _rows(side: Side, target: Any, key: Sequence[str], wanted: set[tuple[int, int]]) -> Iterable[Any]:
-    """For each wanted pair (hash of the key, hash of the row), the first row of this side that has it."""
+    """For each requested pair (hash of the key, hash of the row), the first row of this side with these
+    hashes.
+    """
     wanted = set(wanted)
     for batch in side.batches(target.names) if wanted else ():
         hashes = _hashes(batch, target, key)

@@ -1,9 +1,9 @@
 """A `pyarrow.dataset.Dataset` over the rows of a file or of many.
 
 DuckDB, polars and other users of pyarrow's datasets ask such an object for a scanner with the columns and the
-filter of their query, so that coldframe's reader gets both. The class derives from pyarrow's because DuckDB
-requires it. pyarrow's own C++ scan would bypass the methods of this class: the only file that it sees raises
-when opened.
+filter of their query, so that coldframe's reader gets the columns and the filter. The class derives from
+pyarrow's because DuckDB requires it. pyarrow's own C++ scan would bypass the methods of this class: the only
+file that it sees raises when opened.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def discover(
 
 
 def as_list(sources: object) -> list[Any]:
-    """The sources as a list; a single source becomes a list of one."""
+    """The sources as a list; a single source becomes a list of length 1."""
     if isinstance(sources, (str, os.PathLike, bytes, bytearray, memoryview)) or not isinstance(
         sources, Iterable
     ):

@@ -53,7 +53,7 @@ class Split:
     """A part of a file that can be read independently, also in another process.
 
     It carries the bytes that were read to open the file, so that nobody reads them again. The splits of a
-    file together contain each row exactly once. A split of a `Dataset` has that dataset's columns, including
+    file together contain each row exactly once. A split of a `Dataset` has the dataset's columns, including
     the partition columns.
 
     Rust holds the data, and pickles it as the bytes of a plan.
@@ -99,11 +99,11 @@ class Split:
 
     path = property(lambda self: self._raw.path, doc="The file's path or URL.")
     format = property(lambda self: self._raw.format, doc="The format's name.")
-    part = property(lambda self: self._raw.cut[0], doc="The number of its part of a table; 0 for a file.")
-    start = property(lambda self: self._raw.cut[1], doc="Where it starts: a byte of a file.")
-    stop = property(lambda self: self._raw.cut[2], doc="Where it stops.")
+    part = property(lambda self: self._raw.cut[0], doc="The number of the table's part; 0 for a file.")
+    start = property(lambda self: self._raw.cut[1], doc="Where the split starts: a byte of a file.")
+    stop = property(lambda self: self._raw.cut[2], doc="Where the split stops.")
     rows = property(
-        lambda self: self._raw.cut[3], doc="The number of its rows; None if only reading it can tell."
+        lambda self: self._raw.cut[3], doc="The number of the split's rows; None if it is not known yet."
     )
     known = property(lambda self: self._raw.known, doc="The identity of the file in its store.")
     own = property(
@@ -181,11 +181,11 @@ class Split:
         return pa.schema(self._raw)
 
     def expand(self) -> list[Split]:
-        """Opens the file of a share (see `Dataset.planned`) and returns its splits; else `[self]`."""
+        """Opens the file of a share (see `Dataset.planned`) for its splits; other splits return `[self]`."""
         return [Split.of(raw, self._arguments) for raw in self._raw.expand()]
 
     def stated(self) -> list[list[dict[str, Any]]]:
-        """The statistics of columns that the file states, to check decoded values against.
+        """The statistics of columns that the file states; decoded values are checked against them.
 
         As in `File.statistics`, for each unit of the split or for all units together. Empty if the file has
         none.
@@ -193,7 +193,7 @@ class Split:
         return self._raw.open(alone=True).stated((self.part, self.start, self.stop)) or []
 
     def witness(self) -> _coldframe.RawWitness:
-        """The reliable part of the file's statistics, to compare the decoded values of the split with."""
+        """The reliable part of the file's statistics: decoded values of the split are compared with it."""
         return self.open_for_this()._raw.witness((self.part, self.start, self.stop))
 
     def to_batches(
@@ -384,9 +384,9 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
                 contain each row once. A table of many files has no byte ranges.
             on_damage: called with the losses once the stream has ended.
             use_threads: decode on several threads, see `read`.
-            read_ahead: decode several units at once, ahead of the consumer; some 32 MiB per thread may wait
-                for it. Otherwise the threads share the columns of one unit, and one unit is in memory at a
-                time. A split is never read ahead.
+            read_ahead: decode several units at once, ahead of the consumer; up to about 32 MiB per thread may
+                wait for the consumer. Otherwise the threads share the columns of one unit, and one unit is in
+                memory at a time. A split is never read ahead.
         """
         return self._stream(
             columns,
@@ -413,7 +413,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         return self._stream(columns, parse(filter), limit, batch_size, None, "raise", None, strings=strings)
 
     def count(self, filter: Filter | None = None) -> int:
-        """The number of rows, or of those that pass the filter; decodes only what counting needs."""
+        """The number of rows, or of the rows that pass the filter; decodes only what counting needs."""
         parsed = parse(filter)
         bound = Bound(None) if parsed is None else bind(parsed, self.schema)
         if bound.exact:
@@ -464,7 +464,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._source.travels:
             raise unsupported(
-                f"{shown(self.path)} cannot be pickled, since it is an object in this process: open the "
+                f"{shown(self.path)} cannot be pickled, since it reads an object of this process: open the "
                 "file by its path or URL"
             )
         return _reopened, (self._source.path, self._known_arguments(), tuple(self._raw.recorded()))
@@ -472,7 +472,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
     def close(self) -> None:
         """Frees the metadata and cached blocks; every later read raises ValueError.
 
-        Without `close`, the last reference frees them. Readers that exist already continue.
+        Without `close`, the last reference to the file frees them. Existing readers continue.
         """
         self._schema = self.schema
         self._raw = cast(RawFile, _Closed(self.path))
@@ -509,7 +509,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         return given if given.format == self.format else replace(given, format=self.format)
 
     def _threads(self) -> int:
-        """The number of decoding threads: the option `threads`, else pyarrow's, or 1 in a Spark task."""
+        """The number of decoding threads: the option `threads`, or pyarrow's number, or 1 in a Spark task."""
         return self._raw.threads or default_threads()
 
     def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:

@@ -4,7 +4,7 @@ The core calls an object with this interface, using paths of the file system:
 
     list(folder, deep) -> iterator of Info     the direct entries, or all files below
     stat(path) -> Info | None
-    read(path, start, end) -> bytes            by ranges, as threads would share a file's position
+    read(path, start, end) -> bytes            by ranges, since threads would share a file's position
     create(path, new) -> writer                write(bytes), finish(), abandon(); new: fails if it exists
     publish(source, path, new)                 renames a file
     delete(path), delete_folder(path)

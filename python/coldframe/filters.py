@@ -27,7 +27,7 @@ _ROW = "\0row"
 
 @dataclass(frozen=True)
 class Bound:
-    """A filter for one schema: the part that the core evaluates, and the residual that pyarrow evaluates."""
+    """A filter for one schema: the part that the core evaluates, and the rest, which pyarrow evaluates."""
 
     predicate: Predicate | None
     residual: Any = None  # pc.Expression
@@ -39,7 +39,9 @@ class Bound:
 
     @property
     def strings(self) -> str | None:
-        """The layout of strings: plain if pyarrow filters, as it cannot filter views; None: as requested."""
+        """The layout of strings: plain if pyarrow filters, since pyarrow cannot filter views; None for the
+        requested layout.
+        """
         return None if self.exact else "plain"
 
     @property
@@ -93,7 +95,9 @@ def bind(filter: Any, schema: Any) -> Bound:
 
 
 def _calls(expression: Any) -> Calls | None:
-    """What an expression contains; None if pyarrow cannot pickle it, as when it names columns by number."""
+    """What an expression contains; None if pyarrow cannot pickle it, for example if it names columns by
+    number.
+    """
     try:
         _, (message,) = expression.__reduce__()
     except pa.ArrowNotImplementedError:
@@ -148,13 +152,13 @@ def mentioned(test: Any, schema: Any) -> list[str]:
 
 
 def needed(names: Iterable[str], test: Any, schema: Any) -> list[str]:
-    """These columns and those that a filter reads; all if the filter may refer to columns by number."""
+    """These columns and the filter's columns; all columns if the filter may refer to columns by number."""
     asked = mentioned(test, schema)
     return asked if len(asked) == len(schema) else list(dict.fromkeys([*names, *asked]))
 
 
 def _check(expression: Any, schema: Any) -> None:
-    """Raises SchemaError unless the expression gives a truth value for rows of the schema."""
+    """Raises SchemaError if the expression gives no truth value for rows of the schema."""
     fields = _without_unions(schema, pa.null())
     empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in fields], schema=fields)
     try:

@@ -24,7 +24,7 @@ def json_for_html(value: Any) -> str:
 def html_page(title: str, body: str, *, style: str, script: str, generator: str = "") -> str:
     """A page. `body` is HTML, `title` is text.
 
-    Its policy forbids all scripts but this one. Nothing is loaded or sent.
+    The policy of the page forbids all scripts except this script. Nothing is loaded or sent.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (

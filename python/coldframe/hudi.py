@@ -89,7 +89,7 @@ class HudiMetadata(Mapping[str, File]):
 
     @property
     def partitions(self) -> list[str]:
-        """The names of its partitions: `files`, `column_stats`, `record_index` and others."""
+        """The names of its partitions: `files`, `column_stats`, `record_index` and further names."""
         return hudi_partitions(self._store, METADATA)
 
     def __getitem__(self, partition: str) -> File:
@@ -137,8 +137,8 @@ class HudiMetadata(Mapping[str, File]):
         """The rows of `files()` whose column bounds allow rows that pass `filter`.
 
         `filter` is a list or SQL text, as for `read`; pyarrow expressions are not supported. A file without
-        statistics is kept. If one file of a group is kept, all are: any may hold the newest version of a
-        row.
+        statistics is kept. If one file of a group is kept, all files of the group are: any of them may hold
+        the newest version of a row.
         """
         condition = parse(filter)
         if not isinstance(condition, Condition):
@@ -175,7 +175,7 @@ class HudiMetadata(Mapping[str, File]):
 
 
 def _unwrapped(value: Any) -> Any:
-    """The value of the only wrapper that is not null, in a union of wrapper records."""
+    """In a union of wrapper records, the value of the only wrapper that is not null."""
     if isinstance(value, dict):
         present = [v for v in value.values() if v is not None]
         return _unwrapped(present[0]) if present else None

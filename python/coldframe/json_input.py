@@ -9,7 +9,9 @@ __all__ = ["parse_json"]
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises ValueError for all other texts, also for those nested too deeply."""
+    """The value of a JSON text. Raises ValueError for all other texts, and for JSON that is nested too
+    deeply.
+    """
     try:
         return json.loads(text)
     except RecursionError:

@@ -28,10 +28,16 @@ class OpenOptions(TypedDict, total=False):
     """the visible writes of a transactional table, in the form of Hive's ValidReaderWriteIdList:
     "table:highest:least open:open,..:aborted,.."; default: all"""
     as_of: Time | None
-    """time at which the expiry of cells is judged, in milliseconds or as text (UTC); default: now"""
+    """an instant of the timeline, or a date and time: the state, and the columns, as of then; or: time at
+    which the expiry of cells is judged, in milliseconds or as text (UTC); default: now"""
+    begin: Time | None
+    """for view="incremental": the instant after which rows were written; for table versions 8 and 9 a
+    time of completion"""
     block_cache_bytes: int | str | None
     """size of the cache of decoded blocks for look-ups; or: size of the cache of decoded blocks for look-
     ups, for each file of the table"""
+    bootstrap_base: str | None
+    """the directory where the source of a bootstrapped table lies now, if it was moved"""
     byte_array: Literal["binary", "string"] | None
     """type of all byte arrays; default: string if the file calls them UTF8 and their first page is valid
     UTF-8"""
@@ -59,10 +65,16 @@ class OpenOptions(TypedDict, total=False):
     and binary columns as Arrow dictionaries; or: true returns families and qualifiers as Arrow
     dictionaries; not for view="pivot", which has none; or: true returns string columns as Arrow
     dictionaries"""
+    end: Time | None
+    """for view="incremental": the last instant, or time of completion, that counts; default: the
+    latest"""
     families: Sequence[str] | str | None
     """column families to read; default: all"""
     hive_version: str | None
     """version of Hive whose lenient parsing and calendar apply"""
+    hudi_reader: Literal["table", "1.x"] | None
+    """whose rules apply where versions of Hudi read one table differently: "table" (default), those of
+    the Hudi that the table's version belongs to (versions below 8: 0.15), or "1.x" """
     int96: Literal["binary", "timestamp"] | None
     """type of 96-bit values"""
     masked: Literal["read", "error"] | None
@@ -81,6 +93,8 @@ class OpenOptions(TypedDict, total=False):
     memory_limit: int | str | None
     """decoded bytes that one read of ORC, RCFile, Redfile or CFile may hold, on all threads together:
     batches are cut to fit, nothing is refused. Default: 1 GiB for each thread"""
+    metadata: bool | None
+    """true opens the table's metadata table, `.hoodie/metadata`"""
     ordinal: bool | None
     """true adds a column `ordinal`: the number of each value, from 0"""
     phoenix: str | None
@@ -148,11 +162,16 @@ class OpenOptions(TypedDict, total=False):
     "timestamp[us]" """
     versions: int | None
     """for view="versions" or "raw": most versions to return of a column"""
-    view: Literal["cells", "kv"] | Literal["latest", "versions", "raw", "pivot"] | None
-    """"cells" (HBase) or "kv" (Hudi); default: what the file states; or: "latest" (default): the newest
-    visible version of each column, as a client scan returns it; "versions": all visible versions; "raw":
-    all stored cells and delete markers; "pivot": one row for each row key, with the columns of `columns`
-    and a map of the others"""
+    view: Literal[
+        "cells", "kv", "snapshot", "read_optimized", "incremental", "latest", "versions", "raw",
+        "pivot"
+    ] | None
+    """"cells" (HBase) or "kv" (Hudi); default: what the file states; or: "snapshot" (default): the latest
+    state; "read_optimized": the base files without the logs over them; "incremental": the rows written
+    after `begin` and up to `end`, as of `end`; or: "latest" (default): the newest visible version of each
+    column, as a client scan returns it; "versions": all visible versions; "raw": all stored cells and
+    delete markers; "pivot": one row for each row key, with the columns of `columns` and a map of the
+    others"""
     wal: bool | None
     """whether to read rows that only the write-ahead log holds: those that the server had in memory; or:
     whether to read edits that only the write-ahead logs hold; a snapshot has none"""

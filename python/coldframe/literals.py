@@ -6,6 +6,6 @@ from typing import Literal, TypeAlias
 
 __all__ = ["FormatName", "OnError", "WrittenFormat"]
 
-FormatName: TypeAlias = Literal["cfile", "hbase", "hfile", "kudu", "orc", "rcfile", "redfile"]
+FormatName: TypeAlias = Literal["cfile", "hbase", "hfile", "hudi", "kudu", "orc", "rcfile", "redfile"]
 WrittenFormat: TypeAlias = Literal["cfile", "hfile", "orc", "rcfile", "redfile"]
 OnError: TypeAlias = Literal["raise", "skip", "null"]

@@ -1,8 +1,8 @@
 """Log lines about what a read waits for: sources, plans, scans, calls to metastores and stores.
 
 The loggers have the names of the modules, below `coldframe`. Lines name paths and hosts, but no credentials:
-each text in a line passes through `safe`. Of an error, a line has the class only: the error's text may have
-secrets.
+each text in a line passes through `safe`. For an error, a line states the class only: the error's text may
+have secrets.
 
 The compiled core writes its own lines, the trace, to the standard error of the process: see `traced`.
 """

@@ -91,7 +91,8 @@ class Lookups:
         return pa.RecordBatchReader.from_batches(pa.schema(rows), batches())
 
     def might_contain(self, row: Key, qualifier: Key | None = None, *, delete_family: bool = False) -> bool:
-        """False only if the bloom filter rules out the row (or the column in it); True without bloom filter.
+        """False only if the bloom filter rules out the row (or the column in the row); True if there is no
+        bloom filter.
 
         With `delete_family`, asks the separate bloom filter for rows that have a delete-family marker.
         For a Kudu bloom file, `row` is an encoded primary key.

@@ -40,8 +40,8 @@ class FileMetadata:
 
         Decodes nothing. Each has `structure` (its name), `offset` and `length` (its location in the file),
         `rows` (how many would be decoded, None if unknown) and `fetched` (bytes to read; in a local ORC
-        file with a filter, only those of the filter's columns: others are read if a row passes).
-        Units that statistics, indexes or bloom filters exclude for `filter` are not listed.
+        file with a filter, only those of the filter's columns: other columns are read if a row passes). Units
+        that statistics, indexes or bloom filters exclude for `filter` are not listed.
         """
         decoded = names_of(columns)
         parsed = parse(filter)
@@ -68,7 +68,8 @@ class FileMetadata:
         """The dictionaries of a column of an ORC file (one for each stripe) or a CFile, as stored.
 
         Each has `part` (such as `stripe 0`), `offset` and `length` of its values in the file, and `values`, a
-        pyarrow.Array: string, or binary if not all are UTF-8. Empty if the column has no dictionaries.
+        pyarrow.Array: strings, or binary if some values are not UTF-8. Empty if the column has no
+        dictionaries.
         """
         dictionaries: list[dict[str, Any]] = []
         self.each_dictionary(column, dictionaries.append)

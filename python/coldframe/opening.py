@@ -38,8 +38,8 @@ def open(
         source: a path, a URL (`hdfs://`, `s3://`, `gs://`, `abfss://`, `https://`, or any scheme that fsspec
             supports), a seekable binary file, an fsspec file, or the content of a file: a memoryview, a
             pyarrow.Buffer, or bytes that a format recognises; other bytes are a path as from `os.fsencode`.
-        format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None detects it
-            from the bytes.
+        format: `"cfile"`, `"hbase"`, `"hfile"`, `"hudi"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None
+            detects it from the bytes.
         storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
         filesystem: a file system of fsspec or pyarrow.fs in which `source` is a path.
         verify_checksums: whether stored checksums are verified while reading.

@@ -32,7 +32,7 @@ class Ordinals:
         Searches the value index if the file has one; otherwise reads the whole file.
         """
         wanted = value if isinstance(value, pa.Scalar) else pa.scalar(value)
-        # Converts the value through Arrow, since Python's datetime ends with the year 9999.
+        # Converts the value through Arrow, since the last year of Python's datetime is 9999.
         array = pa.repeat(wanted, 1) if wanted.is_valid else pa.nulls(1, wanted.type)
         schema = pa.schema(self._raw)
         zone = getattr(schema.field("value").type, "tz", None) if "value" in schema.names else None

@@ -23,8 +23,8 @@ from coldframe.publishing import begin
 
 __all__ = ["CONTROLS", "escaped", "folder_of", "write_partitioned"]
 
-# How many files are written at the same time. If rows are not sorted by partition, a partition may get
-# several files.
+# The maximum number of files that are written at the same time. If rows are not sorted by partition, a
+# partition may get several files.
 MAX_OPEN = 32
 _BATCHES_WAITING = 4
 
@@ -74,7 +74,7 @@ def _partition_names(partitioning: Any, schema: Any) -> list[str]:
     if (missing := [name for name in names if schema.names.count(name) != 1]) or len(set(names)) < len(names):
         raise SchemaError(f"partitioning: {missing or names}: each must be one column of the data")
     if len(names) == len(schema.names):
-        raise SchemaError("partitioning by all columns: the files would have none")
+        raise SchemaError("partitioning by all columns: the files would have no columns")
     for name in names:
         _check_type(schema.field(name))
     return list(names)
@@ -204,7 +204,7 @@ class _Writing:
     def _run(self, write: Callable[[Any], Mapping[str, Any]], reader: Any) -> None:
         try:
             self._written = write(reader)
-        except BaseException as error:  # put() and finish() raise it
+        except BaseException as error:  # put() and finish() raise this error
             self._error = error
             while not self._ended and self._batches.get() is not None:  # so that put() does not block forever
                 pass

@@ -68,7 +68,7 @@ def _with_predicate(schema: Any, columns: list[str] | None, predicate: pl.Expr |
 
 
 def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
-    """A filter that keeps at least the rows that pass the predicate; None keeps all rows."""
+    """A filter that keeps the rows that pass the predicate, and perhaps others; None keeps all rows."""
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
     except Exception:

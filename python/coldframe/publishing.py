@@ -1,7 +1,7 @@
 """Publishes a folder of files completely or not at all, even if two processes write it or one is killed.
 
-If a store can rename folders (local files, HDFS), the files are written next to it and one rename publishes
-them:
+If a store can rename folders (local files, HDFS), the files are written next to the folder, and one rename
+publishes them:
 
     warehouse/.coldframe-3f..    warehouse/sales        nothing, or an empty folder, is at the new name
       dt=2014-01-01/part-0.orc ──▶ ..
@@ -77,7 +77,7 @@ def _names(store: Store) -> list[str]:
 
 
 def _above(store: Store, *, existed: bool) -> tuple[Store, str] | None:
-    """The parent folder and the name in it, if one rename can publish the folder."""
+    """The parent folder and the folder's name in the parent, if one rename can publish the folder."""
     if not store.renames_folders:
         return None
     if store.is_local:
@@ -162,7 +162,7 @@ def _finish_another(store: Store) -> None:
 
 
 def _finish(store: Store, staged: str, files: dict[str, int]) -> None:
-    """Publishes all files of a record. Other processes may publish some of them at the same time."""
+    """Publishes all files of a record. Other processes may publish some of the files at the same time."""
     for path in sorted(files):
         _publish(store, f"{staged}/{path}", path)
     if missing := [path for path in sorted(files) if _size(store.stat(path)) != files[path]]:
@@ -183,7 +183,7 @@ def _publish(store: Store, source: str, path: str) -> None:
 
 
 def _is_same(store: Store, path: str, other: str) -> bool:
-    """Whether two files have the same bytes: then `path` is a copy of `other` that is not deleted yet."""
+    """Whether two files have the same bytes. If so, `path` is a copy of `other` that is not deleted yet."""
     try:
         first, second = store.open(path), store.open(other)
     except NotFoundError:

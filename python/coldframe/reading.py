@@ -48,7 +48,7 @@ class AsTables:
         *,
         filter: Filter | None = None,
     ) -> pa.Table:
-        """The first rows as a pyarrow.Table; decodes only what they need."""
+        """The first rows as a pyarrow.Table; decodes only what these rows need."""
         return self.to_table(columns, filter=filter, limit=num_rows)
 
     def to_pandas(
@@ -61,7 +61,7 @@ class AsTables:
         use_threads: bool = True,
         **options: Any,
     ) -> pd.DataFrame:
-        """The rows as a pandas.DataFrame; the first arguments are those of `to_table`.
+        """The rows as a pandas.DataFrame; the first arguments are the arguments of `to_table`.
 
         Args:
             **options: those of `pyarrow.Table.to_pandas`, such as `types_mapper=` and `split_blocks=`.
@@ -77,5 +77,5 @@ class AsTables:
 
 
 def parallel_by_default(use_threads: bool, on_error: str, limit: int | None) -> bool:
-    """Whether several units may be decoded at once: not with a limit or if damage is tolerated."""
+    """Whether several units may be decoded at once: false with a limit, or if damage is tolerated."""
     return use_threads and on_error == "raise" and limit is None

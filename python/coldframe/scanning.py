@@ -55,8 +55,8 @@ _NO_ORIGIN = Origin()
 class Dataset(AsTables):
     """Many files as one table, created by `coldframe.scan`.
 
-    Anything that accepts Arrow streams accepts a Dataset; each call makes a new pass over the rows. It can be
-    pickled if its sources can, and keeps its columns.
+    Anything that accepts Arrow streams accepts a Dataset; each call makes a new pass over the rows. The
+    dataset can be pickled if its sources can be pickled, and keeps its columns.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Dataset(AsTables):
 
     @property
     def schema(self) -> pa.Schema:
-        """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
+        """The pyarrow.Schema: the files' columns (see `scan`), then the columns of the partitions."""
         if self._schema is None:
             with step(_log, logging.INFO, "opening files for the columns of %s", self._label):
                 self._schema = pa.schema(self._raw)
@@ -178,7 +178,7 @@ class Dataset(AsTables):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """As `to_batches`, with strings as `"plain"` or `"view"`; None: as the option `strings` says."""
+        """As `to_batches`, with strings as `"plain"` or `"view"`; None follows the option `strings`."""
         bound = self._bound(filter)
         wanted = projected(self.schema, columns)
         table = self._raw_for(bound)
@@ -259,7 +259,7 @@ class Dataset(AsTables):
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
         """As `splits`, but does not open files that a listing has found. The splits of these files are
-        shares: call `Split.expand` before reading one.
+        shares: call `Split.expand` before reading a split.
         """
         bound = self._bound(filter)
         with step(_log, logging.INFO, "planning shares of %s", self._label) as notes:
@@ -270,7 +270,9 @@ class Dataset(AsTables):
 
     @property
     def found(self) -> list[Any]:
-        """The files with their identities in the listing, to make another Dataset of the same files."""
+        """The files with their identities in the listing, from which another Dataset of the same files can be
+        made.
+        """
         return list(self._raw.found())
 
     def open_file(self, number: int) -> File:

@@ -51,11 +51,11 @@ def scan(
             The directory of an Iceberg table, or one of its metadata files, is that table: see
             `iceberg_table`.
         partitioning: `"hive"` turns `key=value` directories below the root into columns of integers, dates or
-            strings, by all their values; a pyarrow.Schema sets their types; None ignores them.
+            strings, according to all their values; a pyarrow.Schema sets their types; None ignores them.
         unify: True gives the table the columns of all files, those of the first file first, in types wide
-            enough for all. Unless `schema` is given, every file is opened for this when the columns are
-            first needed. False takes the columns of the first file and opens the others only when they are
-            read; a file with more columns, or with values that do not fit, then raises SchemaError.
+        enough for all. Unless `schema` is given, every file is opened for this when the columns are first
+        needed. False takes the columns of the first file and opens the others only when they are read; a file
+        with more columns, or with values that do not fit, then raises SchemaError.
 
         file_path: the name of a column to add, with the path of each row's file; None adds none.
         row_index: the name of a column to add, which numbers the rows of all files from 0; None adds none.
@@ -64,7 +64,7 @@ def scan(
     every file, as in `open`.
 
     Columns are matched by name; a column that a file lacks is null. A file that cannot be opened raises an
-    error, or becomes a record in `Dataset.damage` if damage is tolerated.
+    error, or, if damage is tolerated, becomes a record in `Dataset.damage`.
     """
     given: dict[str, Any] = {**options}
     if is_metastore(sources):

@@ -153,8 +153,8 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
 class Source:
     """A source as the caller gave it; the core reads from `handle()`.
 
-    `known` is the file's identity from a listing, which saves a look-up. If the file has changed since,
-    reading it fails.
+    `known` is the file's identity from a listing, which saves a look-up. Reading fails if the file has
+    changed since then.
     """
 
     __slots__ = ("_given", "known", "path", "storage_options")
@@ -210,8 +210,8 @@ _MAX_PATH = 4096
 def path_of(given: object) -> str | None:
     """The source's path or URL; None if the source is content, or an object to read from.
 
-    `bytes` are a path, as `os.fsencode` returns it, unless a format recognises them or no path can have such
-    bytes. Bytes with control characters are a path only if the file exists.
+    `bytes` are a path, as `os.fsencode` returns it, except if a format recognises them or they cannot be a
+    path. Bytes with control characters are a path only if the file exists.
     """
     if isinstance(given, (str, os.PathLike)):
         return os.fsdecode(given)

@@ -26,7 +26,7 @@ class RangedFile(io.RawIOBase):
 
     @property
     def size(self) -> int:
-        """Its length in bytes."""
+        """The file's length in bytes."""
         return self._file.size
 
     def readable(self) -> bool:

@@ -32,11 +32,12 @@ class FoundTable:
     name: str
     format: str
     path: str
-    """The directory or file to open. If several tables lie in one directory, `options` select this one."""
+    """The directory or file to open. If several tables lie in one directory, `options` select this table."""
     files: int
     """The number of files; 1 for a directory that is one table or holds several."""
     bytes: int
-    """The size; if a directory holds several tables, each has an equal share of it."""
+    """The size; if a directory holds several tables, each table gets an equal part of the directory's size.
+    """
     rows: int | None
     """The row count that the files state; None if they state none, or if it was not requested."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -44,9 +45,9 @@ class FoundTable:
     problem: str | None = None
     """Why the table could not be opened to count its rows."""
     place: str = ""
-    """Its path relative to the searched directory."""
+    """The table's path relative to the searched directory."""
     is_whole: bool = False
-    """Whether it is one file, or a directory that is one table of its format."""
+    """Whether the table is one file, or a directory that is one table of its format."""
 
     def open(self, *, storage_options: Mapping[str, Any] | None = None) -> File | Dataset:
         """Opens the table: a File if `is_whole`, else a Dataset."""
@@ -55,7 +56,7 @@ class FoundTable:
         return scan(self.path, storage_options=storage_options, **self.options)
 
     def to_toml(self) -> str:
-        """Its entry of tables.toml; a comment for an Iceberg table, which is not migrated."""
+        """The table's entry of tables.toml; a comment for an Iceberg table, which is not migrated."""
         if self.format == ICEBERG:
             return f"# {self.place or '.'}: {NOT_LISTED}"
         lines = [f"[tables.{json.dumps(self.name)}]", f"path = {json.dumps(self.place or '.')}"]
@@ -76,7 +77,7 @@ def tables(
     storage_options: Mapping[str, Any] | None = None,
     rows: bool = True,
 ) -> list[FoundTable]:
-    """The tables below a directory, by name: those that `migrate` would convert.
+    """The tables below a directory, by name: the tables that `migrate` would convert.
 
     Args:
         source: a path or URL. Its tables.toml, if it has one, names tables and their options.

@@ -5,8 +5,8 @@
     CR, BS              let later text replace what was printed
     U+202E              shows the text after it from right to left: `gpj.exe` looks like `exe.jpg`
 
-Names and values of files may have them. They are shown as in JSON, `\\u001b`, so that a JSON text stays the
-same JSON text. Everything that the commands print goes through `Printed` or `console_of`.
+Names and values of files may have such characters. They are shown as in JSON, `\\u001b`, so that a JSON text
+stays the same JSON text. Everything that the commands print goes through `Printed` or `console_of`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO, Any
 
 __all__ = ["Printed", "PrintedBytes", "console_of", "printable", "printed_safely", "stream_of"]
 
-# Of the bytes of names that are not UTF-8, those that a terminal may obey; and half characters.
+# Bytes that a terminal may obey, from names that are not UTF-8; and half characters.
 _OTHER = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udc9f\udd00-\udfff]"
 _CONTROL = re.compile(r"[\x00-\x1f" + _OTHER)
 _CONTROL_IN_LINES = re.compile(r"[\x00-\x08\x0b-\x1f" + _OTHER)
@@ -68,7 +68,7 @@ class PrintedBytes:
         self._stream.flush()
 
     def writable(self) -> bool:
-        """Whether it can be written: yes."""
+        """Whether the stream can be written: yes."""
         return True
 
 
@@ -94,7 +94,9 @@ def _printed(stream: Any) -> Any:
 
 
 def console_of(stream: Any, **options: Any) -> Any:
-    """Rich's console on a stream. Its own control characters pass, those of texts do not."""
+    """Rich's console on a stream. The console's own control characters pass; control characters of texts do
+    not pass.
+    """
     from rich.console import Console
     from rich.segment import Segment
 

@@ -1,4 +1,6 @@
-"""Unifies the columns of many files into those of one table, by the rules of `coldframe::types` in Rust."""
+"""Unifies the columns of many files into the columns of one table, by the rules of `coldframe::types` in
+Rust.
+"""
 
 from __future__ import annotations
 

@@ -152,7 +152,9 @@ def write_file(
 
 @contextlib.contextmanager
 def _source_errors(data: Any) -> Iterator[Any]:
-    """The data as an object with `__arrow_c_stream__`. Exceptions of its source are passed on unchanged."""
+    """The data as an object with `__arrow_c_stream__`. Exceptions of the batches' source are passed on
+    unchanged.
+    """
     failures: list[Exception] = []
     stream = _stream(data, failures)
     try:
@@ -238,7 +240,7 @@ def _stream(data: Any, failures: list[Exception]) -> Any:
 
 
 def _watched(reader: Any, failures: list[Exception]) -> Any:
-    """The same batches; records exceptions, of which the C stream would keep only the text."""
+    """The same batches; records exceptions, since the C stream would keep only their text."""
 
     def batches() -> Iterator[Any]:
         try:

@@ -86,7 +86,7 @@ def without_tests(stream: list[Token]) -> list[Token]:
 
 
 def closing(stream: list[Token], at: int) -> int:
-    """The position of the bracket that closes the one at `at`."""
+    """The position of the bracket that closes the bracket at `at`."""
     depth = 0
     for i in range(at, len(stream)):
         depth += (stream[i].text in OPEN) - (stream[i].text in CLOSE)
@@ -247,7 +247,9 @@ class PythonUses(ast.NodeVisitor):
 
 
 def python(package: Path) -> Graph:
-    """The imports inside one package. Its `__init__` files are the rooms themselves, not files in them."""
+    """The imports inside one package. The `__init__` files of the package are the rooms themselves, not files
+    in rooms.
+    """
     files = {
         path.relative_to(package.parent).with_suffix("").parts: path
         for path in sorted(package.rglob("*.py"))

@@ -3,8 +3,8 @@
     python tests/lint/dependencies.py [ROOT]    prints each; exit 1 if there are any
 
 A dependency is used if the code of its crate names it (for [dependencies], the code below src), or if a
-feature in its Cargo.toml does (`dep:reqwest`): some dependencies only switch on features of another crate.
-A dependency of the workspace is used if a crate declares it.
+feature in its Cargo.toml names it (`dep:reqwest`): some dependencies only switch on features of another
+crate. A dependency of the workspace is used if a crate declares it.
 """
 
 from __future__ import annotations

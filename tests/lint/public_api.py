@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_PUBLIC = frozenset({"coldframe-jni", "coldframe-python", "coldframe-testing", "workspace-hack"})
-"""Crates that no Rust code of others uses."""
+"""Crates that no Rust code of other crates uses."""
 
 
 def crates() -> list[Path]:

@@ -2,7 +2,7 @@
 
     python tests/lint/rooms.py [ROOT]    prints each place; exit 1 if any
 
-- A room of the migration imports no room above it. `ORDER` has them from the lowest to the highest.
+- A room of the migration imports no room above it. `ORDER` has the rooms from the lowest to the highest.
 - Rooms exchange records, not dictionaries: `dict[str, Any]` is only allowed where JSON comes in.
 - Python has no rules of formats: only a few files of data contain a format's name.
 - A file stays below `LONGEST` lines.
@@ -68,7 +68,7 @@ LONG_STILL: frozenset[str] = frozenset()
 
 
 def rank(module: str) -> int | None:
-    """The position of a module in `ORDER`, by its longest matching line; None without one."""
+    """The position of a module in `ORDER`, by its longest matching line; None without such a line."""
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
         name = ".".join(parts[:length])

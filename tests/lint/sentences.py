@@ -1,4 +1,4 @@
-"""Draws sentences at random, for a reader who marks those that want a second reading.
+"""Draws sentences at random, for a reader who marks the sentences that need a second reading.
 
     python tests/lint/sentences.py [--seed N] [--count N] [ROOT]    prints `number path:line sentence`
 

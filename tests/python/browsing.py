@@ -126,7 +126,7 @@ class Browser:
         return list(self.evaluate(_OVERLAPS.replace("SELECTOR", json.dumps(selector))))
 
     def tab_stops(self, within: str) -> int:
-        """The number of elements that the tab key reaches."""
+        """The number of elements to which the tab key leads."""
         selector = json.dumps(f'{within} [tabindex="0"]')
         return int(self.evaluate(f"document.querySelectorAll({selector}).length"))
 

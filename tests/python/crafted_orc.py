@@ -1,4 +1,4 @@
-"""ORC files assembled stream by stream, as writers leave them that are not at hand."""
+"""ORC files assembled stream by stream, in the forms of writers that are not available here."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def orc(
     chunked: bool = True,
     of_stripes: Sequence[Sequence[bytes]] = ((),),
 ) -> bytes:
-    """A file with one stripe, or as many equal ones as there are statistics of stripes.
+    """A file with one stripe, or with as many equal stripes as there are statistics of stripes.
 
-    Chunks are those of snappy, stored as they are. `empty` is the form of a stream of no bytes.
+    Chunks are as for snappy, but with stored content. `empty` is the form of a stream of no bytes.
     """
 
     def chunk(content: bytes) -> bytes:

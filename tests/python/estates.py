@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,15 @@ class Estate:
         listed = safe_list.read(str(self.target / "_coldframe/safe-to-delete.txt"))
         assert listed.is_whole
         return [line.path for line in listed.lines]
+
+    def unchain(self) -> None:
+        """Makes the journal one without a chain, whose segments may be changed."""
+        home = self.target / "_coldframe"
+        for path in (home / "state").iterdir():
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            lines[0].pop("after", None)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (home / "head.json").unlink()
 
     def tree(self) -> dict[str, str]:
         """Every visible file of the tables, with its content."""
@@ -119,5 +129,5 @@ def torn(ending: str) -> Callable[..., Scan]:
 
 
 def rewritten(path: str, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Replaces a written file by a changed one."""
+    """Replaces a written file by a changed file."""
     pq.write_table(change(pq.read_table(path)), path, write_page_checksum=True)

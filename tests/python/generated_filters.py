@@ -150,7 +150,7 @@ def tests(full: Any, dice: random.Random, count: int) -> Iterator[Test]:
 
 
 def _literal(column: Column, dice: random.Random) -> Any:
-    """A value of the column, or a value near one."""
+    """A value of the column, or a value near such a value."""
     values = column.values.drop_null()
     if len(values) == 0 or dice.random() < 0.1:
         stranger = _stranger(column, dice)
@@ -165,7 +165,7 @@ def _literal(column: Column, dice: random.Random) -> Any:
 
 
 def _stranger(column: Column, dice: random.Random) -> Any:
-    """A value that possibly no row has."""
+    """A value that perhaps no row has."""
     type = column.values.type
     if pa.types.is_integer(type):
         return pa.scalar(dice.choice([0, 1, 100]), type)

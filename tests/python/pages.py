@@ -59,7 +59,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Its page and line, for messages."""
+        """The block's page and line, for messages."""
         return f"{self.page.name}:{self.line}"
 
 
@@ -205,7 +205,7 @@ def _run_toml(block: Block, _: dict[str, Any]) -> None:
 
 
 def alike(shown: str, actual: str) -> bool:
-    """Whether the actual output matches the shown one."""
+    """Whether the actual output matches the shown output."""
     parts = [re.escape(" ".join(part.split())) for part in shown.split("...")]
     pattern = r"\s*.*?\s*".join(part.replace(r"\ ", r"\s+") for part in parts)
     return re.fullmatch(pattern, " ".join(actual.split()), re.DOTALL) is not None

@@ -12,8 +12,8 @@ How = Literal["dies", "hangs", "trickles"]
 
 
 class Relay:
-    """Relays the requests of one client and the answers of the server, up to answer number `at`, of which
-    only half arrives.
+    """Relays the requests of one client and the answers of the server, up to answer number `at`; only half of
+    this answer arrives.
 
     dies        the connection is closed
     hangs       nothing more comes

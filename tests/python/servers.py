@@ -309,7 +309,9 @@ def _standalone_metastore(version: str) -> tuple[str, str]:
 
 
 class IcebergRest(Server):
-    """The REST catalog of Iceberg's tests, over SQLite. A later server in its folder keeps the tables."""
+    """The REST catalog of Iceberg's tests, over SQLite. A later server in the same folder keeps the
+    tables.
+    """
 
     def __init__(self, folder: Path) -> None:
         program = REFERENCE / "iceberg"

@@ -272,7 +272,7 @@ def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:
 
 
 def test_forked_process_starts_new_threads(orc: Path) -> None:
-    """Spark's workers are forked: the child has none of the reader threads of its parent."""
+    """Spark's workers are forked: the child lacks the reader threads of its parent."""
     program = (
         "import os, sys, coldframe as cf; d = cf.scan([sys.argv[1]] * 20, threads=4); "
         "r = d.to_batches(batch_size=10); r.read_next_batch(); pid = os.fork(); n = d.to_table().num_rows; "

@@ -137,7 +137,9 @@ def test_byte_ranges_that_tile_a_file_give_each_row_once(tmp_path: Path, nulls: 
 
 
 def test_a_decimal_of_too_many_digits_loses_its_row(tmp_path: Path) -> None:
-    """No checksum: the type's digits are all that tells. Other plain values of the block stay."""
+    """There is no checksum: only the type's number of digits shows the damage. Other plain values of the
+    block stay.
+    """
     values = [Decimal(i * 7919 % 10**5) / 100 for i in range(200)]
     path = tmp_path / "n.cfile"
     for encoding in ("plain", "bit_shuffle"):

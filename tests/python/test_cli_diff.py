@@ -97,7 +97,7 @@ def test_rows_that_occur_several_times_are_counted(run: Any, tmp_path: Path) -> 
     assert [e["row"]["id"] for e in result["examples"] if e["side"] == "b"] == [2, 3]
 
 
-def test_other_columns_are_a_difference_and_wider_types_are_none(run: Any, tmp_path: Path) -> None:
+def test_other_columns_are_a_difference_and_wider_types_are_no_difference(run: Any, tmp_path: Path) -> None:
     wide = pa.table({"id": pa.array([1, 2], pa.int64()), "d": pa.array([1.5, None]), "more": ["x", "y"]})
     narrow = pa.table({"id": pa.array([2, 1], pa.int32()), "d": pa.array([None, 1.5], pa.float32())})
     a, b = files(wide, tmp_path, "a"), files(narrow, tmp_path, "b")

@@ -127,7 +127,7 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         in_process([word.format("memory://cli") for word in arguments] + [target], 0)
         assert memory.exists("/cli/new.parquet"), arguments
         memory.rm("/cli/new.parquet")
-    # Other tests cover most of these.
+    # Other tests cover most of these commands.
     others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables", "options", "unswitch"}
     assert seen | others == set(commands_of(parser_of_all()))
 
@@ -262,7 +262,7 @@ def in_zsh(start: str, typed: str, folder: Path) -> str:
         return seen
 
     try:
-        # The shell assembles the marks, so that the echo of the input contains none. Ctrl-X prints the
+        # The shell assembles the marks, so that the echo of the input contains no marks. Ctrl-X prints the
         # second mark after the line with its tab was processed.
         mark = "taken() { zle -I; print -r -- \"[$BUFFER] co\"mplete }; zle -N taken; bindkey '^X' taken"
         os.write(terminal, f"PS1=; {start}; setopt noautomenu; {mark}; print rea''dy\n".encode())

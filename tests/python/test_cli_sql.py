@@ -101,7 +101,7 @@ def test_damage_is_reported_as_by_other_commands(
     assert capsys.readouterr().err == expected
 
 
-def test_columns_and_filters_reach_the_reader(
+def test_columns_and_filters_are_passed_to_the_reader(
     estate: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[object, object]] = []
@@ -224,7 +224,7 @@ def test_tables_of_an_hbase_root_are_queried_by_their_names(
         # By its name in the list of tables, and by HBase's name.
         assert main(["sql", f"select count(*) as n from '{root}/shop.{name}'", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out) == [{"n": table.num_rows}]
-    # By the table names of a directory, also in joins.
+    # The same tables by their names in a directory, also in joins.
     assert main(["sql", "--in", str(root), "select 1", "--format", "json"]) == 0
     capsys.readouterr()
     names = [table.name for table in cf.tables(root, rows=False)]

@@ -175,7 +175,9 @@ def test_deep_predicates_of_polars(tmp_path: Path) -> None:
 
 
 def test_meaning_is_not_taken_from_the_printed_form(tmp_path: Path) -> None:
-    """A printed expression may hold what looks like a column, and texts cut inside of characters."""
+    """A printed expression may have text that looks like a column, and texts that are cut inside of
+    characters.
+    """
     long = "x" + "é" * 60
     words = ["null_matching_behavior=SKIP", "FieldPath(0)", long, None, "b\n", "é" * 200]
     table = pa.table({"s": words, "x": range(6), "b c": range(6), long: range(6)})

@@ -228,7 +228,7 @@ def test_is_in_is_never_null(filter: Any) -> None:
     assert rows(filter) == numbered.filter(filter).column("row").to_pylist()
 
 
-def test_sets_of_floats_are_those_of_pyarrow() -> None:
+def test_sets_of_floats_match_as_in_pyarrow() -> None:
     """In pyarrow's sets NaN equals itself, and 0.0 differs from -0.0. In SQL the zeros are equal."""
     table = pa.table({"f": [0.0, -0.0, float("nan"), 1.0]})
     batch = table.to_batches()[0]
@@ -285,7 +285,7 @@ NESTED = pa.table(
 
 
 @pytest.mark.parametrize("format", ["orc", "rcfile"])
-def test_names_with_dots_are_reached(format: str, tmp_path: Path) -> None:
+def test_names_with_dots_are_paths(format: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     cf.write(NESTED, path, format=format)
     options = {} if format == "orc" else {"schema": NESTED.schema, "serde": "binary"}
@@ -308,7 +308,7 @@ def test_names_with_dots_are_reached(format: str, tmp_path: Path) -> None:
     ids=str,
 )
 def test_pyarrow_filter_keeps_the_columns(columns: Any, tmp_path: Path) -> None:
-    """The columns are those of a read without a filter, whether the reader or pyarrow evaluates it."""
+    """The columns are the same as without a filter, whether the reader or pyarrow evaluates it."""
     path = tmp_path / "x.orc"
     cf.write(NESTED, path, format="orc")
     file = cf.open(path)
@@ -399,7 +399,9 @@ def test_the_core_treats_null_rows_of_sets_as_sql_or_pyarrow_do(tmp_path: Path) 
 
 
 def test_union_column_does_not_block_filters() -> None:
-    """Pyarrow can neither compare nor filter unions; a filter on another column needs neither."""
+    """Pyarrow can neither compare nor filter unions; a filter on another column needs no comparison of
+    unions.
+    """
     union = pa.sparse_union([pa.field("f0", pa.int32()), pa.field("f1", pa.string())])
     schema = pa.schema([("x", pa.int32()), ("u", union), ("deep", pa.list_(union))])
     assert bind(Condition.compare("x", ">", 1), schema).predicate is not None

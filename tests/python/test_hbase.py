@@ -102,7 +102,7 @@ def test_lost_region_info_does_not_restore_replaced_rows(tmp_path: Path) -> None
         file.read()
     assert file.read(on_error="skip").num_rows == 0
     assert any("may have replaced this one" in entry["reason"] for entry in file.damage)
-    # A region that references half of the other is the younger one, and is read.
+    # A region that references half of the other is the younger region, and is read.
     (old / "f" / f"{next(source.iterdir()).name}.{source.parent.name}").write_bytes(b"")
     other = next(region for region in regions(root) if region not in (old, source.parent))
     shutil.rmtree(other)
@@ -206,7 +206,7 @@ def test_a_proposal_is_an_entry_of_tables_toml(capsys: pytest.CaptureFixture[str
     assert '"f:count" = "long"' in capsys.readouterr().out
 
 
-def test_a_root_of_several_tables_has_an_entry_for_each(
+def test_a_root_of_several_tables_has_an_entry_for_each_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")

@@ -1,7 +1,7 @@
 """Whole tables, compared with HBase's scans of the same directories.
 
 The expected rows are in a corpus outside this repository: the folder `shared/corpus/hbase` beside it, or the
-folder that `COLDFRAME_HBASE_CORPUS` names. Without it these tests are skipped.
+folder that `COLDFRAME_HBASE_CORPUS` names. Without the corpus these tests are skipped.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def truth(entry: dict[str, Any], view: str) -> pa.Table:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("entry", WHOLE, ids=name_of)
-def test_views_are_those_of_hbase(entry: dict[str, Any], view: str) -> None:
+def test_views_equal_the_views_of_hbase(entry: dict[str, Any], view: str) -> None:
     file = opened(entry, view)
     assert file.format == "hbase"
     assert file.read().equals(truth(entry, view))
@@ -84,7 +84,7 @@ def test_views_are_those_of_hbase(entry: dict[str, Any], view: str) -> None:
 
 
 @pytest.mark.parametrize("entry", [e for e in WHOLE if "queries" in e], ids=name_of)
-def test_time_ranges_are_those_of_hbase(entry: dict[str, Any]) -> None:
+def test_time_ranges_equal_the_time_ranges_of_hbase(entry: dict[str, Any]) -> None:
     for query in entry["queries"]:
         asked = {"versions": query["versions"], "time_range": query["time_range"]}
         assert opened(entry, "versions", **asked).read().equals(pq.read_table(CORPUS / query["truth"]))

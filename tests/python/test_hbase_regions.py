@@ -100,7 +100,8 @@ def abandon_split(root: Path) -> list[str]:
 def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
     younger = abandon_split(root)
-    # Without hbase:meta, too: they lack a family of which their parent has files.
+    # The result is the same without hbase:meta: the parent has files of a family that the younger regions
+    # lack.
     with pytest.warns(UserWarning, match="that HBase gave up"):
         assert latest(root).equals(whole)
     write_meta(root, listed)

@@ -1,4 +1,4 @@
-"""Splits of an HBase root: tasks neither reopen the whole table nor read logs twice."""
+"""Splits of an HBase root: tasks do not reopen the whole table, and do not read logs twice."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_pickled_split_reads_only_its_region(tmp_path: Path) -> None:
     splits = file.splits(1)
     assert len(splits) > 1
     sent = [pickle.dumps(split) for split in splits]
-    # A reader that lists regions would now find none.
+    # A reader that lists regions would now find no regions.
     for info in root.rglob(".regioninfo"):
         info.unlink()
     batches = [batch for pickled in sent for batch in pickle.loads(pickled).to_batches()]

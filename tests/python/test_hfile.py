@@ -95,7 +95,7 @@ def test_statistics_and_metadata_match_the_file() -> None:
     assert file.metadata["codec"] == "NONE"
 
 
-def test_lengths_are_those_of_all_cells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lengths_are_the_lengths_of_all_cells(capsys: pytest.CaptureFixture[str]) -> None:
     progress: list[int] = []
     lengths = cf.open(CELLS).lengths(progress.append)
     truth = pq.read_table(FILES / "cells_none.truth.parquet")

@@ -1,7 +1,7 @@
 """Look-ups, ranges and bloom filters of HFiles, compared with HBase and hudi-io on the same files.
 
 The expected answers are in a corpus outside this repository: the folder `shared/corpus/hfile` beside it, or
-the folder that `COLDFRAME_HFILE_CORPUS` names. Without it these tests are skipped.
+the folder that `COLDFRAME_HFILE_CORPUS` names. Without the corpus these tests are skipped.
 """
 
 from __future__ import annotations

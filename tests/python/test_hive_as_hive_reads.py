@@ -163,7 +163,7 @@ def test_a_table_without_files_has_no_rows(tmp_path: Path) -> None:
     assert read.to_table() == pa.table({"id": pa.array([], pa.int64())})
 
 
-def test_properties_of_the_table_reach_the_serde(tmp_path: Path) -> None:
+def test_properties_of_the_table_are_passed_to_the_serde(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     properties = {"serialization.null.format": "nil", "colelction.delim": ";"}
     rows = pa.table({"a": [["p", "q"], None]})

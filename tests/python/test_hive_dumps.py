@@ -63,7 +63,9 @@ def test_dumps_match_the_server(name: str) -> None:
 
 
 def test_a_dump_without_comments(tmp_path: Path) -> None:
-    """As `mysqldump --skip-comments` and phpMyAdmin write it: backticks show whose backslashes these are."""
+    """As `mysqldump --skip-comments` and phpMyAdmin write it: backticks show that the backslashes are
+    MySQL's.
+    """
     lines = (DUMPS / "mysql.sql").read_text().splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith(("--", "/*")))
     assert "\\\\" in text or "\\n" in text

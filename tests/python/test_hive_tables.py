@@ -104,7 +104,7 @@ def test_the_definition_of_a_table_is_complete(hive_server: HiveMetastore, hive_
     assert partitions[2].storage.options("orc") == {}
     assert partitions[2].storage.location == f"file:{hive_estate.root}/elsewhere/x9"
     assert table.name_of(partitions[0]) == "dt=2014-01-01/region=asia/pacific"
-    # Partitions with the same columns share them.
+    # Partitions with the same columns share the list of columns.
     assert partitions[0].storage.columns is partitions[1].storage.columns
 
 

@@ -60,7 +60,7 @@ class Page(HTMLParser):
 
 
 def check(text: str) -> Page:
-    """Asserts that a page has its own script alone, and a policy that allows that one."""
+    """Asserts that a page has its own script alone, and a policy that allows that script."""
     parsed = Page(text)
     own = [script for attributes, script in parsed.scripts if "type" not in attributes]
     assert len(own) == 1

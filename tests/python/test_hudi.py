@@ -25,7 +25,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def forget_last_commit(table: Path) -> None:
-    """Turns the latest completed instant of the table into a pending one."""
+    """Turns the latest completed instant of the table into a pending instant."""
     max((table / ".hoodie" / "timeline").glob("*_*.*")).unlink()
 
 
@@ -91,7 +91,7 @@ def test_missing_metadata_are_an_error(table: Path, tmp_path: Path) -> None:
     mdt = cf.open_hudi_metadata(table)
     with pytest.raises(KeyError):
         mdt["bloom_filters"]
-    assert cf.detect(str(table)) is None
+    assert cf.detect(str(table)) == "hudi"
 
 
 def test_a_truncated_log_is_damage(table: Path) -> None:
@@ -156,7 +156,7 @@ def log_block(instant: str, schema: str, content: bytes) -> bytes:
 @pytest.mark.parametrize("first", ["0000000000000", "00000000000000"])
 @pytest.mark.parametrize("in_header", [True, False])
 def test_metadata_tables_before_hudi_0_11(tmp_path: Path, first: str, in_header: bool) -> None:
-    """Their first instant has 13 zeros, and only the blocks' headers have the schema."""
+    """The first instant of these logs has 13 zeros, and only the blocks' headers have the schema."""
     table = tmp_path / "t"
     metadata = table / ".hoodie" / "metadata"
     (metadata / ".hoodie").mkdir(parents=True)

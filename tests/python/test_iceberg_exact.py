@@ -1,4 +1,4 @@
-"""Values and names of Iceberg tables that a reader could easily take for others."""
+"""Values and names of Iceberg tables that a reader could easily confuse with other values and names."""
 
 from __future__ import annotations
 

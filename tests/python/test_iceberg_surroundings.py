@@ -76,7 +76,7 @@ def test_a_cut_anywhere_is_an_error_of_its_frame(table: Path, pattern: str) -> N
     content = only(table, pattern).read_bytes()
     check_frame(content)
     for size in range(len(content)):
-        # The rest of a file after its header is blocks, and there may be none.
+        # After its header, a file consists of blocks; there may be no blocks.
         if size != content.index(content[-16:]) + 16:
             with pytest.raises(ValueError, match=r"expected|left"):
                 check_frame(content[:size])

@@ -1,4 +1,4 @@
-"""Iceberg tables of Spark and Iceberg's Java library are read as these read them.
+"""Iceberg tables of Spark and Iceberg's Java library are read as Spark and Java read them.
 
 `tests/reference/iceberg` makes the tables and the truth: the rows that Spark reads from each snapshot.
 """

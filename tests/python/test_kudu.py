@@ -181,7 +181,7 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
     assert migrated(tmp_path, []) == below
 
 
-def test_entries_name_the_tables_or_give_options_for_all(tmp_path: Path) -> None:
+def test_entries_name_the_tables_or_give_options_for_all_tables(tmp_path: Path) -> None:
     shutil.copytree(FILES / "file_blocks", tmp_path / "ts")
     count = cf.open(FILES / "file_blocks", table="events").count()
     spec = TableSpec("mine", "ts", options={"table": "events"})

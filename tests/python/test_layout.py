@@ -281,7 +281,7 @@ def test_table_of_many_files_has_one_page(kind: str, tmp_path: Path) -> None:
         content["texts"][node[0]] for node in above
     ]
 
-    # The bytes that the page shows are those of the file.
+    # The bytes that the page shows are the bytes of the file.
     [file] = [node for node in walk(content["tree"]) if f"/{content['texts'][node[0]]}".endswith(f"/{part}")]
     samples = [leaf for leaf in leaves_of(file) if leaf[7]]
     assert samples

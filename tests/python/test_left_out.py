@@ -1,4 +1,4 @@
-"""Foreign files beside those of a table: files left out with a warning, and files that are an error."""
+"""Foreign files beside the files of a table: files left out with a warning, and files that are an error."""
 
 from __future__ import annotations
 

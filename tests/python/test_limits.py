@@ -21,7 +21,7 @@ ONES = b"\x05\x02\x05\x02\x05\x02"  # 24 times 1
 
 
 def nested(depth: int, *, beside: bool = False) -> bytes:
-    """A column of structs inside structs, all null at the first level; and beside it one of integers."""
+    """A column of structs inside structs, all null at the first level; and beside it a column of integers."""
     types = [column(STRUCT, number + 1, names=["x"]) for number in range(1, depth)]
     types.append(column(INT))
     streams = [Stream(PRESENT, 1, NULLS)]

@@ -126,7 +126,7 @@ def test_values_of_null_rows_belong_to_no_row(tmp_path: Path) -> None:
     for on_error in ("raise", "skip", "null"):
         assert file.read(on_error=on_error).to_pylist() == written.to_pylist()
         assert not file.damage
-    # Also after a seek.
+    # The same must hold after a seek.
     some = file.read(filter=[("id", ">=", 300), ("id", "<", 500)])
     assert some.to_pylist() == written.slice(300, 200).to_pylist()
     assert not file.verify()["damage"]

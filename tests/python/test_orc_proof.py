@@ -1,4 +1,6 @@
-"""ORC: what is handed out is proved, by Python's doors and on files of pyarrow's writer."""
+"""ORC: values that are returned are proved, in every way to read in Python, and in files of pyarrow's
+writer.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def flips(whole: bytes, step: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("codec", ["zlib", "snappy", "uncompressed"])
-def test_skip_keeps_right_rows_only_in_batches_of_any_size(tmp_path: pathlib.Path, codec: str) -> None:
+def test_skip_keeps_only_right_rows_in_batches_of_any_size(tmp_path: pathlib.Path, codec: str) -> None:
     n = 30_000
     table = pa.table(
         {
@@ -100,7 +102,7 @@ def test_a_wrong_index_is_warned_of_and_not_believed(tmp_path: pathlib.Path) -> 
     index = next(node for node in leaves(cf.open(whole).inspect()) if is_index(node, 2))
     at = index["offset"]
     stored = whole[at : at + index["length"]]
-    # The second row group begins behind the 3890 bytes of the first: as a varint b2 1e.
+    # The second row group begins after the 3890 bytes of the first row group: as a varint b2 1e.
     wrong = stored.replace(bytes([0xB2, 0x1E]), bytes([0xB3, 0x1E]), 1)
     assert wrong != stored
     copy = whole[:at] + wrong + whole[at + len(stored) :]

@@ -1,7 +1,8 @@
 """ORC's Java reader reads the files that coldframe writes, also by index. The files are about as large as
 Java's.
 
-The Java program is in tests/reference/orc. Its first build needs Maven, with a registry or a filled cache.
+The Java program is in tests/reference/orc. The first build of the program needs Maven, with a registry or a
+filled cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Healthy ORC files of writers that deviate from the specification, or state what is not so."""
+"""Healthy ORC files of writers that deviate from the specification, or state something wrong."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ZEROS = b"\x05\x00\x05\x00\x01\x00"  # SHORT_REPEAT of 8, 8 and 4 zeros
 
 
 def read_everywhere(data: bytes, name: str = "x") -> list[Any]:
-    """The values of a column by all doors, which must agree."""
+    """The values of a column read in every way, which must agree."""
     file = cf.open(data)
     values: list[Any] = file.read()[name].to_pylist()
     for on_error in ("skip", "null"):
@@ -84,7 +84,7 @@ def test_cudf_streams_without_values_are_empty_chunks(
         assert read_everywhere(data) == expected
 
 
-def test_a_chunk_with_values_behind_the_last_row_is_damage() -> None:
+def test_a_chunk_with_values_after_the_last_row_is_damage() -> None:
     streams = [Stream(PRESENT, 1, NULLS), Stream(DATA, 1, b"\x05\x00")]
     data = orc([table("x"), column(INT)], [DIRECT, DIRECT_V2], 24, streams, writer=CUDF)
     with pytest.raises(cf.CorruptFileError):
@@ -112,9 +112,10 @@ def statistics(values: int, *, has_null: bool, integers: tuple[int, int, int] | 
 
 
 def go_file(*, smallest: int = 3, writer: int = GO, stripes: int = 1) -> bytes:
-    """24 rows, of which the first 20 have the values 3 .. 22. Nulls are counted as values.
+    """24 rows; the first 20 rows have the values 3 .. 22. Nulls are counted as values.
 
-    Of several stripes, which are equal, the first states what the file states.
+    If there are several stripes, they are equal, and the statistics of the first stripe equal the statistics
+    of the file.
     """
     present = b"\xfd\xff\xff\xf0"  # three bytes as they are: 20 bits
     delta = b"\xc0\x13\x06\x02"  # DELTA: 20 values from 3 on, each one more
@@ -148,7 +149,7 @@ def test_go_counts_of_values_are_no_statements() -> None:
     assert file.count("x is not null") == 20
 
 
-def test_go_states_nothing_right_of_the_first_stripe(tmp_path: Path) -> None:
+def test_go_states_wrong_statistics_of_the_first_stripe(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
     path.write_bytes(go_file(stripes=3))
     assert read_everywhere(path.read_bytes()) == GO_VALUES * 3
@@ -193,7 +194,7 @@ def test_migration_compares_what_a_writer_states_rightly(tmp_path: Path, data: b
 
 
 def old_days(*, version: int, stated: bool = True) -> bytes:
-    """One day: 1300-01-01 in the proleptic calendar, which is 1299-12-25 in the hybrid one."""
+    """One day: 1300-01-01 in the proleptic calendar, which is 1299-12-25 in the hybrid calendar."""
     day = (datetime.date(1300, 1, 1) - datetime.date(1970, 1, 1)).days
     coded = zigzag(day).to_bytes(3, "big")
     run = bytes([0x40 | 23 << 1, 0]) + coded  # DIRECT: one value of 24 bits

@@ -47,7 +47,7 @@ def test_differing_output_fails(tmp_path: Path) -> None:
     assert not alike("5 rows", "50 rows")
 
 
-# The number of blocks per page that do not run; each states its reason.
+# The number of blocks per page that do not run; each such block states its reason.
 NOT_RUN = {
     "README.md": 2,
     "adding-a-format.md": 3,
@@ -63,7 +63,7 @@ NOT_RUN = {
 
 
 def test_every_block_runs_or_is_listed() -> None:
-    """A block without a language, or in an unknown one, would look tested without being so."""
+    """A block without a language, or in an unknown language, would look tested without being tested."""
     shown: dict[str, int] = {}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

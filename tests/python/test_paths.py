@@ -1,4 +1,4 @@
-"""Valid paths: any bytes that the file system accepts, or a `file://` URL; and invalid ones."""
+"""Valid paths: any bytes that the file system accepts, or a `file://` URL; and invalid paths."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_invalid_destinations_are_refused(tmp_path: Path) -> None:
         cf.write(TABLE, "http://127.0.0.1:9/a.red", format="redfile")
 
 
-def test_bytes_are_a_path_unless_a_format_recognises_them(tmp_path: Path) -> None:
+def test_bytes_are_a_path_if_no_format_recognises_them(tmp_path: Path) -> None:
     path = tmp_path / "a.red"
     cf.write(TABLE, path, format="redfile")
     for given in (os.fsencode(path), os.fsencode(os.path.relpath(path)), os.fsencode(path.as_uri())):

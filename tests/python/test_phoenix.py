@@ -55,7 +55,7 @@ def agrees(ours: Any, theirs: Any, of: pa.DataType) -> bool:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_rows_are_those_of_phoenix(table: str) -> None:
+def test_rows_equal_the_rows_of_phoenix(table: str) -> None:
     read = opened(table).read()
     expected = [json.loads(line) for line in (FILES / f"{table}.rows").read_text().splitlines()]
     assert sorted(read.column_names) == sorted(expected[0])
@@ -138,7 +138,7 @@ def test_unsupported_statements_are_refused() -> None:
         cf.open(ROOT, table="small", phoenix=table.format("INTEGER"), columns={"0:a": "int"})
 
 
-def test_damaged_store_file_loses_rows_and_adds_none(tmp_path: Path) -> None:
+def test_damaged_store_file_loses_rows_and_adds_no_rows(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "root")
     whole = opened("NUMBERS").read().to_pylist()
     [store] = [p for p in (tmp_path / "root/data/default/NUMBERS").glob("*/0/*") if len(p.name) == 32]

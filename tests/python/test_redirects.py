@@ -1,4 +1,4 @@
-"""Redirects: credentials stay with their host, and no other host is asked unless the user names it."""
+"""Redirects: credentials stay with their host, and other hosts are asked only if the user names them."""
 
 from __future__ import annotations
 

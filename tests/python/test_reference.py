@@ -1,4 +1,4 @@
-"""Hive reads the files of coldframe, and coldframe reads those of Hive. Spark's build of Hive is used.
+"""Hive reads the files of coldframe, and coldframe reads the files of Hive. Spark's build of Hive is used.
 
 Spark runs in a separate process, since a process can choose only once whether it uses Hive's catalog.
 """

@@ -1,5 +1,5 @@
-"""The law of salvage: for any damage, salvaged rows are rows of the file, none twice and none from another
-file, and missing rows are on record or raise an error.
+"""The law of salvage: for any damage, salvaged rows are rows of the file, without duplicates and without rows
+of other files; missing rows are recorded or raise an error.
 
 A row carries its number, from which all other columns follow, so that a row mixed of two is detected. The law
 holds for any damage if the format has checksums. Without checksums a changed byte may be another valid value,

@@ -72,9 +72,7 @@ def test_partitioning_is_typed_or_left_alone(tree: Path) -> None:
         (["2014-13-01"], pa.string()),
     ],
 )
-def test_types_of_partitions_are_those_of_all_values(
-    values: list[str], type: pa.DataType, tmp_path: Path
-) -> None:
+def test_types_of_partitions_fit_all_values(values: list[str], type: pa.DataType, tmp_path: Path) -> None:
     for value in values:
         (tmp_path / f"p={value}").mkdir()
         cf.write(pa.table({"x": [1]}), tmp_path / f"p={value}" / "f", format="rcfile")
@@ -165,7 +163,7 @@ def test_partitions_must_agree(tree: Path) -> None:
         cf.scan(tree, **OPTIONS)
 
 
-def test_schemas_are_cast_to_the_first(tmp_path: Path) -> None:
+def test_schemas_are_cast_to_the_first_schema(tmp_path: Path) -> None:
     """Files that name their columns, each opened with another schema."""
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path in paths:

@@ -1,4 +1,4 @@
-"""Passwords and signatures of URLs reach nothing that people see: a small web server has the file."""
+"""Passwords and signatures of URLs are in nothing that people see: a small web server has the file."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_python_versions_agree() -> None:
     assert cargo["workspace"]["dependencies"]["pyo3"]["features"] == ["abi3-py310"]
     tried = script("smoke").VERSIONS
     assert tried == [(3, minor) for minor in range(10, 15)]
-    # The oldest version that `migrate` was tested with; the data source checks for a newer one itself.
+    # The oldest version that `migrate` was tested with; the data source checks for a newer version itself.
     assert "pyspark>=3.3" in project["project"]["optional-dependencies"]["spark"]
     packages = {path.name for path in (ROOT / "python").iterdir() if (path / "__init__.py").exists()}
     assert set(project["tool"]["maturin"]["python-packages"]) == packages

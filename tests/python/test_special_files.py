@@ -67,7 +67,7 @@ def test_a_scan_reads_what_lies_beside_them(folder: Path) -> None:
     assert {Path(item["path"]).name for item in table.left_out} == {"loop.orc", "pipe.orc", "socket.orc"}
 
 
-def test_nothing_else_is_no_table(folder: Path) -> None:
+def test_a_folder_of_special_files_alone_is_no_table(folder: Path) -> None:
     (folder / "a.orc").unlink()
     with pytest.raises(cf.NotFoundError, match=r"only loop\.orc"):
         cf.scan(folder)

@@ -113,13 +113,13 @@ def test_a_read_gives_one_content_or_an_error(bucket: Bucket, tmp_path: Path, ki
             faults += served.served
         assert any(rows.equals(content) for content in CONTENTS), f"seed {seed}: a mixture"
         whole += 1
-    # The number of complete reads depends on retries and on the machine: there are some.
+    # The number of complete reads depends on retries and on the machine: it is not zero.
     assert whole > 5
     assert faults > ROUNDS // 2
 
 
 def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
-    """Several writers to one folder, with faults; the next write completes an interrupted one."""
+    """Several writers to one folder, with faults; the next write completes an interrupted write."""
     whole = 0
     for seed in range(ROUNDS // 4):
         dest = f"s3://data/w{seed}"
@@ -154,7 +154,7 @@ def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
 
 
 def settle(bucket: Bucket, dest: str) -> None:
-    """The next write completes a failed one that was recorded; any other failed write stays invisible."""
+    """The next write completes a failed write that was recorded; any other failed write stays invisible."""
     key = dest.removeprefix("s3://data/") + "/_coldframe-written.json"
     if key in bucket.objects:
         with pytest.raises(FileExistsError):

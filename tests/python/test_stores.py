@@ -344,7 +344,7 @@ class TestHdfs:
             assert file.identity[0] == size
             assert file.read(0, size) == content
             assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
-        # The same in another process that got the listed identity.
+        # The same in another process, which got the listed identity.
         assert visible.open(str(size), file.identity).read(0, 10) == content[:10]
         with pytest.raises(OSError, match="was changed"):
             visible.open(str(size), (size + 1, *file.identity[1:]))
@@ -458,7 +458,7 @@ class TestHdfs:
             cf.open("hdfs://127.0.0.1:9/x", storage_options={"timeout": "10"})
         assert time.monotonic() - started < 30
 
-    def test_the_active_one_of_two_namenodes_is_used(self, tmp_path: Path) -> None:
+    def test_the_active_namenode_of_two_is_used(self, tmp_path: Path) -> None:
         cluster = Hdfs(tmp_path, "ha")
         try:
             place = Place(f"{cluster.url}/ha", cluster.options, cluster)

@@ -93,7 +93,7 @@ def test_keyword_types_match_the_code() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_package_exports_every_name_of_all() -> None:
+def test_package_exports_every_name_in_dunder_all() -> None:
     for name in coldframe.__all__:
         assert getattr(coldframe, name) is not None
     errors = ["CorruptFileError", "LimitError", "UnsupportedError", "SchemaError", "KeyUnavailableError"]

@@ -128,7 +128,7 @@ def test_filters(path: str, filter: Any) -> None:
 def test_few_rows_pin_no_blocks(path: str) -> None:
     (batch,) = cf.open(path, strings="view").to_batches(["id", "text", "bytes"], filter="id = 18")
     assert batch.num_rows == 1
-    # A null bit, a view and the bytes of the value, not those of the 3000 others.
+    # The bytes of a null bit, a view and the value, without the bytes of the 3000 other values.
     assert batch.get_total_buffer_size() < 1000
 
 

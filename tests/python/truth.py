@@ -58,7 +58,7 @@ class Case:
         return pq.read_table(self.folder / self.entry["truth"]).drop_columns(self.entry.get("ignore", []))
 
     def truth_of_base(self) -> pa.Table:
-        """For a damaged file: the rows of the undamaged one."""
+        """For a damaged file: the rows of the undamaged file."""
         return pq.read_table(self.folder / self.entry["base_truth"])
 
     def sources(self) -> Iterator[Any]:

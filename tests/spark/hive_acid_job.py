@@ -19,7 +19,7 @@ from coldframe.spark.connector import EXTENSIONS
 
 
 def answer(spark: SparkSession, query: dict[str, Any]) -> dict[str, Any]:
-    """The rows of a query, its plan, and the error if there is one."""
+    """The rows of a query, its plan, and the error if it failed."""
     settings = query.get("settings", {})
     for name, value in settings.items():
         spark.conf.set(name, value)

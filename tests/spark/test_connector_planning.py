@@ -95,7 +95,7 @@ JOIN = "from left l join right r on l.key = r.key"
         "select l.key, l.id, r.id from left l left join right r on l.key = r.key",
     ],
 )
-def test_rows_equal_those_of_a_shuffle(spark: SparkSession, tables: Path, key: str, query: str) -> None:
+def test_rows_equal_the_rows_of_a_shuffle(spark: SparkSession, tables: Path, key: str, query: str) -> None:
     for side in ("left", "right"):
         # Each file has two tasks; tasks with the same key are grouped.
         load(spark, tables / key / side, side, split_bytes=SPLIT)

@@ -3,8 +3,8 @@
     the metastore, HDFS, the catalog    servers of Hive, Hadoop and Iceberg
     the reference                       Spark, which reads both: by Hive's readers, and by Iceberg's
 
-Spark refuses transactional tables, and has no handlers of HBase and Kudu here: for these, Hive's own reader,
-HBase and Kudu give the expected rows.
+Spark refuses transactional tables, and has no handlers of HBase and Kudu here: for such tables, Hive's own
+reader, HBase and Kudu give the expected rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TYPES = pa.schema(
     ]
 )
 NIGHTS = ["2014-03-30 02:30:00", "2014-10-26 02:30:00", "2014-03-09 02:30:00.5"]
-"""Times that two zones skip, or have twice."""
+"""Times that two zones skip, or that occur twice in them."""
 
 pytestmark = [
     pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here, for which Iceberg has a runtime"),
@@ -333,7 +333,7 @@ def in_kudu() -> Iterator[tuple[Any, ...]]:
 
 
 def check_described(lines: list[list[str | None]]) -> None:
-    """Comments, owner, properties and partitions are those of the metastore."""
+    """Comments, owner, properties and partitions are the same as in the metastore."""
     described = {str(name): (kind, comment) for name, kind, comment in lines}
     kinds = [(*column, f"the {column[0]}") for column in NOW if column[0] != "at"]
     assert [(name, *described[name]) for name, *_ in kinds] == kinds

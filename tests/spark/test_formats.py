@@ -54,7 +54,7 @@ def test_all_formats_are_migrated(spark: SparkSession, tmp_path: Path) -> None:
     for name, file in FILES.items():
         (source / name).mkdir(parents=True)
         shutil.copy(file, source / name)
-    # A directory without logs counts as a part of its table only, unless the entry accepts that.
+    # A directory without logs counts as a part of its table only, except if the entry accepts that.
     shutil.copytree(KUDU / "encrypted", source / "server")
     # Two tables of a directory: each has an entry.
     shutil.copytree(KUDU / "file_blocks", source / "backup")

@@ -1,4 +1,6 @@
-"""Transactional tables of a Hive 3 metastore through the connector: rows equal those of Hive's own reader."""
+"""Transactional tables of a Hive 3 metastore through the connector: rows equal the rows of Hive's own
+reader.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ ORC = {
 Char, and types narrower than the file's, are left to Spark.
 """
 BY_HIVE = {**ORC, "orc altered": 0}
-"""The same if Spark would use Hive's classes: these read partitions with other columns than the table."""
+"""The same if Spark would use Hive's classes: the classes read partitions with other columns than
+the table.
+"""
 READ = (("coldframe", "spark", TAKEN), ("orc", "spark", ORC), ("orc by Hive", "hive", BY_HIVE))
 """The connector's answers, the replaced reader's answers, and the number of scans."""
 

@@ -378,7 +378,7 @@ def test_a_run_killed_between_files_is_continued(
 
 
 class LyingSink(ParquetSink):
-    """Writes other values than it is given."""
+    """Writes other values than the caller passes."""
 
     def convert(self, rows: Any, shape: Any, path: str, *given: Any, **named: Any) -> dict[str, Any]:
         converted = super().convert(rows, shape, path, *given, **named)

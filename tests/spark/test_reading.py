@@ -1,5 +1,5 @@
-"""A common contract for both sources: the connector for the JVM, and the Python source. They differ in the
-connector's push-down (test_connector.py), and in their error classes.
+"""A common contract for both sources: the connector for the JVM, and the Python source. The sources differ in
+the connector's push-down (test_connector.py), and in their error classes.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def test_partitions(by: Source) -> None:
 
 
 def test_every_type(by: Source) -> None:
-    """Types and values of all files, also nested, equal those of `cf.open`."""
+    """Types and values of all files, also nested, equal the types and values of `cf.open`."""
     checked, seen = 0, set[str]()
     files: list[tuple[Path, dict[str, Any]]] = [(ORC, {})]
     for entry in json.loads((DATA / "files" / "MANIFEST.json").read_text()):

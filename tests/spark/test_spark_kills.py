@@ -39,7 +39,7 @@ def make(source: Path) -> list[int]:
 
 
 def victims(process: subprocess.Popen[bytes], whom: str) -> list[psutil.Process]:
-    """The processes to kill; none where they have not started yet."""
+    """The processes to kill; no process where they have not started yet."""
     below = psutil.Process(process.pid).children(recursive=True)
     if whom == "jvm":
         return [child for child in below if "java" in child.name()]

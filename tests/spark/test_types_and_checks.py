@@ -231,7 +231,7 @@ def test_fingerprint_ignores_only_order_and_batch_boundaries() -> None:
     random.Random(7).shuffle(order)
     shuffled = table.take(order)
     assert whole.differences(print_of(shuffled, rows=5)) == []
-    # It detects a changed value, lost rows, doubled rows, and values exchanged between rows.
+    # The print detects a changed value, lost rows, doubled rows, and values exchanged between rows.
     for name in names:
         swapped = table.set_column(
             table.schema.get_field_index(name), name, pc.take(table[name], [1, 2, *range(2, 63), 1])

@@ -15,7 +15,7 @@ import coldframe as cf
 from coldframe.spark import udfs
 
 
-def test_types_are_those_that_spark_accepts(spark: SparkSession, tmp_path: Path) -> None:
+def test_types_are_the_types_that_spark_accepts(spark: SparkSession, tmp_path: Path) -> None:
     instants = pa.array([0, 1_500_000_000_000_000_999], pa.timestamp("ns"))
     texts = pa.array(["x", "x"]).dictionary_encode()
     table = pa.table({"at": instants, "w": texts, "b": pa.array([b"a", b"b"], pa.large_binary())})

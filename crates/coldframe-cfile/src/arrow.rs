@@ -30,8 +30,9 @@ impl KuduType {
         }
     }
 
-    /// Fails unless values of this type can be returned as `to`: its own Arrow type, a decimal of any precision and
-    /// scale for decimals, bytes for text, views of either, or a dictionary of text or bytes.
+    /// Fails if values of this type cannot be returned as `to`. Possible types: its own Arrow type, a decimal
+    /// of any precision and scale for decimals, bytes for text, views of either, or a dictionary of text or
+    /// bytes.
     pub fn check_arrow(self, to: &DataType) -> Result<()> {
         let own = self.arrow();
         let fits = match (&own, to) {

@@ -71,7 +71,7 @@ fn is_bloom(footer: &Footer) -> bool {
         && !delta::is_delta(footer)
 }
 
-/// Fails unless Kudu uses this encoding for the entries of a file that has no ordinals.
+/// Fails if Kudu does not use this encoding for the entries of a file that has no ordinals.
 fn check_entries(footer: &Footer, kind: Purpose) -> Result<()> {
     if footer.value.is_none() {
         let e = format!("expected a value index of a {} file, found none", kind.name());

@@ -145,8 +145,8 @@ impl CFileTable {
     }
 }
 
-/// The filter for rows with the requested value: `value = wanted`, or `value is null`. With it, a look-up
-/// treats signed zeros and NaN as a filter does.
+/// The filter for rows with the requested value: `value = wanted`, or `value is null`. With the filter, a
+/// look-up treats signed zeros and NaN like a scan with a filter.
 fn equal_to(wanted: ArrayRef) -> Predicate {
     let column = VALUE.to_owned();
     if wanted.is_null(0) {

@@ -4,10 +4,10 @@
 //! file  | header | data block, full index block .. | positional index | [value index] | [dictionary] | footer |
 //! block | [rows varint | bitmap length varint | bitmap] | encoded values | [CRC-32C] |        compressed as a whole
 //! ```
-//! A block ends with the value with which it reaches its size; nulls take no bytes, but no block has more
-//! than `MAX_ROWS` rows. A dictionary that reaches the block size is closed, and all later blocks contain
-//! values. A block that compresses to more than nine tenths of its size is stored uncompressed. Tests compare
-//! the files with the output of `kudu fs dump cfile`. (`cfile_writer.cc`.)
+//! A block ends with the value that makes it as large as the block size. Nulls take no bytes, but a block has
+//! at most `MAX_ROWS` rows. A dictionary that is as large as the block size is closed, and all later blocks
+//! contain values. A block that compresses to more than nine tenths of its size is stored uncompressed. Tests
+//! compare the files with the output of `kudu fs dump cfile`. (`cfile_writer.cc`.)
 
 mod column;
 mod encode;

@@ -46,7 +46,7 @@ pub(crate) struct PlannedUnit {
 }
 
 impl PlannedUnit {
-    /// Waits for the unit's bytes and returns both.
+    /// Waits for the unit's bytes, and returns the unit and its bytes.
     pub(crate) fn fetch(self) -> (Unit, Result<Vec<Bytes>>) {
         let bytes = match self.parts {
             Some(parts) => wait(self.unit.fetch.len(), parts),

@@ -32,7 +32,7 @@ pub use dictionary::TextDictionary;
 const MAX_AHEAD: usize = 16 << 20;
 
 /// Reserves room in `data` for the `more` bytes of the next `rows` values. Also reserves room for all `left`
-/// values, as if they were as long on average: one allocation instead of a copy at each doubling.
+/// values, as if they had the same average length: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
@@ -49,8 +49,8 @@ pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
         return Err(Error::corrupt("expected offsets that do not decrease, found one that does"));
     }
     let offsets = ScalarBuffer::from(offsets);
-    // SAFETY: the offsets are not empty, the first is not negative, and none is less than the one before it:
-    // all checked above.
+    // SAFETY: the offsets are not empty, the first is not negative, and no offset is less than the previous
+    // offset: all checked above.
     #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
@@ -130,8 +130,8 @@ pub(crate) fn text_of_lengths(
     text_array(offsets_of_lengths(lengths, data.len())?, data, nulls)
 }
 
-/// Text values with these lengths. A value that is not UTF-8 is no error: it becomes null, or empty if nulls
-/// are not allowed. Also returns the indexes of these values.
+/// Text values with these lengths. A value that is not UTF-8 causes no error: it becomes null, or empty if
+/// nulls are not allowed. Also returns the indexes of these values.
 pub fn readable_text(
     lengths: &[u32],
     data: Buffer,
@@ -202,10 +202,10 @@ fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuff
         let (expected, actual) = (offsets.len() - 1, nulls.len());
         return Err(Error::corrupt(format!("expected a null bitmap of {expected} values, found {actual}")));
     }
-    // SAFETY: an `OffsetBuffer` is not empty, not negative and does not decrease, and the null bitmap has as
-    // many values, as compared above. `text_array`, `Gathered::text` and `chosen` call this only if the last
-    // offset is inside `data` and all values are UTF-8: all bytes are ASCII, or `check_text` checked each
-    // value, or the bytes are UTF-8 as a whole and cut at characters, or the values are whole values of
+    // SAFETY: an `OffsetBuffer` is never empty, negative or decreasing, and the null bitmap has the same
+    // number of values, as compared above. `text_array`, `Gathered::text` and `chosen` call this only if the
+    // last offset is inside `data` and all values are UTF-8: all bytes are ASCII, or `check_text` checked
+    // each value, or the bytes are UTF-8 as a whole and cut at characters, or the values are whole values of
     // another text array.
     #[expect(unsafe_code, reason = "the safe constructor would check the text again, a byte at a time")]
     Ok(unsafe { StringArray::new_unchecked(offsets, data, nulls) })
@@ -230,7 +230,7 @@ fn malformed(offsets: &[i32], data: &[u8]) -> impl Iterator<Item = usize> {
     values.filter(move |(_, value)| !is_text(*value)).map(|(row, _)| row)
 }
 
-/// An error unless each value is UTF-8.
+/// An error if a value is not UTF-8.
 fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     if is_text(offsets, data) {
         return Ok(());
@@ -267,7 +267,7 @@ mod tests {
         let e = strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, true).unwrap_err();
         assert_eq!(e.reason(), "expected UTF-8, found other bytes in value 1");
         assert!(strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, false).is_ok());
-        // One character cut in two: all bytes together are UTF-8.
+        // A character is cut in two: only all bytes together are UTF-8.
         assert!(strings(vec![0, 1, 2], vec![0xc3, 0xa4], None, true).is_err());
         assert!(text_of_lengths(&[1, 1], vec![0xc3, 0xa4], None).is_err());
         // Bytes after the last value are not checked.

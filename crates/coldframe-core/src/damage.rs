@@ -210,9 +210,8 @@ impl Counts {
 }
 
 /// Collects damage from the parts of a scan; clones share one list. After 16,384 records, all further records
-/// are merged into a single record, whose bytes extend from the first merged record to the last. It also
-/// counts values skipped by
-/// request.
+/// are merged into a single record, whose bytes extend from the first to the last merged record. The log also
+/// counts values skipped by request.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {
     records: Arc<Mutex<Records>>,

@@ -16,7 +16,7 @@ pub struct Extremes {
 pub struct ColumnExtremes {
     /// Number of values that are not null.
     pub values: u64,
-    /// The smallest and the largest value: an array of two values, both null if the column has none. `None`
-    /// if they are not known exactly.
+    /// The smallest and the largest value: an array of two values, both null if the column has no values.
+    /// `None` if they are not known exactly.
     pub ends: Option<ArrayRef>,
 }

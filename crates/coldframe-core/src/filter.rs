@@ -1,4 +1,4 @@
-//! Keeps the rows that pass a filter, and frees the memory of the others.
+//! Keeps the rows that pass a filter, and frees the memory of the other rows.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ mod tests {
     use arrow_select::filter::filter_record_batch;
 
     #[test]
-    fn few_rows_do_not_keep_the_blocks_of_all() {
+    fn few_rows_do_not_keep_the_blocks_of_all_rows() {
         let rows = 1000;
         let values: Vec<String> = (0..rows).map(|i| format!("a long value with the number {i}")).collect();
         let text: ArrayRef = Arc::new(StringViewArray::from(&StringArray::from(values)));

@@ -38,7 +38,7 @@ pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 pub struct Capabilities {
     /// Rows can be looked up by key (`get`, `get_many`, `scan` of a range).
     pub keys: bool,
-    /// Rows can be reached by number (`seek`).
+    /// Rows can be read from a given number on (`seek`).
     pub seek: bool,
     /// Rows can be looked up by value (`lookup`).
     pub lookup: bool,
@@ -52,12 +52,12 @@ pub struct Capabilities {
     pub tables: bool,
     /// Files can be written.
     pub written: bool,
-    /// File name extensions without the dot, the usual one first.
+    /// File name extensions without the dot, the usual extension first.
     pub endings: &'static [&'static str],
     /// Whether an empty file is a valid file of this format, if its name ends with one of `endings`.
     pub empty_files: bool,
-    /// The file format whose folders are really tables of this format. If a folder is opened as that file
-    /// format, it is opened as this one.
+    /// The file format whose folders are really tables of this format. A folder that is opened as that file
+    /// format is opened as this format.
     pub tables_of: Option<&'static str>,
     /// The option of `open` that opens a folder as one table. Without it, `scan` reads the folder's files.
     pub folder_option: Option<&'static str>,
@@ -197,8 +197,9 @@ pub struct PlanRequest {
     /// The user's request. The predicate is bound to the file's schema; it is `None` if the plan must not
     /// prune.
     pub scan: Scan,
-    /// The columns to decode, in this order: the requested ones and those that the filter needs. A struct may
-    /// list only some of its children; a format may decode all of them, and the scan drops the others.
+    /// The columns to decode, in this order: the requested columns and the columns that the filter needs. A
+    /// struct may list only some of its children; a format may decode all of them, and the scan drops the
+    /// others.
     pub decode: SchemaRef,
     /// Records damage that does not end the scan.
     pub damage: DamageLog,
@@ -277,12 +278,12 @@ pub trait TableFile: Send + Sync + Debug {
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
 
     /// Suggested options of `open`, guessed from the values, that show more of the table. The user should
-    /// review them.
+    /// review these options.
     fn proposal(&self) -> Result<Option<Value>> {
         Ok(None)
     }
 
-    /// Statistics as the format stores them; `Null` if it stores none.
+    /// Statistics in the format's own form; `Null` if the format stores no statistics.
     fn statistics(&self) -> Result<Value> {
         Ok(Value::Null)
     }
@@ -316,8 +317,8 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Value::Null)
     }
 
-    /// The statistics of the top-level columns of a split that can be relied on: a list for each unit of the
-    /// split, or one list for all units. Empty if the file has none.
+    /// The reliable statistics of the top-level columns of a split: a list for each unit of the split, or one
+    /// list for all units. Empty if the file has none.
     fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
         let _ = split;
         Ok(Vec::new())
@@ -351,8 +352,8 @@ pub trait TableFile: Send + Sync + Debug {
 
 /// Yields the units of a split in order. Pruning happens here, and may read indexes.
 ///
-/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues. An error that it
-/// returns ends the scan.
+/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues. An error that
+/// the plan returns ends the scan.
 pub trait Plan: Send {
     /// The next unit that may hold matching rows.
     fn next_unit(&mut self) -> Result<Option<Unit>>;
@@ -386,11 +387,11 @@ pub struct Fetch {
 pub struct Unit {
     /// The ranges to fetch, all with one request.
     pub fetch: Vec<Fetch>,
-    /// Its byte range in the file, for damage records.
+    /// The unit's byte range in the file, for damage records.
     pub bytes: Range<u64>,
     /// Number of rows, if known before decoding, for damage records.
     pub rows: Option<u64>,
-    /// Its name: `row group 3`.
+    /// The unit's name: `row group 3`.
     pub structure: String,
     /// Turns the bytes into batches.
     pub decode: Box<dyn DecodeUnit>,

@@ -35,7 +35,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether both identities may be of the same version. A field is compared only if both have it.
+    /// Whether both identities may be of the same version. A field is compared only if both identities have
+    /// it.
     pub fn may_be(&self, other: &Self) -> bool {
         fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
             a.zip(b).is_some_and(|(a, b)| a != b)
@@ -46,7 +47,7 @@ impl Identity {
     }
 }
 
-/// A request in flight. Calling it waits for the bytes.
+/// A request in flight. Calling the function waits for the bytes.
 pub type Pending = Box<dyn FnOnce() -> Result<Vec<Bytes>> + Send>;
 
 /// Random access to the bytes of one file.
@@ -54,8 +55,8 @@ pub trait ReadAt: Send + Sync + Debug {
     /// Length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// The bytes of all `ranges`; result `i` holds exactly those of `ranges[i]`. A range beyond the end is an
-    /// error.
+    /// The bytes of all `ranges`; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end
+    /// is an error.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
     /// The file's identity, for opening the same version again.
@@ -86,7 +87,7 @@ pub trait ReadAt: Send + Sync + Debug {
     }
 }
 
-/// An error unless `range` lies inside a source of `len` bytes.
+/// An error if `range` does not lie inside a source of `len` bytes.
 pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
     if range.start <= range.end && range.end <= len {
         return Ok(());
@@ -99,7 +100,7 @@ pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
 /// What was opened: a file, or a folder that is one table.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// One file, and its folder if the files beside it can be reached.
+    /// One file, and its folder if the files beside it can be opened.
     File {
         /// Path or URL as the user gave it.
         path: Arc<str>,

@@ -30,7 +30,7 @@ impl Node {
         self
     }
 
-    /// Adds a part, unless it is empty.
+    /// Adds a part; an empty part is ignored.
     pub fn push(&mut self, child: Node) {
         if !child.bytes.is_empty() {
             self.children.push(child);

@@ -24,6 +24,7 @@
 //! | [`changes`] | counts of values that are not returned exactly |
 //! | `notice` | what users should know about a table, although it is no error |
 //! | `statistics`, `extremes` | typed statistics of columns; exact minima and maxima |
+//! | [`evolved`] | a file whose columns are converted to the types of its Hive table |
 //! | [`mod@filter`] | keeps the rows that pass a filter |
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | everything that a source contains, whether requested or not |
@@ -36,6 +37,7 @@ pub mod arrays;
 pub mod changes;
 pub mod contents;
 pub mod damage;
+pub mod evolved;
 mod extremes;
 pub mod filter;
 pub mod format;

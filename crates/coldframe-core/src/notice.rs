@@ -5,7 +5,7 @@
 pub enum Notice {
     /// The bytes can be read with several layouts, and the reader chose one of them.
     AmbiguousDialect(String),
-    /// The file does not state the calendar of its old days, and its writer used more than one.
+    /// The file does not state the calendar of its old days, and its writer used more than one calendar.
     AmbiguousCalendar(String),
     /// Columns are encrypted, and their masked values are returned.
     EncryptedColumns(String),

@@ -1,4 +1,4 @@
-//! The options of formats: each is declared once, with its name, kind, default and help.
+//! The options of formats: an option is declared once, with its name, kind, default and help.
 //!
 //! A format declares its options as a struct ([`options!`](crate::options!)), and the choices of an option as
 //! an enum ([`choices!`](crate::choices!)). The macros derive the typed struct that Rust callers fill in, a
@@ -59,9 +59,9 @@ use crate::Value;
 /// The declaration of an option.
 #[derive(Clone, Debug)]
 pub struct OptionSpec {
-    /// Its name, the same in Rust, in Python, on the command line and in Spark.
+    /// The option's name, the same in Rust, in Python, on the command line and in Spark.
     pub name: &'static str,
-    /// The kind of its value.
+    /// The kind of the option's value.
     pub kind: Kind,
     /// The value of the option if it is not given. `Null` if the default is no value of the kind: the help
     /// then describes the default.
@@ -107,14 +107,14 @@ pub trait Options: Sized + Default {
     /// The declarations.
     fn specs() -> &'static [OptionSpec];
 
-    /// Reads the options from `given`. Options that are not given have the values of `default`. Names of no
-    /// option are ignored.
+    /// Reads the options from `given`. Options that are not given have the values of `default`. Names that no
+    /// option has are ignored.
     fn from_given_or(given: &BTreeMap<String, Value>, default: Self) -> Result<Self>;
 
     /// Adds the values that differ from the defaults to a map.
     fn put(&self, into: &mut BTreeMap<String, Value>);
 
-    /// Reads the options from `given`. The name of no option is an error, in which the format is called
+    /// Reads the options from `given`. A name that no option has is an error; the error calls the format
     /// `format`.
     fn read(format: &str, given: &BTreeMap<String, Value>) -> Result<Self> {
         check_names(format, given, Self::specs())?;

@@ -122,8 +122,8 @@ impl std::fmt::Display for Op {
 /// A filter.
 #[derive(Clone, Debug)]
 pub enum Predicate {
-    /// `column op value`, or its negation, which is not the opposite comparison: for NaN, `not (x < 1)` is
-    /// true and `x >= 1` is false.
+    /// `column op value`, or its negation. The negation differs from the opposite comparison: for NaN, `not
+    /// (x < 1)` is true and `x >= 1` is false.
     Compare {
         /// A column or a dotted path to a struct's child.
         column: String,

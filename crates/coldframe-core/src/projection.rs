@@ -22,7 +22,7 @@ use crate::types::views;
 /// The requested columns, resolved against a file's schema.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// Columns to decode, in file order: the requested ones and those of the filter.
+    /// Columns to decode, in file order: the requested columns and the columns of the filter.
     pub decode: SchemaRef,
     /// Columns to return, in the requested order.
     pub output: SchemaRef,
@@ -126,7 +126,7 @@ impl RequestedPaths {
     }
 }
 
-/// The columns of a schema by name; if several have the same name, the first one.
+/// The columns of a schema by name; if several columns have the same name, the first of them.
 struct Names<'a> {
     schema: &'a Schema,
     places: HashMap<&'a str, usize>,
@@ -177,8 +177,8 @@ fn children(data_type: &DataType) -> Option<&Fields> {
     }
 }
 
-/// The fields on a dotted path below a column of this type. Names may contain dots: the whole rest of the
-/// path is tried as a child's name before its first part.
+/// The fields on a dotted path below a column of this type. Names may contain dots: a child with the whole
+/// rest of the path as its name is tried before a child with the first part as its name.
 pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a FieldRef>> {
     let fields = children(data_type)?;
     if let Some(field) = fields.iter().find(|f| f.name() == path) {
@@ -361,8 +361,8 @@ pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
     Ok(array)
 }
 
-/// Which rows have a value at `path` in `batch`, of any type; `None` if all rows have one. A row has no value
-/// if an enclosing struct is null, or if its value in a union is null.
+/// Which rows have a value at `path` in `batch`, of any type; `None` if all rows have a value. A row has no
+/// value if an enclosing struct is null, or if its value in a union is null.
 pub(crate) fn validity(batch: &RecordBatch, path: &str) -> Result<Option<NullBuffer>> {
     let schema = batch.schema();
     let (index, below) = Names::new(&schema, true).find(path)?;

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A [`Span`] is a stretch of one column's rows between two anchors, places where two independent statements
-//! of the file agree. Its [`Level`] says how well it is proved. What is kept of a unit is settled before its
-//! first row is handed out ([`Salvage::settle`]), so it does not depend on the size of batches.
+//! of the file agree. The [`Level`] of a span says how well the span is proved. What is kept of a unit is
+//! settled before its first row is handed out ([`Salvage::settle`]), so it does not depend on the size of
+//! batches.
 //!
 //! The laws that every format's tests check:
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
@@ -72,8 +73,8 @@ impl Ranges {
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Merges the existing ranges that touch the new one, from the back. Each range is removed only once,
-        // so many additions stay cheap.
+        // Merges the existing ranges that touch the new range, from the back. Each range is removed only
+        // once, so many additions stay cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;
@@ -131,16 +132,17 @@ impl Loss {
 /// How well a span is proved, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// A statement of the file disproves it.
+    /// A statement of the file disproves the span.
     Contradicted,
     /// It was decoded before the first contradiction, and no anchor lies at its end.
     Before,
-    /// Its ends are anchored, but single values contradict their type: their rows fall, the others stay.
+    /// The span's ends are anchored, but single values contradict their type: the rows of these values are
+    /// dropped, the other rows stay.
     Local,
     /// It decodes without a contradiction, ends where the next anchor begins, and agrees with all that the
     /// file states of it.
     Anchored,
-    /// A checksum covers it, and matches.
+    /// A checksum covers the span, and matches.
     Summed,
 }
 
@@ -149,9 +151,9 @@ pub enum Level {
 pub struct Span {
     /// The rows, counted as [`Salvage::stretches`] counts them.
     pub rows: Range<u64>,
-    /// The bytes that hold them, or the streams that do.
+    /// The bytes or the streams that hold the rows.
     pub bytes: Range<u64>,
-    /// How well it is proved.
+    /// How well the span is proved.
     pub level: Level,
     /// What keeps it from a better level: the structure that was being read, and the reason.
     pub why: Option<(String, String)>,
@@ -231,7 +233,7 @@ impl Salvage {
         self.record(loss, new);
     }
 
-    /// Loses the spans of a column below the level `least`.
+    /// Records as lost the spans of a column with a level below `least`.
     pub fn settle(&mut self, column: usize, spans: impl IntoIterator<Item = Span>, least: Level) {
         for Span { rows, bytes, why, .. } in spans.into_iter().filter(|span| span.level < least) {
             let (structure, reason) = why.unwrap_or_default();

@@ -385,8 +385,8 @@ pub struct UnitPlace {
     pub fetched: u64,
 }
 
-/// Lists the units of the table that `scan` would read: those that statistics, indexes and bloom filters do
-/// not exclude. Decodes no row. Calls `each` for each unit; an error from it stops the listing.
+/// Lists the units of the table that `scan` would read: all units except the units that statistics, indexes
+/// and bloom filters exclude. Decodes no row. Calls `each` for each unit; an error from it stops the listing.
 pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) -> Result<()>) -> Result<()> {
     for split in file.splits(u64::MAX)? {
         let mut reader = ScanReader::try_new(file, scan, &split, DamageLog::default())?;

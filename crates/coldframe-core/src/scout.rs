@@ -53,7 +53,7 @@ impl Scouting {
     }
 }
 
-/// The top-level columns of a scan, divided into those of its filter and the others.
+/// The top-level columns of a scan, divided into the columns of its filter and the other columns.
 #[derive(Debug)]
 pub struct Divided {
     scouting: Scouting,

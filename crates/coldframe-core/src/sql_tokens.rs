@@ -30,7 +30,7 @@ pub struct Token<'a> {
     pub kind: TokenKind,
     /// Its text.
     pub text: &'a str,
-    /// Its byte offset in the text.
+    /// The token's byte offset in the text.
     pub at: usize,
 }
 

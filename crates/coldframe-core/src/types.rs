@@ -17,6 +17,7 @@
 //! | `plain` | the types that a consumer such as Spark supports |
 //! | [`mod@arrange`] | a file's columns in the table's order and under its names, nulls for missing columns |
 //! | [`ddl`] | columns and types in the language of Hive's and Spark's `CREATE TABLE` |
+//! | [`hive`] | the conversions of Hive's readers, from a file's type to the table's |
 //! | `hive_char` | Hive's `char`, whose trailing blanks do not count |
 //! | [`views`] | conversion of strings and binary values to views and back |
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
@@ -24,6 +25,7 @@
 pub mod arrange;
 pub mod conform;
 pub mod ddl;
+pub mod hive;
 mod hive_char;
 mod name;
 mod plain;
@@ -46,7 +48,7 @@ use crate::{Error, Result};
 /// A column merged from several files.
 struct MergedColumn<'a> {
     field: Field,
-    /// The file from which this type is.
+    /// The file that has this type.
     path: &'a str,
     /// In how many schemas the column occurs.
     count: usize,
@@ -130,8 +132,8 @@ fn check_names(schema: &Schema) -> Result<(), Vec<&String>> {
     Err(twice)
 }
 
-/// The table's name for each column of a file: the same name, or the only one that differs in nothing but
-/// upper and lower case.
+/// The table's name for each column of a file: the same name, or the only name that differs only in upper and
+/// lower case.
 fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
     let own: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
     let mut alike: HashMap<String, Vec<&String>> = HashMap::new();

@@ -56,7 +56,7 @@ impl Failed {
     }
 }
 
-/// An error unless `batch` has `expected` columns.
+/// An error if `batch` does not have `expected` columns.
 pub fn check_column_count(batch: &RecordBatch, expected: usize) -> Result<()> {
     let actual = batch.num_columns();
     if actual == expected {

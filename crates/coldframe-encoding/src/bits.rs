@@ -106,12 +106,12 @@ fn by_width<T: Unsigned, const MSB: bool>(width: u32, src: &[u8], values: &mut [
         33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
 }
 
-/// The last load of a group of eight may extend so many bytes past the group.
+/// The maximum number of bytes by which the last load of a group of eight may extend past the group.
 const SLACK: usize = 16;
 
 fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: &mut [T]) {
     if W > T::BITS as usize {
-        return; // never reached, since `unpack` refuses such a width; so the compiler omits this kernel
+        return; // never called, since `unpack` refuses such a width; so the compiler omits this kernel
     }
     let (groups, tail) = values.as_chunks_mut::<8>();
     let mut groups = groups.iter_mut();
@@ -122,7 +122,7 @@ fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: 
         *group = eight::<T, MSB, W>(window);
         src = src.split_at(W).1;
     }
-    // The remaining groups are too near the end for such loads, so it is unpacked from a padded copy.
+    // The remaining groups are too near the end for such loads, so they are unpacked from a padded copy.
     for group in groups {
         let (window, rest) = src.split_at(W.min(src.len()));
         *group = eight::<T, MSB, W>(&padded(window));

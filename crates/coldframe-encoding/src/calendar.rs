@@ -92,8 +92,8 @@ impl Civil {
     }
 }
 
-/// The number of the day that has the same year, month and day in the Gregorian calendar as `day` has in the
-/// hybrid calendar.
+/// Converts a hybrid day number to the Gregorian calendar: the result has the same year, month and day of
+/// month.
 ///
 /// A 29th of February that exists only in the Julian calendar becomes the 1st of March.
 #[inline]
@@ -101,8 +101,8 @@ pub fn hybrid_to_proleptic(day: i64) -> i64 {
     if day >= CUTOVER { day } else { relabelled(day) }
 }
 
-/// The day number, in the Gregorian calendar, of the date that has the number `day` in the Julian calendar.
-/// In both calculations years begin in March, so that leap days are last.
+/// Converts a Julian day number to the Gregorian calendar: the result has the same year, month and day of
+/// month. In both calculations years begin in March, so that leap days are last.
 fn relabelled(day: i64) -> i64 {
     let since = day.saturating_add(MARCH_EPOCH + 2);
     let (cycle, of_cycle) = (since.div_euclid(1461), since.rem_euclid(1461));
@@ -112,8 +112,8 @@ fn relabelled(day: i64) -> i64 {
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - MARCH_EPOCH
 }
 
-/// The number of the day that has the same year, month and day in the hybrid calendar as `day` has in the
-/// Gregorian calendar.
+/// Converts a Gregorian day number to the hybrid calendar: the result has the same year, month and day of
+/// month.
 #[inline]
 pub fn proleptic_to_hybrid(day: i64) -> i64 {
     if day >= CUTOVER { day } else { Civil::from_days(day).hybrid_days() }

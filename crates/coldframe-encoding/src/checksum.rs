@@ -57,7 +57,7 @@ mod tests {
         // The checksum of the empty string, from the specification of XXH3.
         assert_eq!(xxh3_64(b""), 0x2d06_8005_38d3_94c2);
         assert!(check_xxh3_low(0x38d3_94c2, b"").is_ok());
-        // Masks a checksum and removes the mask; it is that of LevelDB's table format.
+        // Masks a checksum and removes the mask; the mask is the mask of LevelDB's table format.
         let masked = 0xe306_9283_u32.rotate_right(15).wrapping_add(0xa282_ead8);
         assert_eq!(unmasked_crc32c(masked), 0xe306_9283);
         assert!(check_crc32(0xcbf4_3926, b"123456789").is_ok());

@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// The bytes not read yet, without reading them.
+    /// The unread bytes; they stay unread.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
         Ok(head)
     }
 
-    /// The next `n` bytes, where `n` is a signed length from the file: a negative one is an error.
+    /// The next `n` bytes, where `n` is a signed length from the file: a negative length is an error.
     pub fn take_signed(&mut self, n: i64) -> Result<&'a [u8]> {
         match usize::try_from(n) {
             Ok(n) => self.take(n),

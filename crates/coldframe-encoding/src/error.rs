@@ -44,7 +44,7 @@ pub enum ErrorKind {
     BatchTooLong {
         /// The values that are too long: `the values of a batch`.
         what: &'static str,
-        /// The number of their bytes or elements.
+        /// The number of bytes or elements.
         asked: u64,
     },
     /// The caller passed something invalid.
@@ -144,7 +144,7 @@ impl Error {
         self
     }
 
-    /// Records the file, unless a more precise one is already known. Of a URL it records no secrets.
+    /// Records the file, unless a more precise one is already known. Records no secrets of a URL.
     #[must_use]
     pub fn in_file(mut self, path: impl Into<String>) -> Self {
         self.0.path.get_or_insert_with(|| crate::secrets::shown(&path.into()));
@@ -194,8 +194,8 @@ impl Error {
         matches!(self.0.kind, ErrorKind::LimitExceeded { .. })
     }
 
-    /// Whether the error concerns only the structure in which it arose, because that is damaged or too large,
-    /// so that a reader can do without the structure if it needs it only to save work.
+    /// Whether the error concerns only the structure in which it arose, because the structure is damaged or
+    /// too large. A reader that needs the structure only to save work can then do without it.
     pub fn is_confined(&self) -> bool {
         self.is_damage() || self.is_limit()
     }

@@ -10,6 +10,7 @@
 //! | [`crypt`] | AES in counter mode and on single blocks |
 //! | [`values`] | the trait of all decoders; moving dense values to their rows |
 //! | [`calendar`], [`zone`] | days of the proleptic and of Java's hybrid calendar; time zones as in Java |
+//! | [`java_text`] | the text of floating-point numbers, as in Java |
 //! | [`limits`] | what a file may make a reader allocate |
 //! | [`secrets`] | URLs without passwords and signatures |
 //! | [`error`] | the one error type of the workspace |
@@ -24,6 +25,7 @@ pub mod crypt;
 pub mod cursor;
 pub mod error;
 pub mod hash;
+pub mod java_text;
 pub mod limits;
 pub mod secrets;
 pub mod values;

@@ -7,14 +7,16 @@
 //!
 //! This is the only place that decides what is a secret. [`crate::Error::in_file`] passes all paths through it.
 
-/// Schemes of object stores begin with these. The name behind `://` is that of a bucket, which has no port.
+/// Schemes of object stores begin with these texts. The name after `://` is the name of a bucket, which has
+/// no port.
 const BUCKETS: [&str; 7] = ["s3", "gs", "gcs", "az", "adl", "abfs", "wasb"];
 
 /// A path or URL as people may see it, in errors, logs, traces, pages and reports: without passwords, and without a
 /// query, which may be a signature. A path is shown as it is.
 ///
-/// A password may have characters that it should not have, such as a slash. So if a name and a colon begin the URL,
-/// nothing before the last `@` is shown, and nothing at all if that may lie in a query.
+/// A password may have characters that it should not have, such as a slash. So if a name and a colon begin
+/// the URL, nothing before the last `@` is shown. If the last `@` may lie in a query, nothing of the URL is
+/// shown.
 pub fn shown(url: &str) -> String {
     // fsspec chains URLs: `zip://a.orc::https://host/b.zip`.
     let mut rest = url;
@@ -27,7 +29,7 @@ pub fn shown(url: &str) -> String {
     whole + &shown_alone(rest)
 }
 
-/// Each URL of a text as [`shown`] has it. URLs end with white space or a quote.
+/// Each URL of a text in the form of [`shown`]. URLs end with white space or a quote.
 pub fn shown_in(text: &str) -> String {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
     text.split_inclusive(is_end)
@@ -38,7 +40,7 @@ pub fn shown_in(text: &str) -> String {
         .collect()
 }
 
-/// The first of several URLs that `::` joins, and the others.
+/// The first of several URLs that `::` joins, and the other URLs.
 fn chained(text: &str) -> Option<(&str, &str)> {
     text.match_indices("::").find_map(|(at, _)| {
         let (first, rest) = (text.get(..at)?, text.get(at + 2..)?);

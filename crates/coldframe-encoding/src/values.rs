@@ -107,9 +107,9 @@ fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T;
     })
 }
 
-/// Copies the first values of `dense` to those of the `rows` whose bit in `word` is set; the others get
-/// `null`. There are at most 64 rows, and the first row's bit is the lowest. Returns how many values were
-/// copied; `None` if `dense` has fewer.
+/// Copies the first values of `dense` to the `rows` whose bit in `word` is set; the other rows get `null`.
+/// There are at most 64 rows, and the first row's bit is the lowest. Returns how many values were copied;
+/// `None` if `dense` has fewer.
 #[inline]
 pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> Option<usize> {
     let every = u64::MAX >> (64 - rows.len().clamp(1, 64));

@@ -121,7 +121,7 @@ impl Zone {
         zone_table
     }
 
-    /// Adds the offset that applies from `start` on, if it differs from the last one.
+    /// Adds the offset that applies from `start` on, if it differs from the previous offset.
     fn change(&mut self, start: i64, offset: i64) {
         if self.offsets.last() != Some(&offset) {
             self.starts.push(start);
@@ -183,7 +183,8 @@ impl Zone {
     }
 }
 
-/// The number of indexes in `0..n` for which `begun` is true; they must all come before the others.
+/// The number of indexes in `0..n` for which `begun` is true; these indexes must all come before the other
+/// indexes.
 fn partition(n: usize, begun: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_are_those_of_java() {
+    fn offsets_equal_the_offsets_of_java() {
         let zone = Zone::named(Some("America/Los_Angeles")).unwrap();
         assert_eq!(zone.offset(1_420_070_400), -8 * 3600);
         assert_eq!(zone.offset(1_436_000_000), -7 * 3600);

@@ -18,12 +18,13 @@ use crate::root::{Root, join, name_of};
 pub(crate) struct Descriptor {
     pub(crate) table: TableName,
     pub(crate) schema: TableSchema,
-    /// Whether it is lost, so that the families are those of the folders.
+    /// Whether the descriptor is lost, so that the families are the family folders of the table.
     pub(crate) is_lost: bool,
 }
 
 impl Descriptor {
-    /// Reads the descriptor of a table. It gives the name of a table whose folder was opened on its own.
+    /// Reads the descriptor of a table. The descriptor gives the name of a table whose folder was opened on
+    /// its own.
     pub(crate) fn read(root: &Root, requested: Option<&TableName>, limits: &Limits) -> Result<Self> {
         let any = TableName::parse("");
         let at = requested.unwrap_or(&any);
@@ -84,7 +85,8 @@ pub(crate) fn name_in(schema: &TableSchema) -> Result<TableName> {
     TableName::of(name.ok_or_else(|| Error::corrupt("expected a table's name, found none"))?)
 }
 
-/// The families that have a folder in a region. A family with lists of its files is read by these.
+/// The families that have a folder in a region. A family with lists of its files is read according to these
+/// lists.
 fn families_of(root: &Root, table: &TableName, regions: &[String]) -> Result<TableSchema> {
     let mut families: BTreeMap<String, bool> = BTreeMap::new();
     for region in regions {

@@ -82,8 +82,8 @@ fn encoded_name(row: &[u8]) -> Option<String> {
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) alive: Vec<Region>,
-    /// Folders of regions that hbase:meta does not list and that are not left over from older regions. They
-    /// are from an abandoned split or merge, or newer than the copy of hbase:meta.
+    /// Folders of regions that hbase:meta does not list and that are not left over from older regions. Such
+    /// folders are from an abandoned split or merge, or newer than the copy of hbase:meta.
     pub(crate) unknown: Vec<Region>,
 }
 

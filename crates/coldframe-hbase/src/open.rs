@@ -85,7 +85,7 @@ pub(crate) struct OpenTable {
     pub(crate) skipped_regions: u64,
     /// Region folders of splits and merges that HBase gave up, if hbase:meta does not list the table.
     pub(crate) abandoned: Vec<String>,
-    /// Whether its descriptor is lost, so that the families are those of its folders.
+    /// Whether the table's descriptor is lost, so that the families are the family folders of the table.
     pub(crate) lacks_descriptor: bool,
     pub(crate) region_source: RegionSource,
     pub(crate) disabled: Option<bool>,
@@ -333,7 +333,7 @@ impl OpenTable {
                     if named != **encoded {
                         return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
                     }
-                    // A clone has the folders of split regions next to those of their daughters.
+                    // A clone has the folders of split regions next to the folders of their daughters.
                     let split = info.split.unwrap_or(false);
                     Ok(Region::of(encoded, info, table)?.filter(|_| !split))
                 });
@@ -504,7 +504,8 @@ impl OpenTable {
         if self.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
     }
 
-    /// Plans the rows about a table in hbase:meta, which has a single region. In its order they are adjacent.
+    /// Plans the rows about a table in hbase:meta, which has a single region. In the order of hbase:meta,
+    /// these rows are adjacent.
     fn about(&self, table: &TableName) -> Result<RegionPlan> {
         let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
         let scanning = self.scanning(CellRequest {

@@ -161,7 +161,8 @@ fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The value of an option in milliseconds since 1970. It is given as such a number, or as a date and time.
+/// The value of an option in milliseconds since 1970. The option is given as such a number, or as a date and
+/// time.
 fn milliseconds(name: &str, of: &Time) -> Result<i64> {
     let wrong = || unexpected(name, "milliseconds since 1970, or a date and time", of);
     match of {

@@ -7,7 +7,7 @@
 //!   REGION/.regioninfo   REGION/recovered.edits/N   REGION/FAMILY/{HFILE, .filelist/f1.N, recovered.hfiles/HFILE}
 //! ```
 //!
-//! Every other file, and every file in a folder that is no family of its table, holds something that nobody reads.
+//! All other files, and all files in a folder that is no family of its table, have content that nobody reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::layout::names::{StoreName, TableName, is_file, is_region};
 use crate::options::Options;
 use crate::root::{Opened, Root};
 
-/// A namespace, and a name in it.
+/// A namespace, and a name in the namespace.
 type TableKey = (String, String);
 /// The families of each table.
 type Families = BTreeMap<TableKey, BTreeSet<String>>;
@@ -43,7 +43,7 @@ pub(crate) fn unclaimed(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resu
                 of_table(&path.split('/').collect::<Vec<_>>(), &table, known.as_ref())
             })
         }
-        // Its files lie elsewhere, and the folder is never listed alone.
+        // The snapshot's files lie elsewhere, and the folder is never listed alone.
         Opened::Snapshot(..) => Ok(Vec::new()),
     }
 }
@@ -76,7 +76,8 @@ fn of_root(path: &str, families: &Families) -> bool {
         ["data", namespace, table, rest @ ..]
         | ["archive" | "mobdir" | ".tmp", "data", namespace, table, rest @ ..] => {
             let name = TableName { namespace: (*namespace).to_owned(), name: (*table).to_owned() };
-            // Only tables in `data` have families to compare with: the archive may be of older ones.
+            // Only tables in `data` have families to compare with: the archive may have files of older
+            // families.
             let known = families.get(&(name.namespace.clone(), name.name.clone()));
             of_table(rest, &name, known.filter(|_| parts.first() == Some(&"data")))
         }

@@ -1,7 +1,7 @@
 //! Guesses the columns and types of a wide table, from the qualifiers and values of some rows.
 //!
 //! Eight bytes may be an integer, a float or text. The guess is the type for which it is least likely that
-//! the values fit it by chance. The user should review it.
+//! the values fit it by chance. The user should review the guess.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const MAX_COLUMNS: usize = 1000;
 #[derive(Debug)]
 struct ColumnStats {
     cells: u64,
-    /// The length of all values, if it is the same for all.
+    /// The length of all values, if all values have the same length.
     len: Option<usize>,
     text: bool,
     flags: bool,

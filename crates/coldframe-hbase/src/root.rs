@@ -30,11 +30,11 @@ const PROBED: usize = 4;
 /// The folder of a table's descriptors.
 const DESCRIPTORS: &str = ".tabledesc";
 
-/// A root directory, or only the folder of a table from one.
+/// A root directory, or only the folder of one table in a root directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     folder: Arc<dyn Folder>,
-    /// Whether the folder is a table's and the folders above it cannot be reached.
+    /// Whether the folder is a table's folder and the folders above it are inaccessible.
     alone: bool,
     /// How many levels the root directory is above the opened folder.
     levels: usize,
@@ -73,7 +73,8 @@ fn is_old_root(entries: &[Entry]) -> bool {
     (has(entries, "-ROOT-") || has(entries, ".META.")) && !has(entries, "data")
 }
 
-/// Whether it is a table's folder without a descriptor: it holds regions. Before 0.90 their names were numbers.
+/// Whether it is a table's folder without a descriptor: it holds regions. Before 0.90 the names of regions
+/// were numbers.
 fn holds_regions(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
     let is_named =
         |name: &str| is_region(name) || (name.len() > 6 && name.bytes().all(|b| b.is_ascii_digit()));
@@ -192,8 +193,8 @@ impl Root {
         Ok(Self { folder, alone, levels })
     }
 
-    /// How many levels the root directory is above the opened folder, and whether only a table's folder can
-    /// be reached.
+    /// How many levels the root directory is above the opened folder, and whether only a table's folder is
+    /// accessible.
     pub(crate) fn place(&self) -> (usize, bool) {
         (self.levels, self.alone)
     }

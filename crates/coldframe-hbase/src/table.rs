@@ -27,7 +27,7 @@ pub struct HBaseTable {
     table: Arc<OpenTable>,
     schema: SchemaRef,
     lookups: Lookups,
-    /// If the table was opened for one split: that split, the only one that can be read.
+    /// If the table was opened for one split: that split, the only split that can be read.
     only: Option<OnlySplit>,
 }
 
@@ -72,12 +72,13 @@ impl HBaseTable {
         self.lookups.get_many(self.whole()?, &self.schema, rows)
     }
 
-    /// The cells that `query` selects. If `max_versions` is not set, the versions are those of the view.
+    /// The cells that `query` selects. If `max_versions` is not set, the view determines the versions.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
         RowScan::new(self.whole()?, &self.schema, query)
     }
 
-    /// The index of a split's part among the regions; the indexes of missing parts follow those.
+    /// The index of a split's part among the regions; the indexes of missing parts follow the regions'
+    /// indexes.
     fn place(&self, split: &Split) -> Result<usize> {
         match &self.only {
             None => Ok(usize::try_from(split.part).unwrap_or(usize::MAX)),

@@ -27,7 +27,7 @@ pub(crate) struct SearchBlock {
     /// Prefixes of the rows for faster searches; built when the block is used for the second time. The inner
     /// `None` means that the rows are not in byte order.
     prefixes: OnceLock<Option<KeyPrefixes>>,
-    /// Whether its rows have been compared with the index.
+    /// Whether the block's rows have been compared with the index.
     proved: AtomicBool,
 }
 
@@ -58,13 +58,13 @@ impl SearchBlock {
         self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
     }
 
-    /// Its first row and its last.
+    /// The block's first and last row.
     pub(crate) fn rows(&self) -> Option<(&[u8], &[u8])> {
         self.starts.first().zip(self.starts.last()).map(|(first, last)| (self.row(*first), self.row(*last)))
     }
 
-    /// Compares the block's rows with what the index states: the least row of the block, and of the next one if that is
-    /// known.
+    /// Compares the block's rows with what the index states: the least row of the block and, if known, of the
+    /// next block.
     pub(crate) fn prove(&self, least: &[u8], next: Option<&[u8]>) -> Result<()> {
         if self.proved.load(Ordering::Relaxed) {
             return Ok(());

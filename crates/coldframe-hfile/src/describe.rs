@@ -56,7 +56,7 @@ fn info_value(info: &FileInfo) -> Value {
     }))
 }
 
-/// The key of the first block. It may be shortened in indexes with several levels.
+/// The key of the first block. This key may be shortened in indexes with several levels.
 fn first_key(file: &RawFile) -> Option<&[u8]> {
     (!file.root.is_empty() && file.damage.is_none()).then(|| file.root.key(0))
 }

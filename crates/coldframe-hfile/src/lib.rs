@@ -28,8 +28,8 @@
 //! | `lengths` | the lengths of keys, values and rows |
 //! | `format`, `options` | the format as it is registered; the user's options |
 //!
-//! Tables of many HFiles have crates of their own, which [`open`] files and merge the cells of a
-//! [`CellReader`].
+//! Tables of many HFiles have crates of their own, which open files with [`open`] and merge the cells of
+//! their [`CellReader`]s.
 //!
 //! `docs/formats/hfile.md` describes the format as its writers produce it.
 

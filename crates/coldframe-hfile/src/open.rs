@@ -35,8 +35,8 @@ pub struct RawFile {
     pub(crate) meta: IndexBlock,
     /// The blocks of the load-on-open section that follow the indexes.
     pub(crate) load_on_open: Vec<(BlockType, BlockRef)>,
-    /// For version 1, which stores no block sizes: the offsets at which a block may end, that is, of
-    /// everything that may follow a block.
+    /// For version 1, which stores no block sizes: the offsets at which a block may end, that is, the offsets
+    /// of everything that may follow a block.
     ends: Vec<u64>,
     /// The damage to the trailer or the index, if the blocks had to be located by walking through the file.
     pub(crate) damage: Option<Damage>,
@@ -327,7 +327,7 @@ fn block_at(section: &Bytes, start: u64, offset: u64, context: &BlockContext) ->
     Ok((rest.slice(..len), header))
 }
 
-/// The file info. In an encrypted file, the right master key is the first one with which the file info is
+/// The file info. In an encrypted file, the right master key is the first key with which the file info is
 /// valid.
 fn read_info(
     trailer: &Trailer,

@@ -33,8 +33,9 @@ struct WalkedBlocks {
     info: Option<BlockRef>,
 }
 
-/// Reads trailer, root indexes and file info. If these are damaged but the file begins with a block, walks from block
-/// to block instead. Reading cells then fails with the original error, if `on_error` is `raise`.
+/// Reads trailer, root indexes and file info. If the trailer or the indexes are damaged but the file begins
+/// with a block, walks from block to block instead. Reading cells then fails with the original error, if
+/// `on_error` is `raise`.
 pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     match RawFile::open(source.clone(), options) {
         Err(e) if e.is_damage() => {
@@ -112,8 +113,8 @@ fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options
     Ok(blocks)
 }
 
-/// Sets the codec and the key: those of the trailer, or else the first codec that decodes the first data
-/// block and, if the file has one, the file info. Returns the file info; `None` if no codec fits.
+/// Sets the codec and the key: the trailer's codec and key, or else the first codec that decodes the first
+/// data block and the file info (if the file has one). Returns the file info; `None` if no codec fits.
 fn guess_codec(
     context: &mut BlockContext,
     trailer: Option<&Trailer>,
@@ -128,13 +129,13 @@ fn guess_codec(
         Some(wrapped) => DataKey::candidates(wrapped, &options.keys).ok()?.into_iter().map(Some).collect(),
         None => vec![None],
     };
-    // The trailer may be damaged, so the codec that it states is only the first one to be tried.
+    // The trailer may be damaged, so the codec that it states is only the first codec that is tried.
     let codec_of_trailer = trailer.and_then(|t| Codec::from_ordinal(t.codec).ok());
     let codecs: Vec<Codec> = codec_of_trailer.into_iter().chain(Codec::all()).collect();
     let info_block =
         blocks.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
-    // The checksums of the sample are not verified, because damage to it must not decide; those of the file
-    // info are.
+    // The checksums of the sample are not verified, because damage to the sample must not decide; the
+    // checksums of the file info are verified.
     let mut without_info = None;
     for key in keys {
         for codec in &codecs {

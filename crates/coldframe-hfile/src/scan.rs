@@ -7,7 +7,7 @@
 //! | [`binary`], [`strings`], [`names`] | columns of byte strings, in plain layout, and as a dictionary |
 //! | [`scout`] | decodes the filter's columns first |
 //! | [`pivot`], [`values`], [`visible`] | a wide table; its values; the cells that delete markers leave visible |
-//! | [`tally`] | compares the number of cells that were read with that in the trailer |
+//! | [`tally`] | compares the number of cells that were read with the number in the trailer |
 //! | [`cells`] | cells one by one, without Arrow |
 
 pub(crate) mod binary;

@@ -38,7 +38,7 @@ pub(crate) fn verify(file: &Arc<RawFile>) -> Result<Vec<Damage>> {
     let mut walk = BlockWalk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
     while let Some(step) = walk.step()? {
         match step {
-            // Data blocks up to the last one according to the trailer are read by the scan.
+            // The scan reads the data blocks, up to the last data block according to the trailer.
             Step::Block(offset, header) if header.block_type.is_data() => {
                 let last = file.trailer.last_data_block;
                 if file.damage.is_none() && last.is_none_or(|last| offset > last) {

@@ -5,8 +5,8 @@
 //!      | root data index | meta index | file info | bloom meta .. | trailer, 4096 bytes |
 //! ```
 //!
-//! * A data block ends once its cells reach `block_size` bytes in plain form, but cells with equal keys stay in one block.
-//!   After it, the index leaf and bloom chunks that are full are written.
+//! * A data block ends once its cells have at least `block_size` bytes in plain form, but cells with equal
+//!   keys stay in one block. After the block, the index leaf and bloom chunks that are full are written.
 //! * Cells always have a sequence id; they have tags if the data has a column of tags.
 //! * The index key of a block is a short key between the last key of the previous block and the block's first
 //!   key, as in HBase. For Hudi it is the first key, since Hudi's readers locate blocks by the content of the

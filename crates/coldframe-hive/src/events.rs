@@ -2,8 +2,8 @@
 //!
 //! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket
 //! property at that time, and its number in that bucket. An event refers to a row by its identity. A delete
-//! removes the row. An update gives it new values: of all rows with the same identity, only that of the last
-//! write is live.
+//! removes the row. An update gives it new values: of all rows with the same identity, only the row of the
+//! last write is live.
 //!
 //! ```text
 //! bucket property, Hive 3:  version (3 bits) = 1 | 0 (1) | bucket (12) | 0 (4) | statement (12)
@@ -31,7 +31,7 @@ pub(crate) const DELETE: i32 = 2;
 pub(crate) const IDENTITY: [&str; 5] =
     ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction"];
 
-/// The last event of each row that has one.
+/// The last event of each row that has events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     /// The events by write and bucket property; sorted by row once they are complete.
@@ -76,7 +76,7 @@ pub(crate) struct Identities<'a> {
 }
 
 impl<'a> Identities<'a> {
-    /// The identity columns of `batch`. They must exist and have no nulls.
+    /// The identity columns of `batch`. The columns must exist and have no nulls.
     pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self> {
         Ok(Self {
             operation: values::<Int32Type>(batch, "operation")?,
@@ -199,11 +199,11 @@ impl Events {
         ))
     }
 
-    /// Sorts the events and keeps only the last one of each row.
+    /// Sorts the events and keeps only the last event of each row.
     pub(crate) fn complete(&mut self) {
         for group in self.groups.values_mut() {
             group.sort_unstable();
-            // Events of the same row are adjacent; the last one is at the end.
+            // Events of the same row are adjacent; the last event is at the end.
             group.reverse();
             group.dedup_by_key(|e| e.row);
             group.reverse();
@@ -245,7 +245,7 @@ impl Events {
             .collect()
     }
 
-    /// The event of a row. Rows are mostly in order, so a search starts where the previous one ended.
+    /// The event of a row. Rows are mostly in order, so a search starts where the previous search ended.
     fn find<'a>(&'a self, at: &mut SearchPosition<'a>, key: (i64, i32), row: i64) -> Option<&'a Event> {
         if at.key != Some(key) {
             *at = SearchPosition {
@@ -323,8 +323,8 @@ mod tests {
         assert_eq!(live(&events, &rows), [true, false, true, false, true]);
         let back: Vec<_> = rows.iter().rev().copied().collect();
         assert_eq!(live(&events, &back), [true, false, true, false, true]);
-        // The row as it was inserted, after the first update, and after the last; and a row of the same write
-        // as the delete.
+        // The row as it was inserted, after the first update, and after the last update; and a row of the
+        // same write as the delete.
         assert_eq!(
             live(&events, &[(0, 2, 7, 0, 2), (1, 2, 7, 0, 6), (1, 2, 7, 0, 8), (2, 1, 7, 3, 5)]),
             [false, false, true, false]

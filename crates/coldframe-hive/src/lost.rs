@@ -33,7 +33,7 @@ pub(crate) struct LostFile {
     pub(crate) data: DataFile,
     /// The reason, with the file's name.
     pub(crate) fault: Fault,
-    /// The rows that it leaves in doubt.
+    /// The rows that the fault leaves in doubt.
     pub(crate) doubt: Option<Doubt>,
     /// The file, if it can be opened.
     part: Option<OpenFile>,

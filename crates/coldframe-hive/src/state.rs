@@ -9,12 +9,12 @@
 //! NNNNNN_M[_copy_K], */..         plain rows from before the table was transactional: only without a base
 //! ```
 //!
-//! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base is read. Then deltas are read in
-//! the order of their first write, wider deltas first, if they reach beyond the writes covered so far. All
-//! statements of a transaction with several statements are read, unless a delta without a statement, which is
-//! from a compaction, covers them. A delete delta is read if the insert delta of the same name is. The files
-//! do not show which writes a metastore knows as open or aborted: if there is no list of [`WriteIds`], every
-//! write counts as committed.
+//! The rules are the rules of Hive's `AcidUtils.getAcidState`. The newest base is read. Then deltas are read
+//! in the order of their first write, wider deltas first, if they have writes beyond those covered so far.
+//! All statements of a transaction with several statements are read, unless a delta without a statement,
+//! which is from a compaction, covers them. A delete delta is read if the insert delta of the same name is
+//! read. The files do not show which writes a metastore knows as open or aborted: if there is no list of
+//! [`WriteIds`], every write counts as committed.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -416,7 +416,7 @@ mod tests {
             "delete_delta_0000011_0000011_0000/bucket_00000_0",
             "delta_0000009_0000012/bucket_00001",
         ];
-        // The delta from 9 reaches beyond the base, so all deltas that end at 12 or before are obsolete.
+        // The delta from 9 ends after the base, so all deltas that end at 12 or before are obsolete.
         assert_eq!(current(&paths), ["base_0000010/bucket_00000", "delta_0000009_0000012/bucket_00001"]);
         let without = &paths[..7];
         assert_eq!(
@@ -479,7 +479,7 @@ mod tests {
         // 9.
         assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
-        // A base up to the lowest open write may be read, one beyond it may not.
+        // A base up to the lowest open write may be read, a base beyond it may not be read.
         assert_eq!(files("t:7:5:5:6"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         // Hive also fails in this case, because the deltas that were compacted may no longer exist.
         let e = current_files(&folder(&paths), Some(&"t:7:4:4:6".parse().unwrap())).unwrap_err().to_string();

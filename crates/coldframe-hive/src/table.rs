@@ -154,8 +154,8 @@ impl AcidTable {
         Self::new(parts, lost, columns, ids)
     }
 
-    /// Builds the table from the files that [`state::current_files`] lists, and those that cannot be opened.
-    /// `columns` are used if no file has rows.
+    /// Builds the table from the files that [`state::current_files`] lists, and from the files that cannot be
+    /// opened. `columns` are used if no file has rows.
     fn new(
         parts: Vec<OpenFile>,
         lost: Vec<(DataFile, Error)>,
@@ -233,8 +233,8 @@ impl AcidTable {
         Ok(known)
     }
 
-    /// Whether events refer to rows of this file, which has no ACID columns, by number. Its rows must then
-    /// be counted.
+    /// Whether events refer to rows of this file, which has no ACID columns, by number. The rows of the file
+    /// must then be counted.
     fn needs_row_numbers(part: &OpenFile, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
         !part.is_acid() && properties.iter().any(|p| events.has_any(part.data.write_id, *p))
@@ -252,7 +252,7 @@ fn are_placeholders(fields: &[FieldRef]) -> bool {
     !fields.is_empty() && coldframe_orc::are_placeholders(fields.iter().map(|field| field.name()))
 }
 
-/// The columns of the newest file. Older files may lack some of them.
+/// The columns of the newest file. Older files may lack some of these columns.
 fn table_schema(rows: &[OpenFile], columns: Vec<FieldRef>) -> Result<SchemaRef> {
     let newest = rows.iter().enumerate().max_by_key(|(i, p)| (p.data.write_id, *i));
     let fields = match newest {

@@ -3,7 +3,7 @@
 //! Blocks are applied in the order in which they were written. A lost block may have changed or deleted the
 //! records of its keys in older blocks and in the base file. The state of these keys is unknown until a later
 //! block has a complete record. If an index states the bounds of the keys of a lost block, only keys within
-//! these bounds are affected; otherwise all keys are.
+//! these bounds are affected; otherwise all keys are affected.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub(crate) type KeyRange = (Vec<u8>, Option<Vec<u8>>);
 /// All keys.
 pub(crate) const ALL: KeyRange = (Vec::new(), None);
 
-/// Several key ranges. If there are more than [`MAX_RANGES`], they are merged into one.
+/// Several key ranges. If there are more than [`MAX_RANGES`] ranges, they are merged into one.
 #[derive(Debug, Default)]
 pub(crate) struct KeyRanges(Vec<KeyRange>);
 
@@ -87,7 +87,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Records that a block was lost that may have changed these keys.
+    /// Records the loss of a block that may have changed these keys.
     pub(crate) fn lose(&mut self, range: KeyRange) {
         for (key, change) in &mut self.by_key {
             if contains(&range, key) {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::avro::Schema;
 
-    /// A record that consists of one string. A newer record replaces an older one.
+    /// A record that consists of one string. A newer record replaces an older record.
     fn record(text: &str) -> Record {
         let json = br#"{"type":"record","name":"R","fields":[{"name":"v","type":"string"}]}"#;
         let schema = Arc::new(Schema::parse(json, &Limits::default()).unwrap());

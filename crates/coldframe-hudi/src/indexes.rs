@@ -3,7 +3,7 @@
 //!
 //! | module | partition | returns |
 //! |---|---|---|
-//! | `files` | `files` | the files of the data table: all of them, or only those that a reader sees |
+//! | `files` | `files` | the files of the data table: all of them, or only the files that a reader sees |
 //! | `statistics` | `column_stats` | statistics of each file's columns; the files that may hold rows that pass a filter |
 //! | `locations` | `record_index` | the file group of a record |
 

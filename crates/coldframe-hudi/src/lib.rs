@@ -1,5 +1,7 @@
-//! Hudi's uses of HFile: its metadata table, which consists of HFiles and of logs with changes to them, merged into the latest
-//! committed state, and the Avro records in the values of single files.
+//! Hudi's tables ([`HudiTable`]; module `data`), their metadata tables, which consist of HFiles and of logs with changes to
+//! them, merged into the latest committed state, and the Avro records in the values of single HFiles.
+//!
+//! A metadata table:
 //!
 //! ```text
 //! <table>/.hoodie/                                  the timeline of the table: its actions, instant by instant
@@ -15,6 +17,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `data` | whole tables |
 //! | `avro` | Avro schemas, and datums decoded into Arrow or as trees |
 //! | `log` | the framing of log files |
 //! | `timeline` | instants and their states |
@@ -32,6 +35,7 @@
 
 mod avro;
 mod changes;
+mod data;
 mod decode;
 mod format;
 mod indexes;
@@ -45,6 +49,7 @@ mod timeline;
 pub use coldframe_hfile::{
     BloomKind, CellEncoding, CellTypes, Checksum, Codec, OpenOptions, View, WriteOptions,
 };
+pub use data::{HudiReader, HudiTable, HudiTableFormat, OpenOptions as TableOptions, TableView};
 pub use format::{Decode, HudiFormat, RecordOptions};
 pub use indexes::prune;
 pub use records::RecordFile;

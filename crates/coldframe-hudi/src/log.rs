@@ -11,13 +11,13 @@
 //! All integers are big-endian. `size` counts the bytes after itself up to the end of the block; `total` is 6
 //! more, for the magic bytes. A writer that dies leaves an incomplete block: its two sizes differ, or it is
 //! followed neither by the magic bytes of another block nor by the end of the file. An incomplete block
-//! extends to the next magic bytes. Whether it is valid depends on the instant in its header, if that was
-//! written.
+//! extends to the next magic bytes. The instant in its header, if that was written, determines whether the
+//! block is valid.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use coldframe_core::{Error, Limits, Result};
+use coldframe_core::{Error, Limits, Node, Result};
 use coldframe_encoding::Cursor;
 use memchr::memmem;
 
@@ -34,6 +34,7 @@ const INSTANT_TIME: i32 = 0;
 const TARGET_INSTANT_TIME: i32 = 1;
 const SCHEMA: i32 = 2;
 const COMPACTED_BLOCK_TIMES: i32 = 4;
+const IS_PARTIAL: i32 = 7;
 
 /// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +49,12 @@ pub(crate) enum BlockKind {
     Avro,
     /// Records as an HFile.
     HFile,
-    /// Records as a Parquet file: only in the logs of data tables, never in those of metadata tables.
+    /// Records as a Parquet file: only in the logs of data tables, never in the logs of metadata tables.
     Parquet,
-    /// Records before and after their changes: only in the logs of data tables, never in those of metadata
+    /// Records before and after their changes: only in the logs of data tables, never in the logs of metadata
     /// tables.
     ChangeData,
-    /// A block of another version of the format, of which only the length is known.
+    /// A block of another version of the format: only its length is known.
     Unknown,
 }
 
@@ -122,6 +123,11 @@ impl Block {
     /// If the block holds merged records of other blocks, the instants of those blocks.
     pub(crate) fn compacted(&self) -> Option<Vec<&str>> {
         self.header.get(&COMPACTED_BLOCK_TIMES).map(|times| times.split(',').map(str::trim).collect())
+    }
+
+    /// Whether the records have only the columns that they change.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.header.get(&IS_PARTIAL).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// Sets the instant, from the file's name, if a block that cannot be read lacks it.
@@ -266,9 +272,9 @@ fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>>
     Ok(map)
 }
 
-/// The schema of a delete block's list. `orderingVal` is a union of null and of records, each of which wraps
-/// a value.
-fn delete_schema(limits: &Limits) -> Result<Schema> {
+/// The schema of a delete block's list. `orderingVal` is a union of null and of records that each wrap a
+/// value.
+pub(crate) fn delete_schema(limits: &Limits) -> Result<Schema> {
     let wrapped = [
         "\"boolean\"",
         "\"int\"",
@@ -281,12 +287,20 @@ fn delete_schema(limits: &Limits) -> Result<Schema> {
         "\"bytes\"",
         "\"long\"",
         "\"long\"",
-        "\"int\"",
     ];
     let wrappers = wrapped.iter().enumerate().map(|(i, of)| {
         format!(r#"{{"type":"record","name":"W{i}","fields":[{{"name":"value","type":{of}}}]}}"#)
     });
-    let wrappers = wrappers.collect::<Vec<_>>().join(",");
+    let mut wrappers: Vec<String> = wrappers.collect();
+    // The values of several ordering columns: each value is wrapped again, and a local date has a wrapper
+    // only here.
+    let names: Vec<String> = (0..wrapped.len()).map(|i| format!("\"W{i}\"")).collect();
+    let names = names.join(",");
+    wrappers.push(format!(
+        r#"{{"type":"record","name":"Several","fields":[{{"name":"values","type":["null",{{"type":"array","items":
+        ["null",{names},{{"type":"record","name":"LocalDate","fields":[{{"name":"value","type":"int"}}]}}]}}]}}]}}"#
+    ));
+    let wrappers = wrappers.join(",");
     let json = format!(
         r#"{{"type":"record","name":"List","fields":[{{"name":"deleteRecordList","type":{{"type":"array","items":
         {{"type":"record","name":"Delete","fields":[
@@ -323,6 +337,26 @@ pub(crate) fn deleted_keys(content: &[u8], at: u64, limits: &Limits) -> Result<V
             _ => None,
         })
         .collect())
+}
+
+/// The node of a block in a tree of layouts, whose file begins at `at`.
+pub(crate) fn node(block: &Block, at: u64) -> Node {
+    let mut node =
+        Node::new(format!("{} block", block.kind.name()), at + block.bytes.start..at + block.bytes.end);
+    if let Some(instant) = block.instant() {
+        node = node.with("instant", instant);
+    }
+    if let Some(target) = block.target() {
+        node = node.with("rolls back", target);
+    }
+    if !block.reason.is_empty() {
+        node = node.with("damage", block.reason.as_str());
+    }
+    if block.content != block.bytes {
+        node.push(Node::new("content", at + block.content.start..at + block.content.end));
+        node.fill_gaps("framing");
+    }
+    node
 }
 
 /// The datums of an Avro block, in order.

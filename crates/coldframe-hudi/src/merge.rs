@@ -3,7 +3,8 @@
 //! | payload | the merge of an older and a newer record |
 //! |---|---|
 //! | `filesystemMetadata` | the files of both lists; for a file in both, the larger size; files that the newer list marks as deleted are removed or, if the older list lacks them, stay marked as deleted |
-//! | `ColumnStatsMetadata` | the newer record, if either is deleted or the newer one has tight bounds; otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
+//! | `ColumnStatsMetadata` | the newer record, if either is deleted or the newer record has tight bounds;
+//! otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
 //! | others | the newer record |
 //!
 //! As in Hudi, the logs are merged first, then the result is merged with the base file. Only in this order
@@ -37,9 +38,9 @@ impl Visible {
 }
 
 /// The valid blocks, in merge order, as indexes into `blocks`, the blocks of all logs of a slice. Corrupt
-/// blocks are included if no rollback covers them, since they are damage, but not those that a dying writer
-/// left incomplete. Blocks of an unknown version are included, unless the instant in the file's name is not
-/// valid.
+/// blocks are included if no rollback covers them, since they are damage. Blocks that a dying writer left
+/// incomplete are not included. Blocks of an unknown version are included, except if the instant in the
+/// file's name is not valid.
 pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
@@ -70,9 +71,9 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
 
 /// Orders blocks if some hold the merged records of others: such a block takes the position of the last block
 /// that it replaces.
-fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
+pub(crate) fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     let (mut instants, mut of_instant) = (Vec::new(), BTreeMap::<&str, Vec<usize>>::new());
-    // A lost block with an unknown instant may be newer than any other.
+    // A lost block with an unknown instant may be newer than any other block.
     let mut unplaced: Vec<usize> = Vec::new();
     for q in queue {
         let Some(instant) = blocks.get(*q).and_then(|b| b.instant()) else {
@@ -114,7 +115,7 @@ pub(crate) struct Record {
     pub schema: Arc<Schema>,
 }
 
-/// Merges a key's record with a newer one, or with its deletion (`None`).
+/// Merges a key's record with a newer record, or with its deletion (`None`).
 pub(crate) fn apply(older: Option<Record>, newer: Option<Record>, limits: &Limits) -> Result<Option<Record>> {
     match (older, newer) {
         (Some(old), Some(new)) => combine(old, new, limits).map(Some),
@@ -126,7 +127,7 @@ pub(crate) fn apply(older: Option<Record>, newer: Option<Record>, limits: &Limit
 const FILES: &str = "filesystemMetadata";
 const STATS: &str = "ColumnStatsMetadata";
 
-/// Whether the schema has a payload that needs merging. Otherwise the newer record replaces the older one,
+/// Whether the schema has a payload that needs merging. Otherwise the newer record replaces the older record,
 /// and neither is decoded.
 fn merges(schema: &Schema) -> bool {
     schema.fields().iter().any(|f| f.name == FILES || f.name == STATS)

@@ -5,9 +5,9 @@
 //! log   .<file id>_<instant>.log.<version>[_<write token>[.cdc]]       .record-index-0000-0_20261121071047495.log.1_2-214-520
 //! ```
 //!
-//! In tables up to version 6, a log has the instant of its base file. In later versions it has the instant of the commit that wrote
-//! it. Such a log belongs to the last base file whose compaction was planned before the commit was completed,
-//! because a compaction includes nothing that is committed after it is planned.
+//! In tables up to version 6, a log has the instant of its base file. In later versions a log has the instant
+//! of the commit that wrote it. Such a log belongs to the last base file whose compaction was planned before
+//! the commit was completed, because a compaction includes nothing that is committed after it is planned.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) struct Slice {
     pub file_id: String,
     /// The latest committed base file, if any.
     pub base: Option<GroupFile>,
-    /// Log files in merge order.
+    /// The log files in merge order.
     pub logs: Vec<GroupFile>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum FileName<'a> {
     Base {
         /// The id of the group.
         file_id: &'a str,
-        /// The instant that wrote it.
+        /// The instant that wrote the file.
         instant: &'a str,
         /// `hfile` in metadata tables; the format of the base files in data tables.
         extension: &'a str,
@@ -61,7 +61,7 @@ pub(crate) enum FileName<'a> {
         instant: &'a str,
         /// The number of the log among the group's logs of this instant.
         version: u64,
-        /// The write token of the task that wrote it.
+        /// The write token of the task that wrote the log.
         token: &'a str,
         /// Whether the log has records before and after their changes, instead of the changes.
         is_cdc: bool,
@@ -84,6 +84,13 @@ pub(crate) fn parse_name(name: &str) -> Option<FileName<'_>> {
     // Files with checksums of a local file system have `.crc` after the token.
     let plain = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     (is_instant(instant) && plain).then_some(FileName::Log { file_id, instant, version, token, is_cdc })
+}
+
+/// Whether a file has records before and after their changes, which do not belong to a table's state: `.cdc`
+/// in Hudi 1.x, `-cdc` in 0.x.
+pub(crate) fn is_change_data(name: &str) -> bool {
+    let rest = name.strip_suffix("-cdc").or(name.strip_suffix(".cdc"));
+    rest.is_some_and(|rest| matches!(parse_name(rest), Some(FileName::Log { .. })))
 }
 
 /// The instant in the name of a log file; `path` may include folders.

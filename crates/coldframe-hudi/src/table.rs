@@ -80,8 +80,8 @@ impl FileGroup {
 /// The group of a key, out of `of` groups. Hudi uses the hash of Java's strings.
 fn group_of(key: &str, of: u32) -> u32 {
     let hash = key.encode_utf16().fold(0_i32, |h, c| h.wrapping_mul(31).wrapping_add(i32::from(c)));
-    // In Java, the absolute value of the smallest integer is negative, and so is the remainder of a division
-    // of it.
+    // In Java, the absolute value of the smallest integer is negative, and a remainder of a division of it is
+    // negative, too.
     let hash = i64::from(hash.wrapping_abs());
     u32::try_from((hash % i64::from(of.max(1))).abs()).unwrap_or(0)
 }
@@ -188,7 +188,7 @@ impl MetadataTable {
         table.timeline.replaced(table.folder.as_ref(), &self.options.limits).within(|| "timeline")
     }
 
-    /// The timeline of the data table, if it can be reached, and the version of its layout.
+    /// The timeline of the data table, if it is accessible, and the version of its layout.
     pub(crate) fn data_timeline(&self) -> Option<(&Timeline, u32)> {
         self.data.as_ref().map(|table| (&table.timeline, table.version))
     }
@@ -199,7 +199,7 @@ impl MetadataTable {
     }
 }
 
-/// The table that the metadata describes, if it can be reached.
+/// The table that the metadata describes, if it is accessible.
 fn data_table(
     root: &dyn Folder,
     options: &Options,
@@ -266,8 +266,8 @@ fn groups(
     Ok(groups)
 }
 
-/// The number of groups in a partition, if the hash of a key selects its group. This is so in a record index
-/// that is not divided by partitions of the table.
+/// The number of groups in a partition, if the hash of a key selects its group. A hash selects the group in a
+/// record index that is not divided by partitions of the table.
 fn group_count(partition: &str, slices: &[Slice]) -> Option<u32> {
     let of = u32::try_from(slices.len()).ok()?;
     let numbered = slices.iter().enumerate().all(|(i, slice)| {
@@ -297,7 +297,7 @@ fn partitions_value(groups: &[FileGroup]) -> Value {
     Value::Map(partitions)
 }
 
-/// The schema of the newest file that has one.
+/// The schema of the newest file that has a schema.
 fn find_schema(root: &dyn Folder, groups: &[FileGroup], options: &Options) -> Result<Schema> {
     let mut files: Vec<&GroupFile> = groups.iter().flat_map(FileGroup::files).collect();
     files.sort_by(|a, b| b.instant.cmp(&a.instant));
@@ -459,7 +459,7 @@ impl TableFile for MetadataTable {
     }
 
     fn proof(&self) -> Proof {
-        // Base files have checksums, blocks of logs have none.
+        // Base files have checksums, blocks of logs have no checksums.
         Proof { checksums: Checksums::Some, besides: &[] }
     }
 
@@ -484,22 +484,7 @@ fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Option
     }
     let log = source.read(0..source.len())?;
     for block in log::blocks(&log, &options.limits) {
-        let mut child =
-            Node::new(format!("{} block", block.kind.name()), at + block.bytes.start..at + block.bytes.end);
-        if let Some(instant) = block.instant() {
-            child = child.with("instant", instant);
-        }
-        if let Some(target) = block.target() {
-            child = child.with("rolls back", target);
-        }
-        if !block.reason.is_empty() {
-            child = child.with("damage", block.reason.as_str());
-        }
-        if block.content != block.bytes {
-            child.push(Node::new("content", at + block.content.start..at + block.content.end));
-            child.fill_gaps("framing");
-        }
-        node.push(child);
+        node.push(log::node(&block, at));
     }
     node.fill_gaps("unknown");
     Ok(node)

@@ -49,7 +49,7 @@ impl Completed {
 /// The active timeline of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timeline {
-    /// The completed instants, with what is known of each.
+    /// The completed instants, with what is known of each instant.
     pub completed: BTreeMap<String, Completed>,
     /// Instants that are requested or inflight.
     pub pending: BTreeSet<String>,
@@ -57,14 +57,19 @@ pub(crate) struct Timeline {
 
 /// A parsed file name of a timeline.
 #[derive(Debug, PartialEq, Eq)]
-struct InstantName<'a> {
-    instant: &'a str,
-    completion: Option<&'a str>,
-    action: &'a str,
-    done: bool,
+pub(crate) struct InstantName<'a> {
+    /// When the action began.
+    pub instant: &'a str,
+    /// When the action was completed, if the name says so.
+    pub completion: Option<&'a str>,
+    /// The action.
+    pub action: &'a str,
+    /// Whether the action is completed.
+    pub done: bool,
 }
 
-fn parse_name(name: &str) -> Option<InstantName<'_>> {
+/// Parses the name of a timeline's file.
+pub(crate) fn parse_name(name: &str) -> Option<InstantName<'_>> {
     let mut parts = name.split('.');
     let (times, action, state) = (parts.next()?, parts.next()?, parts.next());
     if parts.next().is_some() {
@@ -137,7 +142,7 @@ impl Timeline {
         }
     }
 
-    /// The contents of those completed instants later than `after` that have one of these actions.
+    /// The contents of the completed instants later than `after` with one of these actions.
     fn contents(
         &self,
         folder: &dyn Folder,
@@ -156,7 +161,7 @@ impl Timeline {
         Ok(all)
     }
 
-    /// The instants that rollbacks and restores later than `after` rolled back.
+    /// The instants that were undone by a rollback or restore later than `after`.
     fn rolled_back(&self, folder: &dyn Folder, after: &str, limits: &Limits) -> Result<BTreeSet<String>> {
         let mut instants = BTreeSet::new();
         for (instant, bytes) in self.contents(folder, &["rollback", "restore"], after, limits)? {
@@ -275,7 +280,7 @@ pub(crate) fn valid_instants(
                 instant.starts_with(SOLO_COMMIT) || !pending.is_some_and(|p| p.contains(instant))
             }
             "rollback" | "restore" => true,
-            // If the data table cannot be reached, only compactions prove that the instants in them are
+            // If the data table is not accessible, only compactions prove that the instants in them are
             // valid.
             _ => data.is_none(),
         };

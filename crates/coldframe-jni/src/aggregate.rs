@@ -3,9 +3,9 @@
 //! ```text
 //! [{"op": "MIN", "name": ["a"]}, {"op": "COUNT"}]      as io.coldframe.spark.ColdframeScanBuilder writes them
 //! ```
-//! An aggregate is accepted only if Spark computes the same result. This is so for integers, dates, booleans
-//! and texts. Floating point numbers may be NaN, and timestamps and decimals may change when they are
-//! converted for Spark.
+//! An aggregate is accepted only if Spark computes the same result. Spark computes the same result for
+//! integers, dates, booleans and texts. Floating point numbers may be NaN, and timestamps and decimals may
+//! change when they are converted for Spark.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Parses Spark's list of aggregates; `None` if one of them is not supported.
+    /// Parses Spark's list of aggregates; `None` if one of the aggregates is not supported.
     pub fn parse(json: &Json) -> Option<Vec<Self>> {
         json.as_array()?.iter().map(Self::parse_aggregate).collect()
     }
@@ -101,7 +101,7 @@ fn is_ordered(kind: &DataType) -> bool {
 #[derive(Debug)]
 enum Total {
     Count(u64),
-    /// A minimum or maximum, as an array of length one.
+    /// A minimum or maximum, as an array of length 1.
     End(ArrayRef),
 }
 
@@ -201,7 +201,7 @@ fn outer(function: Function, end: &ArrayRef, column: &ArrayRef) -> Result<ArrayR
     extreme(function, &concat(&[end.as_ref(), own.as_ref()]).map_err(arrow_error)?)
 }
 
-/// The smallest or largest value of a column, as an array of length one.
+/// The smallest or largest value of a column, as an array of length 1.
 fn extreme(function: Function, of: &dyn Array) -> Result<ArrayRef> {
     let is_min = function == Function::Min;
     Ok(match of.data_type() {

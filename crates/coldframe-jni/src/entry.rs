@@ -65,8 +65,9 @@ fn answer<'a>(
     .resolve::<Throw>()
 }
 
-/// The version of the calls from Java, and of the bytes that both sides exchange. It must be raised here and
-/// in `Native.CALLS` whenever one of these changes. It distinguishes two builds of the same release.
+/// The version of the calls from Java, and of the bytes that both sides exchange. The version must be raised
+/// here and in `Native.CALLS` whenever one of the calls or bytes changes. It distinguishes two builds of the
+/// same release.
 const CALLS: i32 = 2;
 
 /// [`CALLS`] for Java, which compares it with its own constant.

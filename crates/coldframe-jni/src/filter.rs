@@ -1,5 +1,5 @@
-//! Converts Spark's predicates to coldframe's. A predicate is accepted only if both select the same rows; Spark evaluates the
-//! others.
+//! Converts Spark's predicates to coldframe's. A predicate is accepted only if both select the same rows;
+//! Spark evaluates the other predicates.
 //!
 //! ```text
 //! {"op": ">", "args": [{"name": ["a"]}, {"type": "long", "value": "5"}]}      as io.coldframe.spark.Filters writes them

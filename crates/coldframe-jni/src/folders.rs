@@ -1,9 +1,10 @@
-//! The files of a Hive metastore's table: the files in the folders of its partitions, wherever these are.
+//! The files of a Hive metastore's table: the files in the folders of its partitions, wherever the folders
+//! are.
 //!
 //! ```text
 //! [{"path": "hdfs://nn/wh/t/dt=2014-01-01", "values": ["dt", "2014-01-01"]}, ..]      as io.coldframe.spark.HiveTable writes them
 //! ```
-//! With `"whole": true` a folder is one table: a transactional table or a partition of one.
+//! With `"whole": true` a folder is one table: a transactional table or a partition of such a table.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub fn files(folders: &Json, opening: &Opening) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-/// Whether a folder is one table. For a list of folders, whether the first one is.
+/// Whether a folder is one table. For a list of folders, whether the first folder is one table.
 pub fn is_whole(folder: &Json) -> bool {
     let first = folder.as_array().and_then(|all| all.first()).unwrap_or(folder);
     first.get("whole").and_then(Json::as_bool).unwrap_or(false)

@@ -1,5 +1,5 @@
 //! Objects that Java holds by number. A number is not a pointer, so closing a reader twice does no harm, and
-//! using a closed one is an error.
+//! using a closed reader is an error.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -31,7 +31,7 @@ impl<T> Handles<T> {
         object.ok_or_else(|| Error::invalid(format!("{} {number} is closed", self.what)))
     }
 
-    /// Removes an object. Does nothing if it has already been removed.
+    /// Removes an object. Does nothing if the object has already been removed.
     pub(crate) fn remove(&self, number: i64) {
         let gone = self.lock().remove(&number);
         drop(gone);
@@ -47,8 +47,8 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks an object that one thread uses at a time. If an earlier panic poisoned the lock, that is ignored,
-/// since Java has got the panic as an exception.
+/// Locks an object that one thread uses at a time. If an earlier panic poisoned the lock, the poison is
+/// ignored, since Java has got the panic as an exception.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -111,7 +111,7 @@ impl Table {
         let opening = opening(&options);
         let files = folders::files(folders, &opening)?;
         let types = folders::partition_types(&user);
-        // Files with column names may lack columns of the table, and may have others.
+        // Files with column names may lack columns of the table, and may have other columns.
         let has_names = options.format.as_deref() == Some("orc");
         let table = TableOptions {
             first_only: !has_names,
@@ -230,7 +230,7 @@ impl Table {
         Ok(scan)
     }
 
-    /// The columns that a request decodes, in Spark's types: the returned columns, or those of the
+    /// The columns that a request decodes, in Spark's types: the returned columns, or the columns of the
     /// aggregates.
     fn decoded(&self, request: &Request) -> Vec<Field> {
         if request.aggregates.is_empty() {
@@ -391,7 +391,7 @@ fn listed(names: Vec<&String>) -> String {
 }
 
 /// Whether metadata give the results of the aggregates. This is checked for the first file and assumed for
-/// the others; if it is not so for one of them, the task reads its rows.
+/// the other files; if it is false for a file, the task reads the rows of that file.
 fn is_answered_by_metadata(scan: &ScanBuilder, aggregates: &[Aggregate], columns: &Schema) -> Result<bool> {
     if aggregates.is_empty() {
         return Ok(false);

@@ -225,8 +225,8 @@ mod tests {
             put(&folder, name, if name == "empty.rc" { 0 } else { 8 }, time);
         }
         assert_eq!(next(&mut stream, false), ["c.rc", "a.rc"]);
-        // There is a late file that is older than the files already read, a file that was changed after it
-        // was read, and a file that is no longer empty.
+        // There is a late file that is older than the files already read, a file changed after it was read,
+        // and a file that is no longer empty.
         put(&folder, "late.rc", 8, 2);
         put(&folder, "c.rc", 16, 9);
         put(&folder, "empty.rc", 8, 9);

@@ -1,4 +1,4 @@
-//! The native methods of `io.coldframe.spark.NativeStream`, written like those in [`crate::entry`].
+//! The native methods of `io.coldframe.spark.NativeStream`, written like the methods in [`crate::entry`].
 
 #![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
 

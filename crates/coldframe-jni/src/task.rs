@@ -3,7 +3,7 @@
 //! ```text
 //! "CFT1" | length, 4 bytes LE | JSON: schema, aggregates, damage, storage | bytes of coldframe::dataset::Plan
 //! ```
-//! The bytes contain the options of stores and keys, like those of the plan, so they are secret.
+//! The bytes contain the options of stores and keys, like the bytes of the plan, so they are secret.
 
 use std::collections::BTreeMap;
 

@@ -64,7 +64,7 @@ pub(crate) fn contents(
     Ok(contents)
 }
 
-/// Lists the contents of a table, and whether the options select all of each.
+/// Lists the contents of a table, each with whether the options select all of it.
 fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
     let others = tablets.iter().filter(|t| own.tablet.as_ref().is_some_and(|id| *id != t.id)).count();
     let left = Content::new("tablets", id, Some(others == 0));

@@ -14,7 +14,7 @@ use crate::options;
 use crate::store::roots;
 use crate::table::KuduTable;
 
-/// The format of a Kudu server's file system, or of those of several servers.
+/// The format of the file systems of one or several Kudu servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KuduFormat;
 

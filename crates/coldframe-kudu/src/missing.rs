@@ -7,7 +7,8 @@
 //! tablet-meta/T, no wals/T              the log of T is lost, and with it the rows that were in memory
 //! ```
 //!
-//! Another server may hold such a partition, so nothing of this is damage unless the user requires a complete table.
+//! Another server may hold such a partition, so these losses are damage only if the user requires a complete
+//! table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,8 +79,8 @@ fn hex(bytes: &[u8]) -> String {
 /// The numbers of buckets of each hash, by the encoded start of the range.
 type HashSchemas = BTreeMap<Vec<u8>, Vec<i32>>;
 
-/// The partitions without a tablet: the buckets of ranges with other tablets here, and all of ranges with hash schemas
-/// of their own, which the tablets name.
+/// The partitions without a tablet. They are missing buckets of ranges that have other tablets here, and all
+/// buckets of ranges with their own hash schemas, which the tablets name.
 pub(crate) fn absent(tablets: &[&Tablet], known: &[&Partition]) -> Vec<Absent> {
     let newest = tablets.iter().max_by_key(|t| t.schema_version);
     let Some(default) = newest.and_then(|t| t.partition_schema.as_ref()) else { return Vec::new() };
@@ -87,7 +88,8 @@ pub(crate) fn absent(tablets: &[&Tablet], known: &[&Partition]) -> Vec<Absent> {
     for tablet in tablets {
         let Some(schema) = &tablet.partition_schema else { continue };
         own.extend(schema.custom.iter().filter_map(|range| {
-            // Rows are read without it: a bound that cannot be read only tells nothing about missing tablets.
+            // Rows are read without the bound: if a bound cannot be read, the only effect is that missing
+            // tablets are not noticed.
             let start = range_start(range, schema, &tablet.schema).ok()??;
             Some((start, range.hash.iter().map(|h| h.buckets).collect()))
         }));
@@ -168,8 +170,8 @@ fn empty_buckets(default: &[i32], own: HashSchemas, known: &[&Partition]) -> Vec
     empty
 }
 
-/// The tablets of a server that left traces but have no super block: those with consensus metadata or a log. `described`
-/// are the tablets with one.
+/// The tablets of a server that left traces but have no super block: the tablets with consensus metadata or a
+/// log. `described` are the tablets with a super block.
 pub(crate) fn without_super_block(
     server: &Server,
     folder: &dyn Folder,
@@ -196,8 +198,8 @@ fn is_tablet_id(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a tablet must have a log and has none: a server writes to the log before anything else, and keeps its newest
-/// segment. Only a tablet that was just created has none.
+/// Whether a tablet must have a log but has no log: a server writes to the log before anything else, and
+/// keeps its newest segment. Only a tablet that was just created has no log.
 pub(crate) fn lacks_log(tablet: &Tablet) -> bool {
     let is_new = tablet.rowsets.is_empty() && tablet.server.dirs.wals.is_some() && tablet.term() <= 0;
     tablet.segments.count() == 0 && !is_new

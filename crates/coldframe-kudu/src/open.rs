@@ -41,9 +41,9 @@ pub(crate) struct LocatedTable {
     /// Tablets that cannot be read and may belong to this table. In the list of the table's parts, they come
     /// after the rowsets.
     pub(crate) unreadable: Vec<Unreadable>,
-    /// Partitions without a tablet in this directory. Other servers may hold them.
+    /// Partitions without a tablet in this directory. Other servers may hold these partitions.
     pub(crate) absent: Vec<Absent>,
-    /// Tablets whose log is missing, unless the caller does without it.
+    /// Tablets whose log is missing, if the caller needs it.
     pub(crate) without_log: Vec<String>,
     /// Tablets without a super block, which may belong to this table.
     pub(crate) lost: BTreeSet<String>,
@@ -78,13 +78,13 @@ pub(crate) fn tables(
 
 /// The contents of a folder.
 pub(crate) struct ServerTablets {
-    /// The servers with directories in it.
+    /// The servers with directories in the folder.
     pub(crate) servers: Vec<Arc<Server>>,
-    /// All their tablets.
+    /// All tablets of the servers.
     pub(crate) all: Vec<Tablet>,
-    /// Those that cannot be read.
+    /// The tablets that cannot be read.
     pub(crate) unreadable: Vec<Unreadable>,
-    /// Those that have lost their super block, on every server.
+    /// The tablets that have lost their super block, on every server.
     pub(crate) lost: BTreeSet<String>,
 }
 
@@ -194,7 +194,7 @@ fn absent(
 ) -> Vec<Absent> {
     let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
     let (gone, partitions) = missing(&best, broken);
-    // A super block that cannot be read may be that of the missing tablet.
+    // A super block that cannot be read may be the super block of the missing tablet.
     let (hidden, tablets) = (unreadable.len(), gone.len());
     unreadable.extend(gone.into_iter().skip(hidden));
     let absent: Vec<Absent> = partitions.into_iter().skip(hidden.saturating_sub(tablets)).collect();

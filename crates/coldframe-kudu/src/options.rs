@@ -31,8 +31,8 @@ pub(crate) struct Options {
     pub(crate) tablet: Option<String>,
     /// Only operations before this hybrid time are applied.
     pub(crate) snapshot: Option<u64>,
-    /// Whether partitions without a tablet in the directory are damage. `None` means that they cause a
-    /// warning.
+    /// Whether partitions without a tablet in the directory are damage. `None` means that these partitions
+    /// cause a warning.
     pub(crate) complete: Option<bool>,
     /// Whether the write-ahead log is read.
     pub(crate) wal: bool,

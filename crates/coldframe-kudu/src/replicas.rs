@@ -22,7 +22,8 @@ impl Replicas {
     }
 
     /// The best replica, and the tails of the logs of the other voting replicas. Among replicas with equally
-    /// good super blocks and Raft groups, the one whose log has the most committed operations is the best.
+    /// good super blocks and Raft groups, the best replica is the replica whose log has the most committed
+    /// operations.
     pub(crate) fn choose(
         mut self,
         folder: &dyn Folder,
@@ -93,7 +94,7 @@ pub(crate) struct Incomplete {
     why: &'static str,
 }
 
-/// Those replicas whose data is incomplete.
+/// The replicas whose data is incomplete.
 pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     let of = |t: &Tablet| {
         let (id, table_id, partition) = (t.id.clone(), t.table_id.clone(), t.partition.clone());
@@ -102,8 +103,8 @@ pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     all.iter().filter_map(of).collect()
 }
 
-/// The tablets of which the directory has only incomplete replicas; and the partitions without any tablet, which other
-/// servers may hold.
+/// The tablets that have only incomplete replicas in the directory, and the partitions without any tablet.
+/// Other servers may hold these.
 pub(crate) fn missing(tablets: &[&Tablet], incomplete: &[Incomplete]) -> (Vec<Unreadable>, Vec<Absent>) {
     let Some(first) = tablets.first() else { return (Vec::new(), Vec::new()) };
     let whole: BTreeSet<&str> = tablets.iter().map(|t| t.id.as_str()).collect();

@@ -1,8 +1,8 @@
 //! A table's columns as its super blocks describe them, and as Arrow fields.
 //!
-//! A column is identified by its id. Its name may change, its id does not; a column that was dropped and
-//! added again has a new id. Blocks and deltas refer to columns by id. Ids that are not in the schema are
-//! those of dropped columns.
+//! A column is identified by its id. The name of a column may change, but its id does not change; a column
+//! that was dropped and added again has a new id. Blocks and deltas refer to columns by id. Ids that are not
+//! in the schema belong to dropped columns.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct Column {
     pub(crate) key: bool,
     /// The value for rows that are older than the column, as the bytes of a cell.
     pub(crate) read_default: Option<Vec<u8>>,
-    /// The value of the column in new rows for which the client gives none, as the bytes of a cell.
+    /// The value of the column in new rows for which the client gives no value, as the bytes of a cell.
     pub(crate) write_default: Option<Vec<u8>>,
     /// Whether a value cannot change once it is written.
     pub(crate) immutable: bool,

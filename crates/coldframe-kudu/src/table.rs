@@ -1,5 +1,5 @@
-//! A table of a Kudu data directory as a `TableFile`: its rows are those of the best replica of each of its
-//! tablets.
+//! A table of a Kudu data directory as a `TableFile`: its rows are the rows of the best replica of each
+//! tablet.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ impl KuduTable {
         })
     }
 
-    /// The number of rows of a rowset, including deleted ones.
+    /// The number of rows of a rowset, including deleted rows.
     fn rows(&self, part: &RowSetPart) -> Result<u64> {
         if let Some(rows) = part.rows.get() {
             return Ok(*rows);
@@ -98,8 +98,8 @@ impl KuduTable {
         self.parts.iter().map(|p| p.rowset.live_rows).sum()
     }
 
-    /// The columns of a tablet's primary key, with the table's names; empty if the first one has an id that
-    /// the table does not have.
+    /// The columns of a tablet's primary key, with the table's names; empty if the first column has an id
+    /// that the table does not have.
     fn key(&self, tablet: &Tablet) -> Vec<Arc<Column>> {
         let key = tablet.schema.key().into_iter();
         let key =
@@ -322,7 +322,7 @@ impl TableFile for KuduTable {
     }
 
     fn proof(&self) -> Proof {
-        // Only some files have checksums, since those of Kudu's first versions have none.
+        // Only some files have checksums, since files of Kudu's first versions have no checksums.
         let checksums = Checksums::Some.if_compared(self.located.reading.verify);
         Proof { checksums, besides: &["the directory's metadata", "files that the newest rows do not need"] }
     }

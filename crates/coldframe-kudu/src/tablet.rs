@@ -70,8 +70,8 @@ pub(crate) struct Tablet {
     /// The index of the operation that set the Raft group's members, whether this server is a member, and the
     /// Raft term.
     membership: (i64, bool, i64),
-    /// The number of voting members of the Raft group, and whether this server is one of them. The number is
-    /// 0 if unknown.
+    /// The number of voting members of the Raft group, and whether this server is such a member. The number
+    /// is 0 if unknown.
     voters: (usize, bool),
     /// The segments of the tablet's write-ahead log.
     pub(crate) segments: Segments,
@@ -121,7 +121,7 @@ impl Server {
         &self.keys
     }
 
-    /// All tablet replicas with a super block on the server. Those that cannot be read are added to
+    /// All tablet replicas with a super block on the server. Replicas that cannot be read are added to
     /// `unreadable`.
     pub(crate) fn tablets(
         self: &Arc<Self>,
@@ -298,15 +298,15 @@ impl Tablet {
         self.state == Some(READY)
     }
 
-    /// Orders replicas by their super blocks and Raft groups: first those with newer members of the Raft
-    /// group, then those whose server is a member, then those with newer schemas. How often a replica has
-    /// flushed does not matter.
+    /// Orders replicas by their super blocks and Raft groups: first the replicas with newer members of the
+    /// Raft group, then the replicas whose server is a member, then the replicas with newer schemas. How
+    /// often a replica has flushed does not matter.
     pub(crate) fn rank(&self) -> (i64, bool, u32) {
         let (opid, member, _) = self.membership;
         (opid, member, self.schema_version)
     }
 
-    /// The number of voters of the Raft group, if this server is one of them.
+    /// The number of voters of the Raft group, if this server is a voter.
     pub(crate) fn voters(&self) -> Option<usize> {
         let (voters, member) = self.voters;
         Some(voters).filter(|_| member)

@@ -128,15 +128,15 @@ pub struct WrittenFile {
 /// The result of converting a part.
 #[derive(Debug)]
 pub struct Converted {
-    /// The files in the order in which they were created. That is the order of the rows, unless the rows are
+    /// The files in the order in which they were created. That is the order of the rows if the rows are not
     /// partitioned.
     pub files: Vec<WrittenFile>,
     /// Statistics of the source's columns.
     pub observed: Observed,
 }
 
-/// Converts the rows of one part of a source. With `max_bytes`, a file ends once it reaches that size. If
-/// there are no rows, creates no file. Calls `tick` after each batch; `tick` may stop the run by returning an
+/// Converts the rows of one part of a source. With `max_bytes`, a file ends once it has that size. If there
+/// are no rows, creates no file. Calls `tick` after each batch; `tick` may stop the run by returning an
 /// error. After an error no file is left.
 pub fn convert(
     rows: &mut dyn RecordBatchReader,
@@ -177,8 +177,8 @@ pub fn convert(
     Ok(Converted { files, observed: decoding.observed })
 }
 
-/// Deletes files after an error. Further errors are ignored, so that the caller returns the first one. A file
-/// that cannot be deleted is never read, since no manifest lists it.
+/// Deletes files after an error. Further errors are ignored, so that the caller returns the first error. A
+/// file that cannot be deleted is never read, since no manifest lists it.
 pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize>) {
     numbers.filter_map(|number| names.discard(number).err()).for_each(drop);
 }
@@ -187,7 +187,7 @@ pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Decoded {
-    /// Its rows in the target's types; `None` if they take more memory than a small source may hold. A few
+    /// The rows in the target's types; `None` if they take more memory than a small source may hold. A few
     /// kilobytes of repeated values may decode to gigabytes. Such rows are decoded once more to be written.
     pub batches: Option<Vec<RecordBatch>>,
     /// The summary of the rows.
@@ -217,8 +217,8 @@ pub fn decode(
     Ok(Decoded { batches, summary: decoding.take_summary(), observed: decoding.observed })
 }
 
-/// Decodes rows and adds them to a file. Returns their summary, which is that of [`decode`] unless the source
-/// has changed. `tick` works as in [`convert`].
+/// Decodes rows and adds them to a file. Returns the summary of the rows. It differs from the summary of
+/// [`decode`] only if the source has changed. `tick` works as in [`convert`].
 pub fn append(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,

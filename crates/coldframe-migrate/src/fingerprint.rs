@@ -1,5 +1,5 @@
-//! Fingerprints rows by sums: equal rows have equal sums in any order, in any batches, and in any type whose
-//! common type with the target's is the target's.
+//! Fingerprints rows by sums: equal rows have equal sums in any order, in any batches, and in any type that
+//! can be widened to the target's type.
 //!
 //! ```text
 //! value    -> h, 64 bits: of the value in the *target's* type; null has its own hash
@@ -131,8 +131,8 @@ impl Fingerprint {
         Self { columns, has_columns: false, ..Self::new(target) }
     }
 
-    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type
-    /// or in a type that can be widened to it.
+    /// Adds the rows of a batch. The batch has the target's columns, in the same order, each in the target's
+    /// type or in a type that can be widened to it.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         check_columns(batch, &self.target)?;
         let Self { target, rows, sum, columns, has_columns, row_hashes, hashes } = self;

@@ -77,7 +77,7 @@ mod tests {
 
     use crate::{ParquetOptions, TargetFile, TargetFormat};
 
-    /// For each format, and for files of several row groups or stripes, the hash is equal to that of the
+    /// For each format, and for files of several row groups or stripes, the hash is equal to the hash of the
     /// stored file.
     #[test]
     fn the_hash_covers_the_whole_file() {

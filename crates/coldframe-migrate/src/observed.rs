@@ -30,7 +30,7 @@ pub struct ObservedColumn {
     pub values: u64,
     /// The smallest and the largest number or date.
     pub ends: Ends,
-    /// Whether there is a NaN. NaN has no order, so if there is one, neither extreme is certain.
+    /// Whether there is a NaN. NaN has no order: if there is a NaN, neither extreme is certain.
     pub has_nan: bool,
     /// The sum of integers.
     pub sum: Option<i128>,

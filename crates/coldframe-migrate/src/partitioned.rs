@@ -216,7 +216,7 @@ impl<'a> PartitionedWriter<'a> {
     }
 
     /// Closes files until at most `max` are open. First closes the files that have not got rows for the
-    /// longest time; of equals, the smallest.
+    /// longest time; among equals, the smallest file first.
     fn close_to(&mut self, max: usize) -> Result<()> {
         while self.open.len() > max {
             let next = self.open.iter().min_by_key(|(_, open)| (open.buffer, open.summary.rows));

@@ -18,14 +18,14 @@ pub enum TargetFormat {
 }
 
 impl TargetFormat {
-    /// The options for `count` open files that together take the memory of one. Parquet's row groups become
-    /// smaller by this factor; stripes of coldframe's formats keep their size.
+    /// The options for `count` open files that together take the memory of one file. Parquet's row groups
+    /// become smaller by this factor; stripes of coldframe's formats keep their size.
     pub(crate) fn with_shared_memory(&self, count: usize) -> Self {
         match self {
             Self::Parquet(options) => {
                 let count = u64::try_from(count.max(1)).unwrap_or(u64::MAX);
                 let row_group_bytes = (options.row_group_bytes / count).max(1);
-                Self::Parquet(ParquetOptions { row_group_bytes, ..*options })
+                Self::Parquet(ParquetOptions { row_group_bytes, ..options.clone() })
             }
             own @ Self::Own(..) => own.clone(),
         }
@@ -64,7 +64,7 @@ impl TargetFile {
         };
         let writer = match format {
             TargetFormat::Parquet(options) => {
-                let file = ParquetFile::begin(schema, begin()?, dest.url(), *options)?;
+                let file = ParquetFile::begin(schema, begin()?, dest.url(), options.clone())?;
                 Writer::Parquet(Box::new(file))
             }
             TargetFormat::Own(name, options) => {

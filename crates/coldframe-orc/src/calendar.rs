@@ -1,4 +1,4 @@
-//! Whether days of a file may be in another calendar than the one they are read in.
+//! Whether days of a file may be in another calendar than the calendar in which they are read.
 
 use coldframe_core::Notice;
 
@@ -20,7 +20,8 @@ fn is_old(stats: &ColumnStatistics) -> bool {
     smallest.is_some_and(|time| time < i64::from(REFORM) * DAY)
 }
 
-/// A notice for a file with days before 1582-10-15 whose calendar nothing states. Statistics show whether there are any.
+/// A notice for a file with days before 1582-10-15 whose calendar nothing states. Statistics show whether
+/// there are such days.
 pub(crate) fn ambiguous(shape: &Shape) -> Option<Notice> {
     if !shape.quirks.ambiguous_calendar {
         return None;

@@ -16,17 +16,19 @@ mod types;
 
 use coldframe_core::{Error, Limits, Result, SchemaSpec};
 
+pub(crate) use hive::conversions;
 pub(crate) use types::types_of;
 
 use crate::layout::proto;
 use crate::layout::types::Kind;
 use crate::options::Declares;
 
-/// Replaces the types of a file by the declared ones.
+/// Replaces the types of a file by the declared ones. `converts`: whether the columns of a Hive table are converted later.
 pub(crate) fn declare(
     footer: &mut proto::Footer,
     spec: &SchemaSpec,
     declares: Declares,
+    converts: bool,
     limits: &Limits,
 ) -> Result<()> {
     let declared = types_of(spec, limits)?;
@@ -36,7 +38,7 @@ pub(crate) fn declare(
             take_of_table(&mut footer.types, 0, &declared, 0);
             Ok(())
         }
-        Declares::Hive => hive::take_names(footer, &declared).map_err(|e| e.within("schema")),
+        Declares::Hive => hive::take_names(footer, &declared, converts).map_err(|e| e.within("schema")),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::scan::column::dictionary::Dictionaries;
 use crate::scan::column::input::{BatchBytes, Input, StoredPart, StoredStreams};
 use crate::scan::column::{name, stored_dictionary};
 
-/// Passes a column's dictionaries to `with`. A stripe whose values are stored directly has none.
+/// Passes a column's dictionaries to `with`. A stripe whose values are stored directly has no dictionary.
 pub(crate) fn each(
     shape: &Shape,
     path: &str,

@@ -12,7 +12,7 @@ use coldframe_core::{
 
 use crate::layout::tail::MAGIC;
 use crate::open::{Recovery, Shape};
-use crate::options::{self, Options};
+use crate::options::{self, Declares, Options};
 use crate::recover;
 use crate::table::OrcFile;
 use crate::write;
@@ -72,13 +72,14 @@ impl Format for OrcFormat {
     }
 }
 
-/// Opens a file with the format's own options (`given`) and those of all formats.
+/// Opens a file with the format's own options (`given`) and the options of all formats.
 pub fn open(
     source: &Source,
     given: &options::OpenOptions,
     options: &OpenOptions,
 ) -> Result<Arc<dyn TableFile>> {
-    let read = Options::new(given, options);
+    let mut read = Options::new(given, options);
+    read.converts = given.schema_of == Declares::Hive;
     let Source::File { bytes, siblings, .. } = source else {
         return Err(Error::unsupported("a directory as an ORC file"));
     };
@@ -94,5 +95,5 @@ pub fn open(
         }
         other => other?,
     };
-    Ok(Arc::new(file))
+    file.converted()
 }

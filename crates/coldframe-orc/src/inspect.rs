@@ -40,7 +40,8 @@ pub(crate) fn tree(shape: &Shape) -> Result<Node> {
     Ok(root)
 }
 
-/// Adds a part unless it overlaps an existing one: [`crate::verify`] reports contradictions.
+/// Adds a part; a part that overlaps an existing part is ignored, since [`crate::verify`] reports
+/// contradictions.
 fn push_apart(parent: &mut Node, part: Node) {
     let end = parent.children.last().map_or(parent.bytes.start, |n| n.bytes.end);
     if part.bytes.start >= end && part.bytes.end <= parent.bytes.end {

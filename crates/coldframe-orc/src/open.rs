@@ -18,7 +18,7 @@ use crate::layout::types::{Kind, TypeTree};
 use crate::options::Options;
 use crate::schema;
 
-/// Most row groups of a stripe that are read one by one.
+/// The maximum number of row groups of a stripe that are read one by one.
 const MAX_ROW_GROUPS: usize = 1 << 24;
 
 /// An open file.
@@ -30,13 +30,13 @@ pub(crate) struct Shape {
     pub(crate) tail: Tail,
     /// Its types.
     pub(crate) tree: TypeTree,
-    /// Its types as an Arrow schema.
+    /// The file's types as an Arrow schema.
     pub(crate) schema: SchemaRef,
-    /// Its stripes in order.
+    /// The file's stripes in order.
     pub(crate) stripes: Vec<Stripe>,
     /// The keys of encrypted columns.
     pub(crate) encryption: Encryption,
-    /// The deviations of its writer from the specification.
+    /// The deviations of the file's writer from the specification.
     pub(crate) quirks: Quirks,
     /// The user's options.
     pub(crate) options: Options,
@@ -52,12 +52,12 @@ pub(crate) struct Shape {
 /// How the stripes were found without a complete tail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
-    /// What proves that the file had no other stripes, if anything does.
+    /// What proves that the file had no other stripes; `None` without a proof.
     pub(crate) proof: Option<&'static str>,
 }
 
 impl Shape {
-    /// Opens a file with its tail, or with a reconstructed one if its own is lost.
+    /// Opens a file with its tail, or with a reconstructed tail if its own tail is lost.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,
         tail: Tail,
@@ -208,7 +208,8 @@ impl Shape {
         places.iter().zip(stored).map(message).collect::<Result<_>>().map_err(|e| e.within(stripe.name()))
     }
 
-    /// The row indexes of `columns`, or the fields of them that `M` decodes; `None` for a column without one.
+    /// The row indexes of `columns`, or the fields of them that `M` decodes; `None` for a column without an
+    /// index.
     pub(crate) fn row_indexes<M: Message + Default + Shaped>(
         &self,
         stripe: &Stripe,
@@ -244,8 +245,8 @@ impl Shape {
     }
 }
 
-/// The damage of a footer whose row count differs from the sum of the stripes. Which of them is wrong is
-/// unknown.
+/// The damage of a footer whose row count differs from the sum of the stripes. It is unknown which of the two
+/// numbers is wrong.
 fn row_count_damage(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
     let rows = stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));
     let footer_rows = tail.footer.number_of_rows.filter(|footer_rows| *footer_rows != rows)?;
@@ -280,7 +281,7 @@ pub(crate) fn read_tail(source: &dyn ReadAt, limits: &Limits) -> Result<Tail> {
 pub struct Front {
     /// The file.
     pub source: Arc<dyn ReadAt>,
-    /// How many of its bytes are valid.
+    /// How many bytes of the source are valid.
     pub len: u64,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 use coldframe_core::options::TimestampUnit;
+use coldframe_core::types::hive::HiveVersion;
 use coldframe_core::{KeySource, Limits, Result, SchemaSpec};
 
 coldframe_core::choices! {
@@ -30,8 +31,7 @@ coldframe_core::choices! {
         File = "file",
         /// The columns of its table, which may have changed since the file was written.
         Table = "table",
-        /// The columns of its Hive table: the file takes the names, and its types may be narrower, but not
-        /// otherwise different.
+        /// The columns of its Hive table: the file takes the names, and its values are converted to the types.
         Hive = "hive",
     }
 }
@@ -77,8 +77,10 @@ coldframe_core::options! {
         /// whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes from it
         /// binary for string and the precision of old decimals, by name, or by position if its columns are called
         /// _col0, _col1 .. "hive": the table's, matched in the same way, also within structs; the file then takes the
-        /// names, and is refused if its types are neither the table's nor narrower ones
+        /// names, and its values are converted to the table's types as Hive's reader does
         schema_of: Declares;
+        /// version of Hive whose conversions apply with schema_of="hive"
+        hive_version: HiveVersion;
         /// true finds the stripes of a file that has lost its tail; requires `schema` or `schema_from`. If nothing
         /// proves how many stripes there were, `on_error` must be "skip" or "null"
         recover: bool;
@@ -135,6 +137,11 @@ pub struct Options {
     pub(crate) declared: Option<SchemaSpec>,
     /// Whether `declared` describes the file's columns or its table's.
     pub(crate) declares: Declares,
+    /// Whether the values are converted to the types that `declared` has for a Hive table. Otherwise other types than
+    /// narrower ones are an error.
+    pub(crate) converts: bool,
+    /// The version of Hive whose conversions apply.
+    pub(crate) hive_version: HiveVersion,
     /// Keys by name.
     pub(crate) keys: Keys,
     /// Whether values are compared with the sums and counts that the file states of them.
@@ -155,6 +162,8 @@ impl Options {
             row_numbers: given.row_numbers.clone(),
             declared: options.schema.clone(),
             declares: given.schema_of,
+            converts: false,
+            hive_version: given.hive_version,
             keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },
             compares_statistics: !options.skip_checksums,
             limits: options.limits,

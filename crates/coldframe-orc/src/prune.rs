@@ -31,7 +31,7 @@ pub(crate) enum Stored {
     Char(usize),
     /// A decimal of format 1.9999: a 64-bit integer.
     Decimal64,
-    /// A date, with the day number in the hybrid calendar before 1582.
+    /// A date; before 1582, its day number is of the hybrid calendar.
     HybridDate,
 }
 

@@ -5,14 +5,14 @@
 //!         ^ start = position of the footer - lengths of its streams
 //! ```
 //!
-//! The tail lists the stripes. Without it, a stripe footer is recognised by its content: as many encodings as
-//! the schema has columns, and stream lengths that lead back to the end of the previous stripe, where the row
-//! index of the root begins. That index counts the rows. The other contents of the tail come from an intact
-//! file of the same table (`schema_from`), or from the user's schema. With a schema, codec and writer are
-//! those of a neighbouring file with the same columns; without such a file, the codec is detected. The
-//! remains of the tail after the last stripe may prove how many stripes the file had: by the footer's list,
-//! or the statistics of each stripe. If neither remains, more stripes may have followed, and a plain read
-//! fails there.
+//! The tail lists the stripes. Without the tail, a stripe footer is recognised by its content: as many
+//! encodings as the schema has columns, and stream lengths that lead back to the end of the previous stripe,
+//! where the row index of the root begins. The row index of the root counts the rows. The other contents of
+//! the tail come from an intact file of the same table (`schema_from`), or from the user's schema. With a
+//! schema, codec and writer come from a neighbouring file with the same columns; without such a file, the
+//! codec is detected. The remains of the tail after the last stripe may prove how many stripes the file had:
+//! by the footer's list, or the statistics of each stripe. If neither the list nor the statistics remain,
+//! more stripes may have followed, and a plain read fails there.
 //!
 //! A file that was flushed and appended to contains earlier tails; recovery starts with the stripes of the
 //! last intact tail.
@@ -66,9 +66,9 @@ const FOOTER_CHUNKS: usize = 16;
 pub(crate) struct Recovered {
     /// A tail that lists the recovered stripes.
     pub(crate) tail: Tail,
-    /// Losses outside the stripes; none if a proof shows that no stripe is missing.
+    /// Losses outside the stripes; empty if a proof shows that no stripe is missing.
     pub(crate) lost: Vec<Damage>,
-    /// What proves that no stripe is missing, if anything does.
+    /// What proves that no stripe is missing; `None` without a proof.
     pub(crate) proof: Option<&'static str>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn recover(
         let source = source.as_ref();
         let mut known = KnownTail { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
         if let Some(spec) = schema {
-            declared::declare(&mut known.footer, spec, options.declares, limits)?;
+            declared::declare(&mut known.footer, spec, options.declares, options.converts, limits)?;
         }
         let end = tail.postscript_bytes.end + 1;
         return search(source, known, tail.footer.stripes.clone(), end, limits);
@@ -178,7 +178,7 @@ fn has_columns(types: &[proto::Type], tail: &Tail) -> bool {
     types.len() == tail.footer.types.len() && types.iter().zip(&tail.footer.types).all(alike)
 }
 
-/// The error if the user gave no columns. A guess from a file of another table would give wrong names and
+/// The error if the user states no columns. A guess from a file of another table would give wrong names and
 /// values, and nothing in the stripes would show that.
 fn schema_missing(beside: &[(String, Tail)]) -> Error {
     let names: Vec<&str> = beside.iter().map(|(name, _)| name.as_str()).collect();
@@ -251,7 +251,7 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
         .ok_or_else(|| Error::corrupt("expected the footer of a stripe, found none").within("recovery"))
 }
 
-/// Searches for stripes from `from` on, and adds them to the known ones.
+/// Searches for stripes from `from` on, and adds them to the known stripes.
 fn search(
     source: &dyn ReadAt,
     known: KnownTail,
@@ -303,8 +303,8 @@ fn search(
     Ok(Recovered { tail, lost, proof })
 }
 
-/// What proves that the file had no stripes other than `stripes`, if anything does. A footer's list replaces
-/// `stripes`: the scan reports damage in the listed stripes, with their rows.
+/// What proves that the file had no stripes other than `stripes`; `None` without a proof. A footer's list
+/// replaces `stripes`: the scan reports damage in the listed stripes, with their rows.
 fn proof_of_stripes(
     rest: remains::Remains,
     stripes: &mut Vec<StripeInformation>,
@@ -355,7 +355,7 @@ struct RecoveredStripe {
     index_length: u64,
     footer: Range<u64>,
     rows: u64,
-    /// Number of rows of its row groups.
+    /// The numbers of rows of the stripe's row groups.
     stride: u64,
 }
 
@@ -449,7 +449,7 @@ impl<'a> Search<'a> {
             },
             Algorithm::Snappy => begins_with_literal(stored, ENTRY),
             Algorithm::Lzo => match stored {
-                // A literal comes first: its length is in the first byte, or in those after a 0.
+                // A literal comes first: its length is in the first byte, or in the bytes after a 0.
                 [18..=255 | 1..=15, ENTRY, ..] => true,
                 [0, rest @ ..] => {
                     let zeros = rest.iter().take(64).take_while(|byte| **byte == 0).count();
@@ -499,8 +499,8 @@ impl<'a> Search<'a> {
         StripeFooter::decode(message).ok()
     }
 
-    /// The number of rows of a row group, from the root's statistics. These omit the nulls of a root that is
-    /// not a struct.
+    /// The number of rows of a row group, from the root's statistics. The statistics omit the nulls of a root
+    /// that is not a struct.
     fn rows(&self, root: &ColumnStatistics) -> Option<u64> {
         root.number_of_values.filter(|_| self.root_is_struct || root.has_null == Some(false))
     }

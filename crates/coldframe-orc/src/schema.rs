@@ -11,7 +11,8 @@
 //! | list, map, struct | list of `item`, map, struct |
 //! | union | sparse union of `_union_0` .. |
 //!
-//! With the option `row_numbers` a column of that name comes last: the number of each row. It is not stored.
+//! With the option `row_numbers` a column of that name comes last: the number of each row. This number is not
+//! stored.
 //!
 //! A root that is not a struct becomes one column `value`. A struct without columns becomes a column of row
 //! numbers, [`ROWS`], since a table without columns loses its row count. Attributes of types become metadata
@@ -37,7 +38,7 @@ const EXTENSION: &str = "ARROW:extension:name";
 const FOREIGN_EXTENSIONS: [&str; 3] =
     ["arrow.uuid", "arrow.fixed_shape_tensor", "arrow.variable_shape_tensor"];
 
-/// The name of the column that stands in for none.
+/// The name of the column of row numbers that replaces missing columns.
 pub(crate) const ROWS: &str = "__rows";
 
 /// The schema of all columns.

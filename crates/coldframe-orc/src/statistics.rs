@@ -1,8 +1,9 @@
-//! Returns all statistics of a file as plain data: those of the file, its stripes and their row groups.
+//! Returns all statistics of a file as plain data: the statistics of the file, its stripes and their row
+//! groups.
 //!
-//! If a key decrypts a column, its statistics replace those of the masked values. They are encrypted like
-//! streams: `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry
-//! per stripe.
+//! If a key decrypts a column, its statistics replace the statistics of the masked values. They are encrypted
+//! like streams: `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an
+//! entry per stripe.
 
 mod columns;
 pub(crate) mod extremes;
@@ -86,7 +87,7 @@ fn believed(shape: &Shape, stats: UnitStatistics) -> UnitStatistics {
     stats.into_iter().map(|stats| stats.map(|stats| shape.quirks.believed(stats))).collect()
 }
 
-/// The statistics of the stripes that begin in `range`; one entry for the file if these are all.
+/// The statistics of the stripes that begin in `range`; one entry for the file if these are all stripes.
 fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     if shape.stripes.iter().all(|stripe| range.contains(&stripe.bytes.start)) {
         let of_file = &shape.tail.footer.statistics;
@@ -95,7 +96,8 @@ fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>
     of_stripes(shape, range)
 }
 
-/// The statistics of the stripes that begin in `range`; `None` if any of them has none, or if they are wrong.
+/// The statistics of the stripes that begin in `range`; `None` if a stripe has no statistics, or if the
+/// statistics are wrong.
 fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     if !shape.quirks.stripe_statistics {
         return Ok(None);
@@ -107,7 +109,7 @@ fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatis
         .collect())
 }
 
-/// Decodes the statistics without those of encrypted columns.
+/// Decodes the statistics, except the statistics of encrypted columns.
 fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> UnitStatistics {
     let is_plain = |at: usize| shape.encryption.variant_of(at).is_none();
     let encoded = encoded.iter().enumerate();
@@ -160,7 +162,7 @@ fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let Some(layout) = unless_damaged(shape.layout(stripe))? else { return Ok(Value::Null) };
     let indexes = match unless_damaged(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
         Some(indexes) => indexes,
-        // A damaged index does not affect the others.
+        // A damaged index does not affect the other indexes.
         None => {
             let index_of = |column: &usize| {
                 let index = unless_damaged(shape.row_indexes(stripe, &layout, &[*column]))?;

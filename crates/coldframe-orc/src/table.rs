@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use coldframe_core::evolved::Evolved;
 use coldframe_core::{
     Checksums, ColumnSummary, Damage, Error, Extremes, Matching, Node, Notice, OnError, Plan, PlanRequest,
     Predicate, Proof, ReadAt, Result, Split, StoredDictionary, TableFile, Value,
@@ -34,7 +35,7 @@ impl OrcFile {
         let mut tail = read_tail(source.as_ref(), &options.limits)?;
         // A file of 0 bytes has no columns that could be declared.
         if let Some(spec) = options.declared.as_ref().filter(|_| tail.file_len > 0) {
-            declare(&mut tail.footer, spec, options.declares, &options.limits)?;
+            declare(&mut tail.footer, spec, options.declares, options.converts, &options.limits)?;
         }
         Self::new(Shape::new(source, tail, options, Vec::new())?)
     }
@@ -43,6 +44,17 @@ impl OrcFile {
     pub(crate) fn new(mut shape: Shape) -> Result<Self> {
         undeclared::set_scales(&mut shape)?;
         Ok(Self { shape: Arc::new(shape) })
+    }
+
+    /// The file with the types of its Hive table, if such types are declared.
+    pub(crate) fn converted(self) -> Result<Arc<dyn TableFile>> {
+        let options = &self.shape.options;
+        let version = options.hive_version;
+        let conversions = match &options.declared {
+            Some(spec) if options.converts => declared::conversions(&self.shape, spec, version)?,
+            _ => Vec::new(),
+        };
+        Ok(Evolved::new(Arc::new(self), conversions))
     }
 
     /// The first item of user metadata with this name.

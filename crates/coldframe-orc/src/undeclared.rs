@@ -17,7 +17,7 @@ use crate::schema;
 /// Maximum number of digits of a decimal.
 const MAX_SCALE: i64 = 38;
 
-/// Sets the scale of decimals without one, unless the user declared it.
+/// Sets the scale of decimals without a scale, if the user did not declare it.
 pub(crate) fn set_scales(shape: &mut Shape) -> Result<()> {
     let undeclared = |c: &&Column| c.kind == Kind::Decimal && c.precision == 0;
     let mut scales: Vec<(usize, u32)> =

@@ -93,7 +93,7 @@ fn wrong_indexes(
     into: &mut Vec<Damage>,
 ) -> Result<()> {
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
-    // What is wrong with the values themselves, the scan reports.
+    // The scan reports damage of the values themselves.
     let unused = DamageLog::default();
     let request = PlanRequest { decode: shape.schema.clone(), scan, damage: unused };
     let scan = Arc::new(ScanShared::new(shape.clone(), &request)?);

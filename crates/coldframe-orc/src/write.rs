@@ -73,7 +73,7 @@ pub(crate) struct Writer<W> {
     context: Shared,
     /// Number of rows in the current stripe.
     rows: u64,
-    /// Number of rows in its last row group.
+    /// The number of rows in the stripe's last row group.
     group_rows: usize,
     /// Number of rows since the last check of its size.
     rows_since_check: usize,

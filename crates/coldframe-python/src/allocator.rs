@@ -19,7 +19,7 @@ const PURGE_DELAY_MS: core::ffi::c_long = 10_000;
 /// `mi_option_purge_delay` of mimalloc 3's `mimalloc.h`. The crate has no constant for it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Sets [`PURGE_DELAY_MS`], unless the environment sets a delay.
+/// Sets [`PURGE_DELAY_MS`]; a delay in the environment takes precedence.
 pub(crate) fn keep_memory() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: the function stores a number in a table of options after checking the index, and may be called at any

@@ -24,7 +24,7 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// The levels of a type that Arrow's importers accept: 64 with that of the table.
+/// The number of levels of a type that Arrow's importers accept: 64, including the level of the table.
 const MAX_LEVELS: usize = 63;
 
 fn failed(e: arrow_schema::ArrowError) -> PyErr {
@@ -155,9 +155,9 @@ pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
     let schema = pointer::<FFI_ArrowSchema>(&schema, SCHEMA)?;
     let array = pointer::<FFI_ArrowArray>(&array, ARRAY)?;
-    // SAFETY: capsules of these names hold valid structs while `pair` lives. `from_raw` moves the array out and leaves
-    // a released one in its place, as the protocol requires of a consumer. The buffers are not checked: the
-    // producer is code of this process.
+    // SAFETY: capsules of these names hold valid structs while `pair` lives. `from_raw` moves the array out
+    // and leaves a released array in its place, as the protocol requires of a consumer. The buffers are not
+    // checked: the producer is code of this process.
     let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array), &*schema) }.map_err(failed)?;
     Ok(make_array(data))
 }
@@ -176,8 +176,8 @@ pub(crate) fn import_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
 pub(crate) fn import_stream(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let capsule = capsule(object, "__arrow_c_stream__")?;
     let stream = pointer::<FFI_ArrowArrayStream>(&capsule, STREAM)?;
-    // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`; `from_raw` moves it out and leaves a released
-    // one in its place, as the protocol requires of a consumer.
+    // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`; `from_raw` moves it out and leaves a
+    // released stream in its place, as the protocol requires of a consumer.
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream) };
     reader.map_err(|e| to_python(Error::schema(e.to_string())))
 }

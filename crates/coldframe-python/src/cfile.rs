@@ -33,7 +33,7 @@ pub(crate) fn lookup_value(py: Python<'_>, file: &RawFile, value: &Bound<'_, PyA
     py.detach(|| table.lookup(&value)).map(RawBatch).map_err(|e| file.raise(e))
 }
 
-/// Whether a bloom file may have an encoded key: false only if it certainly does not have it.
+/// Whether a bloom file may have an encoded key: false only if the file certainly does not have the key.
 #[pyfunction]
 pub(crate) fn might_contain_key(py: Python<'_>, file: &RawFile, key: Vec<u8>) -> PyResult<bool> {
     let table = table(file)?;

@@ -41,7 +41,7 @@ impl RawFingerprint {
 
     /// Adds the rows of another fingerprint.
     fn join(&self, other: &Self) -> PyResult<()> {
-        // The two locks are taken one after the other, since both may be the same object.
+        // The locks are taken one after another, since both may be the same object.
         let more = other.get().clone();
         self.get().join(&more).map_err(to_python)
     }
@@ -124,7 +124,8 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-/// The statistics that a file stores of its columns, with which those of the decoded values are compared.
+/// The statistics that a file stores of its columns, with which the statistics of the decoded values are
+/// compared.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawWitness(pub(crate) FileStatistics);
 

@@ -16,7 +16,7 @@ use crate::error::to_python;
 use crate::file::RawFile;
 use crate::scan::RawBatch;
 
-/// The file as an HFile. If it is none, an unsupported error that names the operation.
+/// The file as an HFile. If it is no HFile, an unsupported error that names the operation.
 pub(crate) fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
     let table: Option<&HFile> = file.table.as_any().downcast_ref();
     table.ok_or_else(|| {

@@ -57,7 +57,7 @@ pub(crate) fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if value.is_instance(&datetime.getattr("date")?)? {
         return Ok(Literal::Date(value.call_method0("toordinal")?.extract::<i64>()? - EPOCH));
     }
-    // These are NumPy's scalars. Times are converted by Arrow, since only Arrow keeps their nanoseconds.
+    // The value is a NumPy scalar. Times are converted by Arrow, since only Arrow keeps their nanoseconds.
     if value.hasattr("item")? && !matches!(class.as_str(), "datetime64" | "timedelta64") {
         return literal(&value.call_method0("item")?);
     }

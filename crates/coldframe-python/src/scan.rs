@@ -151,7 +151,7 @@ impl RawBatch {
 }
 
 /// A scan that the user can end with Ctrl-C between batches. If the consumer of the stream holds the GIL, the
-/// scan also lets other Python threads run, including those that it waits for.
+/// scan also lets other Python threads run, including threads for which it waits.
 pub(crate) struct Interruptible<R>(pub(crate) R);
 
 impl<R: RecordBatchReader + Send> Iterator for Interruptible<R> {

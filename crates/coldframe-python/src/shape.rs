@@ -63,7 +63,7 @@ pub(crate) fn with_fields<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let kind = array.getattr(intern!(py, "type"))?;
     let is_same = kind.call_method1(intern!(py, "equals"), (target,))?.is_truthy()?;
-    // The storage fields of an extension type are fixed, so none is added.
+    // The storage fields of an extension type are fixed, so no field is added.
     if is_same || kind.hasattr(intern!(py, "extension_name"))? {
         return Ok(array.clone());
     }

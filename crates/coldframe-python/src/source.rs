@@ -83,7 +83,7 @@ fn name_of(file: &Bound<'_, PyAny>) -> String {
 
 /// A Python file with `seek` and `read`. Each request takes the GIL.
 /// A file has only one position, which `seek` sets for the `read` that follows, and Python may switch threads
-/// between the two. So requests to one object run one after the other, even if it was opened twice. Two cases
+/// between the two. So requests to one object run one after another, even if it was opened twice. Two cases
 /// cannot be detected: another object with the same position (a wrapper, a duplicated descriptor), and a
 /// caller who moves the position during a read.
 struct PyFile {

@@ -1,4 +1,5 @@
-//! Storage for Python: the stores of Rust, and Python file systems for locations that these do not support.
+//! Storage for Python: the stores of Rust, and Python file systems for locations that the stores do not
+//! support.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -32,7 +32,7 @@ pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static st
 }
 
 /// The options of a path's or URL's store, from `storage_options` and the environment, under their main
-/// names. Their purpose is to configure other libraries. They contain secrets.
+/// names. Their purpose is to configure other libraries. These options contain secrets.
 #[pyfunction]
 #[pyo3(signature = (url, storage_options=None))]
 pub(crate) fn resolved_options(
@@ -194,7 +194,7 @@ impl PyUpload {
         finished.map(|stat| PyEntry::new(&self.store, stat)).map_err(to_python)
     }
 
-    /// Discards the file. This has no effect once the file is finished.
+    /// Discards the file. The call has no effect once the file is finished.
     fn abandon(&self, py: Python<'_>) {
         py.detach(|| drop(self.slot().take()));
     }

@@ -1,4 +1,4 @@
-//! Converts types of pyarrow to those of a consumer, and to and from Hive DDL.
+//! Converts types of pyarrow to the types of a consumer, and to and from Hive DDL.
 
 use arrow_schema::{DataType, TimeUnit};
 use coldframe::ddl;

@@ -68,7 +68,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
         return value.extract().map(Value::Bytes);
     }
-    // A date or time becomes ISO 8601 text, with its zone if it has one.
+    // A date or time becomes ISO 8601 text, with its zone if there is a zone.
     if value.hasattr("isoformat")? {
         return value.call_method0("isoformat")?.extract().map(Value::Str);
     }

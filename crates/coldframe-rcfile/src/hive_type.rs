@@ -286,7 +286,7 @@ fn union_from_arrow(branches: &UnionFields) -> Result<HiveType> {
     union(branches.iter().map(|(_, f)| HiveType::from_arrow(f.data_type())).collect::<Result<_>>()?)
 }
 
-/// A union type with no more branches than its tag can number.
+/// A union type with at most as many branches as its tag can number.
 pub(crate) fn union(branches: Vec<HiveType>) -> Result<HiveType> {
     if branches.is_empty() || branches.len() > MAX_UNION_BRANCHES {
         return Err(Error::schema(format!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use chrono_tz::Tz;
-use coldframe_core::options::{Choice, Field as OptionType, Kind, Options as _};
+use coldframe_core::options::Options as _;
 use coldframe_core::{Error, Result, SchemaSpec, Value};
 
 use crate::hive_type::HiveType;
@@ -34,38 +34,6 @@ coldframe_core::options! {
         flatten table: TableOptions;
         /// unit of timestamps; us holds years outside 1677..2262
         timestamp_unit: TimestampUnit;
-    }
-}
-
-impl OptionType for HiveVersion {
-    const KIND: Kind = Kind::OpenChoice(&[
-        Choice { name: "4.1", aliases: &[] },
-        Choice { name: "3.1", aliases: &[] },
-        Choice { name: "2.3", aliases: &[] },
-        Choice { name: "0.8", aliases: &[] },
-    ]);
-
-    fn from_value(value: Value) -> Result<Self> {
-        let version = String::from_value(value)?;
-        let mut parts = version.split('.').map(|p| p.parse::<u32>().ok());
-        match (parts.next().flatten(), parts.next().flatten()) {
-            (Some(0), _) => Ok(Self::V0_8),
-            (Some(1 | 2), _) => Ok(Self::V2_3),
-            (Some(3), _) => Ok(Self::V3_1),
-            (Some(4), _) => Ok(Self::V4_1),
-            _ => Err(Error::invalid(format!(
-                "expected a version of Hive such as \"2.3\" or \"4.1\", found {version:?}"
-            ))),
-        }
-    }
-
-    fn to_value(&self) -> Value {
-        Value::from(match self {
-            Self::V0_8 => "0.8",
-            Self::V2_3 => "2.3",
-            Self::V3_1 => "3.1",
-            Self::V4_1 => "4.1",
-        })
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod text;
 
 use arrow_buffer::{Buffer, OffsetBuffer};
 pub use coldframe_core::options::TimestampUnit;
+pub use coldframe_core::types::hive::HiveVersion;
 
 coldframe_core::choices! {
     /// The SerDe that wrote the cells.
@@ -20,21 +21,6 @@ coldframe_core::choices! {
         #[default]
         Binary = "binary" | "LazyBinaryColumnarSerDe" | "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe",
     }
-}
-
-/// The Hive version whose lenient parsing and calendar apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-#[non_exhaustive]
-pub enum HiveVersion {
-    /// 0.8 .. 0.14
-    V0_8,
-    /// 1.x and 2.x
-    V2_3,
-    /// 3.x
-    V3_1,
-    /// 4.x
-    #[default]
-    V4_1,
 }
 
 /// The options of both SerDes.
@@ -62,7 +48,7 @@ pub(crate) struct SerdeOptions {
 pub(crate) struct Cells {
     /// The column's bytes, decompressed.
     pub data: Buffer,
-    /// The offsets of the cells and of the end of the last one.
+    /// The offsets of the cells, and the end of the last cell.
     pub offsets: OffsetBuffer<i32>,
     /// A column removed by `TRUNCATE TABLE .. COLUMNS`: every cell is null, whatever its length.
     pub nulled: bool,
@@ -75,8 +61,8 @@ pub(crate) struct Cells {
 /// `decode` returns an array of the data type that `HiveType::to_arrow(..)` gives, with one value for each
 /// cell.
 pub(crate) trait ColumnDecoder: Send + Sync {
-    /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. It may be too high if the
-    /// cells are those of several rows.
+    /// How many bytes the elements of nested cells may take, beyond the bytes of the cells. This number may
+    /// be too high if the cells belong to several rows.
     fn element_bytes(&self, _cells: &Cells) -> u64 {
         0
     }

@@ -124,8 +124,8 @@ impl TableFile for RcFile {
         Ok(Value::Map(all))
     }
 
-    /// Byte ranges of the file, as Hive's input format would get them. No range is shorter than the distance between
-    /// sync markers, since it might contain no marker.
+    /// Byte ranges of the file, as Hive's input format would get them. Each range is at least as long as the
+    /// distance between sync markers, since a shorter range might contain no marker.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let target = target.max(SYNC_INTERVAL);
         let mut splits = Vec::new();

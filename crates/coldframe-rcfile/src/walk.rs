@@ -1,7 +1,8 @@
 //! Goes through a file from row group to row group.
 //!
-//! A file has no list of its row groups: each begins where the previous one ends, or after a sync marker. A
-//! group's key says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and `RCFile.Reader.sync`.
+//! A file has no list of its row groups: each row group begins where the previous row group ends, or after a
+//! sync marker. A group's key says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and
+//! `RCFile.Reader.sync`.
 
 mod boundary;
 mod candidate;

@@ -6,10 +6,10 @@
 //!            | key | column | column .. |
 //! ```
 //!
-//! * A row group ends after the row with which its cells exceed `row_group_bytes` bytes or its rows reach
-//!   `record_interval`.
+//! * A row group ends after the row with which its cells exceed `row_group_bytes` bytes, or with which it has
+//!   `record_interval` rows.
 //! * A sync marker precedes a row group that begins 2000 bytes or more after the last marker (or the start of the
-//!   file), so not every row group has one.
+//!   file), so not every row group has a marker.
 //! * The record length is the sum of the *uncompressed* key and the columns on disk.
 //! * Key and columns are each compressed separately.
 //!
@@ -44,7 +44,7 @@ use crate::layout::SYNC_INTERVAL;
 use crate::layout::header::{Magic, SYNC_LEN};
 use crate::serde::{ColumnEncoder, Serde, SerdeOptions, lazy_binary, text};
 
-/// Most rows of a row group.
+/// The maximum number of rows of a row group.
 const MAX_GROUP_ROWS: usize = 1 << 24;
 
 /// The checked options of a writer.
@@ -280,7 +280,7 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// The cells of one column that are not yet written, and those of the last row group.
+/// The cells of one column that are not yet written, and the cells of the last row group.
 struct Column {
     encoder: Box<dyn ColumnEncoder>,
     /// The type that arrays are cast to first, if the encoder does not accept theirs.

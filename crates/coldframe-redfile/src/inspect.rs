@@ -15,7 +15,7 @@ use crate::open::{RawFile, footer};
 
 /// How many bytes are read to parse a page header.
 const HEADER_GUESS: u64 = 1024;
-/// How many bytes are read at a time when pages are visited one after the other.
+/// How many bytes are read at a time when pages are visited one after another.
 const WINDOW: u64 = 64 << 10;
 /// Maximum length of the metadata after a chunk.
 const METADATA_GUESS: u64 = 1 << 20;

@@ -6,7 +6,7 @@
 //! row group | [RED1] | column chunk ... |          chunk | page header | page | ...
 //! ```
 //!
-//! Each layer uses only those below it:
+//! Each layer uses only the layers below it:
 //!
 //! | module | holds |
 //! |---|---|

@@ -201,7 +201,7 @@ impl RawFile {
         Ok((dialect, open && self.groups.iter().any(|g| g.rows > 0)))
     }
 
-    /// A window for each file, with which many chunks are read one after the other.
+    /// A window for each file, with which many chunks are read one after another.
     fn windows(&self) -> Vec<Window> {
         self.parts.iter().map(|p| Window::new(p.source.clone(), WINDOW)).collect()
     }

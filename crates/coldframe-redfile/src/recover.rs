@@ -7,11 +7,11 @@
 //! ```
 //!
 //! A page's header states its length, so the pages of a file can be walked ([`walk`]). It does not state which column
-//! the page belongs to, nor where a row group ends, unless the writer put `RED1` before each row group (A to C) or
-//! metadata after each chunk (`spec`). This follows from the schema: in a row group, the pages of all leaves
-//! follow in the order of the leaves, all leaves have the same number of rows, and each page can be parsed as
-//! a page of its leaf, with levels and values that end where they should ([`arrange`]). If more than one
-//! arrangement is possible, no row is returned: the user must state how many rows a row group has.
+//! the page belongs to, nor where a row group ends, except if the writer put `RED1` before each row group (A
+//! to C) or metadata after each chunk (`spec`). This follows from the schema: in a row group, the pages of
+//! all leaves follow in the order of the leaves, all leaves have the same number of rows, and each page can
+//! be parsed as a page of its leaf, with levels and values that end where they should ([`arrange`]). If more
+//! than one arrangement is possible, no row is returned: the user must state how many rows a row group has.
 //!
 //! The README of the format promises nothing for this case ("If the file metadata is corrupt, the file is
 //! lost"); this recovers what is possible.

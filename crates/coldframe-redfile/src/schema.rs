@@ -11,10 +11,10 @@
 //! | BYTE_ARRAY | binary; string if the converted type is UTF8 (and the first page is UTF-8) or if requested |
 //!
 //! LIST is an annotation that Parquet added later. It is written if an Arrow list is nullable or has nulls,
-//! which a repeated field alone cannot express. No old file has it.
+//! which a repeated field alone cannot express. No old file has this annotation.
 //!
-//! A leaf's definition level counts the optional and repeated nodes on its path that are present; its repetition level
-//! is that of the repeated node at which a value continues (Dremel, section 4.1).
+//! A leaf's definition level counts the optional and repeated nodes on its path that are present; its
+//! repetition level is the level of the repeated node at which a value continues (Dremel, section 4.1).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -34,7 +34,7 @@ pub(crate) const LIST: &str = "list";
 /// Types that the file does not determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeOptions {
-    /// Whether all byte arrays are text, or none. If absent, those are text that the file declares as UTF8.
+    /// Whether all or no byte arrays are text. If absent, byte arrays that are UTF8 by the file are text.
     pub(crate) text: Option<bool>,
     /// Whether INT96 is a timestamp: nanoseconds of the day, then the Julian day.
     pub int96_timestamp: bool,
@@ -207,8 +207,8 @@ impl Node {
 }
 
 /// The nodes for the fields in `wanted`, each with only the parts that its field has. Both lists are in the
-/// order of the file. Nodes with the same name are separate fields; if only one of them is requested, it is
-/// selected by its type.
+/// order of the file. Nodes with the same name are separate fields; if only one of these fields is requested,
+/// it is selected by its type.
 pub(crate) fn prune_all<'a>(
     nodes: &[Node],
     wanted: impl IntoIterator<Item = &'a FieldRef>,
@@ -270,7 +270,7 @@ impl Schema {
         Self { name, fields, leaves, arrow: Arc::new(arrow_schema::Schema::new(arrow)) }
     }
 
-    /// The tree for Arrow columns. Its types in Arrow ([`Self::arrow`]) are those of `schema`, except for
+    /// The tree for Arrow columns. Its types in Arrow ([`Self::arrow`]) are the types in `schema`, except for
     /// names of list items, integers of fewer than 32 bits, and large and view types.
     pub(crate) fn from_arrow(name: &str, schema: &arrow_schema::Schema, limits: &Limits) -> Result<Self> {
         let mut leaves = Vec::new();

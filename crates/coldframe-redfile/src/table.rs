@@ -169,7 +169,7 @@ impl TableFile for RedFile {
     }
 
     fn proof(&self) -> Proof {
-        // Pages may have checksums, but most have none.
+        // Pages may have checksums, but most pages have no checksums.
         Proof { checksums: Checksums::Some.if_compared(self.raw.options.verify), besides: &[] }
     }
 
@@ -182,9 +182,9 @@ impl TableFile for RedFile {
     }
 }
 
-/// For each group, whether a split can begin with it: all earlier groups begin before it, and no later group does. Rows
-/// are returned in the order of the footer, which may differ from that in the file, while splits are ranges
-/// of bytes.
+/// For each group, whether a split can begin with it: all earlier groups begin before it, and all later
+/// groups after it. Rows are returned in the order of the footer, which may differ from their order in the
+/// file, while splits are ranges of bytes.
 fn can_begin_split(groups: &[&Arc<Group>]) -> Vec<bool> {
     let starts = || groups.iter().map(|g| g.start);
     let min_after = starts().rev().scan(u64::MAX, |min, start| {

@@ -18,7 +18,7 @@ pub(crate) fn lost(file: &RawFile) -> Vec<Damage> {
     if !damage.is_empty() {
         return damage;
     }
-    // All bytes belong to row groups, but only a footer says that there were no others.
+    // All bytes belong to row groups, but only a footer says that there were no other row groups.
     let len = file.parts.first().map_or(0, |part| part.source.len());
     vec![record(
         "expected a footer at the end of the file, found none: further row groups may be lost",

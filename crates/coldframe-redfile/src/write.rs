@@ -27,7 +27,7 @@
 //! of 16 bytes and a footer of all row groups so far, in the form of the last footer. The file up to the end of any
 //! footer is then a complete file, and a reader of a truncated file searches for its last footer. The marker is random
 //! for each file. The metadata of each footer states the marker (32 hexadecimal digits under the key
-//! `coldframe.sync`), and bytes count as a footer if they are preceded by the marker that they state. Other
+//! `coldframe.sync`), and bytes count as a footer if the marker in their metadata precedes them. Other
 //! readers read the last footer and ignore the bytes between row groups.
 //!
 //! Sources: the README and the Thrift definitions of 2013, the sources of the reference's commit b598378e0 and the
@@ -171,7 +171,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Appends all `rows` rows of `arrays`, the first of which is row `start` of the batch.
+    /// Appends all `rows` rows of `arrays`; the first row is row `start` of the batch.
     fn write_rows(&mut self, arrays: &[ArrayRef], start: usize, rows: usize) -> Result<()> {
         let mut leaves = Vec::with_capacity(self.columns.len());
         for ((node, array), field) in self.nodes.iter().zip(arrays).zip(self.schema.arrow.fields()) {

@@ -29,8 +29,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Wraps `file`. Errors call it `url`. `ends`: bytes of its head and tail that are already known, with
-    /// their offsets.
+    /// Wraps `file`. Errors call the file `url`. `ends`: bytes of its head and tail that are already known,
+    /// with their offsets.
     pub(crate) fn new(file: Arc<dyn ReadAt>, url: &str, ends: Vec<(u64, Bytes)>) -> Self {
         Self { file, url: url.into(), kept: Mutex::new(ends) }
     }
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_those_of_the_file(
+        fn bytes_are_the_bytes_of_the_file(
             len in 0u32..200_000,
             asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8),
         ) {

@@ -44,7 +44,7 @@ fn expect_file(meta: &Metadata, path: &Path) -> Result<()> {
     Err(error.in_file(path.display().to_string()))
 }
 
-/// Opens a file without waiting: its name may have become that of a pipe.
+/// Opens a file without waiting: a pipe may have replaced the file.
 #[cfg(unix)]
 fn open_at_once(path: &Path) -> std::io::Result<File> {
     use rustix::fs::{Mode, OFlags};
@@ -79,7 +79,7 @@ pub(crate) fn special(_: &Metadata) -> Option<&'static str> {
 }
 
 /// The kind of an entry of a directory that has no bytes to read, although it is listed: a pipe, a socket, a device, a
-/// link that leads to itself. None for all others, also those that do not exist.
+/// link that leads to itself. None for all other entries, and for entries that do not exist.
 pub fn special_kind(path: &Path) -> Option<&'static str> {
     match std::fs::metadata(path) {
         Ok(meta) => special(&meta),

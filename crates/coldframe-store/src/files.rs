@@ -54,7 +54,7 @@ pub(crate) fn changed(how: &str) -> Error {
 pub enum Mode {
     /// Nothing may exist. If several writers try, only one succeeds.
     New,
-    /// Anything may exist; it is replaced.
+    /// Any file may exist; it is replaced.
     Over,
     /// Only the content with this etag may exist; it is replaced.
     Matching(String),
@@ -100,8 +100,8 @@ pub(crate) fn temporary_key(key: &str) -> String {
 
 /// A file being written to a store. If it is dropped before [`Upload::finish`], no file appears.
 pub trait Upload: Write + Send + Debug {
-    /// Takes those permissions away that `mode` does not have, before the first byte is written. Stores without
-    /// permissions ignore it.
+    /// Removes the permissions that `mode` does not have, before the first byte is written. Stores without
+    /// permissions ignore the call.
     fn limit_mode(&mut self, _mode: u32) -> Result<()> {
         Ok(())
     }
@@ -159,7 +159,7 @@ pub trait Files: Send + Sync + Debug {
         Err(Error::unsupported("renaming a folder at once in this store"))
     }
 
-    /// Deletes a file; a missing one is a not-found error.
+    /// Deletes a file; a missing file is a not-found error.
     fn delete(&self, key: &str) -> Result<()>;
 
     /// Deletes a folder with everything below it; a missing folder is no error.

@@ -38,7 +38,7 @@ impl Folder for LocalFolder {
         for item in std::fs::read_dir(&folder).map_err(|e| not_found_or_io(e, &folder))? {
             let item = item?;
             let name = to_text(&item.file_name());
-            // This follows links, as `open` does.
+            // The call follows links, as `open` does.
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
                 // Deleted since it was listed, or a broken link: there is no such file to read.
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(folder.open("a/b").unwrap().read(1..3).unwrap().as_ref(), b"yz");
         let (parent, name) = LocalFolder::new(dir.path().join("a")).parent().unwrap().unwrap();
         assert_eq!((name.as_str(), parent.list("a").unwrap().len()), ("a", 1));
-        // A broken link is not a file, and must not prevent the others from being listed.
+        // A broken link is not a file, and must not prevent the other entries from being listed.
         std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
         assert_eq!(folder.list("").unwrap().len(), 1);
         assert!(folder.open("../a").is_err());

@@ -7,9 +7,9 @@
 //! viewfs://cluster/warehouse/t   a mount table of core-site.xml
 //! ```
 //!
-//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none
-//! with the NameNode. Files are published by renaming them. The NameNode does this atomically and, if nothing
-//! may be overwritten, lets only one writer succeed.
+//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode, and no
+//! exchange with the NameNode. Files are published by renaming them. The NameNode does this atomically and,
+//! if nothing may be overwritten, lets only one writer succeed.
 
 mod read;
 mod upload;
@@ -36,7 +36,7 @@ use crate::runtime::{handle, kept, wait, within};
 /// The permissions of folders that are created for a file.
 const FOLDER_MODE: u32 = 0o755;
 
-/// How to reach a cluster; each process has its own client.
+/// How to connect to a cluster; each process has its own client.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     base: Arc<str>,
@@ -74,7 +74,7 @@ pub(crate) fn options(given: &BTreeMap<String, String>) -> Result<Options> {
     Options::new(Kind::Hdfs, given, |_| false)
 }
 
-/// The connection to the cluster that an earlier file used, or a new one.
+/// The connection to the cluster that an earlier file used, or a new connection.
 fn cluster(base: &str, options: Options, timeout: Duration, webhdfs: &str) -> Cluster {
     static ALL: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
     let same = |c: &Cluster| {

@@ -125,8 +125,8 @@ struct FolderWalk {
 }
 
 impl FolderWalk {
-    /// Reads the entries of a folder. Like `open`, it follows links to files and a link that is the starting
-    /// folder. It does not follow links to folders below, since these may lead back.
+    /// Reads the entries of a folder. Like `open`, the walk follows links to files and a link that is the
+    /// starting folder. It does not follow links to folders below, since such links may lead back.
     fn read(&mut self, folder: &str) -> Result<()> {
         let path = path_of(folder);
         for item in std::fs::read_dir(&path).map_err(|e| not_found_or_io(e, &path))? {

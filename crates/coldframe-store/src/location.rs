@@ -8,7 +8,7 @@ use coldframe_core::{Error, Result};
 /// The location of a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A path of the local file system. It need not be UTF-8.
+    /// A path of the local file system. The path need not be UTF-8.
     Local(PathBuf),
     /// A URL of another store.
     Url {

@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(texts[2], "\u{10feff}");
         texts.sort();
         texts.dedup();
-        // The fifth and the sixth begin with the same character, in one of them represented by its bytes.
+        // The fifth and the sixth name begin with the same character, which one of the two represents by its
+        // bytes.
         assert_eq!(texts.len(), 6);
     }
 }

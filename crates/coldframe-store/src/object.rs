@@ -108,7 +108,7 @@ impl Files for ObjectFiles {
         if !key.is_empty() {
             match wait(store.head(&path))? {
                 Ok(meta) => return Ok(Some(stat_of(&meta))),
-                // A HEAD request that fails gives no reason, but a listing does.
+                // A HEAD request that fails states no reason, but a failed listing states a reason.
                 Err(e) if has_no_reason(&e) && !self.connection.is_web() => {
                     let listed = wait(async { store.list(Some(&path)).try_next().await })?;
                     return Err(error(listed.err().unwrap_or(e)));
@@ -176,7 +176,7 @@ struct Deep {
     objects: BoxStream<'static, Vec<object_store::Result<ObjectMeta>>>,
     ready: VecDeque<object_store::Result<ObjectMeta>>,
     /// An empty object that may be a file or a folder marker. The client has removed the trailing slash of a
-    /// marker's name, so the next object has to show which it is.
+    /// marker's name, so the next object has to show whether this object is a file or a marker.
     doubtful: Option<ObjectMeta>,
     failed: bool,
 }
@@ -245,7 +245,8 @@ impl Iterator for Deep {
     }
 }
 
-/// Converts an error of the client. Its messages are shortened, because they contain URLs and XML.
+/// Converts an error of the client. The messages of such errors are shortened, because they contain URLs and
+/// XML.
 pub(crate) fn error(e: object_store::Error) -> Error {
     use object_store::Error as E;
     let io = |kind, text: String| Error::from(io::Error::new(kind, text));

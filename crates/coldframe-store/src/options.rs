@@ -223,7 +223,7 @@ pub const OPTIONS: &[StoreOption] = &[
 ];
 
 /// Environment variables with the same meaning, in order of precedence, as in the SDKs of AWS: the endpoint
-/// of S3 before that of all services, and AWS_REGION before the older AWS_DEFAULT_REGION.
+/// of S3 before the endpoint of all services, and AWS_REGION before the older AWS_DEFAULT_REGION.
 #[cfg(feature = "object-store")]
 const PREFERRED: &[&str] =
     &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION"];

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use coldframe_core::{Error, Result};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-/// Reads all `ranges` with `read`, in requests of at most `part` bytes, of which `at_once` are in flight at a
+/// Reads all `ranges` with `read`, in requests of at most `part` bytes; `at_once` requests are in flight at a
 /// time.
 pub(crate) async fn gather<F: Future<Output = Result<Bytes>> + Send>(
     ranges: Vec<Range<u64>>,

@@ -51,7 +51,7 @@ impl Store {
         }
     }
 
-    /// The files of the caller's own store, whose keys are below `root`. Errors call it `url`.
+    /// The files of the caller's own store, whose keys are below `root`. Errors call the store `url`.
     pub fn of(files: Arc<dyn Files>, url: &str, root: &str) -> Self {
         Self { files, url: ended(url).into(), root: ended(root).to_owned(), is_local: false, is_part: false }
     }
@@ -327,7 +327,7 @@ impl Folder for StoreFolder {
     }
 }
 
-/// The path without trailing slashes, unless it has nothing but slashes.
+/// The path without trailing slashes; a path of nothing but slashes is unchanged.
 fn ended(path: &str) -> &str {
     let short = path.trim_end_matches('/');
     if short.is_empty() || short.ends_with(':') { path } else { short }
@@ -485,7 +485,7 @@ mod tests {
         ] {
             assert!(error.to_string().contains("found a link"), "{error}");
         }
-        // The link itself is an entry of the root. Reading follows it.
+        // The link itself is an entry of the root. Reading follows the link.
         assert_eq!(store.open("t/link/x", None).unwrap().len(), 4);
         store.delete_folder("t").unwrap();
         assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 1);

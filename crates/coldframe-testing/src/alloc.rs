@@ -109,7 +109,7 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts the allocations of the thread that started it. Only one runs at a time.
+/// Counts the allocations of the thread that started it. Only one meter runs at a time.
 #[derive(Debug)]
 pub struct Meter<'a> {
     _turn: &'a MutexGuard<'static, ()>,

@@ -28,7 +28,7 @@ impl Fixture {
         fs::read(&self.path).unwrap_or_else(|e| panic!("{}: {e}", self.path.display())).into()
     }
 
-    /// The options with which the file is opened: those under `open` in the entry.
+    /// The options with which the file is opened: the options under `open` in the entry.
     pub fn options(&self) -> OpenOptions {
         let mut options = OpenOptions::default();
         for (name, value) in self.entry.get("open").and_then(Json::as_object).into_iter().flatten() {

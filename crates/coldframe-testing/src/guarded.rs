@@ -6,7 +6,7 @@
 //!
 //! This is for tests of decoders that copy through pointers. Each end of their input and output is placed
 //! next to an inaccessible page, so that an access one byte out of bounds is a segmentation fault in the test
-//! that causes it, and does not go unnoticed.
+//! that causes it.
 
 #![expect(unsafe_code, reason = "memory is mapped by the system's own calls")]
 

@@ -81,7 +81,8 @@ impl Debug for Subject {
 }
 
 impl Subject {
-    /// A file and how to open it. Its unit is the whole file until [`Self::unit`] sets another.
+    /// A file, and how to open the file. The unit of the file is the whole file until [`Self::unit`] sets
+    /// another unit.
     pub fn new(
         name: impl Into<String>,
         bytes: impl Into<Bytes>,
@@ -123,7 +124,7 @@ impl Subject {
     }
 
     /// States that the bytes are one file of a directory that `open` opens as a table, so that the layout of
-    /// the table is not that of the file.
+    /// the table differs from the layout of the file.
     #[must_use]
     pub fn part_of_table(mut self) -> Self {
         self.rules.folder = true;

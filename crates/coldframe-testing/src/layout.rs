@@ -2,7 +2,7 @@
 
 use coldframe_core::Node;
 
-/// Panics unless the children of each node cover it without gap or overlap, down to the leaves.
+/// Panics if the children of a node leave a gap in the node or overlap, down to the leaves.
 pub fn assert_tiled(node: &Node) {
     let mut at = node.bytes.start;
     for child in &node.children {

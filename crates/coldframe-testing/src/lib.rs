@@ -9,6 +9,7 @@
 //! | [`alloc`] | a counting allocator |
 //! | [`folder`] | a directory in memory |
 //! | [`guarded`] | memory between inaccessible pages |
+//! | [`hudi`] | Hudi tables made by hand |
 //! | [`rows`] | scans, checked to be valid Arrow; rows as text |
 //! | [`written`](mod@written) | files of the formats' own writers |
 //! | [`layout`] | checks that a tree of nodes assigns each byte to one leaf |
@@ -27,6 +28,7 @@ pub mod counted;
 pub mod fixture;
 pub mod folder;
 pub mod guarded;
+pub mod hudi;
 pub mod laws;
 pub mod layout;
 pub mod logged;

@@ -73,7 +73,7 @@ pub fn scan(table: &dyn TableFile, scan: &Scan, split: Option<&Split>) -> Result
     Ok(Outcome { batch, damage: log.records(), error })
 }
 
-/// Panics unless `batch` is valid Arrow: offsets, UTF-8, dictionary keys.
+/// Panics if `batch` is not valid Arrow: offsets, UTF-8, dictionary keys.
 pub fn assert_valid(batch: &RecordBatch) {
     for (column, field) in batch.columns().iter().zip(batch.schema().fields()) {
         assert_eq!(column.data_type(), field.data_type());

@@ -148,6 +148,8 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
         #[cfg(feature = "hfile")]
         Arc::new(coldframe_hudi::HudiFormat),
+        #[cfg(feature = "hfile")]
+        Arc::new(coldframe_hudi::HudiTableFormat),
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_cfile::CFileFormat),
         #[cfg(feature = "cfile")]
@@ -163,7 +165,7 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
     ]
 }
 
-/// The format called `name`. If there is none, the error lists the formats of this build.
+/// The format called `name`. If there is no such format, the error lists the formats of this build.
 pub fn format_named(name: &str) -> Result<Arc<dyn Format>> {
     let all = formats();
     if let Some(format) = all.iter().find(|f| f.name() == name) {

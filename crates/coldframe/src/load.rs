@@ -50,7 +50,7 @@ const OF_LOAD: &[&str] = &[
 ];
 /// Options of a `save()` that do not belong to a format.
 const OF_SAVE: &[&str] = &["path", "as", "mode"];
-/// The prefix of those properties of a table in Spark's catalog that are options.
+/// The prefix of the properties of a table in Spark's catalog that are options.
 const OPTION: &str = "option.";
 /// Properties of a table in Spark's catalog that are not options.
 const OF_CATALOG: &[&str] = &[
@@ -78,7 +78,7 @@ pub struct LoadOptions {
     pub paths: Vec<String>,
     /// The format's name; `None` means that it is detected from the bytes.
     pub format: Option<String>,
-    /// The columns; `None` for all.
+    /// The columns; `None` for all columns.
     pub columns: Option<Vec<String>>,
     /// A condition in SQL.
     pub filter: Option<String>,
@@ -90,8 +90,8 @@ pub struct LoadOptions {
     pub split_bytes: u64,
     /// Maximum rows of a batch.
     pub batch_rows: usize,
-    /// Whether the columns are those of all files, in which case planning opens every file. Otherwise they
-    /// are those of the first file.
+    /// Whether the columns are the columns of all files, in which case planning opens every file. Otherwise
+    /// the columns are the columns of the first file.
     pub unify: bool,
     /// Maximum files per batch of a stream.
     pub max_files_per_trigger: Option<u64>,
@@ -104,7 +104,7 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Parses the options of a reader. `format`: the one in the source's name (`coldframe_orc`), if any.
+    /// Parses the options of a reader. `format`: the format in the source's name (`coldframe_orc`), if any.
     pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
         let given = of_table(given);
         let get = |name: &str| given.get(name).copied();
@@ -180,7 +180,7 @@ pub struct SaveOptions {
 }
 
 impl SaveOptions {
-    /// Parses the options of a writer. `format`: the one in the source's name (`coldframe_orc`), if any.
+    /// Parses the options of a writer. `format`: the format in the source's name (`coldframe_orc`), if any.
     pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
         let given = of_table(given);
         let get = |name: &str| given.get(name).copied();

@@ -1,4 +1,4 @@
-//! Tables as a Hive metastore defines them, and what that means for the reader of their files.
+//! Tables as a Hive metastore defines them, and how their files are read.
 //!
 //! ```text
 //! thrift://, a dump, statements (Python), Spark's catalog (Java)
@@ -8,8 +8,8 @@
 //!         └─▶ TableDef: groups of partitions that are read in the same way, with their files
 //! ```
 //!
-//! Each partition has its own format, SerDe, columns and location: Hive copies the table's when it creates the partition,
-//! and a later `ALTER TABLE` changes only the table's.
+//! Each partition has its own format, SerDe, columns and location: Hive copies these from the table when it
+//! creates the partition, and a later `ALTER TABLE` changes only the table.
 
 pub mod properties;
 mod table;
@@ -44,16 +44,16 @@ pub struct Storage {
     pub serde_properties: Properties,
 }
 
-/// A partition of a table, or all of a table that has none.
+/// A partition of a table, or the whole table if it has no partitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
     /// The values as texts, one for each key of the table; null is the text that Hive uses for it.
     pub values: Vec<String>,
-    /// How its files are stored.
+    /// How the partition's files are stored.
     pub storage: Storage,
     /// Its properties.
     pub parameters: Properties,
-    /// Where its files are now, as a path or URL in text form (see [`crate::dataset::storage`]).
+    /// Where the partition's files are now, as a path or URL in text form (see [`crate::dataset::storage`]).
     pub location: String,
 }
 
@@ -62,18 +62,19 @@ pub struct Partition {
 pub struct Definition {
     /// `database.table`.
     pub name: String,
-    /// How its files are stored; new partitions get this.
+    /// How the table's files are stored; new partitions are stored in the same way.
     pub storage: Storage,
     /// The partition keys.
     pub keys: Vec<Column>,
     /// Its properties.
     pub parameters: Properties,
-    /// Whether its partitions are the `key=value` folders at its location, because none are registered.
+    /// Whether the table's partitions are the `key=value` folders at its location, because no partitions are
+    /// registered.
     pub by_folders: bool,
 }
 
 impl Definition {
-    /// Whether its rows are in partitions that the metastore knows.
+    /// Whether the table's rows are in partitions that the metastore knows.
     pub fn has_partitions(&self) -> bool {
         !self.keys.is_empty() && !self.by_folders && properties::are_registered(&self.parameters)
     }
@@ -85,8 +86,8 @@ impl Definition {
         pairs.join("/")
     }
 
-    /// The properties that a SerDe gets: those of the table's SerDe, of the table, of the partition's SerDe and of the
-    /// partition. Later ones win.
+    /// The properties that a SerDe gets: the properties of the table's SerDe, of the table, of the
+    /// partition's SerDe and of the partition. Later properties override earlier properties.
     pub fn serde_properties(&self, partition: &Partition) -> Properties {
         let mut all = self.storage.serde_properties.clone();
         all.extend(properties::of_serde(&self.parameters));

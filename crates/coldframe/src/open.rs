@@ -32,7 +32,7 @@ pub struct File {
     /// The bytes that were read to open the file, with their offsets, so that [`open_source`] in another
     /// process need not read them again.
     pub recorded: Arc<Vec<Piece>>,
-    /// The file's identity, for opening the same version again; a folder has none.
+    /// The file's identity, for opening the same version again; a folder has no identity.
     pub identity: Option<Identity>,
     /// Maximum number of busy threads of a scan, if set when the file was opened ([`OpenOptions::threads`]).
     pub threads: Option<usize>,
@@ -70,8 +70,8 @@ impl File {
         ScanReader::try_new(self.table.as_ref(), &scan, split, damage).map_err(|e| self.named(e))
     }
 
-    /// Maximum number of threads of a scan: the smaller of what it requests and what the file was opened
-    /// with.
+    /// Maximum number of threads of a scan: the smaller of the scan's number and the number with which the
+    /// file was opened.
     pub(crate) fn max_threads(&self, scan: &Scan) -> usize {
         scan.threads.min(self.threads.unwrap_or(usize::MAX))
     }
@@ -194,7 +194,7 @@ fn may_be_empty(of: &Capabilities, path: &str) -> bool {
     of.empty_files && ending.is_some_and(|ending| of.endings.contains(&ending))
 }
 
-/// Opens the file or table folder at `path`; the format is detected from its bytes unless it is named.
+/// Opens the file or table folder at `path`; if the format is not named, it is detected from the bytes.
 pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions) -> Result<File> {
     open_source(source_of_path(path, &BTreeMap::new(), None)?, format, options, Vec::new())
 }

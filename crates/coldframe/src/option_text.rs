@@ -23,10 +23,10 @@ impl Side {
     }
 }
 
-/// Parses the text of an option as the named format declares the option or, if it does not, as any other
-/// format does. Whether the value fits is checked when the file is opened: a folder may turn out to be a
-/// table of another format, and a file's format may be detected only then. An option that no format declares
-/// stays text.
+/// Parses the text of an option as the named format declares it. If that format does not declare the option,
+/// the declaration of another format applies. Whether the value fits is checked when the file is opened: a
+/// folder may turn out to be a table of another format, and a file's format may be detected only then. An
+/// option that no format declares stays text.
 pub fn parse_option(format: Option<&str>, side: Side, name: &str, text: &str) -> Result<Value> {
     let (own, others): (Vec<_>, Vec<_>) = formats().into_iter().partition(|f| Some(f.name()) == format);
     let common = CommonOptions::specs().iter().filter(|_| side == Side::Open);

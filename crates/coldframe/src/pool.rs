@@ -23,7 +23,7 @@ use coldframe_core::{Result, threads};
 /// How long a thread waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// A piece of work. It runs until it is done or would have to wait.
+/// A piece of work. The job runs until it is done or would have to wait.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// A source of jobs.
@@ -154,7 +154,7 @@ impl Pool {
     }
 }
 
-/// Stops reading in all threads of this process. It is for programs that exit while a reading thread may be
+/// Stops reading in all threads of this process. This is for programs that exit while a reading thread may be
 /// calling their code.
 pub fn stop_reading() {
     if let Ok(pool) = pool() {

@@ -1,7 +1,7 @@
 """The command `coldframe`: shows, checks, rescues and converts files of all formats.
 
 Exit codes of all commands: 0 success; 1 damage or a mismatch; 2 failure (usage, unsupported, not found);
-130 interrupted.
+3 stopped by the surroundings (migrate, delete, unswitch); 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from coldframe import __version__
 from coldframe._coldframe import formats, shown_in
 from coldframe.cli import (
     completion,
+    delete,
     dictionaries,
     diff,
     format_options,
@@ -83,9 +84,11 @@ first steps:
   coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
   coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
   coldframe audit new/                                is the target still as it was verified?
+  coldframe delete new/_coldframe/safe-to-delete.txt  deletes the sources that are proved to be there
   coldframe -v count hdfs:///warehouse/events         what does it wait for?
 
-exit codes: 0 success; 1 damage or mismatch; 2 usage, unsupported, not found; 130 interrupted
+exit codes: 0 success; 1 damage or mismatch; 2 usage, unsupported, not found; 3 stopped by a disk, a
+permission or a store (migrate, delete); 130 interrupted
 'coldframe COMMAND --help' shows the options and examples of a command.
 """
 
@@ -130,7 +133,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, *, is_damage: bool = False) -> None:
-    """Prints an error, and below it the next step unless the message names one."""
+    """Prints an error, and below it the next step if the message names none."""
     message = shown_in(message)
     output.complain(message)
     if (step := next_step(message, is_damage=is_damage)) is not None:
@@ -176,6 +179,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     command = next((word for word in arguments if not word.startswith("-")), "")
     _add_migrate(commands, wanted=command == "migrate")
     _add_audit(commands, wanted=command in ("audit", "migrate"))
+    delete.add_parser(commands)
     unswitch.add_parser(commands)
     completion.add_parser(commands, parser_of_all)
     version = commands.add_parser("version", help="print the version")

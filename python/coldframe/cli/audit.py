@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs the audit and prints its outcome."""
     from coldframe.byte_size import size_text
     from coldframe.pipeline import audit
+    from coldframe.pipeline.report.summary import grouped
 
     if arguments.dst is None and arguments.before_delete is None:
         print("coldframe audit: expected DST, or a list with --before-delete", file=sys.stderr)
@@ -56,10 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(report.to_json(), indent=1))
         return report.exit_code
-    for fault in report.faults:
-        print(
-            f"{fault.kind}: {fault.file}: {fault.reason}" + (f" (of {fault.source})" if fault.source else "")
-        )
+    for line in grouped(
+        (fault.kind, fault.file + (f" (of {fault.source})" if fault.source else ""), fault.reason)
+        for fault in report.faults
+    ):
+        print(line)
     for table in report.tables:
         if table["rows_now"] is not None:
             own = f"{table['path']} ({table['to']}, {table['version']}): {table['rows_now']:,} rows"

@@ -65,7 +65,7 @@ def shares(tree: Tree, cells: int) -> list[str]:
 
 
 def print_layout(tree: Tree, depth: int, children: int) -> None:
-    """Prints the bar (on a terminal) and the tree: `depth` levels, at most `children` nodes on each."""
+    """Prints the bar (on a terminal) and the tree: `depth` levels, at most `children` nodes on each level."""
     out = console()
     if out is None:
         for line in _lines(tree, depth, children, 0):

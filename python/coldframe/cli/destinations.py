@@ -52,7 +52,9 @@ def claim(
 
 
 def _is_in(dest: str, source: str) -> bool:
-    """Whether a destination is a source, or a file inside a source folder that it would replace."""
+    """Whether a destination is a source, or a file inside a source folder: writing it would replace the
+    source.
+    """
     local, other = local_path(dest), local_path(source)
     if local is None or other is None:
         return local is None and other is None and _is_url_in(dest, source)

@@ -40,7 +40,7 @@ def foreign_format(source: str, storage_options: Mapping[str, Any] | None) -> st
 
 
 class Foreign:
-    """The rows of files of one foreign format, one file after the other."""
+    """The rows of files of one foreign format, one file after another."""
 
     damage: Sequence[dict[str, Any]] = ()
 

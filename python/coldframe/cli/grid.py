@@ -12,14 +12,14 @@ __all__ = ["print_grid", "print_records", "shortened"]
 _MIN_WIDTH, _MAX_WIDTH = 4, 32
 """The minimum width of a column, and its maximum if not all columns fit."""
 _LONGEST = 500
-"""The characters of a value that a terminal shows. `--json` and a pipe have all of them."""
+"""The characters of a value that a terminal shows. `--json` and a pipe have all characters."""
 _FRAME = 3
 """Characters between two columns."""
 _GAP = "\u2026"
 
 
 def print_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints a table. On a terminal it shows the columns that fit, and a line with the total."""
+    """Prints a table. On a terminal, the table has the columns that fit, and a line with the total."""
     out = console()
     if out is None:
         print_table(names, rows)
@@ -81,7 +81,7 @@ def _width(name: str, at: int, rows: Sequence[Sequence[Any]]) -> int:
 
 
 def print_records(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints the rows one after the other, with a line for each column."""
+    """Prints the rows one after another, with a line for each column."""
     width = max((len(name) for name in names), default=0)
     for number, row in enumerate(rows):
         print(f"-- row {number} " + "-" * max(0, width - len(str(number)) - 4))

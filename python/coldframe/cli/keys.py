@@ -156,7 +156,7 @@ def _got(file: File, wanted: list[str]) -> Any:
 
 
 def _files(args: argparse.Namespace) -> Iterator[File]:
-    """The files of the source; each is opened only when it is read."""
+    """The files of the source; each file is opened only when it is read."""
     for source in expanded([args.source], args.storage_option):
         yield open_file(args, source)
 

@@ -24,7 +24,8 @@ _log = logging.getLogger(__name__)
 
 EPILOG = """\
 exit codes: 0 success; 1 files failed or could not be read, or the target differs from what was verified; 2
-wrong usage, such as a missing schema
+nothing was started: wrong usage, such as a missing schema; 3 stopped by a disk, a permission, a store or
+another migration: start it again
 
 To continue a stopped run, start it again with the same arguments. Its report and state are in
 DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
@@ -292,15 +293,14 @@ def _size_or_none(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the migration and prints its outcome."""
-    from coldframe._coldframe import ColdframeError, shown_in
+    from coldframe.cli.stopping import ERRORS, stopped
 
     try:
         if arguments.dry_run:
             return _preview(arguments)
         report = _migrate(arguments)
-    except (ColdframeError, ValueError) as error:
-        print(f"coldframe migrate: {shown_in(str(error))}", file=sys.stderr)
-        return 2
+    except ERRORS as error:
+        return stopped("migrate", error)
     if arguments.json:
         print(json.dumps(report.to_json(), indent=1, default=str))
     else:

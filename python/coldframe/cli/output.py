@@ -50,7 +50,7 @@ def name_of(source: str) -> str:
 
 
 def by_name(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Results by the names of their sources. URLs that differ in their secrets only get a number."""
+    """Results by the names of their sources. URLs that differ only in their secrets get a number."""
     named: dict[str, Any] = {}
     for source, result in results.items():
         name = plain = shown(source)
@@ -63,7 +63,7 @@ def by_name(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def standard_output() -> Any:
-    """Standard output for bytes. On a terminal they must be text, which is printed as all text is."""
+    """Standard output for bytes. On a terminal the bytes must be text; it is printed like all other text."""
     sys.stdout.flush()
     return PrintedBytes(sys.stdout) if is_terminal() else sys.stdout.buffer
 
@@ -208,7 +208,7 @@ _PATIENCE = 1.0
 
 @contextmanager
 def progress_bar(what: str, total: int | None, unit: str = "rows") -> Iterator[Any]:
-    """A progress bar on standard error; None if that is not a terminal.
+    """A progress bar on standard error; None if standard error is not a terminal.
 
     The bar is drawn once the work has taken longer than a second.
     """

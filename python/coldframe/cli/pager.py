@@ -48,7 +48,7 @@ def paged(wanted: bool) -> Iterator[None]:
         with contextlib.suppress(BrokenPipeError):
             pager.stdin.close()
         while pager.poll() is None:
-            with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the pager's while it runs
+            with contextlib.suppress(KeyboardInterrupt):  # while the pager runs, it handles Ctrl-C
                 pager.wait()
 
 

@@ -71,7 +71,7 @@ def _query() -> str | None:
 def _history() -> Any:
     try:
         import readline
-    except ImportError:  # a Python without it
+    except ImportError:  # a Python without readline
         yield
         return
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")

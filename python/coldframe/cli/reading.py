@@ -224,7 +224,7 @@ def _json(parser: argparse.ArgumentParser, run: Any) -> None:
 
 
 def detect(args: argparse.Namespace) -> int:
-    """Returns exit code 2 if a file is of none of the formats."""
+    """Returns exit code 2 if a file has no known format."""
     storage = pairs(args.storage_option, "--storage-option") or None
     detected = {}
     for source in expanded(args.source, args.storage_option, with_others=True):
@@ -260,7 +260,7 @@ def schema(args: argparse.Namespace) -> None:
 
 
 def proposed(args: argparse.Namespace, source: str) -> Iterator[str]:
-    """An entry of tables.toml for each table of a directory, unless the options select one."""
+    """An entry of tables.toml for each table of a directory, or for the table that the options select."""
     given = open_arguments(args)
     held: list[tuple[str, str]] = []
     if source != STDIN and "table" not in given and "snapshot" not in given:
@@ -323,7 +323,7 @@ def _print_each(
     read: Callable[[File], Any],
     show: Callable[[Any, str], None] = output.print_tree,
 ) -> None:
-    """Prints the result of `read` for each file; as JSON, one result alone, or an object by path."""
+    """Prints the result of `read` for each file; as JSON, the result of one file or an object by path."""
     sources = expanded(args.source, args.storage_option)
     results: dict[str, Any] = {}
     for at, source in enumerate(sources):

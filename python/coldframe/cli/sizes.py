@@ -129,10 +129,10 @@ def sizes_of(file: File, columns: list[str] | None, *, decode: bool) -> list[Siz
 
 
 def leaves_of(tree: dict[str, Any], names: list[str]) -> Iterator[tuple[str | None, str, int]]:
-    """The leaves of a layout: the column of `names` that each belongs to, or None; the kind of structure; the
-    length.
+    """The leaves of a layout: the column of `names` to which a leaf belongs, or None; the kind of structure;
+    the length.
     """
-    # In a file with one column, all blocks belong to it.
+    # In a file with one column, all blocks belong to this column.
     sole = names[0] if len(names) == 1 else None
     yield from _leaves(tree, names, None, sole)
 

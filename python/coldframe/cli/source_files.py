@@ -1,4 +1,4 @@
-"""Expands the arguments of commands that handle one file after the other.
+"""Expands the arguments of commands that handle one file after another.
 
 A directory that is one table (Kudu's, HBase's, Hudi's metadata, Hive's ACID) is one source. Any other
 directory expands to the files below it, and a pattern to its matches. As in a scan, files of other kinds,

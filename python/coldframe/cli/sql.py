@@ -217,7 +217,7 @@ class Session:
         self._by_hive = by_hive_names(self.tables)
 
     def show_all(self, text: str) -> None:
-        """Runs statements one after the other, and shows the rows of each."""
+        """Runs statements one after another, and shows the rows of each statement."""
         try:
             statements = self._connection.extract_statements(text)
         except self._duckdb.Error as error:
@@ -256,7 +256,7 @@ class Session:
                 raise error
 
     def _find(self, name: str) -> None:
-        """Registers the rows for a name in a query, unless DuckDB reads the name itself."""
+        """Registers the rows for a name in a query, if DuckDB does not read the name itself."""
         from coldframe.dataset import ArrowDataset  # loads more of pyarrow
 
         if name in self._known:
@@ -333,7 +333,7 @@ class Session:
         )
 
     def _advice(self, error: str) -> str:
-        """DuckDB's error, and the known tables if it does not know one."""
+        """DuckDB's error; if DuckDB does not know a table, the known tables, too."""
         if "does not exist" not in error or "Table with name" not in error:
             return error
         first = error.splitlines()[0]
@@ -360,7 +360,7 @@ def _quoted(name: str) -> str:
 
 
 class _Watched:
-    """Rows that keep the error of a scan: DuckDB hands on no more than its text, with a traceback."""
+    """Rows that keep the error of a scan: DuckDB passes on only the error's text, with a traceback."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

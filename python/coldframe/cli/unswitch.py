@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from coldframe.cli.options import add_storage_option, pairs
@@ -26,15 +25,14 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Undoes the switch and prints the tables with their former names."""
-    from coldframe._coldframe import ColdframeError, shown_in
+    from coldframe.cli.stopping import ERRORS, stopped
     from coldframe.pipeline import unswitch
 
     options = pairs(arguments.storage_option, "--storage-option") or None
     try:
         names = unswitch(arguments.dst, storage_options=options)
-    except (ColdframeError, ValueError) as error:
-        print(f"coldframe unswitch: {shown_in(str(error))}", file=sys.stderr)
-        return 2
+    except ERRORS as error:
+        return stopped("unswitch", error)
     for name in names:
         print(f"{name} is the old table again")
     if not names:

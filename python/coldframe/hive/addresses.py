@@ -28,7 +28,7 @@ class Address(NamedTuple):
     host: str
     port: int
     service: str = ""
-    """The name of its Kerberos service; empty without Kerberos."""
+    """The name of the metastore's Kerberos service; empty without Kerberos."""
 
     def __str__(self) -> str:
         service = f"{self.service}@" if self.service else ""

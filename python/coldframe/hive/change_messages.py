@@ -1,4 +1,4 @@
-"""The messages that change a Hive metastore; `messages` has those that only read."""
+"""The messages that change a Hive metastore; `messages` has the messages that only read."""
 
 from __future__ import annotations
 

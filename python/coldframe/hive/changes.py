@@ -51,11 +51,11 @@ class MetastoreWriter(Metastore):
         self.call(changes.CREATE_TABLE, table=_table(table))
 
     def change(self, table: Definition) -> None:
-        """Replaces the definition of the table of this name. Its partitions stay as they are."""
+        """Replaces the definition of the table of this name. The table's partitions stay as they are."""
         self.call(changes.ALTER_TABLE, database=table.database, table=table.name, changed=_table(table))
 
     def rename(self, database: str, name: str, to: str) -> None:
-        """Renames a table. Everything else stays as it is, including the location.
+        """Renames a table. All other fields stay as they are, including the location.
 
         Refuses managed tables, whose files the metastore would move.
         """
@@ -80,7 +80,7 @@ class MetastoreWriter(Metastore):
             )
 
     def _whole(self, database: str, name: str) -> Fields:
-        """All fields of a table in the metastore, also those that this package does not know."""
+        """All fields of a table in the metastore, including fields that this package does not know."""
         request = messages.TableRequest(database=database, table=name)
         table: Fields = self._newer(
             lambda: self.call(_WHOLE_REQ, request=request)[1][1],

@@ -24,7 +24,7 @@ CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
 """A busy metastore may be slow; Hive's own clients wait ten minutes."""
 _MAX_ELEMENTS = 20_000_000
-"""The most elements that a list in an answer may have, such as the names of all partitions."""
+"""The maximum number of elements of a list in an answer, such as the names of all partitions."""
 _MAX_TEXT = 64 << 20
 
 
@@ -42,7 +42,7 @@ class Connection:
 
     @property
     def uri(self) -> str:
-        """Its address for messages."""
+        """The connection's address for messages."""
         return str(self.address)
 
 

@@ -73,7 +73,9 @@ _IDLE = frozenset((
 # fmt: on
 """The first words of statements that change no definition. INSERT may add partitions, which are folders."""
 _STARTS = frozenset(("CREATE", "ALTER", "USE", "DROP", "TRUNCATE", "LOAD", "MSCK"))
-"""The first words of statements that end the one before without a semicolon, at the start of a line."""
+"""The first words of statements that end the previous statement without a semicolon, at the start of
+a line.
+"""
 _HARMLESS = (
     ("ADD", "CONSTRAINT"),
     ("COMPACT",),
@@ -180,7 +182,7 @@ class _Parser:
         return None
 
     def _like(self, table: Definition) -> Definition:
-        """A table with the columns, format and keys of another one."""
+        """A table with the columns, format and keys of another table."""
         key = self._new_name()
         other = self._made.tables.get(key)
         if other is None:
@@ -255,7 +257,7 @@ class _Parser:
             if self._takes("COMMENT"):
                 parameters["comment"] = self._text()
             elif self._takes("PARTITIONED", "BY", "SPEC"):
-                # Transforms of Iceberg: its metadata has them.
+                # Transforms of Iceberg: the metadata of Iceberg has them.
                 self._skip_brackets()
             elif self._takes("PARTITIONED", "BY"):
                 self._expect("(")
@@ -298,7 +300,7 @@ class _Parser:
     def _columns(self, untyped: tuple[Column, ...] = ()) -> tuple[Column, ...]:
         """Columns up to the closing bracket.
 
-        In Spark's statements the partition keys have no types: these come from `untyped`.
+        In Spark's statements the partition keys have no types: the types come from `untyped`.
         """
         columns: list[Column] = []
         while not self._takes(")"):
@@ -367,7 +369,7 @@ class _Parser:
         )
 
     def _skewed(self) -> None:
-        """`(a, b) ON ((1, 'x'), ..)`: which rows are in files of their own."""
+        """`(a, b) ON ((1, 'x'), ..)`: the rows with these values are in files of their own."""
         self._skip_brackets()
         self._expect("ON")
         self._skip_brackets()
@@ -384,7 +386,7 @@ class _Parser:
                 depth += (text.text == "(") - (text.text == ")")
 
     def _ordered_names(self) -> tuple[tuple[str, bool], ...]:
-        """`(a, b DESC)`: columns, and whether they ascend."""
+        """`(a, b DESC)`: columns, and whether each column ascends."""
         self._expect("(")
         names: list[tuple[str, bool]] = []
         while not self._takes(")"):

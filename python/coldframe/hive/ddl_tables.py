@@ -66,7 +66,7 @@ class DdlTables:
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table: all, or those with these names."""
+        """The partitions of a table: all, or the partitions with these names."""
         named = self._named(table.database, table.name)
         yield from (named[name] for name in (named if names is None else names))
 

@@ -27,17 +27,17 @@ class DefinedTable:
 
     definition: Definition
     partitions: int | None = None
-    """The number of partitions; None if it has none, or if they were not requested."""
+    """The number of partitions; None if the table has no partitions, or if partitions were not requested."""
     formats: tuple[str, ...] = ()
-    """The declared formats of its partitions, or of the table if it has no partitions."""
+    """The declared formats of the table's partitions, or of the table if it has no partitions."""
     rows: int | None = None
-    """The sum of the row counts in the metastore; None if a partition has none."""
+    """The sum of the row counts in the metastore; None if a partition has no row count."""
     outside: int = 0
-    """The number of partitions whose location is not below the table's."""
+    """The number of partitions whose location is not below the table's location."""
 
     @property
     def left_out(self) -> str | None:
-        """Why some or all of its rows cannot be read; None if all rows may be readable."""
+        """Why some or all rows of the table cannot be read; None if all rows may be readable."""
         if (reason := self.definition.left_out) is not None:
             return reason
         others = [format or "an unknown format" for format in self.formats if format not in READ]

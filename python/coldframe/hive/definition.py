@@ -3,8 +3,8 @@
     Definition              sales: id bigint, price decimal(10,2); by dt, region; RCFile, binary; hdfs://nn/wh/sales
       PartitionDefinition   dt=2014-01-01, region=eu: id bigint; RCFile, text; hdfs://nn/elsewhere/x9
 
-A partition has its own format, SerDe, columns and location: Hive copies the table's when it creates the
-partition, and a later `ALTER TABLE` changes only the table's.
+A partition has its own format, SerDe, columns and location: Hive copies these from the table when it creates
+the partition, and a later `ALTER TABLE` changes only the table.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Column:
 
     name: str
     type: str
-    """As Hive writes it: `array<string>`."""
+    """The type as Hive writes it: `array<string>`."""
     comment: str | None = None
 
 
 _DUMMY = (Column("col", "array<string>", "from deserializer"),)
-"""The columns that Spark registers if Hive cannot represent the table's."""
+"""The columns that Spark registers if Hive cannot represent the table's columns."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class Storage:
     serde: str | None = None
     serde_properties: Mapping[str, str] = field(default_factory=dict)
     buckets: int = 0
-    """0 if the rows are not in buckets."""
+    """The number of buckets; 0 if the rows are not in buckets."""
     bucketed_by: tuple[str, ...] = ()
     sorted_by: tuple[tuple[str, bool], ...] = ()
-    """Columns, and whether they ascend."""
+    """Columns, and whether each column ascends."""
 
     @property
     def schema(self) -> str:
@@ -83,9 +83,9 @@ class Storage:
         return in_hive(self.columns)
 
     def options(self, format: str) -> dict[str, object]:
-        """The options with which `coldframe.open` reads its files of `format`.
+        """The options with which `coldframe.open` reads the storage's files of `format`.
 
-        Empty unless the files do not store their columns.
+        Empty if the files store their columns.
         """
         if format not in TYPELESS:
             return {}
@@ -113,7 +113,9 @@ class PartitionDefinition:
 
     @property
     def rows(self) -> int | None:
-        """The number of rows in the metastore, which may be out of date. None if the metastore has none."""
+        """The number of rows in the metastore, which may be out of date. None if the metastore has no
+        number.
+        """
         return next(iter(row_counts(self.parameters)), None)
 
 
@@ -146,7 +148,7 @@ class Definition:
 
     @property
     def is_view(self) -> bool:
-        """Whether a query defines its rows."""
+        """Whether a query defines the rows."""
         return self.kind in VIEWS
 
     @property
@@ -156,12 +158,12 @@ class Definition:
 
     @property
     def is_iceberg(self) -> bool:
-        """Whether it is an Iceberg table, whose files its own metadata lists."""
+        """Whether the table is an Iceberg table, whose files its own metadata lists."""
         return self.parameters.get("table_type", "").lower() == "iceberg"
 
     @property
     def is_transactional(self) -> bool:
-        """Whether its directories hold base and delta directories."""
+        """Whether the table's directories hold base and delta directories."""
         return self.parameters.get("transactional", "").lower() == "true"
 
     @property
@@ -171,7 +173,7 @@ class Definition:
 
     @property
     def location(self) -> str | None:
-        """Where its files are; None if it has no files."""
+        """Where the table's files are; None if it has no files."""
         return location_of_files(
             self.kind, self.storage.location, self.parameters, self.storage.serde_properties
         )
@@ -203,8 +205,8 @@ class Definition:
         return next(iter(row_counts(self.parameters)), None)
 
     def format_of(self, storage: Storage) -> str:
-        """The declared format of a storage of the table or a partition: one of ours, or the last part of the
-        input format's name; empty if there is none.
+        """The declared format of a storage of the table or a partition: one of our formats, or the last part
+        of the input format's name; empty if there is no input format.
         """
         return self.format_of_input(storage.input_format)
 
@@ -215,8 +217,8 @@ class Definition:
     def storage_of(self, partition: PartitionDefinition | None = None) -> Storage:
         """The storage of a partition, or of the table without partitions, as Hive gives it to its SerDe.
 
-        Its properties are those of the table's SerDe, of the table, of the partition's SerDe and of the
-        partition. Later ones win.
+        Its properties are the properties of the table's SerDe, of the table, of the partition's SerDe and of
+        the partition. Later ones win.
         """
         storage = self.storage if partition is None else partition.storage
         properties = {**self.storage.serde_properties, **serde_properties(self.parameters)}
@@ -230,7 +232,7 @@ class Definition:
 
     @property
     def format(self) -> str:
-        """The format of the table; new partitions get it."""
+        """The format of the table; new partitions get this format."""
         return self.format_of(self.storage)
 
     @property

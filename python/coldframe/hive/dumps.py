@@ -40,7 +40,7 @@ _known: dict[tuple[str, int, int], sqlite3.Connection | Statements] = {}
 
 
 def read_dump(path: str) -> DefinitionReader:
-    """The definitions in a file; raises SchemaError if it has none, or is truncated."""
+    """The definitions in a file; raises SchemaError if the file has no definitions, or is truncated."""
     try:
         about = os.stat(path)
     except FileNotFoundError as error:

@@ -21,7 +21,7 @@ class Locations:
     """How locations of a metastore become paths and URLs that can be opened."""
 
     moved: Mapping[str, str] = field(default_factory=dict)
-    """Prefixes and their replacements. The longest prefix wins; it matches whole names of a path."""
+    """Prefixes and their replacements. The longest prefix wins; a prefix matches whole names of a path."""
 
     def readable(self, location: str) -> str:
         """The path or URL of a location."""

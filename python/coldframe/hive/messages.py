@@ -3,9 +3,9 @@
     field 0 of an answer      the result
     fields 1 to 4             the exception, if there is no result
 
-The numbers are those of Hive's `hive_metastore.thrift`, which has only ever added fields. The reader ignores
-fields that are not listed here. `Partition` leaves out the columns, which each partition repeats:
-`PartitionDefinition` has them, and takes ten times as long.
+The numbers are the numbers in Hive's `hive_metastore.thrift`, to which new versions only add fields. The
+reader ignores fields that are not listed here. `Partition` leaves out the columns, which each partition
+repeats. `PartitionDefinition` has the columns, and takes ten times as long.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _parameters(number: int) -> Field:
 
 
 class SerDe(Message):
-    """How values are read; for Spark's tables also their location."""
+    """How values are read; for Spark's tables also the table's location."""
 
     thrift_spec = spec(_parameters(3))
 
@@ -234,7 +234,7 @@ class Transaction(Message):
 class OpenTransactions(Message):
     """The open and aborted transactions.
 
-    `get_open_txns` of Hive 2 does not distinguish open from aborted ones.
+    `get_open_txns` of Hive 2 does not distinguish open from aborted transactions.
     """
 
     thrift_spec = spec(_number(1, "highest"), many(2, "open", Transaction))

@@ -1,6 +1,6 @@
 """Interprets the properties of tables and partitions in a metastore.
 
-`coldframe::metastore` in Rust interprets those that decide how files are read.
+`coldframe::metastore` in Rust interprets the properties that decide how files are read.
 """
 
 from __future__ import annotations

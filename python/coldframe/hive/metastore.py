@@ -1,9 +1,9 @@
 """Reads Hive metastores over Thrift: databases, tables, partitions and their properties.
 
 Hive 4 replaced some calls of Hive 2 (`get_table`); Hive 2.3 already has a few of the new calls. The
-reader tries the newer call first, and never repeats a call that the server does not know. The reader changes
-nothing on the server. If a server goes away, the reader repeats the call at the next address, if there is
-one.
+reader tries the newer call first, and does not repeat a call that the server does not know. The reader
+changes nothing on the server. If a server goes away, the reader repeats the call at the next address, if
+there is one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ _Made = TypeVar("_Made")
 
 
 class Metastore:
-    """A connection to a metastore. Close it after use."""
+    """A connection to a metastore. The connection must be closed after use."""
 
     def __init__(self, uris: str) -> None:
-        """`uris`: `thrift://host:9083`; of several, separated by commas, the first that answers is used."""
+        """`uris`: `thrift://host:9083`; of several addresses, separated by commas, the first that answers is
+        used.
+        """
         self._addresses = addresses(uris)
         self._connection = self._connected()
         self._number = 0
@@ -111,7 +113,7 @@ class Metastore:
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table, all or those with these names, requested in groups."""
+        """The partitions of a table, all or only these names, requested in groups."""
         wanted = self.partition_names(table) if names is None else names
         columns = _Columns()
         for at in range(0, len(wanted), PARTITIONS_AT_ONCE):
@@ -197,7 +199,7 @@ class Metastore:
         return answer
 
     def _newer(self, newer: Callable[[], Any], older: Callable[[], Any]) -> Any:
-        """The answer to a call, or to its predecessor if the server does not know it."""
+        """The answer to a call or, if the server does not know the call, to its predecessor."""
         try:
             return newer()
         except _UnknownCall:
@@ -313,7 +315,7 @@ def _partition(partition: Any) -> HivePartition:
 
 
 _Columns: TypeAlias = dict[tuple[Column, ...], tuple[Column, ...]]
-"""The lists of columns so far: most partitions of a table share one."""
+"""The lists of columns so far: most partitions of a table share one list."""
 
 
 def _definition(database: str, table: Any) -> Definition:

@@ -52,7 +52,7 @@ class RawAnswer(Message):
             setattr(self, f"refusal_{number}", None)
 
     def read(self, iprot: Any) -> None:
-        """Reads it from a protocol."""
+        """Reads the answer from a protocol."""
         for number, (_, value) in read_struct(iprot).items():
             if number == 0:
                 self.success = value

@@ -13,7 +13,7 @@ __all__ = ["DefinitionReader"]
 
 
 class DefinitionReader(Protocol):
-    """Databases, tables and partitions. Close it after use."""
+    """Databases, tables and partitions. The reader must be closed after use."""
 
     @property
     def uri(self) -> str:
@@ -41,7 +41,7 @@ class DefinitionReader(Protocol):
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table: all, or those with these names."""
+        """The partitions of a table: all, or the partitions with these names."""
 
     def write_ids(self, table: Definition) -> WriteIds:
         """Which writes of a transactional table are committed; raises `MetastoreRefusal` if unknown."""

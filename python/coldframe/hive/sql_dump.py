@@ -106,7 +106,9 @@ class SqlDump:
             raise SchemaError(f"{self.path}: a dump in {encoding[1]}: dump in UTF-8 instead")
 
     def _learn_quotes(self, name: str) -> None:
-        """Backticks are MySQL's, whose texts have backslashes. Some tools write no comment that names it."""
+        """Backticks show that the dump is MySQL's, in whose texts backslashes escape. Some tools write no
+        comment that names MySQL.
+        """
         self._has_backslashes = self._has_backslashes or name.startswith("`")
 
     def _takes(self, table: str) -> bool:

@@ -5,7 +5,7 @@
          <- PARTITIONS -> SDS -> ..       its partitions, each with a location and columns
     *_PARAMS                              properties of tables, partitions and SerDes
 
-The names are the same in all versions of Hive since 0.8, and in all databases that it supports.
+The names are the same in all versions of Hive since 0.8, and in all databases that Hive supports.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ OF_TRANSACTIONS = {
     "NEXT_WRITE_ID": "NWI_DATABASE NWI_TABLE NWI_NEXT",
     "NEXT_TXN_ID": "NTXN_NEXT",
 }
-"""Like `TABLES`; each version of Hive has some of them."""
+"""Like `TABLES`; each version of Hive has some of these tables."""
 _CATALOG = "CTLG_NAME"
 _AT_ONCE = 500
 _KEYS = ("DB_ID", "TBL_ID", "SD_ID", "CD_ID", "SERDE_ID", "PART_ID")
 
 
 def loaded(dump: SqlDump) -> sqlite3.Connection:
-    """Loads a dump into a temporary SQLite database, which ends with the connection."""
+    """Loads a dump into a temporary SQLite database, which exists until the connection is closed."""
     database = sqlite3.connect("", check_same_thread=False)
     database.execute("pragma journal_mode = off")
     inserts = {}
@@ -114,9 +114,9 @@ class SqlTables:
         columns = {str(row[1]).upper() for row in self._rows('pragma table_info("DBS")')}
         self._catalog = f"coalesce(\"{_CATALOG}\", 'hive')" if _CATALOG in columns else "'hive'"
         self._columns: dict[int, tuple[Column, ...]] = {}
-        """Lists of columns by their id."""
+        """Lists of columns by the list's id."""
         self._lists: dict[tuple[Column, ...], tuple[Column, ...]] = {}
-        """Equal lists are kept once: a metastore may store one for each partition."""
+        """Equal lists are kept once: a metastore may store a list for each partition."""
 
     def __enter__(self) -> SqlTables:
         return self
@@ -125,7 +125,7 @@ class SqlTables:
         pass
 
     def databases(self) -> list[str]:
-        """The names of all databases, also those of catalogs other than `hive`."""
+        """The names of all databases, including databases of catalogs other than `hive`."""
         return [str(name) for (name,) in self._rows('select distinct "NAME" from "DBS" order by 1')]
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
@@ -207,7 +207,7 @@ class SqlTables:
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table: all, or those with these names."""
+        """The partitions of a table: all, or the partitions with these names."""
         numbered = self._numbered(table)
         wanted = list(numbered.values()) if names is None else [numbered[name] for name in names]
         for at in range(0, len(wanted), _AT_ONCE):

@@ -15,7 +15,7 @@ _SYNC = 16
 
 
 def check_frame(content: bytes) -> None:
-    """Raises ValueError unless the file is made of whole blocks."""
+    """Raises ValueError if the file is not made of whole blocks."""
     if content[: len(_MAGIC)] != _MAGIC:
         raise ValueError(f"expected an Avro file, found {content[:4]!r}")
     at = len(_MAGIC)

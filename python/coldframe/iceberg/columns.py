@@ -1,8 +1,8 @@
 """A table's columns in Arrow, with metadata for the readers. This module does not need PyIceberg.
 
 The metadata of a field has its id under the key of ORC files (`iceberg.id`). For files without ids (migrated
-from Hive) it also has the names that the field may have there: those of the table's name mapping, or else the
-field's own name.
+from Hive) the metadata also has the names that the field may have there: the names in the table's name
+mapping, or else the field's own name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Metadata: TypeAlias = Mapping[bytes, bytes]
 
 
 def with_metadata(columns: pa.Schema) -> pa.Schema:
-    """A table's columns, and Iceberg's metadata columns unless the table has a column of that name."""
+    """A table's columns, and Iceberg's metadata columns except names that the table itself uses."""
     return pa.schema([*columns, *(field for field in (FILE, POSITION) if field.name not in columns.names)])
 
 
@@ -61,7 +61,7 @@ def number_of(field: pa.Field) -> int:
 
 
 def hidden(number: int) -> str:
-    """A name that no table has, for a column that only the deletes need."""
+    """A name that no table uses, for a column that only the deletes need."""
     return f"\1{number}"
 
 

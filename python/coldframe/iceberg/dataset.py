@@ -42,7 +42,8 @@ _log = logging.getLogger(__name__)
 class IcebergDataset(DefinedDataset):
     """One snapshot of an Iceberg table, created by `coldframe.iceberg_table` and `coldframe.scan`.
 
-    Anything that accepts Arrow streams accepts it. It stays at its snapshot, also in other processes.
+    Anything that accepts Arrow streams accepts it. The dataset stays at its snapshot, also in other
+    processes.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class IcebergDataset(DefinedDataset):
 
     @property
     def partition_columns(self) -> list[str]:
-        """The columns that the files are partitioned by, directly or through a transform."""
+        """The columns by which the files are partitioned, directly or through a transform."""
         names = (self._table.schema.find_column_name(part.source_id) for part in self._table.spec.fields)
         return list(dict.fromkeys(name for name in names if name is not None))
 
@@ -102,7 +103,7 @@ class IcebergDataset(DefinedDataset):
 
     @property
     def size(self) -> int:
-        """The total length of its data files in bytes, by the metadata."""
+        """The total length of the data files in bytes, according to the metadata."""
         return sum(file.bytes for file in self._plan(self._bound(None)))
 
     @cached_property

@@ -61,7 +61,9 @@ class Deletes:
         return pa.chunked_array(numbers, pa.int64())
 
     def _read_positions(self, deletes: DeleteFile) -> dict[str, dict[str, pa.Array]]:
-        """The deleted rows by data file; above that, by the part that all names of a file share."""
+        """The deleted rows by the name of the data file, grouped by the part that all names of a
+        file share.
+        """
         table = self._table(deletes, _POSITIONS).combine_chunks()
         if not table.num_rows:
             return {}

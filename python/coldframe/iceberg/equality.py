@@ -13,9 +13,9 @@ __all__ = ["DeletedValues"]
 class DeletedValues:
     """Combinations of values: rows with one of them are deleted. Null is equal to null, NaN to NaN.
 
-    Each value is replaced by its number among its column's deleted values; the numbers in two columns are
-    then replaced by one number for the pair, and so on for further columns. In the end each row has one
-    number, or null if it is not deleted.
+    Each value is replaced by a number: its index among its column's deleted values. The numbers in two
+    columns are then replaced by one number for the pair, and so on for further columns. In the end each row
+    has one number, or null if it is not deleted.
     """
 
     def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
@@ -44,5 +44,7 @@ def _number(column: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def _paired(first: pa.Array, second: pa.Array, size: int) -> pa.Array:
-    """One number for each pair of numbers; all are below 2^31, and those in `second` are below `size`."""
+    """One number for each pair of numbers; all numbers are below 2^31, and the numbers in `second` are below
+    `size`.
+    """
     return pc.add(pc.multiply(first, size), second)

@@ -19,7 +19,9 @@ __all__ = ["Fields"]
 
 
 class Fields:
-    """A table's fields by id: from the snapshot's schema, else from older schemas of the table."""
+    """A table's fields by id: from the snapshot's schema or, if a field is not in it, from older schemas of
+    the table.
+    """
 
     def __init__(self, table: IcebergTable) -> None:
         self._columns, self._names = table.columns, table.names
@@ -31,7 +33,9 @@ class Fields:
         self._within = {name: value for name, value in inside if value is not None}
 
     def ready(self, file: PlannedFile) -> ReadyFile:
-        """A file, and values for the columns that it may lack: of identity partitions, else defaults."""
+        """A file, with values for the columns that the file may lack: the values of identity partitions, or
+        else defaults.
+        """
         ids = dict.fromkeys(number for deletes in file.equality for number in deletes.equality_ids)
         compared = tuple(self._hidden(number) for number in ids)
         values = {**self._within}
@@ -67,7 +71,7 @@ class Fields:
         return pa.StructArray.from_arrays(parts, fields=list(kind))
 
     def _hidden(self, number: int) -> Any:
-        """A top-level column under a name that no table has."""
+        """A top-level column under a name that no table uses."""
         if number not in self._fields:
             raise unsupported(f"equality deletes by the field {number}, which no schema of the table has")
         return field_of(self._fields[number], self._names, hidden(number))

@@ -16,12 +16,12 @@ __all__ = ["DeleteFile", "Located", "PlannedFile", "ReadyFile"]
 
 @dataclass(frozen=True)
 class DeleteFile:
-    """A file, or a part of one, that lists deleted rows."""
+    """A file or a part of a file that lists deleted rows."""
 
     path: str
     format: str
     referenced: str | None = None
-    """The data file that it applies to, if it names one."""
+    """The data file to which the deletes apply, if the delete file names one."""
     part: tuple[int, int] | None = None
     """The offset and length, if it is a deletion vector."""
     equality_ids: tuple[int, ...] = ()
@@ -44,7 +44,7 @@ class PlannedFile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no deletes apply to it."""
+        """Whether the file has no deletes."""
         return not self.positions and not self.equality
 
 
@@ -54,7 +54,7 @@ class Located:
 
     location: str
     defaults: pa.RecordBatch | None = None
-    """Values of columns that it may lack: a batch of one row."""
+    """Values of columns that the file may lack: a batch of one row."""
     bytes: int | None = None
     """The file's size if it is known; otherwise opening the file asks the store."""
 
@@ -65,6 +65,6 @@ class ReadyFile:
 
     planned: PlannedFile
     defaults: pa.RecordBatch
-    """Values of columns that it may lack: a batch of one row."""
+    """Values of columns that the file may lack: a batch of one row."""
     compared: tuple[pa.Field, ...] = ()
     """The columns that its equality deletes compare, under reserved names."""

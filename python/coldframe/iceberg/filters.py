@@ -1,4 +1,4 @@
-"""Translates filters to PyIceberg's, which prune manifests and files.
+"""Translates filters to PyIceberg's filters, which prune manifests and files.
 
 The result may let more rows pass, never fewer: a part without an exact equivalent becomes "always true".
 """

@@ -54,7 +54,7 @@ class _Input(InputFile):
             raise FileNotFoundError(self.location) from gone
         if self.location.endswith((".json", ".gz")):
             return stream
-        # A manifest or a list of them: PyIceberg reads them whole, too.
+        # A manifest or a list of manifests: PyIceberg, too, reads these files whole.
         content = stream.read()
         check_frame(content)
         return io.BytesIO(content)

@@ -1,6 +1,6 @@
 """Whether two locations name the same file. This module does not need PyIceberg.
 
-Deletes name data files by their locations, and writers do not always spell these alike:
+Deletes name data files by their locations, and different writers may spell the same location differently:
 
     s3://lake/x          s3a://lake/x       the same: three names of one store
     hdfs://nn:8020/x     hdfs:/x, /x        the same: the default name node
@@ -33,7 +33,9 @@ def below_store(location: str) -> str:
 
 
 def is_same_file(named: str, path: str) -> bool:
-    """Whether a location in a delete names the data file at `path`. Raises UnsupportedError if it may."""
+    """Whether a location in a delete names the data file at `path`. Raises UnsupportedError if this is
+    uncertain.
+    """
     if named == path:
         return True
     (scheme, store, below), (own_scheme, own_store, own_below) = _parts(named), _parts(path)

@@ -78,7 +78,7 @@ def metadata_of_scan(
 
 
 def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) -> str | None:
-    """The newest metadata file of the table in a directory; None if it is not a table."""
+    """The newest metadata file of the table in a directory; None if the directory is not a table."""
     place = place.rstrip("/") or place
     if is_metadata_file(place):
         return place
@@ -133,7 +133,7 @@ def _newest(place: str, numbered: list[tuple[int, str]], hint: str | None) -> st
         return names[0]
     if not names:
         raise NotFoundError(f"{shown(place)}: {HINT} names {hint!r}, but there is no such metadata file")
-    # One of them belongs to a rejected commit; only the catalog knows which.
+    # One of the files belongs to a rejected commit; only the catalog knows which.
     raise unsupported(
         f"{shown(place)}: an Iceberg table with {len(names)} metadata files of number {newest}: "
         f"give the path of the right one ({', '.join(names[:3])}), or the catalog"

@@ -238,7 +238,7 @@ class _Deletes:
 
     specs: Mapping[int, Any]
     vectors: dict[str, list[tuple[int, DeleteFile]]] = field(default_factory=dict)
-    """By the part of the data file's location that all its names share, like the next."""
+    """By the part that all names of the data file share; `by_path` has the same keys."""
     by_path: dict[str, list[tuple[int, DeleteFile]]] = field(default_factory=dict)
     by_partition: dict[tuple[Any, ...], list[tuple[int, DeleteFile]]] = field(default_factory=dict)
     equality: dict[tuple[Any, ...], list[tuple[int, DeleteFile]]] = field(default_factory=dict)
@@ -299,7 +299,7 @@ def _since(deletes: Iterable[tuple[int, DeleteFile]], entry: _Entry) -> tuple[De
 
 
 def _extra(file: DataFile, field_id: int) -> Any:
-    """The value of an entry under a field id; None if it has none."""
+    """The value of an entry under a field id; None if the entry has no such value."""
     at = _PLACES.get(field_id)
     return None if at is None or at >= len(file) else file[at]
 

@@ -18,7 +18,7 @@ __all__ = ["Positions", "vector"]
 _MAGIC = b"\xd1\xd3\x39\x64"
 _COOKIE, _COOKIE_WITHOUT_RUNS = 12347, 12346
 _NO_OFFSETS = 4
-"""A bitmap with runs and fewer containers than this has no offsets."""
+"""A bitmap with runs has no offsets if it has fewer containers than this."""
 _DENSE = 4096
 """A container with more values than this is stored as 65,536 bits."""
 

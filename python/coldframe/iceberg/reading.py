@@ -34,7 +34,7 @@ _PARQUET_ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are reached and opened."""
+    """How files are found and opened."""
 
     files: TableFiles
     storage_options: Mapping[str, Any] | None = None
@@ -72,7 +72,7 @@ class Scan:
 
 
 class Rows(Protocol):
-    """The rows of files or of a part of one, in file order."""
+    """The rows of files, or of a part of a file, in file order."""
 
     def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
         """Batches of the requested columns, which may include `NUMBERS`.
@@ -182,7 +182,7 @@ class _ParquetFile:
         self._given = (file, columns, reading)
 
     def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
-        """All of its rows. Damage is not tolerated."""
+        """All rows of the file. Damage is not tolerated."""
         return _parquet(*self._given, scan)
 
 

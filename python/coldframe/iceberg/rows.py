@@ -35,7 +35,7 @@ Run = Sequence[ReadyFile]
 
 @dataclass(frozen=True)
 class TableRows:
-    """Reads the files of one snapshot. Splits carry it to other processes."""
+    """Reads the files of one snapshot. Splits carry the reader to other processes."""
 
     columns: pa.Schema
     """The table's columns with metadata for the readers."""
@@ -52,7 +52,7 @@ class TableRows:
         return public(with_metadata(self.columns))
 
     def runs(self, files: Sequence[ReadyFile]) -> Iterator[Run]:
-        """The files in order, as runs: neighbours that are read together, or one file."""
+        """The files in order, as runs: neighbours that are read together, or a single file."""
         numbered = enumerate(files)
         for _, run in itertools.groupby(
             numbered, lambda pair: pair[1].planned.format if is_direct(pair[1]) else str(pair[0])
@@ -146,7 +146,7 @@ class TableRows:
     def _remaining(
         self, rows: Rows, file: ReadyFile, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a file that are not deleted; none if its deletes cannot be read."""
+        """The rows of a file that are not deleted; no rows if its deletes cannot be read."""
         try:
             deleted = deletes.of(file)
         except ColdframeError as reason:

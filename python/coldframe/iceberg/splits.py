@@ -50,22 +50,22 @@ class IcebergSplit(Split):
 
     @property
     def schema(self) -> pa.Schema:
-        """The pyarrow.Schema of its rows: the columns of the table."""
+        """The pyarrow.Schema of the split's rows: the columns of the table."""
         return self._rows.schema
 
     @property
     def partition(self) -> Mapping[str, Any]:
-        """The values of the identity partitions of its file."""
+        """The values of the identity partitions of the split's file."""
         known = self._ready.planned.partition
         fields = [field for field in self._rows.columns if number_of(field) in known]
         return {field.name: single(known[number_of(field)], field.type)[0].as_py() for field in fields}
 
     def expand(self) -> list[Split]:
-        """The splits of a share, for which its file is opened."""
+        """Divides a share into splits, for which the share's file is opened."""
         return [self.made(raw, self._rows, self._ready, self._filter) for raw in self._raw.expand()]
 
     def open(self) -> File:
-        """Unsupported: the rows of the file are not those of the table."""
+        """Unsupported: the rows of the file differ from the rows of the table."""
         raise unsupported("opening the file of an Iceberg table's split: use coldframe.open with its path")
 
     open_for_this = open
@@ -79,7 +79,9 @@ class IcebergSplit(Split):
         on_error: OnError = "raise",
         on_damage: Callable[[Damage], None] | None = None,
     ) -> pa.RecordBatchReader:
-        """Its rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at the end."""
+        """The split's rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at
+        the end.
+        """
         wanted = self.schema if columns is None else projected(self._rows.known, columns)
         test = both(parse(self._filter), parse(filter))
         bound = Bound(None) if test is None else bind(test, self._rows.known)
@@ -104,7 +106,7 @@ class IcebergSplit(Split):
         return rows.of([file], wanted, bound, scan, rows.deletes(), damage)
 
     def stated(self) -> list[list[dict[str, Any]]]:
-        """Empty: the statistics of the file are not those of the table's columns."""
+        """Empty: the statistics of the file are not statistics of the table's columns."""
         return []
 
     def __eq__(self, other: object) -> bool:
@@ -149,7 +151,9 @@ class Packed:
 def splits_of(
     files: Sequence[ReadyFile], rows: TableRows, split_bytes: int, filter: Filter | None, *, opened: bool
 ) -> Iterator[IcebergSplit]:
-    """The splits of planned files. `opened`: open and divide files now; otherwise each reader does."""
+    """The splits of planned files. `opened`: open and divide files now; otherwise each reader opens and
+    divides its own files.
+    """
     for file in files:
         for raw in _parts(file, rows, split_bytes, opened=opened):
             yield IcebergSplit.made(raw, rows, file, filter)

@@ -14,7 +14,7 @@ __all__ = ["TableFiles"]
 
 
 class TableFiles:
-    """Opens a table's files. Splits carry it to other processes."""
+    """Opens a table's files. Splits carry the settings to other processes."""
 
     def __init__(self, locations: Locations, storage_options: Mapping[str, Any] | None) -> None:
         self._locations, self._options = locations, storage_options

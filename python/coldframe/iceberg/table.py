@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Address:
-    """A table, a snapshot of it, and where its files are."""
+    """A table, one of its snapshots, and where the table's files are."""
 
     metadata: str
     """The path or URL of a metadata file."""
@@ -94,7 +94,7 @@ class IcebergTable:
 
     @property
     def name(self) -> str:
-        """Its name in errors."""
+        """The table's name in errors."""
         return directory_of(self.address.metadata)
 
     @cached_property
@@ -114,12 +114,12 @@ class IcebergTable:
 
     @cached_property
     def names(self) -> Names:
-        """The names of its columns in files without ids."""
+        """The names of the table's columns in files without ids."""
         return Names(self.metadata.name_mapping())
 
     @cached_property
     def columns(self) -> pa.Schema:
-        """Its columns with metadata for the readers."""
+        """The table's columns with metadata for the readers."""
         return columns_of(self.schema.fields, self.names)
 
     @property

@@ -81,7 +81,7 @@ def has_nanoseconds(schema: Schema) -> bool:
 
 
 def columns_of(fields: Iterable[NestedField], names: Names) -> pa.Schema:
-    """The Arrow columns for Iceberg's."""
+    """The Arrow columns for Iceberg's columns."""
     return pa.schema([field_of(field, names) for field in fields])
 
 

@@ -4,7 +4,7 @@
 
     Path("events.html").write_text(page(cf.open("events.orc")), encoding="utf-8")
 
-The page loads nothing else. Its overview needs no scripts; with scripts, one can zoom from the file to a
+The page loads nothing else. The overview needs no scripts; with scripts, one can zoom from the file to a
 block and its bytes. The page's size is limited: parts that are too small or too many are combined, and damage
 is always shown.
 """

@@ -24,13 +24,13 @@ _PALETTE = [
 _OTHERS = "#9aa5b1"
 _LIGHT, _DARK = "#ffffff", "#1a2027"
 _SHARE = 0.5
-"""A node with parts is drawn with this share of its colour, so that the parts are more visible."""
+"""A node with parts is drawn with this opacity, so that the parts are more visible."""
 
 Channels = tuple[int, int, int]
 
 
 class Colours:
-    """A colour for each kind of leaf; the kinds with the most bytes have their own."""
+    """A colour for each kind of leaf; the kinds with the most bytes have colours of their own."""
 
     def __init__(self, root: Spot) -> None:
         self._bytes: dict[str, int] = {}
@@ -41,7 +41,9 @@ class Colours:
         self._numbers = {kind: at for at, kind in enumerate(largest[: len(_PALETTE)])}
 
     def number(self, spot: Spot) -> int:
-        """A node's index in `values`: its kind's index or, with parts, the index of its largest kind."""
+        """A node's index in `values`: the index of its kind or, if the node has parts, of its
+        largest kind.
+        """
         if not spot.children:
             return self._numbers.get(spot.kind, len(_PALETTE))
         known = self._of_groups.get(id(spot))
@@ -63,7 +65,9 @@ class Colours:
         return [*_PALETTE, _OTHERS]
 
     def legend(self) -> Iterator[tuple[str, int, int]]:
-        """Kinds with their bytes and indexes in `values`, the largest first; the others combined."""
+        """Kinds with their bytes and indexes in `values`, the largest kind first; the small kinds are
+        combined.
+        """
         for kind, at in self._numbers.items():
             yield kind, self._bytes[kind], at
         rest = sum(length for kind, length in self._bytes.items() if kind not in self._numbers)

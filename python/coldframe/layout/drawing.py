@@ -64,7 +64,7 @@ def _lines(start: float, stop: float) -> Iterator[tuple[float, int, float]]:
 
 
 def _runs(root: Spot, colours: Colours) -> Iterator[tuple[int, int, str, str]]:
-    """Ranges of one colour: start, end, colour, title. All are wide enough to be visible."""
+    """Ranges of one colour: start, end, colour, title. All ranges are wide enough to be visible."""
     least = root.length * _NARROW / (WIDTH * _ROWS)
     at = root.offset
     pending: dict[str, float] = {}

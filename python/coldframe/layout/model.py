@@ -67,7 +67,7 @@ class Spot:
 
     @property
     def label(self) -> str:
-        """The node's name, with the name of its column unless the name includes it."""
+        """The node's name, with the name of its column if the name does not include it."""
         if not self.column or self.column in self.name or "path" not in self.detail:
             return self.name
         return self.column if self.name.startswith("column") else f"{self.column} {self.name}"
@@ -92,7 +92,7 @@ class Spot:
 def kind_of(name: str) -> str:
     """A node's name without numbers, quoted names and brackets: `column chunk`, `stripe`.
 
-    For a path, its first two names.
+    For a path: the path's first two names.
     """
     if "/" in name and ": " not in name:
         return "/".join(name.split("/")[:2])
@@ -154,7 +154,9 @@ def _shut(node: Tree, parent: Spot | None, marks: Sequence[Place]) -> Spot:
 
 
 def _weighed(node: Tree) -> tuple[int, bool]:
-    """The number of nodes below a node, and whether it or one of them is damaged. Cached in the node."""
+    """The number of nodes below a node, and whether the node or a node below it is damaged. Cached in the
+    node.
+    """
     known = node.get("_weighed")
     if known is not None:
         return known  # type: ignore[no-any-return]

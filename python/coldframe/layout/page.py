@@ -150,7 +150,7 @@ def _columns(root: Spot, layout: Layout) -> str:
 def _units(root: Spot) -> str:
     """The parts of the file as a table, for readers who cannot use the picture."""
     parts = root.children
-    are_files = all(spot.within is spot for spot in parts)  # all begin at byte 0
+    are_files = all(spot.within is spot for spot in parts)  # all files begin at byte 0
     has_details = any(_details(spot) for spot in parts)
     headers = [*(_OFFSETS[1:] if are_files else _OFFSETS), "what", *(["details"] if has_details else [])]
     rows = [

@@ -209,7 +209,9 @@ def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
 
 
 def _start_of(lost: Mapping[str, Any], known: Mapping[str, int]) -> int:
-    """The offset of the file with the damage; of several files, the one that the damage's structure names."""
+    """The offset of the file with the damage; if there are several files, the damage's structure names the
+    file.
+    """
     named = [name for name in known if name in lost["structure"]]
     return known[max(named, key=len)] if named else 0
 

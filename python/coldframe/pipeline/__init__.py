@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from coldframe._coldframe import NotFoundError
+from coldframe._coldframe import NotFoundError, UnsupportedError
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
@@ -36,6 +36,7 @@ from coldframe.pipeline.plan.plan_tables import plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.audit import Audit
+from coldframe.pipeline.report.deletion import Deleter, Deletion, preview
 from coldframe.pipeline.report.files import write_definitions, write_report
 from coldframe.pipeline.report.last_look import look_again, report_partial, write_safe_list
 from coldframe.pipeline.report.left_out import look_for_left_out
@@ -55,7 +56,7 @@ from coldframe.pipeline.source.selection import select
 from coldframe.pipeline.source.survey import Survey, lay_out, look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
-from coldframe.pipeline.state.journal import Journal, read_state
+from coldframe.pipeline.state.journal import Journal, State, read_state
 from coldframe.pipeline.work.by_spark import check_spark
 from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run
@@ -66,7 +67,17 @@ from coldframe.pipeline.work.switching import unswitch as unswitch_names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["InProcess", "Options", "Report", "audit", "dry_run", "migrate", "migrate_with", "unswitch"]
+__all__ = [
+    "InProcess",
+    "Options",
+    "Report",
+    "audit",
+    "delete",
+    "dry_run",
+    "migrate",
+    "migrate_with",
+    "unswitch",
+]
 
 _Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 
@@ -134,47 +145,38 @@ def migrate(
         most_vanished: the largest share of a table that `"remove"` may remove in one run, by the bytes of the
             sources. An empty mount point looks like a source whose every file was deleted.
         archived_rows: what happens to rows of sources that an earlier run listed as safe to delete, if they
-            are gone now (and `on_vanished` is `"remove"`), or others lie under their names: the target may
-            have the only copy. `"ask"` keeps the rows, converts no such file and fails; `"keep"` keeps the
-            rows of sources that are gone; `"drop"` treats these sources like all others.
-        dropped: names, paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty,
-            only these are removed.
-        on_foreign_changes: what happens to a Delta or Iceberg table that others have written to. `"refuse"`
-            leaves it unchanged; `"append"` adds new files.
-        leave_behind: parts of a directory of HBase or Kudu that may be missing from the target although the
-            directory is listed as safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, .., or a
-            single one: `"tables=ns:old"`.
-        allow_loss: changes of values with which a source may still be listed:
-            `"digits-below-microseconds"`, `"malformed-text"`, ..
-        include, exclude: patterns that select files: see `selection`.
-        metastore: `thrift://host:9083` of a Hive metastore. The rows migrated from the location of each table
-            and partition are compared with the counts in the metastore.
-        only: if `src` is a metastore, patterns `database.table` of the tables to migrate.
-        locations: if `src` is a metastore, prefixes of locations and their replacements, for files that were
-            copied: `{"hdfs://old/": "/mnt/"}`.
-        others: if `src` is a metastore, what happens to partitions in Parquet, Avro, text and SequenceFiles.
-            `"list"` leaves them out and reports them; `"spark"` reads them with the session, which needs Hive
-            support.
-        catalog: where tables are registered. For Iceberg, the name of a catalog in PyIceberg's configuration
-            (default: a catalog file below `dst`); for Parquet and Delta, a Hive metastore,
-            `thrift://host:9083[/database]`.
-        namespace, rename, suffix: the tables' names in that catalog: a namespace for all; `{"old": "new"}`
-            for some; a suffix for the others. See docs/catalogs.md.
-        switch: gives each verified table the name of the metastore's table that it was made from, which is
-            renamed: see `unswitch`.
-        untyped: reads tables in formats without types as binary columns if no schema is given.
-        timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
-            or ORC.
-        split_bytes: about how much of a source file one task converts.
-        target_file_bytes: the approximate size of target files. Small sources of a partition are merged, and
-            large splits become several files. 0: at least one file for each source.
-        codec: compression of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or `"none"`.
-        verify: whether everything written is read back and compared.
-        fresh: converts again what an earlier run has done. The earlier result stays until the new one is
-            complete.
-        progress: is notified of each finished file.
-        source_storage_options, target_storage_options: credentials and settings for the stores of `src` and
-            `dst`, if these are URLs: see docs/stores.md. They go to the tasks and nowhere else.
+            are gone now (and `on_vanished` is `"remove"`), or other files lie under their names: the target
+            may have the only copy. `"ask"` keeps the rows, converts no such file and fails; `"keep"` keeps
+            the rows of sources that are gone; `"drop"` treats these sources like all others. dropped: names,
+            paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty, only these are
+            removed. on_foreign_changes: what happens to a Delta or Iceberg table that others have written to.
+            `"refuse"` leaves it unchanged; `"append"` adds new files. leave_behind: parts of a directory of
+            HBase or Kudu that may be missing from the target although the directory is listed as safe to
+            delete: `"tables"`, `"snapshots"`, `"older-versions"`, .., or a single one: `"tables=ns:old"`.
+            allow_loss: changes of values with which a source may still be listed:
+            `"digits-below-microseconds"`, `"malformed-text"`, .. include, exclude: patterns that select
+            files: see `selection`. metastore: `thrift://host:9083` of a Hive metastore. The rows migrated
+            from the location of each table and partition are compared with the counts in the metastore. only:
+            if `src` is a metastore, patterns `database.table` of the tables to migrate. locations: if `src`
+            is a metastore, prefixes of locations and their replacements, for files that were copied:
+            `{"hdfs://old/": "/mnt/"}`. others: if `src` is a metastore, what happens to partitions in
+            Parquet, Avro, text and SequenceFiles. `"list"` leaves them out and reports them; `"spark"` reads
+            them with the session, which needs Hive support. catalog: where tables are registered. For
+            Iceberg, the name of a catalog in PyIceberg's configuration (default: a catalog file below `dst`);
+            for Parquet and Delta, a Hive metastore, `thrift://host:9083[/database]`. namespace, rename,
+            suffix: the tables' names in that catalog: a namespace for all; `{"old": "new"}` for some; a
+            suffix for the others. See docs/catalogs.md. switch: gives each verified table the name of the
+            metastore's table that it was made from, which is renamed: see `unswitch`. untyped: reads tables
+            in formats without types as binary columns if no schema is given. timestamp_unit: `"us"`, which
+            Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet or ORC. split_bytes: about
+            how much of a source file one task converts. target_file_bytes: the approximate size of target
+            files. Small sources of a partition are merged, and large splits become several files. 0: at least
+            one file for each source. codec: compression of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or
+            `"none"`. verify: whether everything written is read back and compared. fresh: converts again what
+            an earlier run has done. The earlier result stays until the new one is complete. progress: is
+            notified of each finished file. source_storage_options, target_storage_options: credentials and
+            settings for the stores of `src` and `dst`, if these are URLs: see docs/stores.md. These options
+            go to the tasks and nowhere else.
     """
     options = Options(
         to=to,
@@ -239,6 +241,11 @@ def migrate_with(
         if options.fresh:
             journal.begin_fresh()
         name_tables(source_tables, journal.state, inventory)
+        chain = journal.state.chain
+        if chain.lost:
+            report.add_reason("lost_journal", 1, chain.lost)
+        if chain.unchained:
+            report.add_reason("old_journal", chain.unchained)
         report.add_unmatched(unmatched(inventory, source_tables, journal.state))
         works = compare(inventory, source_tables, journal, options, target)
         report.add_source(inventory, [work.report for work in works])
@@ -362,6 +369,53 @@ def audit(
     return result
 
 
+def delete(
+    listed: str | os.PathLike[str],
+    *,
+    to: str | os.PathLike[str] | None = None,
+    dry_run: bool = False,
+    storage_options: StorageOptions = None,
+    source_storage_options: StorageOptions = None,
+) -> Deletion:
+    """Deletes the sources that a `safe-to-delete.txt` names, if they and their rows in the target are as they
+    were verified, and records that: no later run takes these rows out of the target. Can be called again
+    after it was interrupted.
+
+    Args:
+        listed: the list. It names its target.
+        to: where to move the sources instead of deleting them, under their paths: a directory or URL.
+        dry_run: only compares, and changes nothing.
+        storage_options: credentials and settings for the store of the target.
+        source_storage_options: the same for the stores of the sources, and of `to`.
+    """
+    safe = safe_list.read(os.fspath(listed), storage_options)
+    destination = open_destination(root_of(str(safe.about.get("target", ""))), storage_options)
+    if not destination.has(HOME):
+        raise NotFoundError(f"{destination.root}: no migration has been here")
+    trash, options = None if to is None else os.fspath(to), source_storage_options
+    state, _ = read_state(destination)
+    if state.chain.lost:
+        raise UnsupportedError(
+            f"deleting with the journal of {destination.root}, of which a part is lost: {state.chain.lost}. "
+            "Start the migration again, and use its new list"
+        )
+    if dry_run:
+        deleter = Deleter(safe, state, destination, trash, options)
+        preview(deleter)
+        return deleter.result
+    with Journal(destination, keep_replaced=_has_log(state)) as journal:
+        deleter = Deleter(safe, journal.state, destination, trash, options)
+        # No `end`, which is that of a run: it has looked for files of lost runs.
+        if deleter.check():
+            deleter.run(journal)
+    return deleter.result
+
+
+def _has_log(state: State) -> bool:
+    """Whether replaced files stay, since older versions of the tables list them."""
+    return any(find_target(known.to).register is not None for known in state.tables.values())
+
+
 def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | None:
     """The definitions, if the source is a metastore; None if it is a directory."""
     if not is_metastore(src, or_file=True):
@@ -406,8 +460,7 @@ def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = N
     if not destination.has(HOME):
         raise NotFoundError(f"{destination.root}: no migration has been here")
     state, _ = read_state(destination)
-    has_log = any(find_target(known.to).register is not None for known in state.tables.values())
-    with Journal(destination, keep_replaced=has_log) as journal:
+    with Journal(destination, keep_replaced=_has_log(state)) as journal:
         return unswitch_names(journal)
 
 

@@ -81,7 +81,7 @@ def discard(path: str, storage_options: StorageOptions = None) -> None:
 
 
 def below(path: str, storage_options: StorageOptions = None) -> Iterator[str]:
-    """The files of a folder, by paths relative to it; for a file `""`."""
+    """The files of a folder, by paths relative to it; a file has the path `""`."""
     store = open_store(path, storage_options)
     entry = store.stat()
     if entry is None:

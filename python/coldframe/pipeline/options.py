@@ -26,7 +26,7 @@ LEAVABLE = {
     "open-writes": "open writes",
     OTHER_FILES: "other files",
 }
-"""Parts of a directory that may be left behind: their names for users, and those in the core."""
+"""Parts of a directory that may be left behind: their names for users, and their names in the core."""
 LOSSES: Mapping[str, str] = {
     "digits-below-microseconds": "digits below a microsecond were cut",
     "malformed-text": "text that is not UTF-8 has U+FFFD",

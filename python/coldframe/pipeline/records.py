@@ -91,7 +91,7 @@ class SourceFile:
     etag: str | None = None
     """The store's etag of the content, if it has one."""
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
-    """Credentials and settings of the file's store. These hold secrets and are never in JSON."""
+    """Credentials and settings of the file's store. These options hold secrets and are never in JSON."""
     tables: int = 1
     """The number of tables in the directory, including this one."""
     reading: int = 0
@@ -99,12 +99,12 @@ class SourceFile:
 
     @property
     def share(self) -> int:
-        """Its size in bytes; if a directory holds several tables, each counts an equal part."""
+        """The size in bytes; if a directory holds several tables, each table counts an equal part."""
         return self.size // self.tables
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The names of the directories between the source's root and the file; includes a partition's own."""
+        """The directories between the source's root and the file, including a partition's own directory."""
         names = self.relative.split("/")
         return tuple(names if self.is_partition else names[:-1])
 
@@ -332,7 +332,7 @@ def restored_value(stored: object) -> object:
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A file that a task wrote, or the part of one with a source's rows."""
+    """A file that a task wrote, or the part of such a file that has a source's rows."""
 
     staged: str
     rows: int
@@ -340,12 +340,12 @@ class StagedFile:
     """The length of the whole file; `sha256` and `verified` are about the whole file, too."""
     sha256: str | None
     checks: Checks = field(default_factory=lambda: Checks())
-    """The fingerprint of this source's rows in it."""
+    """The fingerprint of this source's rows in the file."""
     verified: bool = False
     first: int = 0
     """If several sources share the file: the number of this source's first row."""
     of: int = 0
-    """The number of rows in a file that several sources share; 0 if the file is this source's alone."""
+    """The number of rows in a file that several sources share; 0 if all its rows are from this source."""
     name: str = ""
     """If several sources share the file: the beginning of its name."""
     partition: PartitionValues = field(default_factory=dict)
@@ -435,7 +435,7 @@ class MergeOutcome:
 
 @dataclass(frozen=True)
 class Part:
-    """A file of the target, or the part of one with a source's rows: see `StagedFile`."""
+    """A file of the target, or the part of such a file that has a source's rows: see `StagedFile`."""
 
     staged: str
     final: str
@@ -448,7 +448,7 @@ class Part:
     of: int = 0
     partition: PartitionValues = field(default_factory=dict)
     stored: str = ""
-    """What told its file from others when it was published: see `StoredFile.mark`. Empty if unknown."""
+    """What distinguished the published file from others: see `StoredFile.mark`. Empty if unknown."""
 
     def to_json(self) -> Json:
         """The form in the journal; has the keys `partition` and `stored` only if there are values."""
@@ -459,7 +459,7 @@ class Part:
 
     @property
     def share(self) -> int:
-        """Its share of the file's bytes, in proportion to the source's rows."""
+        """The source's part of the file's bytes, in proportion to the source's rows."""
         return self.bytes * self.rows // self.of if self.of else self.bytes
 
 
@@ -469,7 +469,7 @@ class Details:
 
     identity: str = ""
     digest: str = ""
-    """The source's digest when it was converted: see `identity`. Empty if it could not be taken."""
+    """The source's digest when it was converted: see `identity`. Empty if the digest could not be taken."""
     passed_over: Mapping[str, int] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
     bytes: int = 0
@@ -478,15 +478,15 @@ class Details:
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     seconds: float = 0.0
-    """The total time of its tasks."""
+    """The total time of the source's tasks."""
     schema: str = ""
-    """The name of its columns in the source."""
+    """The name of the source's columns, as the source has them."""
     written: str = ""
-    """The name of its columns in the target."""
+    """The name of the source's columns, as the target has them."""
     quarantine: str | None = None
     """The path of its copy, relative to the target's root."""
     by_spark: bool = False
-    """Whether Spark has read it instead of coldframe."""
+    """Whether Spark, and not coldframe, has read the source."""
 
     def to_json(self) -> Json:
         """The details as JSON, for the journal."""
@@ -499,6 +499,24 @@ class Details:
         """The reverse of `to_json`. Ignores fields of later versions."""
         known = {key: value for key, value in json.items() if key in Details.__dataclass_fields__}
         return Details(**{**known, "damage": tuple(known["damage"])})
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What `coldframe delete` did with a source."""
+
+    source: str
+    """Its name as a source, relative to the source's root."""
+    path: str
+    size: int
+    digest: str
+    at: float
+    by: str
+    """User and host."""
+    to: str | None = None
+    """Where it was moved to; None if it was deleted."""
+    fate: str = ""
+    """`"deleted"`, `"moved"`, or `"gone"`: it was not there any more. Empty while that is unknown."""
 
 
 @dataclass(frozen=True)
@@ -515,10 +533,17 @@ class Committed:
     """How often `--fresh` was used on the target."""
     listed: bool = False
     """Whether a run has listed the source as safe to delete."""
+    receipt: Receipt | None = None
+    """If the source was deleted: the receipt. `source` is then a name that no new file has."""
+
+    @property
+    def name(self) -> str:
+        """The source's own name, also after it was deleted."""
+        return self.source if self.receipt is None else self.receipt.source
 
     @property
     def shared_file(self) -> str:
-        """The target file that it shares with other sources; empty if none."""
+        """The target file that it shares with other sources; empty if it shares no file."""
         return next((part.final for part in self.parts if part.of), "")
 
     def to_json(self) -> Json:
@@ -531,14 +556,23 @@ class Committed:
         }
         if not self.listed:
             del record["listed"]
+        if self.receipt is None:
+            del record["receipt"]
+        else:
+            record["receipt"] = vars(self.receipt)
         return record
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Committed:
         """The reverse of `to_json`."""
-        parts = tuple(Part(**part) for part in json["parts"])
-        details = Details.from_json(json["details"])
-        return Committed(**{**json, "parts": parts, "replaces": tuple(json["replaces"]), "details": details})
+        given = json.get("receipt")
+        made = {
+            "parts": tuple(Part(**part) for part in json["parts"]),
+            "replaces": tuple(json["replaces"]),
+            "details": Details.from_json(json["details"]),
+            "receipt": None if given is None else Receipt(**given),
+        }
+        return Committed(**{**json, **made})
 
 
 # ---- between processes

@@ -4,7 +4,7 @@
 
 A piece of work is a row of a DataFrame, its outcome a row of JSON. A job is one bundle, so that a failure
 costs only that bundle: it is split, and each of its pieces is repeated alone. The window slides: as soon as
-one job is back the next one starts. A slow job delays nothing, and the window follows the number of
+one job is back, the next job starts. A slow job delays nothing, and the window follows the number of
 executors. If the JVM is gone, whichever thread notices first starts another one, and the running jobs are
 repeated. An orphaned worker writes under the name of its own attempt, which is never accepted.
 """
@@ -34,15 +34,15 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 JOBS_PER_CORE = 2
-"""Running jobs for each core: while one is handed out, another one works."""
+"""The number of running jobs for each core: while one job is handed out, another one works."""
 MAX_JOBS = 256
-"""Threads of the driver that wait for jobs."""
+"""The number of threads of the driver that wait for jobs."""
 BUNDLE_WORKS = 256
 BUNDLE_BYTES = 16 << 20
 """Source bytes in a bundle: larger sources are jobs by themselves."""
 ATTEMPTS = 2
 RESTARTS = 5
-"""Consecutive JVMs that may die without finishing a job."""
+"""The maximum number of consecutive JVMs that die without finishing a job."""
 LOOK_SECONDS = 5.0
 """Interval between queries for the number of cores."""
 WORK_SCHEMA = "work binary"
@@ -50,11 +50,11 @@ OUTCOME_SCHEMA = "outcome string"
 
 
 class Work(Protocol[R_co]):
-    """Work that can run anywhere. It is pickled.
+    """Work that can run anywhere. The work is pickled.
 
-    Work that consists of many pieces has `apart`, which returns two halves, so that the piece that kills
-    workers can be found. Work for a whole session has `run_in`, which the driver calls instead of `run`; it
-    raises only if the session is lost.
+    Work that consists of many pieces has `apart`, which returns two halves: they serve to find a piece that
+    kills workers. Work for a whole session has `run_in`, which the driver calls instead of `run`; it raises
+    only if the session is lost.
     """
 
     @property
@@ -113,7 +113,7 @@ class InProcess:
 
 
 SIDE_BY_SIDE = 256
-"""Concurrent requests to a store: each takes about ten milliseconds of waiting and almost no work."""
+"""Concurrent requests to a store: a request takes about ten milliseconds of waiting and almost no work."""
 
 
 def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:
@@ -150,7 +150,7 @@ class _Bundle:
 
 @dataclass(frozen=True)
 class _Answer:
-    """The result of a job: outcomes, or the reason why there are none."""
+    """The result of a job: outcomes, or the reason why there are no outcomes."""
 
     outcomes: Sequence[Any] = ()
     failure: str | None = None
@@ -203,7 +203,7 @@ class SparkScheduler:
         return self._window
 
     def _session(self) -> SparkSession:
-        """The session; a new one if the JVM of the last one has died."""
+        """The session; a new session if the JVM of the last session has died."""
         with self._lock:
             if self._spark is not None and is_alive(self._spark):
                 return self._spark
@@ -233,7 +233,7 @@ class SparkScheduler:
 
 
 def _once_more(bundle: _Bundle, answer: _Answer) -> Iterator[_Bundle]:
-    """The bundles that repeat a failed one. A dead JVM is not counted as an attempt."""
+    """The bundles that repeat a failed bundle. A dead JVM is not counted as an attempt."""
     if answer.jvm_gone:
         yield bundle
         return

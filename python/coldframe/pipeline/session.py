@@ -57,7 +57,7 @@ def _under_submit() -> bool:
 
 
 def start_session(master: str | None = None, *, conf: dict[str, str] | None = None) -> SparkSession:
-    """The running session (under spark-submit), or a new one that talks to loopback only."""
+    """The running session (under spark-submit), or a new session that talks to loopback only."""
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -100,7 +100,7 @@ def _light_jvm(is_ours: bool) -> Iterator[None]:
     if not is_ours or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
-    # The user's own settings come last, and the last one wins.
+    # The user's own settings come last, and the last setting wins.
     os.environ["SPARK_SUBMIT_OPTS"] = f"{_LIGHT} {given or ''}".strip()
     try:
         yield

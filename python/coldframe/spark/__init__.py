@@ -9,8 +9,8 @@ does not pass the columns and conditions of a query to a Python source, so both 
 as arguments.
 
 With the connector's jar on the class path (`session().getOrCreate()`, or `jar()` in `spark.jars`), the format
-`coldframe` is the JVM's: Spark pushes columns, filters, limits and counts down by itself. `coldframe_python`
-is always the Python source.
+`coldframe` is the JVM's format: Spark pushes columns, filters, limits and counts down by itself.
+`coldframe_python` is always the Python source.
 """
 
 from __future__ import annotations

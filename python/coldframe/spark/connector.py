@@ -29,7 +29,8 @@ def jar() -> str:
 def session(
     builder: SparkSession.Builder | None = None, *, hive_tables: bool = False
 ) -> SparkSession.Builder:
-    """A builder of sessions in which `format("coldframe")` is the JVM's, and coldframe.`/path` a table.
+    """A builder of sessions in which `format("coldframe")` uses the JVM's connector, and coldframe.`/path` a
+    table.
 
     Args:
         builder: a builder to extend; its jars and extensions stay.
@@ -72,7 +73,7 @@ def loaded_version(spark: SparkSession) -> str | None:
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, whose JVM is the server's."""
+    """Whether the session is one of Spark Connect, whose JVM belongs to the server."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from coldframe._coldframe import UnsupportedError
 
-# By Spark's major version: the oldest and the newest Java that runs it. Spark 4 does not state a newest
-# version.
+# For each major version of Spark, the oldest and the newest Java that runs it. Spark 4 does not state a
+# newest version.
 JAVAS = {3: (8, 17), 4: (17, 99)}
 
 _LAUNCHER = """\

@@ -37,7 +37,7 @@ class ReadOptions:
     """Arguments of `coldframe.iceberg_table`."""
 
     def with_schema(self, schema: pa.Schema) -> ReadOptions:
-        """The same options with the types of files that do not store them."""
+        """The same options, with the types of files that do not store their types."""
         return replace(self, options={**self.options, "schema": schema})
 
 

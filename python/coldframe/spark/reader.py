@@ -50,7 +50,7 @@ class TablePartition(InputPartition):
     packed: Packed
 
     def splits(self, storage_options: Mapping[str, str]) -> Sequence[Split]:
-        """Its splits, which carry their storage options."""
+        """The splits, which carry their storage options."""
         return self.packed.splits()
 
 
@@ -65,9 +65,9 @@ class ColdframeReader(DataSourceReader):
         self._sources = sources
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Shares of all files, with small files packed together. Returns a list, since Spark requires one.
+        """Shares of all files, with small files packed together. Returns a list, since Spark requires a list.
 
-        Opens one file for the columns, and plans the others from the listing.
+        Opens one file for the columns, and plans the other files from the listing.
         """
         options = self.options
         dataset = open_dataset(options, self._sources)
@@ -89,7 +89,7 @@ class ColdframeReader(DataSourceReader):
                 yield from self._read_split(split, target)
 
     def _cut(self, planned: Split) -> list[Split]:
-        """The splits of a share; none if the file cannot be opened and damage is tolerated."""
+        """The splits of a share; empty if the file cannot be opened and damage is tolerated."""
         options = self.options
         try:
             return planned.expand()
@@ -122,7 +122,7 @@ class ColdframeReader(DataSourceReader):
 def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> Dataset:
     """The files of a `load()` as one dataset, with one file open. `sources`: files of an earlier discovery.
 
-    With DROPMALFORMED, the first file that can be opened is open; errors of the other files appear when those
+    With DROPMALFORMED, the first file that can be opened is open; errors of the other files appear when they
     are read.
     """
     if (table := _table(options, sources)) is not None:
@@ -214,6 +214,6 @@ def resolve(wanted: Sequence[str], known_names: Sequence[str]) -> list[str]:
 
 
 def pack(splits: Sequence[Split], target_bytes: int) -> list[Sequence[Split]]:
-    """Packs consecutive splits until they reach `target_bytes`."""
+    """Packs consecutive splits until they have `target_bytes` bytes."""
     sizes = [target_bytes if split.raw.weight is None else split.raw.weight for split in splits]
     return [splits[start:stop] for start, stop in pack_sizes(sizes, target_bytes)]

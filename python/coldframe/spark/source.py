@@ -38,9 +38,11 @@ class ColdframeSource(DataSource):
         return "coldframe" if cls.format_name is None else f"coldframe_{cls.format_name}"
 
     def schema(self) -> StructType:
-        """The columns of the files and of the partition directories, or those in the option `columns`."""
+        """The columns of the files and of the partition directories, or the columns in the option
+        `columns`.
+        """
         options = read_options(self.options, self.format_name)
-        # Spark pickles both attributes, so reader() can tell a user's schema, and need not list the files
+        # Spark pickles both attributes, so reader() recognises a user's schema and does not list the files
         # again.
         self.inferred = True
         dataset = open_dataset(options)
@@ -95,13 +97,13 @@ def _as_in_hive(field: pa.Field) -> pa.Field:
 
 
 def _only_renames(schema: StructType, file_schema: pa.Schema) -> bool:
-    """Whether all names in `schema` are among those of files read without types (`_c0`, `_c1` ...)."""
+    """Whether all names in `schema` are names of files that are read without types (`_c0`, `_c1` ...)."""
     known = {name.lower() for name in file_schema.names}
     return all(name.lower() in known for name in schema.fieldNames())
 
 
 class PythonSource(ColdframeSource):
-    """`coldframe_python`: always the Python source, even if `coldframe` is the JVM's."""
+    """`coldframe_python`: always the Python source, even if `coldframe` is the JVM's connector."""
 
     @classmethod
     def name(cls) -> str:

@@ -3,7 +3,8 @@
     paths.mapInArrow(decode, udfs.columns_of(example))
                      └── for each path: yield from udfs.batches(path)
 
-Spark compares the types of a UDF's batches with the declared columns, so this module makes both.
+Spark compares the types of a UDF's batches with the declared columns, so this module makes the batches and
+the declaration.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Read:
     odd: dict[str, str] = field(default_factory=dict)
     """Plain directories that Spark or Hive would not read completely or correctly, with the reason."""
     broken: dict[str, str] = field(default_factory=dict)
-    """Tables that their engine cannot open."""
+    """Tables that the engine cannot open."""
 
     @property
     def rows(self) -> list[Seen]:

@@ -8,7 +8,9 @@ from typing import Any
 from unittest import mock
 
 from coldframe import pipeline
+from coldframe.pipeline.report import deletion
 from coldframe.pipeline.sink.destination import open_destination
+from coldframe.pipeline.source.removal import Removal
 from coldframe.pipeline.work import committing, convert, merging
 
 OPERATIONS = frozenset(
@@ -67,6 +69,22 @@ def ticking(destination: Any, clock: Clock) -> Any:
     for name in OPERATIONS:
         setattr(destination, name, clock.around(getattr(destination, name)))
     return destination
+
+
+@contextlib.contextmanager
+def deleting_until(at: int) -> Iterator[None]:
+    """Kills `coldframe delete` after it has deleted `at` sources, before their receipts; never if 0."""
+    left, remove = [at], Removal.run
+
+    def counted(removal: Removal) -> str:
+        place = remove(removal)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+        return place
+
+    with mock.patch.object(Removal, "run", counted), mock.patch.object(deletion, "BATCH", 2):
+        yield
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ class Claims:
 
     before: Read
     sources: dict[str, Version]
-    """The sources at its start."""
+    """The sources when the run starts."""
     done: frozenset[str]
     """Sources that earlier runs converted."""
     maybe: frozenset[str]
@@ -129,7 +129,9 @@ def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
         if died and plain:
             # Readers of plain directories may briefly see the old and the new file.
             continue
-        check("one version", len(by_tag) == 1, f"{path}: rows of {sorted(by_tag)} side by side")
+        side_by_side = by_tag.keys() - world.archived
+        is_single = len(side_by_side) <= 1 or world.restored
+        check("one version", is_single, f"{path}: rows of {sorted(side_by_side)} side by side")
         for tag, rows in by_tag.items():
             check("twice", max(rows.values()) == 1, f"{path}: {rows.most_common(1)} is duplicated")
             missing = _missing(world, versions[tag], rows)
@@ -139,14 +141,14 @@ def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
 
 
 def _missing(world: World, version: Version, in_target: Counter[Seen]) -> list[Seen]:
-    """Expected rows that are not in the target, except damaged ones and those that others deleted."""
+    """Expected rows that are not in the target, except damaged rows and rows that others deleted."""
     if version.tag in world.tree.damaged:
         return []
     return [row for row in expected(version) if not in_target[row] and not world.deleted[row.id, row.tag]]
 
 
 def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[Seen]]]) -> None:
-    """Kills: each source that had rows still has its old rows or its new ones."""
+    """Kills: each source that had rows still has its old or its new rows."""
     had: dict[str, dict[str, Counter[Seen]]] = defaultdict(lambda: defaultdict(Counter))
     for row in claims.before.rows:
         version = world.tree.versions.get(row.tag)
@@ -171,13 +173,43 @@ def _safe(world: World, claims: Claims) -> None:
         check("safe", whole, f"{path} is listed as safe, but it is {version.health}")
         lost = expected(version) - in_target
         check("safe", not lost, f"{path} is listed as safe, but not in the target: {list(lost)[:3]}")
-    for path, version in world.relied.items():
-        lost = expected(version) - in_target
-        check("relied", not lost, f"{path} was deleted as listed, but is not in the target: {list(lost)[:3]}")
+    _relied(world)
     if not claims.given["verify"] and claims.report is not None:
         # Sources that an earlier run read back need no second check.
         unread = sorted(path for path, version in world.listed.items() if version.tag not in world.read_back)
         check("safe", not unread, f"listed as safe without verification: {unread[:3]}")
+
+
+def _relied(world: World) -> None:
+    """Claims: rows of sources that were deleted as listed stay, unless the user names them."""
+    if world.messy:
+        return
+    in_target = Counter(world.seen.rows)
+    for version in world.relied.values():
+        lost = expected(version) - in_target
+        lost = Counter(row for row in lost if not world.deleted[row.id, row.tag])
+        where = f"{version.path} was deleted as listed, but is not in the target"
+        check("relied", not lost, f"{where}: {list(lost)[:3]}")
+
+
+def after_deletion(world: World, listed: list[str], gone: dict[str, Version], result: Any) -> None:
+    """Claims: `coldframe delete` deletes what is listed, all or nothing, and the target has its rows."""
+    in_target = Counter(world.seen.rows)
+    for path, version in gone.items():
+        check("delete", path in listed, f"{path} was deleted, but is not listed")
+        lost = expected(version) - in_target
+        check("delete", not lost, f"{path} was deleted, but is not in the target: {list(lost)[:3]}")
+    if result is None:
+        return
+    if result.exit_code:
+        check("delete", not gone, f"it failed ({result.verdict.text}), but {sorted(gone)} are deleted")
+        check("delete", not world.fine, f"nothing is wrong, but {result.to_json()}")
+    else:
+        # Another file may lie under the name of a source that was deleted before.
+        earlier = {item.line.path for item in result.items if item.earlier}
+        there = (path for path in listed if path in world.tree.now and path not in gone)
+        stay = sorted(path for path in there if str(world.source / path) not in earlier)
+        check("delete", not stay, f"it succeeded, but {stay[:3]} are still there")
 
 
 def _reports(claims: Claims) -> Iterable[tuple[Any, Any]]:
@@ -208,7 +240,8 @@ def _verified(world: World, claims: Claims) -> None:
 
 
 def _earlier(table: Any) -> bool:
-    return any(file.earlier for file in table.files)
+    # Only sources that were read back can be deleted.
+    return any(file.earlier for file in table.files) or bool(table.archived)
 
 
 def _exit_code(world: World, claims: Claims) -> None:
@@ -251,6 +284,7 @@ def _nothing_twice(world: World, claims: Claims) -> None:
     for table, rows in tables_of(world):
         if table.split("/")[0] in world.loose:
             continue
+        rows = [row for row in rows if row.tag not in world.archived]
         ids = Counter(row.id for row in rows)
         twice = [row for row in rows if ids[row.id] > 1]
         check("doubled", not twice, f"{table}: {twice[:4]}")
@@ -258,7 +292,7 @@ def _nothing_twice(world: World, claims: Claims) -> None:
 
 def _others_stay(world: World, claims: Claims) -> None:
     """State: rows that others wrote are unchanged."""
-    if world.messy:
+    if world.messy or world.restored:
         return
     in_target = Counter(world.seen.rows)
     lost = world.foreign - in_target
@@ -281,7 +315,7 @@ def _same(world: World, claims: Claims) -> None:
 
 def _refusals(world: World, claims: Claims) -> None:
     """Progress: a run is refused only for a reason that the model knows."""
-    if world.messy or claims.raced:
+    if world.messy or claims.raced or world.restored:
         return
     check("refused", bool(world.odd), f"refused: {claims.refused}")
 
@@ -305,7 +339,9 @@ def _is_a_portion(claims: Claims) -> bool:
 
 def _progress(world: World, claims: Claims) -> None:
     """Where nothing is wrong, a run reports success, and the target equals the source."""
-    if world.messy or claims.raced or world.touched or world.kept:
+    if world.messy or claims.raced or world.touched or world.kept or world.archived or world.restored:
+        return
+    if claims.given["archived"] != "drop":
         return
     meant = {path: version for path, version in claims.sources.items() if claims.selects(path)}
     if any(version.health != "good" for version in meant.values()):
@@ -378,4 +414,4 @@ def after_check(world: World, result: Any, paths: list[str]) -> None:
 
 
 def after_refused_audit(world: World, error: Exception) -> None:
-    check("audit", world.messy or world.died, f"refused: {error}")
+    check("audit", world.messy or world.died or world.restored, f"refused: {error}")

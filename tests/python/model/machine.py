@@ -17,6 +17,7 @@ SMALL = st.integers(0, 7)
 AT = st.integers(1, 120)
 VANISHED = st.sampled_from(["fail", "remove", "keep", "remove"])
 FOREIGN = st.sampled_from(["refuse", "append"])
+ARCHIVED = st.sampled_from(["drop", "ask", "keep"])
 ON_ERROR = st.sampled_from(["raise", "skip", "quarantine"])
 FILE_BYTES = st.sampled_from([128 << 20, 0, 700])
 SPLIT_BYTES = st.sampled_from([128 << 20, 1])
@@ -85,9 +86,25 @@ def machine(to: str) -> Any:
         def delete_what_is_listed(self) -> None:
             self.do("delete_what_is_listed")
 
-        @rule(on_vanished=VANISHED)
-        def plain_run(self, on_vanished: str) -> None:
-            self.do("run", on_vanished=on_vanished)
+        @rule(move=st.booleans(), at=st.sampled_from([0, 0, 0, 1, 2]))
+        def delete_by_verb(self, move: bool, at: int) -> None:
+            self.do("delete_by_verb", move, at)
+
+        @rule(which=SMALL)
+        def bring_back(self, which: int) -> None:
+            self.do("bring_back", which)
+
+        @rule()
+        def back_up_journal(self) -> None:
+            self.do("back_up_journal")
+
+        @rule()
+        def restore_journal(self) -> None:
+            self.do("restore_journal")
+
+        @rule(on_vanished=VANISHED, archived=ARCHIVED)
+        def plain_run(self, on_vanished: str, archived: str) -> None:
+            self.do("run", on_vanished=on_vanished, archived=archived)
 
         @rule(
             on_error=ON_ERROR,
@@ -101,6 +118,7 @@ def machine(to: str) -> Any:
             verify=st.sampled_from([True, True, True, False]),
             fresh=st.sampled_from([False, False, False, True]),
             dropped=st.sampled_from([True, True, False]),
+            archived=ARCHIVED,
         )
         def run(self, **given: Any) -> None:
             self.do("run", **given)
@@ -116,6 +134,7 @@ def machine(to: str) -> Any:
             file_bytes=FILE_BYTES,
             split_bytes=SPLIT_BYTES,
             fresh=st.sampled_from([False, False, False, True]),
+            archived=ARCHIVED,
         )
         def killed_run(self, **given: Any) -> None:
             self.do("killed_run", **given)

@@ -1,8 +1,8 @@
 """The source in the model: the rows of each file, and their origin.
 
 A row has an `id` (which stays the same when files are compacted or rewritten), a `tag` (the version of the
-file that it was read from), and the values `v` and, in some files, `w`. The tag of a row in a target
-gives its origin; the id shows duplicates.
+file from which it was read), and the values `v` and, in some files, `w`. The tag of a row in a target gives
+its origin; the id shows duplicates.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ class Version:
     kind: str
     type: str = "int32"
     wide: bool = False
-    """Whether it has the column `w`."""
+    """Whether the version has the column `w`."""
     health: str = "good"
-    """damaged: some rows can be salvaged; lost: none can, or the format is unknown; empty: no bytes."""
+    """damaged: some rows can be salvaged; lost: no row can be salvaged, or the format is unknown; empty: no
+    bytes.
+    """
 
     @property
     def keys(self) -> Keys:
@@ -89,7 +91,7 @@ class Tree:
         version = Version(tag, path, rows, kind, type, wide)
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        # As Hive does: writes the new file beside the old one, then renames it over the old one.
+        # As Hive does: writes the new file beside the old file, then renames it over the old file.
         beside = place.with_name(f".{place.name}.new")
         write(version, beside)
         os.replace(beside, place)
@@ -126,7 +128,7 @@ class Tree:
             health = "damaged"
         place.write_bytes(bytes(content))
         self.damaged.add(before.tag)
-        # The tag stays, since salvaged rows still carry it.
+        # The row's tag stays, since salvaged rows still carry it.
         self.now[path] = Version(before.tag, path, before.rows, before.kind, before.type, before.wide, health)
 
 

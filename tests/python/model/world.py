@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -20,12 +21,12 @@ from typing import Any
 
 from model import engines, foreign, laws
 from model.engines import HOME, Read, Seen
-from model.hooks import Killed, striking
+from model.hooks import Killed, deleting_until, striking
 from model.laws import Broken, Claims
 from model.tree import TYPES, Tree, Version
 
 from coldframe.errors import ColdframeError
-from coldframe.pipeline import audit, migrate
+from coldframe.pipeline import audit, delete, migrate
 from coldframe.pipeline.scheduling import InProcess
 
 PLACES = (
@@ -103,7 +104,7 @@ class World:
         self.touched: set[str] = set()
         """Tables that others changed."""
         self.rewrote: set[str] = set()
-        """Those changed tables whose older files others rewrote: a run cannot replace these files."""
+        """The changed tables whose older files others rewrote: a run cannot replace these files."""
         self.messy = False
         """Files of the target or the migration's state were damaged: runs may report that, nothing else."""
         self.strings: set[str] = set()
@@ -119,7 +120,13 @@ class World:
         """Sources that killed runs may have converted."""
         self.unverified = False
         self.relied: dict[str, Version] = {}
-        """Sources deleted after they were listed: only the target has their rows."""
+        """Versions, by tag, that were deleted after they were listed: only the target has their rows."""
+        self.archived: set[str] = set()
+        """Tags of versions that `coldframe delete` has deleted."""
+        self.trash: list[Version] = []
+        """Versions that it has moved to the trash."""
+        self.restored = False
+        """Whether an older journal was restored."""
         self.read_back: set[str] = set()
         """Tags of the versions that verifying runs could read."""
         self.confirmed = False
@@ -144,7 +151,7 @@ class World:
     def add(
         self, place: int | str, rows: int = 3, name: int = 0, type: str = "int32", wide: bool = False
     ) -> None:
-        """Adds a file, or replaces the one of this name."""
+        """Adds a file, or replaces the file of this name."""
         where = place if isinstance(place, str) else PLACES[place % len(PLACES)]
         table = where.split("/")[0]
         if PLACES.index(where) >= PLAIN_PLACES:
@@ -267,8 +274,69 @@ class World:
             if self.tree.now.get(path) == version:
                 self._log(f"source {path}: deleted, as listed")
                 self.tree.remove(path)
-                self.relied[path] = version
+                self.relied[version.tag] = version
         self._source_changed()
+
+    def delete_by_verb(self, move: bool = False, at: int = 0) -> None:
+        """Deletes by `coldframe delete`; with `at`, it is killed after so many sources."""
+        place = self.target / HOME / "safe-to-delete.txt"
+        if not place.exists():
+            return
+        self._log(f"coldframe delete{' --to' if move else ''}{f', killed at {at}' if at else ''}")
+        trash, text = self.source.parent / "trash", place.read_text()
+        result = None
+        with deleting_until(at):
+            try:
+                result = delete(place, to=trash if move else None)
+            except Killed:
+                pass
+            except ColdframeError as error:
+                laws.after_refused_audit(self, error)
+                return
+        gone = {path: version for path, version in self.tree.now.items() if not (self.source / path).exists()}
+        # A killed run may have been completed.
+        self.read_target()
+        laws.after_deletion(self, laws.listed_paths(text, self.source), gone, result)
+        for path, version in gone.items():
+            del self.tree.now[path]
+            self.relied[version.tag] = version
+            self.archived.add(version.tag)
+            self.trash += [version] if move else []
+            self.listed.pop(path, None)
+        self.done -= gone.keys()
+        self.maybe -= gone.keys()
+        self._source_changed()
+
+    def bring_back(self, which: int) -> None:
+        """Moves a source from the trash to its old place."""
+        if not self.trash:
+            return
+        version = self.trash.pop(which % len(self.trash))
+        if version.path in self.tree.now:
+            return
+        self._log(f"source {version.path}: back from the trash")
+        (self.source / version.path).parent.mkdir(parents=True, exist_ok=True)
+        os.rename(self.source.parent / "trash" / version.path, self.source / version.path)
+        self.tree.now[version.path] = version
+        self.relied.pop(version.tag, None)
+        self._source_changed()
+
+    def back_up_journal(self) -> None:
+        state, backup = self.target / HOME / "state", self.source.parent / "backup"
+        if state.exists():
+            self._log("journal: backed up")
+            shutil.rmtree(backup, ignore_errors=True)
+            shutil.copytree(state, backup)
+
+    def restore_journal(self) -> None:
+        state, backup = self.target / HOME / "state", self.source.parent / "backup"
+        if state.exists() and backup.exists():
+            self._log("journal: restored")
+            shutil.rmtree(state)
+            shutil.copytree(backup, state)
+            self.restored = True
+            self.maybe |= self.done
+            self._source_changed()
 
     # Runs.
 
@@ -285,6 +353,7 @@ class World:
         verify: bool = True,
         fresh: bool = False,
         dropped: bool = True,
+        archived: str = "drop",
     ) -> None:
         given = dict(locals())
         del given["self"]
@@ -344,7 +413,7 @@ class World:
                     to=self.to,
                     on_error=given["on_error"],
                     on_vanished=given["on_vanished"],
-                    archived_rows="drop",
+                    archived_rows=given["archived"],
                     on_foreign_changes=given["on_foreign_changes"],
                     target_file_bytes=given["file_bytes"],
                     split_bytes=given["split_bytes"],
@@ -391,9 +460,13 @@ class World:
             place.write_text("".join(ENTRY.format(name=name) for name in tables))
 
     def _remember(self, claims: Claims, died: bool) -> None:
-        if claims.given["on_vanished"] == "remove":
-            self.relied = {}
-        self.relied = {path: version for path, version in self.relied.items() if path not in claims.sources}
+        if claims.given["archived"] == "drop":
+            # The user has named these rows: those of sources that are gone, and those that are replaced.
+            named = self.relied if claims.given["on_vanished"] == "remove" else {}
+            replaced = {
+                t for t, v in self.relied.items() if v.path in claims.sources and t not in self.archived
+            }
+            self.relied = {t: v for t, v in self.relied.items() if t not in named and t not in replaced}
         if died:
             self.maybe |= claims.sources.keys()
         elif claims.report is not None:
@@ -429,6 +502,8 @@ class World:
         gone |= {path for path in self.done | self.maybe if path not in self.tree.now}
         if claims.given["on_vanished"] == "keep":
             self.kept = True
+            if self.restored:
+                self.loose |= {version.path.split("/")[0] for version in self.tree.versions.values()}
         if claims.given["on_vanished"] == "keep" or claims.include or claims.exclude:
             self.loose |= {table.split("/")[0] for table in gone}
             if claims.include or claims.exclude:

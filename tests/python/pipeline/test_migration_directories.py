@@ -53,7 +53,7 @@ class Entry:
     wal: bool = True
     versions: int = 0
     until: int = 0
-    """The end of a time range, or 0 for none."""
+    """The end of a time range, or 0 for no end."""
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@
     python tests/python/model/soak.py MINUTES               goes on after failures, and records them
 
 A failure prints the steps that led to it, as few as hypothesis finds. `model/world.py` has the
-steps, and `model/laws.py` what has to hold after each.
+steps, and `model/laws.py` has the laws that must hold after each step.
 """
 
 from __future__ import annotations

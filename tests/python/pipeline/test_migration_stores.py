@@ -17,7 +17,7 @@ from servers import S3, Hdfs
 
 import coldframe as cf
 from coldframe.hive.tables import HivePartition, HiveTable
-from coldframe.pipeline import audit, migrate
+from coldframe.pipeline import audit, delete, migrate
 from coldframe.pipeline.records import dumps, loads
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import Report
@@ -25,6 +25,7 @@ from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.sink.destination import StoreDestination
 from coldframe.pipeline.source import store_listing
 from coldframe.pipeline.source.registered import collect
+from coldframe.pipeline.source.removal import Removal
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import LookTask, take_listed
 from coldframe.sources import open_store
@@ -45,7 +46,7 @@ class Place:
         cf.write(pa.table(rows), url, format="orc", storage_options=self.options)
 
     def names(self, folder: str = "") -> list[str]:
-        """The files below a folder, those of the migration left out."""
+        """The files below a folder, without the migration's own files."""
         paths = [file.path for some in self.store.list(folder, recursive=True) for file in some]
         return sorted(name for name in paths if "_coldframe/" not in name)
 
@@ -93,7 +94,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], tu
 
 
 def run(source: Place, target: Place, **options: Any) -> Report:
-    # Sources change here that an earlier run listed as safe to delete.
+    # Sources that an earlier run listed as safe to delete change here.
     options.setdefault("archived_rows", "drop")
     return migrate(
         InProcess(),
@@ -148,6 +149,67 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert sorted(line.path for line in listed.lines) == sorted(
         f"{source.url}/{name}" for name in source.names("t") if ".hidden" not in name
     )
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("to", ["", "trash", "local"])
+def test_sources_are_deleted_or_moved(
+    places: Callable[[str], tuple[Place, Place]], way: str, to: str, tmp_path: Path
+) -> None:
+    source, target = places(way)
+    rows = fill(source)
+    assert run(source, target, target_file_bytes=0).safe_to_delete == 3
+    whole = {name: source.store.read(name) for name in source.names("t")}
+    trash = {"": None, "local": str(tmp_path / "local"), "trash": source.url.replace("/src", "/trash")}[to]
+    given = {"to": trash, "storage_options": target.options, "source_storage_options": source.options}
+    listed = f"{target.url}/_coldframe/safe-to-delete.txt"
+    result = delete(listed, **given)
+    assert (result.exit_code, len(result.items)) == (0, 3), result.to_json()
+    assert [name for name in source.names("t") if ".hidden" not in name] == []
+    for item in result.items if trash is not None else ():
+        name = item.to.removeprefix(f"{trash}/")
+        assert open_store(item.to, source.options if to == "trash" else None).read("") == whole[name]
+    assert [item.earlier for item in delete(listed, **given).items] == [True] * 3
+    source.orc("t/p=a%2F0/000000_0", {"a": [-1], "s": ["y"]})
+    report = run(source, target, on_vanished="remove", archived_rows="ask")
+    assert (report.exit_code, target.values()) == (0, sorted([-1, *rows]))
+
+
+KUDU = Path(__file__).resolve().parents[2] / "data" / "kudu" / "files" / "file_blocks"
+
+
+@pytest.mark.parametrize("way", ["s3-local", "hdfs-hdfs"])
+def test_a_directory_on_a_store_is_deleted_after_a_kill(
+    places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = places(way)
+    for path in (path for path in KUDU.rglob("*") if path.is_file()):
+        source.store.put(f"kudu/{path.relative_to(KUDU)}", path.read_bytes())
+    source.store.put("tables.toml", b'[tables.all]\npath = "kudu"\nwal = false\n')
+    assert run(source, target, leave_behind=["unflushed-edits"]).safe_to_delete == 1
+    rows = audit(target.url, storage_options=target.options).rows
+    given = {"storage_options": target.options, "source_storage_options": source.options}
+    listed = f"{target.url}/_coldframe/safe-to-delete.txt"
+
+    class Killed(BaseException):
+        pass
+
+    def killed(removal: Removal) -> str:
+        # The deepest files go first.
+        names = sorted(source.names("kudu"), key=lambda name: -name.count("/"))
+        for name in names[: len(names) // 2]:
+            source.store.delete(name)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Removal, "run", killed)
+        with pytest.raises(Killed):
+            delete(listed, **given)
+    result = delete(listed, **given)
+    assert (result.exit_code, result.items[0].fate) == (0, "deleted")
+    assert source.names() == ["tables.toml"]
+    assert run(source, target, on_vanished="remove", archived_rows="ask").exit_code == 0
+    assert audit(target.url, storage_options=target.options).rows == rows
 
 
 class Serialising(InProcess):
@@ -411,7 +473,7 @@ def test_a_metastore_knows_the_source_by_another_url(
     assert (report.metastore.compared, report.metastore.agreed) == (2, 1)
     (finding,) = report.tables[0].metastore
     assert (finding.location, finding.stated, finding.migrated) == ("t/p=a%2F1", 99, 100)
-    # An object store has no directories, so none can be missing.
+    # An object store has no directories, so no directory can be missing.
     gone = "empty" if way.startswith("s3") else "missing"
     assert [(finding.kind, finding.partition) for finding in report.metastore.findings] == [
         ("empty", "p=empty"),

@@ -171,7 +171,7 @@ public final class Main {
         for (int i = 90; i < 110; i++) {
           apply(event(events.newInsert(), i, 0));
         }
-        // One flush covers all of these: the row is inserted, deleted, and inserted again.
+        // One flush covers all of these changes: the row is inserted, deleted, and inserted again.
         apply(event(events.newInsert(), 200, 0));
         Operation gone = events.newDelete();
         key(gone.getRow(), 200);

@@ -1,4 +1,5 @@
-"""Has Kudu's own `kudu fs dump cfile` read CFiles that coldframe wrote, and compares what it prints with what went in.
+"""Lets Kudu's own `kudu fs dump cfile` read CFiles by coldframe, and compares the printed values with the
+written values.
 
 python judge.py        every type, encoding and codec; needs Linux, Maven (for Kudu's programs) and coldframe installed
 """

@@ -36,7 +36,7 @@ TABLES = ["ledger", "trips", "notes"]
 
 
 def copy(server: pathlib.Path, to: pathlib.Path) -> None:
-    """Copies a server's files, without locks and without what only its own start needs."""
+    """Copies a server's files, without locks and without files that only the server's own start needs."""
     shutil.copytree(server, to, ignore=shutil.ignore_patterns("*.lock", "*.log", "*.kudutmp*", "index.*"))
 
 

@@ -77,7 +77,7 @@ def create(spark, name, columns, how="", **properties):
 
 
 def evolved(spark):
-    """Columns renamed, moved, widened, dropped, and added again under the name of a dropped one."""
+    """Columns renamed, moved, widened, dropped, and added again under the name of a dropped column."""
     create(
         spark,
         "evolved",
@@ -122,7 +122,9 @@ def evolved(spark):
 
 
 def partitions(spark):
-    """Hidden partitions of every transform, one of them dropped later; names that must be escaped, nulls."""
+    """Hidden partitions of every transform, of which one is dropped later; names that must be
+    escaped, nulls.
+    """
     create(
         spark,
         "partitions",
@@ -202,7 +204,7 @@ def equality(spark):
     delete_equal(spark, "equality", ["v"], [{"v": None}], {"k": "b"})
     spark.sql("alter table w.t.equality rename column v to value")
     spark.sql("alter table w.t.equality drop partition field k")
-    delete_equal(spark, "equality", ["id"], [{"id": 4}], {})  # of all partitions: its own spec has none
+    delete_equal(spark, "equality", ["id"], [{"id": 4}], {})  # of all partitions: its spec has none
     spark.sql("insert into w.t.equality values (4, 'c', 5.0)")
     delete_equal(spark, "equality", ["value"], [{"value": 10.0}], {}, "PARQUET")
 
@@ -238,7 +240,9 @@ def defaults(spark, name="defaults", format="parquet"):
 
 
 def defaults_within(spark):
-    """Fields of structs with a default value, in columns, lists and maps. The rows are those that Spark reads from Parquet."""
+    """Fields of structs with a default value, in columns, lists and maps. The rows are the rows that Spark
+    reads from Parquet.
+    """
     for name, format in (("within", "parquet"), ("within_orc", "orc")):
         create(
             spark,
@@ -382,7 +386,7 @@ def delete_equal(spark, name, columns, rows, partition, format="ORC"):
 
 
 def snapshots(spark, name):
-    """What Spark reads from the table now, and from each of its snapshots; when each was the current one."""
+    """What Spark reads from the table now, and from each of its snapshots; when each snapshot was current."""
     versions = {"current": rows_of(spark.sql(f"select * from {name}"))}
     for number, time in spark.sql(
         f"select snapshot_id, made_current_at from {name}.history order by 2"

@@ -99,7 +99,7 @@ def nested_type(kind: str, items: list[str]) -> Type:
             pa.map_(inner[0].arrow, inner[1].arrow),
             lambda v: [(inner[0].value(k), or_none(inner[1], x)) for k, x in v],
         )
-    # Parquet has no unions: a struct of the tag and one field per branch, of which one is set.
+    # Parquet has no unions: a struct of the tag and one field per branch; one of the fields is set.
     branches = [(f"f{n}", branch.arrow) for n, branch in enumerate(inner)]
     return Type(
         pa.struct([("tag", pa.int8()), *branches]),

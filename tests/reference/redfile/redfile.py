@@ -228,7 +228,7 @@ def page(entries: list[tuple[int, int, Any]], leaf: Leaf, options: Options, enco
 
 
 def compress(data: bytes, codec: int) -> bytes:
-    """Snappy and LZO use literals only, in Hadoop's framing: two blocks of several chunks, an empty one."""
+    """Snappy and LZO use literals only, in Hadoop's framing: two blocks of several chunks, an empty block."""
     if codec == GZIP:
         return gzip.compress(data, mtime=0)
     if codec == UNCOMPRESSED:
@@ -307,7 +307,7 @@ def write(nodes: list[Node], records: list[dict[str, Any]], options: Options) ->
 
 
 def chunk(out: bytearray, leaf: Leaf, options: Options) -> bytes:
-    """Appends a leaf's pages to `out`. Returns its ColumnChunk."""
+    """Appends a leaf's pages to `out`. Returns the chunk's ColumnChunk."""
     type = leaf.path[-1].type
     encoding = options.encoding if type in (INT32, INT64) else PLAIN
     raw_size = stored_size = 0

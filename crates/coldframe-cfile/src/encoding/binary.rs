@@ -67,8 +67,8 @@ const fn low(n: u16) -> u8 {
 }
 
 /// Fills `out`, whose length is a multiple of 4, with groups of integers; `at`: their offset, for errors. The
-/// result is that of [`Cursor::group_varint`], but lengths are not checked as long as enough bytes remain for
-/// the largest possible group.
+/// result is the result of [`Cursor::group_varint`], but lengths are not checked as long as enough bytes
+/// remain for the largest possible group.
 fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
     let mut rest = stored;
     let (groups, _) = out.as_chunks_mut::<4>();
@@ -101,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_equal_those_that_the_cursor_reads(
+        fn groups_equal_the_groups_that_the_cursor_reads(
             values in proptest::collection::vec((any::<[u32; 4]>(), any::<[u8; 4]>()), 0..40),
             behind in 0usize..20,
             cut in 0usize..30,

@@ -18,7 +18,7 @@ use crate::encoding::{BlockHead, Word, lz4};
 /// The header's length.
 pub(crate) const HEADER_LEN: usize = 20;
 
-/// The number of values in a chunk, except the last one.
+/// The number of values in a chunk; the last chunk may have fewer.
 pub(crate) fn chunk_len(element: usize) -> usize {
     (8192 / element.max(1) / 8 * 8).max(128)
 }
@@ -154,7 +154,8 @@ impl BitShuffle {
         Ok(planes.get(..size).unwrap_or_default())
     }
 
-    /// Moves to the next chunk if all values of this one have been read and it is not the last.
+    /// Moves to the next chunk if all values of the current chunk have been read and it is not the last
+    /// chunk.
     fn leave_chunk(&mut self, bytes: &[u8]) -> Result<()> {
         while self.next >= self.chunk_first + self.chunk_values()
             && self.chunk_first + self.chunk_values() < self.padded

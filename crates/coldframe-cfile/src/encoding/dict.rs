@@ -5,7 +5,8 @@
 //! dictionary block | PLAIN of bytes: the value of code word 0, of code word 1 ... |
 //! ```
 //!
-//! Once the dictionary reaches the column's block size, the writer switches to mode 2, so a file may contain both modes.
+//! Once the dictionary is as long as the column's block size, the writer switches to mode 2, so a file may
+//! contain both modes.
 
 use arrow_array::ArrayRef;
 use bytes::Bytes;
@@ -131,7 +132,7 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Fails unless each of `places` is the position of a value or null.
+    /// Fails if one of `places` is neither null nor the position of a value.
     pub fn check(&self, places: &[u32]) -> Result<()> {
         let last = places.iter().copied().max().unwrap_or(0);
         if (last as usize) < self.entries.len() { Ok(()) } else { Err(self.no_such_code_word(last)) }

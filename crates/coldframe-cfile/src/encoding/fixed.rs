@@ -31,7 +31,7 @@ pub(crate) enum Fixed {
     Rle(Rle),
     /// Of BIT_SHUFFLE: the position in the chunks.
     BitShuffle(BitShuffle),
-    /// Of GROUP_VARINT: all values, decoded, and the index of the next one.
+    /// Of GROUP_VARINT: all values, decoded, and the index of the next value.
     Values(Vec<u32>, usize),
 }
 

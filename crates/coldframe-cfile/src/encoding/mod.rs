@@ -37,8 +37,8 @@ pub(crate) struct BlockHead {
 }
 
 impl BlockHead {
-    /// Fails unless the block begins at the ordinal that the index states, and has as many values as its rows
-    /// need.
+    /// Fails if the block does not begin at the ordinal that the index states, or has fewer values than its
+    /// rows need.
     pub(crate) fn check(self, ordinal: u64, count: usize) -> Result<()> {
         if u64::from(self.ordinal) != ordinal {
             return Err(Error::corrupt(format!(
@@ -134,7 +134,7 @@ macro_rules! word_types {
             }
 
             fn exceed(values: &[Self], limit: i128) -> bool {
-                // No value reaches a limit beyond its type.
+                // All values are within a limit that exceeds their type.
                 <$signed>::try_from(limit).ok().is_some_and(|limit| {
                     values.iter().fold(false, |exceeds, value| {
                         let value = <$signed>::from_le_bytes(value.to_le_bytes());

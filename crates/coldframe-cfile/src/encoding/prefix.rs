@@ -6,7 +6,7 @@
 //! restarts | offset from the block's start u32 LE of values 16, 32 .. (the interval) |
 //! ```
 //!
-//! A restart is a value that shares no bytes with the previous one, so a search can begin there. Value 0 is
+//! A restart is a value that shares no bytes with the previous value, so a search can begin there. Value 0 is
 //! always a restart and not listed.
 
 use coldframe_core::{Error, Result};

@@ -16,9 +16,9 @@ use crate::encoding::Word;
 /// The rest of the current run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
-    /// The same value, whose bytes are at position `at` of the block.
+    /// A repeated value, whose bytes are at position `at` of the block.
     Repeat { at: usize, left: usize },
-    /// Literals; `at` is the position of the next: a byte for whole values, a bit for single bits.
+    /// Literals; `at` is the position of the next literal: a byte for whole values, a bit for single bits.
     Literal { at: usize, left: usize },
 }
 
@@ -36,7 +36,7 @@ impl Rle {
         Self { next: start, run: Run::Repeat { at: start, left: 0 } }
     }
 
-    /// Begins the next run if the current one is used up.
+    /// Begins the next run if the current run is used up.
     fn run(&mut self, bytes: &[u8], bits: bool, size: usize) -> Result<()> {
         while let Run::Repeat { left: 0, .. } | Run::Literal { left: 0, .. } = self.run {
             let rest = bytes.get(self.next..).unwrap_or_default();

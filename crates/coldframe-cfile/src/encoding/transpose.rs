@@ -6,12 +6,12 @@
 //!         plane 8k + j: bit j of byte k of every value; value i has bit i % 8 of byte i / 8
 //! ```
 //!
-//! The code processes sixty-four values at a time: the eight planes of a byte are eight 64-bit words. Three rounds of exchanges between
-//! words transpose them, so that byte `g` of word `e` becomes that byte of value `8g + e`; the bytes are then
-//! stored at their positions. The arrays have constant size, so the compiler can use the vector instructions
-//! of the target. For the most common values, of four and eight bytes, `sse2` is faster; on processors with
-//! AVX-512 and GFNI, `avx512` is fastest for all sizes. The tests compare each variant with the layout above,
-//! bit by bit.
+//! The code processes sixty-four values at a time: the eight planes of a byte are eight 64-bit words. Three
+//! rounds of exchanges between words transpose the words. Then byte `g` of word `e` is the byte of value
+//! `8g + e` to which the planes belong, and the bytes are stored at their positions. The arrays have constant
+//! size, so the compiler can use the vector instructions of the target. For the most common values, of four
+//! and eight bytes, `sse2` is faster; on processors with AVX-512 and GFNI, `avx512` is fastest for all sizes.
+//! The tests compare each variant with the layout above, bit by bit.
 
 use arrow_buffer::ArrowNativeType;
 

@@ -67,8 +67,9 @@ pub struct DataBlock {
     pub rows: Range<u64>,
 }
 
-/// Most rows of a data block. Ordinals of a rowset have 32 bits, and its blocks are written at a few hundred
-/// kilobytes; runs of equal values take almost no bytes, so that nothing in the file bounds the number.
+/// The maximum number of rows of a data block. Nothing in the file bounds this number, since runs of equal
+/// values take almost no bytes. But ordinals of a rowset have 32 bits, and its blocks are written at a few
+/// hundred kilobytes.
 const MAX_ROWS: u64 = 1 << 30;
 
 impl DataBlock {
@@ -80,7 +81,7 @@ impl DataBlock {
         })
     }
 
-    /// Its name in errors.
+    /// The block's name in errors.
     pub fn name(&self) -> String {
         format!("data block of ordinals {}..{}", self.rows.start, self.rows.end)
     }

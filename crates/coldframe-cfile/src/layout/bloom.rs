@@ -49,7 +49,7 @@ impl<'a> BloomBlock<'a> {
         self.bits.len() as u64 * 8
     }
 
-    /// Whether there are no bits, which is never so for a parsed block.
+    /// Whether there are no bits, which is false for every parsed block.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Delta files: changes to the rows of a rowset after (REDO) or before (UNDO) the state that the rowset's
-//! base data has.
+//! Delta files: changes to the rows of a rowset after (REDO) or before (UNDO) the state in the rowset's base
+//! data.
 //!
 //! ```text
 //! entry of a block | row varint | hybrid time varint | kind u8 | (column id LEB128 | length + 1 LEB128, 0 = null | cell)* |
@@ -7,10 +7,10 @@
 //! varint           0..=240 one byte | 241..=248 two | 249 and 2 bytes | 250..=255 and 3..=8 bytes, highest first
 //! ```
 //!
-//! The varint is that of SQLite 4, whose bytes sort in the order of the numbers (`delta_key.h`,
-//! `memcmpable_varint.cc`, `row_changelist.h`). A delta file is a CFile of such entries, sorted by row, then
-//! by time: ascending in REDO files, descending in UNDO files. An UNDO entry leads from the current row back
-//! to the row before the entry's time; a DELETE means that there was no row.
+//! The varint is the varint of SQLite 4. The bytes of the varint sort in the order of the numbers
+//! (`delta_key.h`, `memcmpable_varint.cc`, `row_changelist.h`). A delta file is a CFile of such entries,
+//! sorted by row, then by time: ascending in REDO files, descending in UNDO files. An UNDO entry leads from
+//! the current row back to the row before the entry's time; a DELETE means that there was no row.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;

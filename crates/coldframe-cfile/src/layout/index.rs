@@ -28,7 +28,7 @@ pub(crate) struct IndexBlock {
     entries: usize,
     /// The start of the offsets, which is the end of the entries.
     offsets: usize,
-    /// The offset at which every block that the entries point to must end, or before it.
+    /// All blocks that the entries point to must end at or before this offset.
     end: u64,
 }
 

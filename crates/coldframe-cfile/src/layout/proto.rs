@@ -90,7 +90,7 @@ pub struct CFileFooter {
     /// The location of the dictionary block.
     #[prost(message, optional, tag = "9")]
     pub dict_block_ptr: Option<BlockPointer>,
-    /// Features that a reader must know, one bit each.
+    /// Features that a reader must know; each has one bit.
     #[prost(uint32, optional, tag = "10")]
     pub incompatible_features: Option<u32>,
     /// Features that a reader may ignore.

@@ -58,7 +58,7 @@ macro_rules! numbered {
     };
 }
 
-/// `NESTED` in Kudu's sources, which use it only for arrays. No release up to 1.18.1 supports it.
+/// `NESTED` in Kudu's sources, which use it only for arrays. No release up to 1.18.1 supports this type.
 const NESTED: i32 = 21;
 
 fn unknown(what: &str, number: i32) -> Error {

@@ -104,8 +104,8 @@ impl CFile {
     }
 
     /// Each step of the index begins at the ordinal at which the previous step ends. If the ordinal of a step
-    /// is unknown or not greater than the previous one, it is also unknown where the previous step ends, and
-    /// both are lost.
+    /// is unknown, or not greater than the previous ordinal, it is also unknown where the previous step ends:
+    /// both steps are lost.
     fn locate(&self, all: u64, located: &mut Located) -> Result<()> {
         let mut walk = self.walk(self.positional_root()?)?.lossy();
         let mut spans = Spans { located, all, open: None };

@@ -7,7 +7,7 @@ use super::walk::Step;
 use crate::layout::bloom::BloomBlock;
 use crate::open::{CFile, Purpose};
 
-/// Whether the bloom file may have `key`, which is in encoded form: `false` only if it is in no block.
+/// Whether the bloom file may have `key`, which is in encoded form: `false` only if no block has the key.
 pub fn might_contain(file: &CFile, key: &[u8]) -> Result<bool> {
     if Purpose::of(file.footer())? != Purpose::Bloom {
         return Err(Error::unsupported("a look-up by bloom filter in a CFile that is not a bloom file"));

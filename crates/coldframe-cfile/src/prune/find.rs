@@ -27,7 +27,7 @@ const VALUE_INDEX: &str = "value index";
 #[derive(Debug)]
 pub struct KeyFinder {
     file: Arc<CFile>,
-    /// For each block, the smallest key that it may have, and its location.
+    /// For each block, its location and the smallest key that it may have.
     index: Vec<(Vec<u8>, BlockPointer)>,
     /// The blocks of a column, from its positional index; `None` for an index of composite keys.
     located: Option<Vec<DataBlock>>,
@@ -94,7 +94,7 @@ impl KeyFinder {
         Ok(self.keys.find(key))
     }
 
-    /// The keys of the block with index `at`, which lie between its separator and the next one.
+    /// The keys of the block with index `at`, which lie between its separator and the next separator.
     fn block(&self, at: usize) -> Result<Keys> {
         let Some((least, pointer)) = self.index.get(at) else { return Ok(Keys::default()) };
         let pointer = *pointer;
@@ -114,7 +114,7 @@ impl KeyFinder {
         Ok(keys)
     }
 
-    /// The damage of blocks whose keys contradict the index. A scan reports those that cannot be read.
+    /// The damage of blocks whose keys contradict the index. A scan reports blocks that cannot be read.
     pub(crate) fn contradictions(&self) -> Result<Vec<Damage>> {
         let mut damage = Vec::new();
         for (at, (_, pointer)) in self.index.iter().enumerate() {

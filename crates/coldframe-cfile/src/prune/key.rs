@@ -1,5 +1,5 @@
-//! Encodes values as the bytes by which Kudu sorts them, which are the keys of value indexes, and derives the
-//! range of keys that a filter selects.
+//! Encodes values as the bytes by which Kudu sorts them: the keys of value indexes. Derives the range of keys
+//! that a filter selects.
 //!
 //! ```text
 //! integer, date, timestamp, decimal | big-endian, sign bit flipped |
@@ -177,7 +177,7 @@ impl<'a> Limits<'a> {
                 }
             }
             Predicate::In { column, values, negated: false } if column == self.column.name => {
-                // A null in the set could match only null rows, which key columns do not have.
+                // A null in the set could match only null rows, and key columns have no null rows.
                 let valid = (0..values.len()).filter(|i| values.is_valid(*i));
                 let keys: Option<Vec<_>> = valid.map(|i| self.key(values, i)).collect();
                 let mut keys = keys.unwrap_or_default();

@@ -105,8 +105,8 @@ impl<'a> IndexWalk<'a> {
         self
     }
 
-    /// Moves to the last entry whose key is at most `key`, or to the first entry. It must be called before
-    /// the first step.
+    /// Moves to the last entry whose key is at most `key`, or to the first entry. This function must be
+    /// called before the first step.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         while let Some(level) = self.levels.last_mut() {
             level.next = level.block.floor(key)?.unwrap_or(0);

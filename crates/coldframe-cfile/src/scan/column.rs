@@ -147,8 +147,8 @@ impl ColumnPart {
         lost
     }
 
-    /// The rows of a block whose decimals are too long, if it can be read apart from that and stores each value by
-    /// itself: a changed byte of compressed values changes others, too.
+    /// The rows of a block whose decimals are too long, if the block is otherwise readable and stores each
+    /// value by itself: in compressed values, a changed byte changes other values, too.
     fn long_decimals(&self, block: &DataBlock, bytes: &Bytes) -> Option<Vec<Range<u64>>> {
         let ColumnContext { encoding, format, .. } = self.context.as_ref();
         let limit = self.context.decimal_limit()?;

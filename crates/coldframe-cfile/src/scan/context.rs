@@ -37,7 +37,7 @@ impl ColumnContext {
         }
     }
 
-    /// The same with as many digits as a decimal can have.
+    /// The context with the limit for the maximum number of digits of a decimal.
     pub(super) fn widest(&self) -> Option<Self> {
         let DataType::Decimal128(_, scale) = self.to else { return None };
         let Self { source, format, data_type, encoding, nullable, dictionary, .. } = self;

@@ -110,8 +110,8 @@ impl DecodeColumn {
             let mut loss = self.scan.explain(loss);
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
-            // A footer may claim any number of rows. So many rows are dropped instead of becoming nulls.
-            // Nothing bounds the number of nulls in place of a larger block.
+            // A footer may claim any number of rows. If a loss has too many rows, they are dropped instead of
+            // becoming nulls. In place of a larger block, nothing would limit the number of nulls.
             if end - start <= UNBACKED_ROWS { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
         }
         let mut stretches = salvage.stretches(self.part.rows());
@@ -169,7 +169,7 @@ impl Batches {
     }
 
     /// Reads the next `rows` values from `start` on, or as many as fit in a batch. Returns the values that
-    /// can pass the filter, and which rows these are.
+    /// can pass the filter, and the numbers of their rows.
     fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
         let reader = match &mut self.reader {
             Some(reader) => reader,

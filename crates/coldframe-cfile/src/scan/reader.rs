@@ -62,7 +62,7 @@ enum Values {
 #[derive(Debug)]
 struct OpenBlock {
     block: DataBlock,
-    /// The contents, unless they were decompressed into the buffer.
+    /// The contents; `None` if they were decompressed into the buffer.
     contents: Option<Bytes>,
     /// Which rows are not null.
     validity: Option<BooleanBuffer>,
@@ -74,7 +74,7 @@ struct OpenBlock {
 /// Rows of the current block.
 struct Segment {
     rows: usize,
-    /// The number of rows still requested, including those of the segment.
+    /// The number of rows still requested, including the rows of the segment.
     left: usize,
     /// The number of non-null rows in the segment.
     dense: usize,
@@ -126,7 +126,7 @@ impl ColumnReader {
         self.rows.clone()
     }
 
-    /// Skips `n` rows. Blocks of which no row is read are not opened.
+    /// Skips `n` rows. Blocks without a requested row are not opened.
     pub fn skip(&mut self, n: usize) {
         self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
     }
@@ -360,7 +360,7 @@ impl ColumnReader {
     }
 
     /// The next rows of one block, at most `max_rows`; opens the block if necessary. Appends to `nulls` which
-    /// of them are null.
+    /// of the rows are null.
     fn next_segment(&mut self, max_rows: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
         let at = self.rows.start;
         if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {
@@ -558,8 +558,8 @@ fn append(
     match &segment.validity {
         None => offsets.extend(ends.iter().skip(1).map(place)),
         Some(bits) => {
-            // A null row ends where the previous value does. The loop has no branch, because nulls are hard
-            // to predict.
+            // A null row ends where the previous row ends. The loop has no branch, because nulls are hard to
+            // predict.
             let mut passed = 0;
             offsets.extend((0..segment.rows).map(|row| {
                 let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);

@@ -29,7 +29,7 @@ enum Values {
     Bits(Vec<bool>),
     /// Values of a fixed size, little-endian, and that size.
     Fixed(Vec<u8>, usize),
-    /// The bytes of all values, and the end of each.
+    /// The bytes of all values, and the offset where each value ends.
     Bytes(Vec<u8>, Vec<usize>),
 }
 
@@ -71,7 +71,7 @@ pub(super) struct ColumnBuffer {
     codes: Codes,
     /// The code words of the block's values.
     code_words: Vec<u32>,
-    /// The last key before the block; below, the block's first and last key.
+    /// The last key before the block; `first` and `last` are the block's first and last key.
     before: Vec<u8>,
     first: Option<Vec<u8>>,
     last: Vec<u8>,
@@ -125,7 +125,7 @@ impl ColumnBuffer {
         self.encoding == Encoding::Dict && !self.codes.closed
     }
 
-    /// The number of values from `from` on that go into the current block; at least one.
+    /// The number of values, starting at `from`, that go into the current block; at least one.
     pub(super) fn room(&self, values: &ArrayRef, from: usize, max_rows: usize) -> Result<usize> {
         let left = values.len() - from;
         let spare = self.block_size.saturating_sub(self.filled());
@@ -185,7 +185,7 @@ impl ColumnBuffer {
         Ok(full)
     }
 
-    /// Appends the code word of a value; `false` if the value has none and the dictionary is full.
+    /// Appends the code word of a value; `false` if the value has no code word and the dictionary is full.
     fn code(&mut self, value: &[u8]) -> bool {
         if let Some(word) = self.codes.of.get(value) {
             self.code_words.push(*word);

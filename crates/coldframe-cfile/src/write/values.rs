@@ -46,7 +46,7 @@ pub(super) fn each_piece(
     pieces(values.len(), length, &mut |from, n| append(&normal(&values.slice(from, n), data_type)?))
 }
 
-/// Divides `rows` into pieces whose lengths reach [`PIECE`].
+/// Divides `rows` into pieces of at most [`PIECE`] bytes; a longer value is a piece by itself.
 fn pieces(
     rows: usize,
     length: impl Fn(usize) -> usize,

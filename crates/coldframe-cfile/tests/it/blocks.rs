@@ -26,7 +26,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The CFiles of those test directories in which each block is a file.
+/// The CFiles of the test directories in which each block is a file.
 fn blocks() -> Vec<(PathBuf, CFileTable)> {
     let mut files = Vec::new();
     walk(&fixture::data().join("kudu/files/file_blocks"), &mut files);

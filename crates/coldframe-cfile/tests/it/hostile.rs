@@ -77,7 +77,8 @@ fn key(ordinal: usize) -> Vec<u8> {
     u32::try_from(ordinal).unwrap().to_be_bytes().to_vec()
 }
 
-/// A chain of `blocks` index blocks, each with two pointers to the next; the last is an empty leaf.
+/// A chain of `blocks` index blocks, each with two pointers to the next block; the last block is an empty
+/// leaf.
 fn chain(blocks: usize, value_index: bool) -> Bytes {
     let (mut out, mut to) = (Vec::new(), (0, 0));
     for i in 0..blocks {
@@ -160,7 +161,7 @@ fn a_block_with_two_pointers_is_followed_once() {
     assert_linear("chains", &files, &opener(open));
 }
 
-/// A footer of pairs with neither key nor value: each takes two bytes in the file, but a struct of fifty
+/// A footer of pairs with neither key nor value: a pair takes two bytes in the file, but a struct of fifty
 /// bytes in memory.
 fn many_empty_pairs() {
     let bytes = with_pairs(10 << 20);

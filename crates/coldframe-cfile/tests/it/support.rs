@@ -97,7 +97,7 @@ pub(crate) fn encodings(data_type: KuduType) -> Vec<Encoding> {
     }
 }
 
-/// `rows` values, some of them in runs. Every `nulls`-th value is null (1: all of them; 0: none).
+/// `rows` values, some of them in runs. Every `nulls`-th value is null (1: all values; 0: no value).
 pub(crate) fn column(data_type: KuduType, rows: usize, nulls: usize, seed: u64) -> ArrayRef {
     let mut dice = Dice::new(seed);
     let valid: Vec<bool> =

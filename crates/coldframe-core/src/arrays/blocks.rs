@@ -6,9 +6,9 @@
 //! own       | value value ..     |      copies of values in no block, whose memory a decoder reuses
 //! ```
 //!
-//! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of
-//! further blocks are copied. If the columns need only a small part of the blocks, they copy that part when
-//! they are finished.
+//! The columns of a batch share its blocks. The size of these blocks is bounded: once they take [`MAX_KEPT`],
+//! values of further blocks are copied. If the columns need only a small part of the blocks, they copy that
+//! part when they are finished.
 
 use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
@@ -77,7 +77,7 @@ impl Blocks {
         self.bytes
     }
 
-    /// Removes the blocks except the current one.
+    /// Removes all blocks except the current block.
     pub fn clear(&mut self) {
         let current = self.kept.get(self.current).cloned();
         (self.bytes, self.current) = (current.as_ref().map_or(0, Bytes::len), 0);
@@ -151,8 +151,8 @@ impl BlockViews {
         self.views.is_empty()
     }
 
-    /// Moves the values to those of the `rows` rows whose bit in `validity` is set; the other rows get empty
-    /// values.
+    /// Moves the values to the rows, of `rows` in total, whose bit in `validity` is set; the other rows get
+    /// empty values.
     pub fn spread(&mut self, validity: &[u8], rows: usize) -> Result<()> {
         self.views.resize(rows, 0);
         values::spread(&mut self.views, validity).map(drop)

@@ -81,8 +81,8 @@ fn gather(from: &[i32], bytes: &[u8], places: &[usize]) -> Result<(Vec<i32>, Vec
     Ok((ends, bytes))
 }
 
-/// The bytes of the values. No value may be longer than `N`, unless `N` is 0: then they may have any length.
-/// Copies `N` bytes per value and cuts off the excess.
+/// The bytes of the values. Values have at most `N` bytes or, if `N` is 0, any length. Copies `N` bytes per
+/// value and cuts off the excess.
 fn copied<const N: usize>(from: &[i32], bytes: &[u8], places: &[usize], total: usize) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(total + N);
     for at in places {
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_equal_those_of_arrows_filter(
+        fn rows_equal_the_rows_of_arrows_filter(
             rows in proptest::collection::vec((proptest::option::of("[a-zä]{0,20}"), any::<bool>()), 0..90),
             long: bool,
             skip in 0usize..5,

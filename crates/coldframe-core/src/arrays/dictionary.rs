@@ -49,7 +49,7 @@ pub struct Gathered {
 }
 
 impl TextDictionary {
-    /// A dictionary of these entries, none of which may be null.
+    /// A dictionary of these entries; no entry may be null.
     pub fn new(values: StringArray) -> Self {
         let bytes = values.value_data();
         let ascii = bytes.is_ascii();
@@ -85,8 +85,8 @@ impl TextDictionary {
     }
 
     /// Views of the entries at the indexes `places`, without copying their bytes. The array has `rows` rows;
-    /// `stored` marks those that have an index, and `nulls` the valid ones among them. An index beyond the
-    /// entries is an error.
+    /// `stored` marks the rows that have an index, and `nulls` marks the valid rows among these. An index
+    /// beyond the entries is an error.
     pub fn views_of(
         &self,
         places: &[u32],

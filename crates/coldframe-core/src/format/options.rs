@@ -31,8 +31,8 @@ pub trait KeySource: Debug + Send + Sync {
 /// Options for opening a file of any format.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
-    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those that it
-    /// stores.
+    /// Names and types of the columns, if the file does not store them (RCFile), or to replace the stored
+    /// names and types.
     pub schema: Option<SchemaSpec>,
     /// Whether to skip the comparison of stored checksums.
     pub skip_checksums: bool,

@@ -20,8 +20,8 @@ const SMALL_GAP: u64 = 4096;
 const EXTRA_SHARE: u64 = 4;
 
 /// Merges `ranges` across gaps of up to `gap` bytes, but does not extend a range beyond [`LONG`] that way.
-/// The gaps above [`SMALL_GAP`] that it fills, the smallest first, have at most a fixed share of the
-/// requested bytes in total. The result is sorted and without overlap.
+/// It fills gaps larger than [`SMALL_GAP`] from the smallest up, until their total would exceed a fixed share
+/// of the requested bytes. The result is sorted and without overlap.
 fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn coalesced_reads_equal_plain_ones(
+        fn coalesced_reads_equal_plain_reads(
             starts in proptest::collection::vec((0u64..1000, 0u64..50), 0..20),
             gap in 0u64..40,
         ) {

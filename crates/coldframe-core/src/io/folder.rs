@@ -22,7 +22,7 @@ pub struct Entry {
 /// The deepest nesting of folders that [`files_below`] enters.
 const MAX_DEPTH: usize = 64;
 
-/// All files with bytes below a folder, hidden ones too, which `claims` does not claim by their paths.
+/// All files with bytes below a folder, also hidden files, whose paths `claims` does not claim.
 pub fn files_below(folder: &dyn Folder, claims: &dyn Fn(&str) -> bool) -> Result<Vec<Entry>> {
     let (mut left, mut folders) = (Vec::new(), vec![(String::new(), 0)]);
     while let Some((path, depth)) = folders.pop() {
@@ -54,8 +54,8 @@ pub trait Folder: Send + Sync + Debug {
     /// Opens the file at `path` below the root.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
-    /// The parent of this folder, if it can be reached, and this folder's name in the parent. Some tables
-    /// keep metadata beside their folder.
+    /// The parent of this folder, if it is accessible, and this folder's name in the parent. Some tables keep
+    /// metadata beside their folder.
     fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
         Ok(None)
     }

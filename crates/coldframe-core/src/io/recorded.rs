@@ -72,7 +72,7 @@ impl ReadAt for Recording {
     }
 }
 
-/// Answers recorded requests from memory and forwards all others.
+/// Answers recorded requests from memory and forwards all other requests.
 #[derive(Debug)]
 pub struct Recorded {
     inner: Arc<dyn ReadAt>,

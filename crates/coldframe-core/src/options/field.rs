@@ -1,4 +1,4 @@
-//! The types of options in a struct, and the kind of value of each.
+//! The types of options in a struct, and the kind of value of each type.
 
 use coldframe_encoding::{Error, Result};
 
@@ -270,7 +270,7 @@ impl Field for Time {
     }
 }
 
-/// A range of times that includes the first and excludes the second.
+/// A range of times that includes the first time and excludes the second.
 impl Field for (Time, Time) {
     const KIND: Kind = Kind::TimeRange;
 

@@ -1,11 +1,11 @@
 //! Exact comparison of a column with a value of another type.
 //!
 //! A literal often has no equal in the column's type: `id > 5.5` on integers, a timestamp with nanoseconds on
-//! a column of milliseconds, 2^40 on an int32. Casting it would change which rows match. Discrete types
-//! (integers, decimals, dates, timestamps) are therefore compared in *ticks*: the literal as an exact number
-//! of the column's unit, rounded down, with the operator changed so that the same rows match. If no row or
-//! every row matches, the comparison becomes `< smallest` or `>= smallest`, with the type's smallest value,
-//! so that its result is still null for null rows.
+//! a column of milliseconds, 2^40 on an int32. Casting the literal would change which rows match. Discrete
+//! types (integers, decimals, dates, timestamps) are therefore compared in *ticks*: the literal as an exact
+//! number of the column's unit, rounded down, with the operator changed so that the same rows match. If no
+//! row or every row matches, the comparison becomes `< smallest` or `>= smallest`, with the type's smallest
+//! value, so that its result is still null for null rows.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use super::instant::{self, DAY};
 use super::literal::{Literal, nanoseconds};
 use super::number::{Number, Ticks, float_ticks};
 
-/// A comparison that matches exactly the same rows as the requested one.
+/// A comparison that matches exactly the same rows as the requested comparison.
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) op: Op,

@@ -1,8 +1,8 @@
 //! A filter before it is bound to a schema: its names may be in any case, its literals of any type.
 //!
-//! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from
-//! parts. Once bound to a schema, it becomes a [`Predicate`], with the names of the schema and literals of
-//! its types.
+//! The filter is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or
+//! from parts. Once bound to a schema, it becomes a [`Predicate`], with the names of the schema and literals
+//! of its types.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -80,9 +80,9 @@ impl Condition {
         self.lower(schema, false)?.bind(schema)
     }
 
-    /// Pushes negations to the leaves. After that, false and unknown need not be distinguished, because a row
-    /// passes only if the whole filter is true, and whether an `and` or `or` is true depends only on which of
-    /// its parts are true. So an unknown constant becomes false.
+    /// Pushes negations to the leaves. After that, false and unknown need not be distinguished: a row passes
+    /// only if the whole filter is true, and whether an `and` or an `or` is true depends only on which of its
+    /// parts are true. So an unknown constant becomes false.
     fn lower(&self, schema: &Schema, negated: bool) -> Result<Predicate> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.lower(schema, negated)).collect::<Result<Vec<_>>>();

@@ -205,7 +205,7 @@ fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     BooleanBuffer::new(masks.into(), 0, values.len())
 }
 
-/// The bits of 64 values. They are computed as bytes first, which the compiler vectorises.
+/// The bits of 64 values. The bits are computed as bytes first, which the compiler vectorises.
 #[inline(always)]
 fn word_of<N>(values: &[N; 64], test: impl Fn(&N) -> bool) -> u64 {
     /// Gathers the lowest bits of eight bytes in the top byte.

@@ -10,8 +10,8 @@
 //! end: is_in
 //! end: invert                                                  a value: literal: its column
 //! ```
-//! The form is that of Arrow C++'s `Serialize(const compute::Expression&)`. A key may occur several times, so
-//! the metadata are read from the file's footer, and not as a map.
+//! The form is the form of Arrow C++'s `Serialize(const compute::Expression&)`. A key may occur several
+//! times, so the metadata are read from the file's footer, and not as a map.
 //!
 //! Supported are comparisons of a column with a value, sets, null tests, `and`, `or`, `not`, and boolean columns.
 //! If an expression contains anything else, it is unsupported as a whole and pyarrow evaluates it: a filter
@@ -66,7 +66,7 @@ impl Expression {
     /// The names of the columns that the expression refers to.
     pub fn columns(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
-        // In a path, only the first name is that of a column.
+        // In a path, only the first name is the name of a column.
         let mut items = self.items.iter().filter(|(key, _)| key.ends_with("field_ref"));
         while let Some((key, value)) = items.next() {
             if key == "field_ref" {

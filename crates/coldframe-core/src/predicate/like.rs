@@ -45,13 +45,13 @@ impl Pattern {
         Self { text: text.to_owned(), parts }
     }
 
-    /// The text that it was made from.
+    /// The text from which the pattern was made.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The literal text that it starts with.
+    /// The literal text with which the pattern starts.
     pub(super) fn prefix(&self) -> &str {
         match self.parts.first() {
             Some(Part::Plain(text)) => text,
@@ -59,12 +59,12 @@ impl Pattern {
         }
     }
 
-    /// Whether it is literal text without placeholders.
+    /// Whether the pattern is literal text without placeholders.
     pub(super) fn is_plain(&self) -> bool {
         self.parts.iter().all(|p| matches!(p, Part::Plain(_)))
     }
 
-    /// Whether it is literal text followed by anything.
+    /// Whether the pattern is literal text followed by anything.
     pub(super) fn is_prefix(&self) -> bool {
         matches!(self.parts.as_slice(), [Part::AnyText] | [Part::Plain(_), Part::AnyText])
     }

@@ -24,7 +24,7 @@ pub enum Literal {
     Number(Number),
     /// A double.
     Float(f64),
-    /// Text. For a column of dates or timestamps, it is parsed as one.
+    /// Text. For a column of dates or timestamps, the text is parsed as a date or a timestamp.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),

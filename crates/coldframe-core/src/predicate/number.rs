@@ -60,7 +60,7 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// Whether it is zero.
+    /// Whether the number is zero.
     pub(super) fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }

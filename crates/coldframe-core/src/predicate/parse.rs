@@ -12,7 +12,7 @@
 //! column  := name { '.' name }, where a name may stand in `back quotes` or "double quotes"
 //! ```
 //!
-//! Column names match in any case, as in Spark, unless two differ only in case.
+//! Column names match in any case, as in Spark, except for names that differ only in case.
 
 use coldframe_encoding::{Error, Result};
 
@@ -223,7 +223,8 @@ impl<'a> Parser<'a> {
         let given = values.len();
         values.retain(|v| !matches!(v, Literal::Null));
         let with_null = values.len() < given;
-        // Sets distinguish 0.0 from -0.0, as pyarrow's do, but SQL does not, so a zero becomes a comparison.
+        // Sets distinguish 0.0 from -0.0, like pyarrow's sets. SQL makes no difference, so a zero becomes a
+        // comparison.
         if values.iter().any(|v| matches!(v, Literal::Number(n) if n.is_zero())) {
             values.extend([Literal::Float(0.0), Literal::Float(-0.0)]);
         }

@@ -18,11 +18,12 @@ use super::Predicate;
 use crate::arrow_error;
 use crate::projection::outermost;
 
-/// The other conditions are evaluated for the remaining rows only if these are at most 1/`FEW` of all rows.
+/// The other conditions are evaluated for the remaining rows only if the remaining rows are at most 1/`FEW`
+/// of all rows.
 const FEW: usize = 4;
 
 impl Predicate {
-    /// True for the rows of `batch` for which [`Self::evaluate`] is true, false for all others.
+    /// True for the rows of `batch` for which [`Self::evaluate`] is true, false for all other rows.
     pub fn passing(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         match self {
             Self::And(all) => {

@@ -49,7 +49,7 @@ fn comparisons_are_exact_across_types() {
 }
 
 #[test]
-fn nan_is_neither_less_nor_not_less_by_the_opposite() {
+fn nan_passes_the_negation_but_not_the_opposite_comparison() {
     let (t, f, n) = (Some(true), Some(false), None);
     assert_eq!(rows(Predicate::compare("f", Op::Lt, float(1.0))), [f, t, f, n]);
     assert_eq!(rows(!Predicate::compare("f", Op::Lt, float(1.0))), [t, f, t, n]);
@@ -169,7 +169,7 @@ fn the_deepest_filter_fits_a_small_stack() {
         let renamed = (!bound.clone()).rename(&|name| name + "2");
         assert!(format!("{renamed:?}").contains("i2"));
     };
-    // Java's threads have a stack of 1 MiB, those of Rust 2 MiB.
+    // Java's threads have a stack of 1 MiB, threads of Rust 2 MiB.
     std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! Texts of Hive's type `char`, whose trailing blanks do not count: `'ab'` and `'ab  '` are equal.
 //!
-//! Files store `char` values with blanks up to the declared length, with another number of blanks, or with
-//! none, and readers return the values as stored. So both sides of a comparison lose their trailing blanks.
+//! Files store `char` values with blanks up to the declared length, with another number of blanks, or without
+//! blanks, and readers return the values as stored. So both sides of a comparison lose their trailing blanks.
 
 use std::sync::Arc;
 

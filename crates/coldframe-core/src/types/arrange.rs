@@ -25,13 +25,13 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
 
-/// How the columns of one file become those of a table.
+/// How the columns of one file become the columns of a table.
 #[derive(Clone, Debug)]
 pub struct Arrangement {
     /// The table's columns.
     pub target: SchemaRef,
-    /// New names for the file's columns by position, if the file has only placeholder names. They are used
-    /// only if there are as many names as columns.
+    /// New names for the file's columns by position, if the file has only placeholder names. These names are
+    /// used only if there are as many names as columns.
     pub names: Option<Vec<String>>,
     /// Columns with the same value in each row, as arrays of one value, which may be null. A constant
     /// replaces the file's column of the same name.

@@ -39,7 +39,8 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use arrow_select::take::take;
 
-/// `batch` with exactly the schema `target`. Its columns are taken by position; their names must agree.
+/// `batch` with exactly the schema `target`. The columns of the batch are taken by position; their names must
+/// agree.
 ///
 /// A column that has the target's type is unchanged. A schema error names the column or nested field
 /// (`a.element.b`) whose type or value the target's type cannot represent, or that has a null although it is

@@ -29,7 +29,7 @@ pub struct Type {
 
 /// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of Hive's types")]
+#[expect(missing_docs, reason = "the names are the names of Hive's types")]
 pub enum Kind {
     Boolean,
     TinyInt,
@@ -61,6 +61,51 @@ pub enum Kind {
     Map(Box<Type>, Box<Type>),
     Struct(Vec<(String, Type)>),
     Union(Vec<Type>),
+}
+
+/// As Hive spells it.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Boolean => "boolean",
+            Self::TinyInt => "tinyint",
+            Self::SmallInt => "smallint",
+            Self::Int => "int",
+            Self::BigInt => "bigint",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Decimal { precision, scale } => return write!(f, "decimal({precision},{scale})"),
+            Self::String => "string",
+            Self::Varchar(length) => return write!(f, "varchar({length})"),
+            Self::Char(length) => return write!(f, "char({length})"),
+            Self::Binary => "binary",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp",
+            Self::TimestampLocalTz => "timestamp with local time zone",
+            Self::IntervalYearMonth => "interval_year_month",
+            Self::IntervalDayTime => "interval_day_time",
+            Self::Geometry => "geometry",
+            Self::Geography => "geography",
+            Self::Array(item) => return write!(f, "array<{}>", item.kind),
+            Self::Map(key, value) => return write!(f, "map<{},{}>", key.kind, value.kind),
+            Self::Struct(fields) => {
+                f.write_str("struct<")?;
+                for (number, (name, of)) in fields.iter().enumerate() {
+                    let comma = if number == 0 { "" } else { "," };
+                    write!(f, "{comma}{}:{}", Name(name), of.kind)?;
+                }
+                return f.write_str(">");
+            }
+            Self::Union(branches) => {
+                f.write_str("uniontype<")?;
+                for (number, of) in branches.iter().enumerate() {
+                    write!(f, "{}{}", if number == 0 { "" } else { "," }, of.kind)?;
+                }
+                return f.write_str(">");
+            }
+        };
+        f.write_str(name)
+    }
 }
 
 /// Parses a column list such as ``"id bigint, `tags` array<string>"``.
@@ -166,7 +211,7 @@ impl<'a> Parser<'a> {
         self.run(is_word_char)
     }
 
-    /// Consumes the next characters that satisfy `is_part`, of which there may be none.
+    /// Consumes the next characters that satisfy `is_part`; possibly none.
     fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
         self.skip_space();
         let rest = self.rest();

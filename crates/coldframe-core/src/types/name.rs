@@ -48,7 +48,7 @@ pub fn name(kind: &DataType) -> String {
         T::Interval(IntervalUnit::YearMonth) => "month_interval".to_owned(),
         T::Interval(IntervalUnit::DayTime) => "day_time_interval".to_owned(),
         T::Interval(IntervalUnit::MonthDayNano) => "month_day_nano_interval".to_owned(),
-        // For integers and binary, pyarrow's names are those of the Rust crate in lower case.
+        // For integers and binary, pyarrow's names are the names of the Rust crate in lower case.
         other => other.to_string().to_lowercase(),
     }
 }

@@ -32,7 +32,7 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Spark. Its unit is the microsecond, but files for it may hold nanoseconds.
+    /// Spark. Spark's unit is the microsecond, but files for Spark may hold nanoseconds.
     pub const fn spark(unit: TimeUnit) -> Self {
         Self { name: "Spark", unit, digits: MAX_PRECISION }
     }

@@ -64,7 +64,7 @@ fn plain(kind: &DataType) -> Option<DataType> {
 
 type Leaf = fn(&DataType) -> Option<DataType>;
 
-/// The fields with the types that `leaf` returns. `None` if `leaf` returns `None` for all of them.
+/// The fields with the types that `leaf` returns. `None` if `leaf` returns `None` for all fields.
 fn of_fields(fields: &Fields, leaf: Leaf) -> Option<Fields> {
     let made: Vec<Option<FieldRef>> = fields.iter().map(|field| of_field(field, leaf)).collect();
     if made.iter().all(Option::is_none) {

@@ -37,7 +37,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Creates the conversion for a stream with this schema. An error if no format can represent it.
+    /// Creates the conversion for a stream with this schema. An error if no format can represent the schema.
     pub fn new(given: &Schema) -> Result<Self> {
         let fields = given
             .fields()

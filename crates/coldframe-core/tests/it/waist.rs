@@ -1,6 +1,6 @@
-//! The traits suffice for a file whose footer lists its units, for one whose units are found by walking
-//! through it, and for a table of several files. The scan (filter, projection, limit, damage) treats all
-//! three alike.
+//! The traits suffice for a file whose footer lists its units, for a file whose units are found by walking
+//! through the file, and for a table of several files. The scan (filter, projection, limit, damage) treats
+//! all three alike.
 
 use std::any::Any;
 use std::ops::Range;
@@ -146,7 +146,7 @@ impl TableFile for Listed {
     }
 }
 
-/// A file of which nothing is known in advance: the first bytes of each unit state its length.
+/// A file about which nothing is known in advance: the first bytes of each unit state its length.
 #[derive(Debug)]
 struct Walked {
     schema: SchemaRef,

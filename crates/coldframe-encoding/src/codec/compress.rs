@@ -38,7 +38,8 @@ impl Algorithm {
         }
     }
 
-    /// The level to use: `level`, or the default for `None`. An error if the algorithm does not support it.
+    /// The level to use: `level`, or the default for `None`. An error if the algorithm does not support the
+    /// level.
     fn level(self, level: Option<i32>) -> Result<i32> {
         match (self.levels(), level) {
             (None, None) => Ok(0),
@@ -146,8 +147,8 @@ impl Compressor {
     }
 }
 
-/// Lets `encode` write into `most` new bytes of `out` and keeps as many as it returns, or none after an
-/// error.
+/// Lets `encode` write into `most` new bytes of `out` and keeps as many bytes as it returns; after an error,
+/// keeps no bytes.
 fn append(out: &mut Vec<u8>, most: usize, encode: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<()> {
     let start = out.len();
     out.resize(start.saturating_add(most), 0);

@@ -119,8 +119,8 @@ fn ends_with_first(src: &[u8], checksum: &[u8]) -> bool {
     memmem::find(src, checksum) == src.len().checked_sub(checksum.len())
 }
 
-/// An error unless a raw stream ends where `src` does. Decompression itself stops after the last block and
-/// ignores further bytes.
+/// An error if a raw stream does not end where `src` ends. Decompression itself stops after the last block
+/// and ignores further bytes.
 pub fn check_end(src: &[u8]) -> Result<()> {
     ends(Algorithm::Deflate, flate2::Decompress::new(false), src)
 }
@@ -150,7 +150,7 @@ fn ends(algorithm: Algorithm, mut stream: flate2::Decompress, src: &[u8]) -> Res
     }
 }
 
-/// Decodes several members, one after the other. Other bytes after a member are an error.
+/// Decodes several members, one after another. Other bytes after a member are an error.
 #[cold]
 fn gzip_members(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     let mut members = flate2::bufread::MultiGzDecoder::new(src);

@@ -38,7 +38,7 @@ const fn framed(algorithm: Algorithm, class_name: &'static str) -> HadoopCodec {
     HadoopCodec { algorithm, framed: true, class_name }
 }
 
-/// All codecs. Of those with the same algorithm, the first is used for writing.
+/// All codecs. Of the codecs with the same algorithm, the first is used for writing.
 const CODECS: &[HadoopCodec] = &[
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DefaultCodec"),
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DeflateCodec"),
@@ -82,7 +82,7 @@ impl HadoopCodec {
         }))
     }
 
-    /// The codec for writing an algorithm, if Hadoop has one.
+    /// Hadoop's codec for writing an algorithm; `None` if Hadoop has no such codec.
     pub fn from_algorithm(algorithm: Algorithm) -> Result<Self> {
         let codec = CODECS.iter().find(|c| c.algorithm == algorithm);
         codec.copied().ok_or_else(|| Error::unsupported(format!("Hadoop has no codec for {algorithm}")))
@@ -132,7 +132,7 @@ impl HadoopCodec {
     }
 
     /// Fills `dst` with the contents of `src`, which must have exactly that size. Errors are less detailed
-    /// than those of [`Self::decompress_exact`], and leave arbitrary bytes in `dst`. Call
+    /// than the errors of [`Self::decompress_exact`], and leave arbitrary bytes in `dst`. Call
     /// [`Self::may_expand`] before allocating `dst`.
     pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.framed || src.is_empty() {
@@ -286,7 +286,7 @@ impl HadoopCodec {
         match self.algorithm {
             Algorithm::Snappy => BUFFER - (BUFFER / 6 + 32),
             Algorithm::Lz4 => BUFFER - (BUFFER / 255 + 16),
-            // aircompressor's LzoCodec has 64 KiB unless configured otherwise.
+            // aircompressor's LzoCodec has 64 KiB by default.
             Algorithm::Lzo => (64 << 10) - ((64 << 10) / 16 + 67),
             _ => BUFFER / 2,
         }

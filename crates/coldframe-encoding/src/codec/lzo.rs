@@ -255,7 +255,7 @@ impl Encoder {
         w.out.extend_from_slice(&[0x11, 0, 0]);
     }
 
-    /// The last position at which the same four bytes occur, if a match can reach that far back.
+    /// The last position at which the same four bytes occur, if a match can refer that far back.
     #[inline]
     fn candidate(&mut self, src: &[u8], at: usize, four: [u8; 4]) -> Option<usize> {
         let hash = u32::from_le_bytes(four).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS);
@@ -286,8 +286,8 @@ fn common_prefix(src: &[u8], a: usize, b: usize) -> usize {
 
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// The position of the byte, in the last match, whose two low bits have the number of the literals that
-    /// follow; `None` before the first match.
+    /// The position of the last match's byte that stores, in its two low bits, how many literals follow;
+    /// `None` before the first match.
     state_at: Option<usize>,
 }
 

@@ -55,7 +55,7 @@ fn message<T: fmt::Debug>(result: Result<T>) -> String {
     result.unwrap_err().to_string()
 }
 
-/// Bytes like those of columns: runs, short repeats, and noise.
+/// Bytes like the bytes of columns: runs, short repeats, and noise.
 fn data() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         (any::<u8>(), 1usize..2000).prop_map(|(b, n)| vec![b; n]),

@@ -122,8 +122,8 @@ mod tests {
         let limits = Limits::default();
         let size = decoded_size(&message, &Outer::SHAPE, &limits, 0).unwrap();
         let structs = (size_of::<Outer>() + size_of::<Inner>()) as u64;
-        // The outer message has three numbers, the inner one has one; the bytes of the inner message count
-        // twice.
+        // The outer message has three numbers, the inner message has one number; the bytes of the inner
+        // message count twice.
         assert_eq!(size, structs + message.len() as u64 + 2 + 4 * NUMBER);
         for cut in [1, 2, 6, 13, 15, 19] {
             assert!(decoded_size(&message[..cut], &Outer::SHAPE, &limits, 0).is_err(), "{cut}");

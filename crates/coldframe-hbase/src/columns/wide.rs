@@ -4,8 +4,8 @@
 //! row | family:qualifier, of a type | .. | rest: map of all other columns, "family:qualifier" to value |
 //! ```
 //!
-//! In a Phoenix table, the parts of the row key replace `row`. In other tables, types are those of HBase's
-//! `Bytes`, as in single HFiles.
+//! In a Phoenix table, the parts of the row key replace `row`. In other tables, types are encoded as in
+//! HBase's `Bytes`, as in single HFiles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

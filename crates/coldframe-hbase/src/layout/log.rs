@@ -7,7 +7,7 @@
 //! ```
 //!
 //! An index update of Phoenix (codec `IndexedWALEditCodec`) stands among the cells: i32 -1, the index table, its mutation, each with its
-//! length as a vint. It is no cell of the table, and is skipped.
+//! length as a vint. An index update is no cell of the table, and is skipped.
 //!
 //! If the server died, the trailer is missing and the last edit may be cut off; everything before it is intact. HBase:
 //! `ProtobufLogReader`, `WALCellCodec`, `KeyValueCodecWithTags`.
@@ -26,7 +26,7 @@ use super::proto::{LogHeader, LogKey};
 
 const MAGIC: &[u8] = b"PWAL";
 const END: &[u8] = b"LAWP";
-/// The codec of Phoenix's index updates, and what stands in place of a cell's length before one.
+/// The codec of Phoenix's index updates, and the number in place of a cell's length before such an update.
 const INDEXED: &str = "IndexedWALEditCodec";
 const INDEX_UPDATE: i32 = -1;
 /// How many bytes are read at a time.
@@ -186,7 +186,7 @@ impl LogReader {
         Ok(None)
     }
 
-    /// The offset of an incomplete edit, once the reader has reached it.
+    /// The offset of an incomplete edit, once the reader has found it.
     pub(crate) fn cut_at(&self) -> Option<u64> {
         self.cut_at
     }
@@ -273,7 +273,7 @@ impl LogReader {
     }
 }
 
-/// How many bytes follow the first one of Hadoop's vint (`WritableUtils.readVInt`).
+/// How many bytes follow the first byte of Hadoop's vint (`WritableUtils.readVInt`).
 fn vint_rest(first: u8) -> u64 {
     match first {
         0x88..=0x8f => u64::from(0x90 - first),

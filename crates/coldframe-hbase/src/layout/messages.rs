@@ -43,7 +43,7 @@ fn decode<M: Message + Default + Shaped>(bytes: &[u8], limits: &Limits) -> Resul
     M::decode(bytes).map_err(|e| Error::corrupt(format!("protobuf: {e}")))
 }
 
-/// Parses a table's descriptor; `expected` is the length in the file's name, if the name has one.
+/// Parses a table's descriptor; `expected` is the length in the file's name, if the name states a length.
 pub(crate) fn table_schema(bytes: &[u8], expected: Option<u64>, limits: &Limits) -> Result<TableSchema> {
     if let Some(expected) = expected.filter(|n| *n != bytes.len() as u64) {
         let actual = bytes.len();
@@ -65,7 +65,7 @@ pub(crate) fn region_info_of_meta(bytes: &[u8], limits: &Limits) -> Result<Regio
     decode(message_of(bytes)?, limits)
 }
 
-/// Parses a reference: which half of which file.
+/// Parses a reference, which states a half of a file.
 pub(crate) fn reference(bytes: &[u8], limits: &Limits) -> Result<Reference> {
     decode(message_of(bytes)?, limits)
 }
@@ -104,7 +104,7 @@ pub(crate) fn compacted(bytes: &[u8], limits: &Limits) -> Result<Compacted> {
 }
 
 impl Reference {
-    /// The row at which the file is split, and whether this half has the rows from that row on.
+    /// The row at which the file is split, and which half this is: true if it has the rows from the split on.
     pub(crate) fn half(&self) -> Result<(&[u8], bool)> {
         match (row_of(&self.split_key), self.range) {
             (Some(row), Some(0)) => Ok((row, true)),

@@ -15,7 +15,7 @@ use coldframe_core::{Error, Result};
 
 use super::proto;
 
-/// The namespace of tables without an explicit one.
+/// The namespace of tables without an explicit namespace.
 const DEFAULT: &str = "default";
 
 /// The name of a table.
@@ -156,7 +156,7 @@ fn link(name: &str, family: &str) -> Option<FileAt> {
     })
 }
 
-/// Whether a name begins with hexadecimal digits and continues like those of store files.
+/// Whether a name begins with hexadecimal digits and continues like the names of store files.
 pub(crate) fn is_file(name: &str) -> bool {
     let digits = name.bytes().take_while(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)).count();
     let rest = name.get(digits..).unwrap_or_default();
@@ -167,7 +167,7 @@ pub(crate) fn is_file(name: &str) -> bool {
 
 /// The sequence id in the name of a bulk-loaded file.
 pub(crate) fn bulk_sequence_id(name: &str) -> Option<i64> {
-    // If a file is loaded again, a second sequence id is appended; the last one is valid.
+    // If a file is loaded again, a second sequence id is appended; the last id is valid.
     let (_, rest) = name.rsplit_once("_SeqId_")?;
     rest.split('_').next()?.parse().ok()
 }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_a_namespace_is_in_the_default_one() {
+    fn a_table_without_a_namespace_is_in_the_default_namespace() {
         assert_eq!(TableName::parse("t").to_string(), "default:t");
         assert_eq!(TableName::parse("a:t").folder(), "data/a/t");
         let outside = proto::TableName { namespace: b"..".to_vec(), qualifier: b"t".to_vec() };

@@ -126,8 +126,7 @@ fn tracker(family: &ColumnFamilySchema, table: &TableSchema) -> Result<Tracker> 
     };
     let mut chosen = value_of("hbase.store.file-tracker.impl");
     if chosen.as_deref() == Some(b"MIGRATION") {
-        // During a migration from one tracker to another, the tracker that the migration starts from is still
-        // the valid one.
+        // During a migration from one tracker to another, the old tracker is still valid.
         chosen = value_of("hbase.store.file-tracker.migration.src.impl");
     }
     match chosen.as_deref() {

@@ -80,7 +80,7 @@ pub(crate) struct Reference {
     /// The row that divides the file, as the first possible key of that row.
     #[prost(bytes = "vec", required, tag = "1")]
     pub(crate) split_key: Vec<u8>,
-    /// 0: this half has the rows from the split key on. 1: it has the rows before the split key.
+    /// 0: this half has the rows from the split key on. 1: this half has the rows before the split key.
     #[prost(int32, optional, tag = "2")]
     pub(crate) range: Option<i32>,
 }

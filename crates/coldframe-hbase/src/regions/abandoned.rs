@@ -5,9 +5,9 @@
 //! abandoned |---------------|  id 2      nothing of f, and never opened: it has not replaced its parent
 //! ```
 //!
-//! Before a new region counts, HBase gives it references to all files of its parents that reach into its rows, and it is opened,
-//! which leaves a mark. A compaction leaves a file even if no cell is left. hbase:meta is not here to decide.
-//! HBase: `HRegionFileSystem.splitStoreFile`, `MergeTableRegionsProcedure`.
+//! Before a new region counts, HBase gives it references to all files of its parents with rows of the new
+//! region, and opens the region, which leaves a mark. A compaction leaves a file even if no cell is left.
+//! hbase:meta is not here to decide. HBase: `HRegionFileSystem.splitStoreFile`, `MergeTableRegionsProcedure`.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::regions::alive::{self, Region};
 use crate::regions::files::Shared;
 use crate::regions::undescribed::Extent;
 
-/// The regions that no younger one has replaced, sorted by row, and those that were abandoned.
+/// The regions that no younger region has replaced, sorted by row, and the abandoned regions.
 pub(crate) fn alive_and_abandoned(
     shared: &Shared,
     mut regions: Vec<Region>,
@@ -35,7 +35,7 @@ pub(crate) fn alive_and_abandoned(
     }
 }
 
-/// The names of those among the `alive` that have not replaced the others.
+/// The names of the regions among `alive` that were abandoned, so that they have not replaced their parents.
 fn given_up(shared: &Shared, regions: &[Region], alive: &[Region]) -> Result<BTreeSet<String>> {
     let living: BTreeSet<&str> = alive.iter().map(|r| r.encoded.as_str()).collect();
     let mut all = BTreeSet::new();

@@ -19,7 +19,7 @@ use crate::layout::names::TableName;
 use crate::layout::proto::{FamilyFiles, RegionInfo};
 use crate::regions::unopened::FilesOfFamilies;
 
-/// The folder in which a cloned table has its MOB files. It is not a region.
+/// The folder in which a cloned table has its MOB files. This folder is not a region.
 const MOB: &[u8] = b".mob";
 
 /// A region.
@@ -33,7 +33,7 @@ pub(crate) struct Region {
     pub(crate) start: Vec<u8>,
     /// The end of the region's rows, excluded; empty for the last region.
     pub(crate) end: Vec<u8>,
-    /// The region's files, if a snapshot lists them; otherwise the files are those in the region's folder.
+    /// The region's files, if a snapshot lists them; otherwise the files in the region's folder.
     pub(crate) listed: Option<Vec<FamilyFiles>>,
     /// The region's files by family, if another process has listed them already.
     pub(crate) known: Option<Arc<FilesOfFamilies>>,
@@ -82,7 +82,7 @@ impl Region {
     }
 }
 
-/// Disjoint ranges of rows: the start of each range, and its end if it has one.
+/// Disjoint ranges of rows: the start of each range, and its end if the range is bounded.
 #[derive(Debug, Default)]
 struct Covered(BTreeMap<Vec<u8>, Option<Vec<u8>>>);
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_regions_replace_older_ones() {
+    fn newer_regions_replace_older_regions() {
         let all = vec![
             region("parent", 1, "", ""),
             region("left", 2, "", "m"),

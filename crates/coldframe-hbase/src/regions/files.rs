@@ -110,7 +110,7 @@ impl StoreFile {
     }
 }
 
-/// A damaged file of a family, and the range of rows of which it may have had cells.
+/// A damaged file of a family, and the range of rows whose cells it may have had.
 #[derive(Clone, Debug)]
 pub(crate) struct DamagedFile {
     /// The index of the family.
@@ -197,8 +197,8 @@ impl Shared {
             let Some(names) = file.raw().info().get(COMPACTED) else { continue };
             match messages::compacted(names, &self.options.limits) {
                 Ok(names) => replaced.extend(names.names),
-                // It is then unknown which files this file replaced. If those are read as well, deleted cells
-                // may reappear.
+                // It is then unknown which files this file replaced. If these files are read as well, deleted
+                // cells may reappear.
                 Err(e) => record(file.named(e.within("compaction event")), None, false)?,
             }
         }
@@ -304,7 +304,7 @@ impl Shared {
             Tracker::List => self.listed(&folder, family)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
-                // HBase ignores empty files. This reader reports them as damage.
+                // HBase ignores empty files. This reader reports empty files as damage.
                 let files = listed.iter().filter(|e| !e.is_folder);
                 files.map(|e| (name_of(e).to_owned(), Some(e.len))).collect()
             }
@@ -334,7 +334,7 @@ impl Shared {
         let path = join(folder, &name);
         Ok(match parsed {
             StoreName::Own => UnopenedFile { name, place: FileLocation::Own(path), half: None, len },
-            // The length in the listing is that of the link itself, not of the file.
+            // The length in the listing is the length of the link itself, not of the file.
             StoreName::Link(at) => {
                 UnopenedFile { name, place: FileLocation::Elsewhere(at), half: None, len: None }
             }
@@ -348,7 +348,7 @@ impl Shared {
         })
     }
 
-    /// The files in a snapshot. They are located in the same way as the targets of links.
+    /// The files in a snapshot. Such files are located in the same way as the targets of links.
     fn of_manifest(
         &self,
         region: &Region,
@@ -440,7 +440,7 @@ impl Shared {
         let damage = hfile.raw().check().err();
         if let Some(e) = &damage {
             // The index is rebuilt from the blocks. This fails if the file info is lost, because the file's
-            // age is then unknown, or if a block is missing, because its rows are.
+            // age is then unknown, or if a block is missing, because then its rows are missing, too.
             hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
         }
         let bulk = bulk_sequence_id(target);

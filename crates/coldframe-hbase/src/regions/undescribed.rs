@@ -1,5 +1,5 @@
-//! For region folders that have no description and that hbase:meta does not list, decides whether they may
-//! have replaced regions that do have one.
+//! Finds the region folders without a description that hbase:meta does not list, and decides whether they may
+//! have replaced regions with a description.
 //!
 //! ```text
 //! described    |----- R -----|          U has halves of files of R: R is its parent, and dead
@@ -7,8 +7,8 @@
 //!                                       U has rows of R, or its rows are unknown: one of the two is dead
 //! ```
 //!
-//! The cells of a dead region may be outdated or deleted, so neither is read in the third case. If there are
-//! rows without a region, a folder whose rows are unknown is assumed to have these rows.
+//! The cells of a dead region may be outdated or deleted, so in the third case neither R nor U is read. If
+//! there are rows without a region, a folder whose rows are unknown is assumed to have these rows.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// The rows of a file; `None` if none of them counts.
+    /// The rows of a file; `None` if no row of the file counts.
     pub(crate) fn of(file: &StoreFile) -> Option<Self> {
         let first = file.raw().root_rows().next()?.to_vec().max(file.lower.clone());
         let last = file.raw().info().get(LAST_KEY).and_then(row_of).map(<[u8]>::to_vec);
@@ -38,7 +38,7 @@ impl Extent {
         holds_first.then_some(extent)
     }
 
-    /// Whether the range has, or may have, a row at or after this one.
+    /// Whether the range has, or may have, this row or a later row.
     fn reaches(&self, row: &[u8]) -> bool {
         self.upper.as_deref().is_none_or(|upper| row < upper)
             && self.last.as_deref().is_none_or(|last| row <= last)
@@ -55,7 +55,7 @@ impl Extent {
 struct Undescribed {
     encoded: String,
     parents: BTreeSet<String>,
-    /// The ranges of the folder's rows; empty if nothing shows which rows it has.
+    /// The ranges of the folder's rows; empty if nothing shows which rows the folder has.
     rows: Vec<Extent>,
 }
 
@@ -70,12 +70,12 @@ impl Undescribed {
     }
 }
 
-/// The regions, divided into those that are certainly live and those that a folder without a description may
-/// have replaced.
+/// The regions, divided into the regions that are certainly live, and the regions that a folder without a
+/// description may have replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Classified {
     pub(crate) alive: Vec<Region>,
-    /// Regions that may have been replaced, with a record for each. They are not read.
+    /// Regions that may have been replaced, with a damage record for each region. Such regions are not read.
     pub(crate) uncertain: Vec<(Region, Damage)>,
 }
 

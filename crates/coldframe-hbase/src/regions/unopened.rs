@@ -7,7 +7,8 @@ use crate::layout::names::FileAt;
 pub(crate) struct UnopenedFile {
     pub(crate) name: String,
     pub(crate) place: FileLocation,
-    /// The row that divides the file, and whether to read the rows from that row on, or those before it.
+    /// The row that divides the file, and which rows to read: the rows from that row on, or the rows before
+    /// it.
     pub(crate) half: Option<(Vec<u8>, bool)>,
     /// The file's length, if a listing states it.
     pub(crate) len: Option<u64>,

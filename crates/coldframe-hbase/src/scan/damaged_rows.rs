@@ -20,8 +20,8 @@ pub(crate) struct DamagedRows {
     /// The last row if `through`, otherwise the end of the range (excluded).
     pub(crate) upper: Option<Vec<u8>>,
     pub(crate) through: bool,
-    /// Whether a whole file is lost. It is then unknown which files it replaced, so no view shows cells of
-    /// these rows.
+    /// Whether a whole file is lost. It is then unknown which files the lost file replaced, so no view shows
+    /// cells of these rows.
     pub(crate) whole_file: bool,
     /// The timestamps that the lost cells may have; `None` if they are unknown.
     pub(crate) times: Option<RangeInclusive<i64>>,

@@ -100,7 +100,7 @@ impl Feed {
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) family: usize,
-    /// The rank of the source: of cells with equal keys and sequence ids, the one from the source with the
+    /// The rank of the source: of cells with equal keys and sequence ids, the cell from the source with the
     /// greater rank is newer.
     pub(crate) rank: usize,
     /// A sequence id for all cells of the source, which replaces their own.
@@ -111,9 +111,9 @@ pub(crate) struct Origin {
 /// The cells of one source in a unit, block by block.
 #[derive(Debug)]
 pub(crate) enum Cells {
-    /// Those of a store file.
+    /// The blocks of a store file.
     File(Box<Blocks>),
-    /// Those in memory, as one block; `None` once the block has been returned.
+    /// The cells in memory, as one block; `None` once the block has been returned.
     Held(Origin, Option<Bytes>),
 }
 
@@ -125,7 +125,7 @@ impl Cells {
         }
     }
 
-    /// The cells of edits, which are newer than those of all files.
+    /// The cells of edits, which are newer than the cells of all files.
     pub(crate) fn edits(family: usize, cells: Bytes) -> Self {
         Self::Held(Origin { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
     }
@@ -145,7 +145,7 @@ impl Cells {
         }
     }
 
-    /// The store file, if the source is one.
+    /// The store file, if the source is a store file.
     pub(crate) fn file(&self) -> Option<&Arc<StoreFile>> {
         match self {
             Self::File(blocks) => Some(&blocks.file),
@@ -226,7 +226,7 @@ impl Blocks {
         Ok(cells.slice(start..end))
     }
 
-    /// Whether all cells can be read, so that none is handed out of a block that is lost.
+    /// Whether all cells can be read, so that no cell of a lost block is handed out.
     fn check(&self, cells: &[u8]) -> Result<()> {
         let mut at = 0;
         while at < cells.len() {

@@ -26,10 +26,10 @@ pub(super) struct Head<'a> {
     pub(super) end: usize,
 }
 
-/// Cells of one block that come before the cells of all other files. These are whole blocks if files do not
-/// overlap; otherwise the cells that one file has of a row.
+/// Cells of one block that come before the cells of all other files. Whole blocks if files do not overlap;
+/// otherwise the cells that one file has of a row.
 pub(super) struct Run<'a> {
-    /// The first cell of the run, and the offset of the second.
+    /// The first cell of the run, and the offset of the second cell.
     pub(super) cell: Cell<'a>,
     pub(super) end: usize,
     pub(super) block: &'a Bytes,
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
         read(self.block, self.origin, at).ok()
     }
 
-    /// Whether other files may have cells before those of a row.
+    /// Whether other files may have cells before the cells of a row.
     #[inline(always)]
     pub(super) fn ends_before(&self, row: &[u8]) -> bool {
         self.bound.is_some_and(|bound| self.order.compare(row, bound).is_ge())

@@ -27,7 +27,7 @@ const TABLE_TAG: u8 = 6;
 /// Maximum number of MOB files that are open at a time, with their cached blocks.
 const OPEN_FILES: usize = 16;
 
-/// Finds values in MOB files. All units of a table share it.
+/// Finds values in MOB files. All units of a table share the finder.
 #[derive(Debug)]
 pub(crate) struct MobFiles {
     shared: Arc<Shared>,

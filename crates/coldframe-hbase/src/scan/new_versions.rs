@@ -16,14 +16,15 @@ use coldframe_core::{Error, Result};
 use coldframe_hfile::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 use coldframe_hfile::{Cell, Passed, Policy};
 
-/// Maximum number of markers that are tracked for a row and family. Each column starts with a copy of them.
+/// Maximum number of markers that are tracked for a row and family. Each column starts with a copy of these
+/// markers.
 const MAX_MARKERS: usize = 1 << 12;
 
 /// A marker of a whole column or family, together with the deletes and puts before it. The last node of the
-/// list is none: it has what comes after the last marker.
+/// list is no marker: it has what comes after the last marker.
 #[derive(Clone, Debug)]
 struct Node {
-    /// The marker hides timestamps up to this one.
+    /// The marker hides timestamps up to and including this timestamp.
     time: i64,
     /// For each timestamp that a marker of its own deletes, the sequence ids of such markers.
     versions: BTreeMap<i64, BTreeSet<i64>>,

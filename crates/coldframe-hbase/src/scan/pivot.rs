@@ -131,7 +131,7 @@ pub(crate) struct Wide {
     rest: Option<(usize, Rest)>,
     row: Vec<u8>,
     open: bool,
-    /// Whether the row's cells may be outdated because newer ones are lost.
+    /// Whether the row's cells may be outdated because newer cells are lost.
     incomplete: bool,
     /// The first column to which the row's next cell may belong.
     at: usize,
@@ -246,8 +246,8 @@ impl Wide {
         }
         if let Some((_, rest)) = &mut self.rest {
             let name = [cell.family, b":", cell.qualifier].concat();
-            // A row is always in a single batch, however long it is. If its offsets overflowed, the builders
-            // would panic.
+            // A row is always in a single batch, however long it is. If the offsets of a row overflowed, the
+            // builders would panic.
             let fits = |held: &[u8], more: usize| held.len().saturating_add(more) <= MAX_BYTES;
             if !fits(rest.keys().values_slice(), name.len()) || !fits(rest.values().values_slice(), size) {
                 return Err(Error::unsupported("a row whose other columns take more than 2 GiB"));
@@ -333,7 +333,7 @@ impl Wide {
             bytes: 0..0,
             rows_lost: Some(left_out.len() as u64),
             structure: "rows".to_owned(),
-            reason: "the remaining cells of these rows may be older than the lost ones".to_owned(),
+            reason: "the remaining cells of these rows may be older than the lost cells".to_owned(),
         });
         without_rows(batch, &left_out)
     }

@@ -193,7 +193,7 @@ impl Visibility {
     }
 }
 
-/// Whether a cell is visible. `step`: how it differs from the previous cell.
+/// Whether a cell is visible. `step`: how the cell differs from the previous cell.
 #[inline(always)]
 fn is_visible(
     visible: &mut CellVisibility,

@@ -55,8 +55,7 @@ pub(crate) fn of_regions(table: &OpenTable, target: u64) -> Result<Vec<Split>> {
     Ok(splits)
 }
 
-/// Whether a listing shows that a region has at most `bytes` bytes; in which case none of its files is
-/// opened.
+/// Whether a listing shows that a region has at most `bytes` bytes; if so, no file of the region is opened.
 fn is_small(shared: &Shared, region: &Region, bytes: u64) -> Result<bool> {
     let files = shared.find(region)?;
     let lengths = files.and_then(|files| files.iter().flatten().map(|f| f.len).collect::<Option<Vec<_>>>());

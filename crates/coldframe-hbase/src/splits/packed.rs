@@ -278,7 +278,7 @@ impl PackedSplit {
         (self.servers, self.own) = (of.servers.clone(), of.own.clone());
     }
 
-    /// Fills in a split for a missing part. These splits come after those of the regions.
+    /// Fills in a split for a missing part. These splits come after the splits of the regions.
     fn take_missing(&mut self, table: &OpenTable, part: usize) -> Result<()> {
         let missing = part.checked_sub(table.regions.len()).and_then(|i| table.missing.get(i));
         let missing =

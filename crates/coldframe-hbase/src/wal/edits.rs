@@ -141,7 +141,8 @@ impl Logs {
         Ok(*self.lacks.get_or_init(|| lacks))
     }
 
-    /// Like [`missing`](Self::missing), for the first of some regions that certainly needs the logs, or the first of all.
+    /// Like [`missing`](Self::missing), for several regions: the result is for the first region that
+    /// certainly needs the logs, or else for the first region.
     pub(crate) fn first_missing(&self, regions: &[Arc<Region>]) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
@@ -150,7 +151,7 @@ impl Logs {
         for region in regions {
             let open = match self.shared.open(region) {
                 Ok(open) => open,
-                // Reading the region reports it.
+                // Reading the region reports the error.
                 Err(e) if Fault::is(&e) => continue,
                 Err(e) => return Err(e),
             };

@@ -117,9 +117,9 @@ fn a_compressed_log_is_an_error_or_skipped() {
     let e = plain.map_or_else(Some, |outcome| outcome.error).unwrap();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("compressed"), "{e}");
     let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
-    // Its edits may replace or delete any cell.
+    // The log's edits may replace or delete any cell.
     assert!(left.batch.num_rows() == 0 && left.damage.iter().any(|d| d.reason.contains("compressed")));
-    // The number of its cells is unknown.
+    // The number of cells in the log is unknown.
     let metadata = table.metadata().unwrap();
     assert_eq!(metadata.get("wal").and_then(|wal| wal.get("cells")), Some(&Value::Null));
 }

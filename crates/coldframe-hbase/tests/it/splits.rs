@@ -142,7 +142,7 @@ fn recorded_splits_have_the_same_rows() {
 fn recorded_splits_keep_missing_parts_and_damage() {
     let mut folder = orders();
     let regions: Vec<String> = folder.files.keys().filter(|p| p.ends_with("/.regioninfo")).cloned().collect();
-    // A region whose description is lost comes after the others.
+    // A region whose description is lost comes after the other regions.
     let gone = regions.last().unwrap().strip_suffix(".regioninfo").unwrap().to_owned();
     folder.files.insert(format!("{gone}.regioninfo"), Bytes::from_static(b"PBUF"));
     // The log ends with invalid bytes.

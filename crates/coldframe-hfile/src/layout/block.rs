@@ -12,7 +12,7 @@
 //!
 //! All integers are big-endian. The on-disk size without header includes the checksums, the on-disk size of
 //! header and data does not. The number of checksums follows from the size of header and data. The offset of
-//! the previous block is ignored: Hudi's writer stores a wrong one. HBase: `HFileBlock`, `BlockType`,
+//! the previous block is ignored: Hudi's writer stores a wrong offset. HBase: `HFileBlock`, `BlockType`,
 //! `ChecksumUtil`.
 
 use std::fmt;
@@ -176,8 +176,8 @@ impl Header {
         })
     }
 
-    /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `max_len` bytes. It gives no
-    /// reason and is cheap, for searches that try many offsets.
+    /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `max_len` bytes. The
+    /// function gives no reason and is cheap, for searches that try many offsets.
     pub(crate) fn fits(bytes: &[u8], with_checksums: bool, max_len: u64) -> bool {
         let int = |at: usize| {
             let four = bytes.get(at..).and_then(|b| b.first_chunk::<4>());
@@ -205,7 +205,7 @@ impl Header {
         (self.header_len as u64).saturating_add(self.stored as u64).saturating_add(self.checksum_bytes as u64)
     }
 
-    /// The stored data of the block `block`. Verifies its checksums first if `verify` is set.
+    /// The stored data of the block `block`. Verifies the block's checksums first if `verify` is set.
     pub(crate) fn data<'a>(&self, block: &'a [u8], offset: u64, verify: bool) -> Result<&'a [u8]> {
         let mut c = Cursor::new(block, offset);
         let covered = c.take(self.header_len.saturating_add(self.stored))?;

@@ -90,7 +90,7 @@ pub trait CellSink {
     /// Takes the next cell.
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()>;
 
-    /// Whether the consumer needs no more cells of the block.
+    /// Whether the consumer is done with the cells of the block.
     #[inline(always)]
     fn is_done(&self) -> bool {
         false
@@ -335,7 +335,7 @@ pub(crate) fn read_all(layout: CellLayout, block: &[u8], cells: &mut Vec<CellRef
     Ok(())
 }
 
-/// Iterates over the tags of a cell: the type and the bytes of each.
+/// Iterates over the tags of a cell: returns the type and the bytes of each tag.
 #[derive(Clone, Debug)]
 pub struct Tags<'a>(pub Cursor<'a>);
 

@@ -66,7 +66,7 @@ impl Codec {
         self.hadoop.is_none()
     }
 
-    /// The most bytes that `stored` bytes can decompress to.
+    /// The maximum number of bytes to which `stored` bytes can be decompressed.
     pub fn max_expansion(self, stored: usize) -> u64 {
         self.hadoop.map_or(stored, |codec| codec.algorithm.max_expansion(stored)) as u64
     }

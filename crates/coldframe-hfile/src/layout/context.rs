@@ -32,11 +32,12 @@ pub struct BlockContext {
     pub layout: CellLayout,
     /// Whether encoded blocks store tags through a dictionary.
     pub compressed_tags: bool,
-    /// Whether blocks were met that have checksums, and that have none.
+    /// Whether blocks with checksums were read, and whether blocks without checksums were read.
     pub(crate) met: Arc<Met>,
 }
 
-/// The blocks of a file that were met so far: those of one writer agree, but a block's header says it for itself.
+/// The blocks of a file that were read so far: blocks of one writer agree, but each header states its own
+/// checksums.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     summed: AtomicBool,
@@ -44,7 +45,7 @@ pub(crate) struct Met {
 }
 
 impl Met {
-    /// Notes a block with checksums, or one without.
+    /// Records a block with or without checksums.
     pub(crate) fn note(&self, summed: bool) {
         let flag = if summed { &self.summed } else { &self.unsummed };
         flag.store(true, Ordering::Relaxed);
@@ -52,12 +53,12 @@ impl Met {
 }
 
 impl BlockContext {
-    /// Whether checksums are compared in all blocks that were met so far.
+    /// Whether checksums are compared in all blocks that were read so far.
     pub fn are_checked(&self) -> bool {
         self.verify && self.checksums() == Checksums::All
     }
 
-    /// Which of the blocks that were met so far have checksums.
+    /// Which of the blocks that were read so far have checksums.
     pub(crate) fn checksums(&self) -> Checksums {
         match (self.met.summed.load(Ordering::Relaxed), self.met.unsummed.load(Ordering::Relaxed)) {
             _ if !self.with_checksums => Checksums::None,

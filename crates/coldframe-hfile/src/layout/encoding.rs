@@ -30,9 +30,9 @@ use tags::TagDictionary;
 pub enum Encoding {
     /// Shared prefixes of keys are omitted.
     Prefix,
-    /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
+    /// Parts of a key that equal the same parts of the previous key are omitted; timestamps are differences.
     Diff,
-    /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous one is omitted.
+    /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous value is omitted.
     FastDiff,
     /// Plain cells followed by an index of rows.
     RowIndexV1,

@@ -5,8 +5,8 @@
 //! Writable  | entries i32 | ( key: VInt length, bytes | id u8 | value: VInt length, bytes ) ... |
 //! ```
 //!
-//! HBase: `HFileInfo`, `HbaseMapWritable` (its id is that of the value's class, which is always the class of
-//! byte arrays).
+//! HBase: `HFileInfo`, `HbaseMapWritable` (its id is the id of the value's class, which is always the class
+//! of byte arrays).
 
 use std::collections::BTreeMap;
 

@@ -7,9 +7,9 @@
 //! other entry   | offset i64 | size on disk i32 | key |
 //! ```
 //!
-//! A key is the key of the block's first cell, or a key between this cell and the previous one. Hudi's own
-//! writer stores only the length and the
-//! bytes of the row. Leaf blocks follow the data blocks that they list. HBase: `HFileBlockIndex`.
+//! A key is the key of the block's first cell, or a key between this cell and the previous cell. Hudi's own
+//! writer stores only the length and the bytes of the row. Leaf blocks follow the data blocks that they list.
+//! HBase: `HFileBlockIndex`.
 
 use std::ops::Range;
 use std::sync::OnceLock;

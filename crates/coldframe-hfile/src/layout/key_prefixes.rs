@@ -6,18 +6,18 @@
 //! prefixes "17", "18", "42" ..: the eight bytes after the common part, as numbers with the same order
 //! ```
 //!
-//! A search step over the rows themselves touches one or two cache lines. A step over prefixes touches fewer, and the first steps
-//! use only every sixteenth prefix.
+//! A search step over the rows themselves touches one or two cache lines. A step over prefixes touches fewer
+//! cache lines, and the first steps use only every sixteenth prefix.
 
 /// For each row, the first eight bytes after the part that all rows share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPrefixes {
-    /// The first bytes that all rows have in common, as many as fit. They are stored here, since following a
-    /// pointer would cost another cache line.
+    /// The first bytes that all rows have in common, as many as fit. These bytes are stored here, since
+    /// following a pointer would cost another cache line.
     common: [u8; ROOM],
     common_len: usize,
     prefixes: Vec<u64>,
-    /// One prefix in [`STEP`], starting with the first.
+    /// One prefix in [`STEP`], starting with the first prefix.
     samples: Vec<u64>,
 }
 

@@ -23,8 +23,8 @@ pub struct IndexCursor {
     last: Option<u64>,
     /// For each level below the root, the index blocks read so far.
     read: Vec<Walk>,
-    /// Leaf blocks before this offset are skipped. Only the last of them is not, since a leaf follows the
-    /// data blocks that it lists.
+    /// Leaf blocks before this offset are skipped. The last leaf block before this offset is read, since a
+    /// leaf follows the data blocks that it lists.
     from: u64,
 }
 

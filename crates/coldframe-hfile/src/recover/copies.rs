@@ -4,9 +4,9 @@
 //! | data block 7 | data block 8 | data block 8 | data block 9 ..      an index would name it once
 //! ```
 //!
-//! A walk over the blocks would return their cells twice. A header states the offset of the previous block (`prevBlockOffset`), so
-//! equal blocks are copies. If the writer omits that offset, equal blocks are still copies, because cells are
-//! sorted by key.
+//! A walk over the blocks would return their cells twice. A header states the offset of the previous block
+//! (`prevBlockOffset`), so equal blocks are copies. If the writer omits that offset, equal blocks are still
+//! copies, because cells are sorted by key.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,8 @@ use coldframe_core::{ReadAt, Result};
 use crate::layout::block::Header;
 use crate::layout::index::BlockRef;
 
-/// What copies have in common but most other blocks do not: the offset of the previous block, and the length.
+/// The properties that copies share and most other blocks do not: the offset of the previous block, and the
+/// length.
 type CopyKey = (i64, u64);
 
 /// The blocks seen so far.
@@ -25,12 +26,12 @@ type CopyKey = (i64, u64);
 pub(crate) struct Copies {
     /// The first block with each key; `None` once its bytes have been hashed.
     first: HashMap<CopyKey, Option<BlockRef>>,
-    /// Hashes of the bytes of blocks, for keys that several blocks have.
+    /// Hashes of the bytes of blocks, for keys that occur in several blocks.
     hashes: HashSet<(CopyKey, u64)>,
 }
 
 impl Copies {
-    /// Whether a block has the same bytes as an earlier one.
+    /// Whether a block has the same bytes as an earlier block.
     pub(crate) fn has(&mut self, source: &dyn ReadAt, block: BlockRef, header: &Header) -> Result<bool> {
         let key = (header.previous, header.block_len());
         match self.first.entry(key) {

@@ -10,8 +10,8 @@ use crate::layout::block::{BlockType, HEADER_LEN, Header, MAGIC_LEN, find_magic}
 
 /// How many bytes the walk reads at a time.
 const WINDOW: u64 = 256 << 10;
-/// How many bytes a search for a magic reads at a time: these are few, so that a short search does not read a
-/// whole window.
+/// How many bytes a search for a magic reads at a time: only a few bytes, so that a short search does not
+/// read a whole window.
 const STRETCH: u64 = 4 << 10;
 /// After this many damaged ranges, each further one extends to the next block with cells or file info.
 const MAX_DAMAGE: usize = 1024;
@@ -45,8 +45,8 @@ pub(crate) struct BlockWalk {
     end: u64,
     /// The number of damaged ranges found so far.
     damage: usize,
-    /// How many more bytes may be checksummed. In total they are as many as the range has, even if blocks
-    /// overlap.
+    /// How many more bytes may be checksummed. Their total is limited to the size of the range, even if
+    /// blocks overlap.
     spare: u64,
 }
 
@@ -142,7 +142,7 @@ impl BlockWalk {
         Ok(header)
     }
 
-    /// The offset of the first header from `from` on that fits, or the end.
+    /// The offset of the first valid header from `from` on, or the end.
     fn resume(&mut self, from: u64) -> Result<u64> {
         let mut at = from;
         while at < self.end {

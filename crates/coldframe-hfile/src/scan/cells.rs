@@ -27,7 +27,7 @@ pub struct CellReader {
     block: u64,
     /// The first row that the current block may hold and, if the index states it, the last such row.
     rows: (Vec<u8>, Option<Vec<u8>>),
-    /// If set, blocks that can have none of these rows are skipped.
+    /// If set, blocks that cannot contain any of these rows are skipped.
     only: Option<Arc<BTreeSet<Vec<u8>>>>,
 }
 

@@ -223,7 +223,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Appends cells: all of them, or none if it fails.
+    /// Appends all cells; on failure, appends no cell.
     #[inline(never)]
     fn append(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let rows = self.rows;
@@ -235,7 +235,7 @@ impl Parts {
     }
 
     /// Appends cells column by column, which is faster than cell by cell: the loop for a column keeps its
-    /// state in registers. If it fails, the columns may differ in length.
+    /// state in registers. If the function fails, the columns may differ in length.
     fn append_by_column(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let blocks = &self.blocks;
         if let Some(names) = &mut self.kind_name {
@@ -340,7 +340,7 @@ impl Parts {
         }
     }
 
-    /// The bytes of the column that has the most.
+    /// The largest number of bytes in a column.
     fn widest(&self) -> usize {
         let tags = self.tags.as_ref().map_or(0, TagLists::size);
         let binaries = self.binaries().map(Binary::size).fold(tags, usize::max);
@@ -413,7 +413,7 @@ impl Columns {
         &mut self.parts
     }
 
-    /// Ends a block. Fails if the columns cannot represent its cells.
+    /// Ends a block. Fails if the columns cannot represent the cells of the block.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.last = self.parts.rows - self.begun;
         self.parts.check(self.begun)
@@ -430,7 +430,7 @@ impl Columns {
         self.last = 0;
     }
 
-    /// Reserves room for `blocks` more blocks of the size of the last one.
+    /// Reserves room for `blocks` more blocks of the size of the last block.
     pub(crate) fn expect_blocks(&mut self, blocks: usize) {
         self.parts.reserve_times(blocks);
     }
@@ -442,8 +442,8 @@ impl Columns {
         checked.end_block()
     }
 
-    /// Appends as many cells of a block as still fit in the batch, and returns their number. If none fit, the
-    /// batch is full.
+    /// Appends as many cells of a block as still fit in the batch, and returns their number. If no cell fits,
+    /// the batch is full.
     pub(crate) fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
         for (taken, cell) in cells.iter().take(most).enumerate() {
@@ -515,8 +515,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside it are
-    /// copied.
+    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside the block
+    /// are copied.
     #[inline]
     pub fn enter(&mut self, block: &Bytes) {
         if self.parts.has_views {

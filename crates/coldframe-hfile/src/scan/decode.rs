@@ -179,8 +179,8 @@ impl Blocks {
         self.lost = Some(start..range.end);
     }
 
-    /// Applies `read` to the next data block. Blocks for which it fails are skipped, unless `on_error` is
-    /// `raise`.
+    /// Applies `read` to the next data block. Blocks for which it fails are skipped; if `on_error` is
+    /// `raise`, the error is returned.
     fn next_with<T>(
         &mut self,
         mut read: impl FnMut(&mut BlockReader, &Bytes, BlockRef) -> Result<T>,
@@ -255,7 +255,7 @@ impl Blocks {
     }
 }
 
-/// Tests the cells of a block with the filter and, if some pass, decodes those in full.
+/// Tests the cells of a block with the filter and, if some cells pass, decodes these cells in full.
 fn passing(
     open: &mut OpenBlock<'_>,
     offset: u64,

@@ -40,7 +40,7 @@ pub(crate) struct Names {
     numbers: HashMap<Box<[u8]>, usize>,
     /// The entry of the last string.
     last: usize,
-    /// The entries as an array, unless an entry was added since.
+    /// The entries as an array; `None` if an entry was added since the array was made.
     array_of_entries: Option<ArrayRef>,
 }
 
@@ -98,7 +98,7 @@ impl Names {
         self.keys.reserve(strings);
     }
 
-    /// Keeps the first `rows` strings. Entries that only the others use may stay.
+    /// Keeps the first `rows` strings. Entries that only the removed strings use may stay.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.keys.truncate(rows);
     }

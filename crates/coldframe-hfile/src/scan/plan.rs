@@ -65,7 +65,7 @@ impl BlockPlan {
         let skips = request.scan.on_error != OnError::Raise;
         match &file.damage {
             Some(damage) if !skips => return Err(damage.to_error()),
-            // If there are several splits, the first one records the damage.
+            // If there are several splits, the first split records the damage.
             Some(damage) if split.start == 0 => request.damage.push(damage.clone()),
             _ => {}
         }
@@ -113,7 +113,7 @@ impl BlockPlan {
         self.request.scan.on_error != OnError::Raise
     }
 
-    /// The offset at which the data blocks end, or a later one.
+    /// The offset at which the data blocks end, or a later offset.
     fn data_end(&self) -> u64 {
         let trailer = &self.file.trailer;
         let end = match (self.file.damage.is_some(), trailer.major) {
@@ -357,8 +357,8 @@ impl BlockPlan {
     }
 }
 
-/// Records damaged bytes (unless another split does), and adds them to the range `lost`, which ends at the
-/// next block.
+/// Records damaged bytes (if no other split records them), and adds them to the range `lost`, which ends at
+/// the next block.
 fn give_up(lost: &mut Option<Range<u64>>, request: &PlanRequest, foreign: u64, e: &Error, range: Range<u64>) {
     if range.start < foreign {
         request.damage.push(Damage::from_error(e, range.clone(), None));

@@ -31,8 +31,8 @@ pub(crate) struct Scout {
     scouting: Scouting,
     /// The filter's columns.
     schema: SchemaRef,
-    /// Whether so many cells of a block passed that decoding the filter's columns first costs more than it
-    /// saves.
+    /// Whether the number of passing cells of a block was so large that decoding the filter's columns first
+    /// costs more than it saves.
     futile: AtomicBool,
 }
 

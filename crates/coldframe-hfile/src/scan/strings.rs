@@ -81,7 +81,7 @@ impl Strings {
         self.bytes.len()
     }
 
-    /// Fails unless each string from `row` on is UTF-8.
+    /// Fails if a string from `row` on is not UTF-8.
     pub(crate) fn check_text(&self, row: usize, what: &str) -> Result<()> {
         let bytes = self.bytes.get(self.start(row)..).unwrap_or_default();
         if bytes.is_ascii() {

@@ -76,7 +76,7 @@ pub enum Step {
     Family,
     /// The qualifier differs, in the same family.
     Column,
-    /// None differs: the cell is another version of the same column.
+    /// No part differs: the cell is another version of the same column.
     Version,
 }
 
@@ -156,8 +156,9 @@ impl Visibility {
         self.judge(cell, policy)
     }
 
-    /// Like [`Self::admits`], for a caller that knows how the cell differs from the previous one. Does not copy the
-    /// cell's names, so the caller must [`settle`](Self::settle) the last cell before it calls anything else.
+    /// Like [`Self::admits`], for a caller that knows how the cell differs from the previous cell. Does not
+    /// copy the cell's names, so the caller must [`settle`](Self::settle) the last cell before it calls
+    /// anything else.
     #[inline(always)]
     pub fn admits_next(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> Result<bool> {
         self.forget(step);
@@ -322,7 +323,7 @@ impl Visibility {
     }
 }
 
-/// Replaces the kept row, family or qualifier by a copy of this one.
+/// Replaces the kept row, family or qualifier by a copy of this value.
 #[inline(always)]
 fn keep(held: &mut Vec<u8>, of: &[u8]) {
     held.clear();

@@ -30,7 +30,7 @@ const FOLDS: u32 = 7;
 /// The comparator of column keys.
 const COLUMN_COMPARATOR: &[u8] = b"org.apache.hadoop.hbase.CellComparatorImpl";
 
-/// The size of chunks, and the maximum number of keys in one.
+/// The size of chunks, and the maximum number of keys in a chunk.
 #[derive(Clone, Copy, Debug)]
 struct ChunkShape {
     bytes: usize,
@@ -85,10 +85,10 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// A filter of rows, or of rows and qualifiers. Its meta block has the type `meta`.
+    /// A filter of rows, or of rows and qualifiers. The filter's meta block has the type `meta`.
     pub(super) fn new(meta: BlockType, of_columns: bool, size: usize, error_rate: f64) -> Result<Self> {
-        // A look-up of a column uses two filters, that of columns and that of deleted families, so each may
-        // have only about half the error rate.
+        // A look-up of a column uses two filters, the filter of columns and the filter of deleted families,
+        // so each filter may have only about half the error rate.
         let error_rate = if of_columns { 1.0 - (1.0 - error_rate).sqrt() } else { error_rate };
         Ok(Self {
             meta,
@@ -104,7 +104,7 @@ impl Bloom {
         })
     }
 
-    /// Adds a key, unless it equals the previous one.
+    /// Adds a key; a key that equals the previous key is ignored.
     pub(super) fn push(&mut self, key: &[u8]) {
         if self.keys > 0 && self.last == key {
             return;
@@ -189,8 +189,8 @@ impl Chunk {
         self.keys += 1;
     }
 
-    /// Halves the chunk as often as it is at most half full. A key's bits are numbered modulo the size, so
-    /// the two halves can be combined with OR.
+    /// Halves the chunk repeatedly, until it is more than half full. A key's bits are numbered modulo the
+    /// size, so the two halves can be combined with OR.
     fn fold(&mut self) {
         while self.bits.len().is_multiple_of(2) && self.max_keys > self.keys * 2 {
             let half = self.bits.len() / 2;

@@ -6,9 +6,10 @@
 //! leaf, intermediate    | n i32 | offset of each entry i32 ... | their end i32 | offset i64, size i32, key | ...
 //! ```
 //!
-//! Entries collect in a leaf. A leaf that reaches `index_block_size` is written between the data blocks and becomes an entry of the
-//! root. If no leaf was written, its entries become the root's. At the end, a root that is too large is split into intermediate blocks,
-//! level by level. HBase: `HFileBlockIndex.BlockIndexWriter`.
+//! Entries collect in a leaf. A leaf of at least `index_block_size` bytes is written between the data blocks
+//! and becomes an entry of the root. If no leaf was written, its entries become the root's. At the end, a
+//! root that is too large is split into intermediate blocks, level by level. HBase:
+//! `HFileBlockIndex.BlockIndexWriter`.
 
 use std::io::Write;
 
@@ -18,7 +19,7 @@ use coldframe_encoding::varint::put_hadoop_text;
 use super::blocks::{BlockLocation, Blocks};
 use crate::layout::block::BlockType;
 
-/// Maximum number of levels, more than any file needs. It ends the loop even if keys are large.
+/// Maximum number of levels, more than any file needs. This maximum ends the loop even if keys are large.
 const MAX_LEVELS: u32 = 16;
 
 struct IndexEntry {
@@ -118,7 +119,7 @@ impl Index {
         }
     }
 
-    /// Adds a block. Its first key is `key` or comes after it.
+    /// Adds a block. The block's first key is `key` or comes after `key`.
     pub(super) fn push(&mut self, key: Vec<u8>, location: BlockLocation) {
         self.leaf.push(key, location);
         self.blocks += 1;

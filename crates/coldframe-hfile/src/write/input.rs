@@ -143,7 +143,7 @@ pub(super) struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// The cell of row `i`. Its tags are written to `tags`.
+    /// The cell of row `i`. The cell's tags are written to `tags`.
     pub(super) fn get<'c>(&'c self, i: usize, tags: &'c mut Vec<u8>) -> Result<Cell<'c>> {
         let row = self.row.get(i).unwrap_or_default();
         let value = self.value.as_ref().and_then(|v| v.get(i)).unwrap_or_default();

@@ -28,7 +28,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Sets this key to that of a cell, reusing the buffer.
+    /// Sets this key to the key of a cell, reusing the buffer.
     pub(super) fn set(&mut self, cell: &Cell<'_>) -> Result<()> {
         self.put(cell.row, cell.family, cell.qualifier, cell.timestamp, cell.kind)
     }
@@ -126,7 +126,7 @@ pub(super) fn between(left: &Key, right: &Key) -> Result<Vec<u8>> {
 }
 
 /// Writes the key that sorts before all cells of a column, without the family. Bloom filters of columns use
-/// it as their key.
+/// this key.
 pub(super) fn put_column_key(row: &[u8], qualifier: &[u8], out: &mut Vec<u8>) {
     let row_len = u16::try_from(row.len()).unwrap_or(u16::MAX); // the rows of keys are shorter
     out.extend_from_slice(&row_len.to_be_bytes());

@@ -61,9 +61,10 @@ coldframe_core::choices! {
         None = "none",
         /// Prefixes of keys are omitted.
         Prefix = "prefix",
-        /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
+        /// Parts of a key that equal the same parts of the previous key are omitted; timestamps are
+        /// differences.
         Diff = "diff",
-        /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous one is
+        /// Like DIFF, but timestamps share leading bytes, and a value that equals the previous value is
         /// omitted.
         FastDiff = "fast_diff",
         /// Plain cells followed by an index of rows.
@@ -84,7 +85,7 @@ impl CellEncoding {
 }
 
 coldframe_core::choices! {
-    /// Which checksum blocks have.
+    /// The kind of checksum of blocks.
     #[derive(Default)]
     #[non_exhaustive]
     pub enum Checksum {
@@ -115,10 +116,10 @@ coldframe_core::choices! {
     pub enum BloomKind {
         /// No filter.
         None = "none",
-        /// Its keys are rows.
+        /// The keys of the filter are rows.
         #[default]
         Row = "row",
-        /// Its keys are rows with qualifiers.
+        /// The keys of the filter are rows with qualifiers.
         RowColumn = "rowcol",
     }
 }
@@ -177,7 +178,7 @@ pub(crate) struct Settings {
     pub view: Option<View>,
     /// The family of all cells, if the data has no column for it.
     pub family: Option<Vec<u8>>,
-    /// The timestamp of cells that have none in the data.
+    /// The timestamp of cells without a timestamp in the data.
     pub timestamp: Option<i64>,
     /// Whether cells have tags.
     pub tags: Option<bool>,

@@ -67,8 +67,8 @@ fn batches_are_full_up_to_their_maximum() {
     }
 }
 
-/// A scan that decodes the filter's columns first, and the others only for cells that pass, gives the same
-/// cells as filtering afterwards.
+/// A scan that decodes the filter's columns first, and the other columns only for cells that pass, gives the
+/// same cells as filtering afterwards.
 #[test]
 fn filtered_scans_equal_filtered_results() {
     let rows: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..5_000).map(key)));
@@ -294,7 +294,7 @@ fn appending_cells_together_equals_appending_them_singly() {
 }
 
 #[test]
-fn appending_cells_together_fails_for_all_or_none() {
+fn appending_cells_together_fails_for_all_cells_or_no_cell() {
     let text = "abcdefghi".repeat(10);
     let mut cells = cells(&text);
     let mut columns = Columns::new(schema_of(View::Cells, true, false), 1_000).unwrap();

@@ -1,6 +1,6 @@
 //! Accidental damage to real files: truncation and a flipped bit at every byte, and random changes. Reads
-//! give an error or the correct cells; salvaged cells are some of those that were written, in order;
-//! `inspect` still assigns each byte to one leaf.
+//! give an error or the correct cells; salvaged cells are some of the written cells, in order; `inspect`
+//! still assigns each byte to one leaf.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn fixtures() -> Vec<(String, Bytes)> {
     fixtures
 }
 
-/// Those of HBase's files whose blocks have checksums.
+/// HBase's files whose blocks have checksums.
 fn with_checksums() -> impl Iterator<Item = (String, Bytes)> {
     let has = |bytes: &Bytes| {
         let layout = format!("{:?}", open(bytes.clone()).unwrap().inspect().unwrap());
@@ -107,7 +107,7 @@ fn every_flip_in_a_data_block_is_reported() {
         for i in spread(places.len(), 900) {
             let Some(at) = places.get(i).and_then(|at| usize::try_from(*at).ok()) else { continue };
             let mutant = flipped(&whole, at, 1 << (at % 8));
-            // The flip may turn the checksum type into "none". In that case the cells must still be correct.
+            // The flip may change the checksum type to "none". In that case the cells must still be correct.
             let got = plain(mutant.clone());
             assert!(got.is_none() || got.as_ref() == Some(&cells), "{name}: byte {at}");
             assert!(

@@ -161,7 +161,7 @@ fn a_wrong_count_in_the_trailer_is_damage() {
         assert!(file.splits(u64::MAX).unwrap().iter().all(|split| split.rows.is_none()));
     }
     assert_eq!(coldframe_core::scan::count(&open(right.clone(), &[]).unwrap(), None).unwrap(), 500);
-    // If a block was lost, it is no further damage that there are fewer cells than the trailer states.
+    // If a block was lost, a number of cells below the trailer's is no further damage.
     let mut lost = right.to_vec();
     lost[100] ^= 1;
     let outcome = rows::read(&open(lost, &[]).unwrap(), OnError::Skip).unwrap();

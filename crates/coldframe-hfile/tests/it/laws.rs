@@ -23,7 +23,7 @@ fn data_blocks(node: &Node, blocks: &mut Vec<std::ops::Range<u64>>) {
     node.children.iter().for_each(|child| data_blocks(child, blocks));
 }
 
-/// The data blocks and the cells in each.
+/// The data blocks, and the number of cells in each block.
 fn units(table: &dyn TableFile) -> Units {
     let mut blocks = Vec::new();
     data_blocks(&table.inspect().unwrap(), &mut blocks);
@@ -85,7 +85,7 @@ fn work_is_linear_in_the_file() {
         whole.slice(..whole.len() - 4200)
     };
     laws::assert_linear("no trailer", &[cut(10_000), cut(20_000), cut(40_000)], &open);
-    // The magic bytes of blocks without a block, headers of empty blocks, and both in turns.
+    // The magic bytes of blocks without a block, headers of empty blocks, and both alternating.
     let begun = || block(b"DATABLK*", &plain_cell("a", "1"));
     let magics = |n: usize| -> Buffer { [begun(), b"DATABLK*".repeat(n)].concat().into() };
     let headers = |n: usize| -> Buffer { [begun(), block(b"METABLKc", b"").repeat(n)].concat().into() };

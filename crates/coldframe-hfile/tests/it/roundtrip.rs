@@ -117,7 +117,7 @@ fn read(file: &dyn TableFile) -> RecordBatch {
     concat_batches(file.schema(), &batches).unwrap()
 }
 
-/// Checks that the columns of `wanted`, by name, equal those of `got`.
+/// Checks that the columns of `wanted`, by name, equal the columns of `got`.
 fn assert_same(got: &RecordBatch, wanted: &RecordBatch) {
     for (field, column) in wanted.schema().fields().iter().zip(wanted.columns()) {
         let actual = got.column_by_name(field.name()).unwrap();
@@ -193,7 +193,7 @@ fn the_error_names_the_first_unsorted_row() {
         let times: ArrayRef = Arc::new(Int64Array::from(vec![5, 4, 4, 6]));
         vec![("row", texts(&["a", "a", "a", "a"])), ("family", texts(&["f"; 4])), ("timestamp", times)]
     };
-    // Cells with equal keys are in order; a newer cell after an older one is not.
+    // Cells with equal keys are in order; a newer cell after an older cell is not in order.
     assert_eq!(
         refusal(columns(), &[]),
         "row 3 is out of order: a/f:/6/Put sorts before row 2, a/f:/4/Put; cells are ordered by row, family, \

@@ -217,7 +217,7 @@ fn invisible_writes_are_ignored() {
     put(at, "base_0000001/bucket_00000", &events(&(0..5).map(|n| row(1, n)).collect::<Vec<_>>()));
     put(at, "delta_0000002_0000002_0000/bucket_00000", &events(&[row(2, 0)]));
     put(at, "delete_delta_0000003_0000003_0000/bucket_00000", &events(&[(2, 1, BUCKET, 0, 3, None)]));
-    // One file has several writes: it was streamed, or compacted while one of them was open.
+    // One file has several writes: it was streamed, or compacted while one of these writes was open.
     put(at, "delta_0000004_0000006/bucket_00000", &events(&[row(4, 0), row(5, 0), row(6, 0)]));
     let deletes = [(2, 1, BUCKET, 1, 4, None), (2, 1, BUCKET, 2, 5, None)];
     put(at, "delete_delta_0000004_0000006/bucket_00000", &events(&deletes));

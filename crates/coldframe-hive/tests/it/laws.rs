@@ -34,7 +34,7 @@ fn inserted(write: i64, bucket: i32, rows: impl Iterator<Item = i64> + Clone) ->
     stored_in(bucket, write, rows, |_| 0)
 }
 
-/// A file of `rows`, with an operation for each. Operation 2 is a delete, by write 2.
+/// A file of `rows`, with an operation for each row. Operation 2 is a delete, by write 2.
 fn stored(original: i64, rows: impl Iterator<Item = i64> + Clone, operation: impl Fn(i64) -> i32) -> Bytes {
     stored_in(BUCKET, original, rows, operation)
 }

@@ -325,7 +325,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Drops all values after the first `len`, including a partly decoded one.
+    /// Drops all values after the first `len`, including a partly decoded value.
     fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         if let Some(nulls) = &mut self.nulls {

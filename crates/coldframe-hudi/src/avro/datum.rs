@@ -7,7 +7,8 @@ use coldframe_encoding::varint::put_uleb128;
 
 use super::schema::{Schema, Type, TypeId};
 
-/// Maximum number of values for each byte of a datum, in addition to the number of values in the schema.
+/// Maximum number of values of a datum for each of its bytes; [`Limits::max_columns`] is added to the
+/// product.
 const VALUES_PER_BYTE: u64 = 4;
 /// Maximum values of an array whose items take no bytes.
 const MAX_WITHOUT_BYTES: u64 = 4096;
@@ -54,8 +55,8 @@ impl<'a> Datum<'a> {
 
     /// Decodes a datum of the schema's outermost type from the front of `cursor`.
     pub(crate) fn next(schema: &Schema, cursor: &mut Cursor<'a>, limits: &Limits) -> Result<Self> {
-        // One byte may select a branch with many values that take no bytes, so the number of values is bounded by the
-        // bytes and the size of the schema.
+        // One byte may select a branch with many values that take no bytes, so the number of values is
+        // bounded by the bytes and the maximum size of a schema.
         let most =
             (cursor.remaining() as u64).saturating_mul(VALUES_PER_BYTE).saturating_add(limits.max_columns);
         Self::read(schema, schema.root(), cursor, limits, (0, &mut Budget::new("Avro value", most)))
@@ -170,9 +171,8 @@ impl<'a> Datum<'a> {
     }
 
     /// Converts the value to another schema: fields match by name, branches of unions by type. Drops fields that the
-    /// other schema lacks. Fields that only the other schema has become null; fails if they cannot be null.
-    /// Both schemas come from files
-    /// of one table, so a mismatch is damage.
+    /// other schema lacks. A field that exists only in the other schema becomes null; fails if the field
+    /// cannot be null. Both schemas come from files of one table, so a mismatch is damage.
     pub(crate) fn resolve(&self, from: (&Schema, TypeId), to: (&Schema, TypeId)) -> Result<Datum<'a>> {
         let ((a, from_id), (b, to_id)) = (from, to);
         match (self, a.get(from_id), b.get(to_id)) {

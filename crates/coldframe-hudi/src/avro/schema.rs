@@ -12,7 +12,7 @@ pub(crate) type TypeId = usize;
 
 /// A schema: types by index. All uses of a named type refer to the same entry.
 ///
-/// If each of several named types uses the previous one twice, they describe a tree of exponential size. So
+/// If each of several named types uses the previous type twice, they describe a tree of exponential size. So
 /// the smallest number of values in a datum of each type is counted when the schema is parsed, and the number
 /// of Arrow fields when the Arrow type is built.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +26,8 @@ pub(crate) struct Schema {
 /// The smallest datum of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Least {
-    /// The number of values in it, including itself. Values in a branch or in a list are not counted, because
-    /// they take bytes of their own.
+    /// The number of values in the datum, including the datum itself. Values in a branch or in a list are not
+    /// counted, because they take bytes of their own.
     values: u64,
     /// Whether the smallest datum takes no bytes.
     empty: bool,
@@ -69,7 +69,7 @@ pub(crate) enum Type {
     Record {
         /// The record's name without the namespace, by which branches of a union are matched.
         name: String,
-        /// Its fields in order.
+        /// The record's fields in order.
         fields: Vec<RecordField>,
     },
     /// A value of one of several types.
@@ -191,8 +191,8 @@ impl Schema {
         Ok(Arc::new(Field::new(name, data_type, nullable)))
     }
 
-    /// The Arrow type of a union, and whether it is nullable. The type is that of its only non-null branch,
-    /// or a struct of which one field is set.
+    /// The Arrow type of a union, and whether it is nullable. The type is the type of the only non-null
+    /// branch, or a struct of which one field is set.
     fn union_type(
         &self,
         branches: &[TypeId],
@@ -227,14 +227,15 @@ impl Schema {
         Ok(field.as_ref().clone().with_nullable(true))
     }
 
-    /// If a datum of the type can take no bytes: the number of values in it; otherwise 0. The input does not
-    /// limit the number of such datums.
+    /// The number of values in a datum that takes no bytes, or 0 if every datum of the type takes bytes. The
+    /// input does not limit the number of such datums.
     pub(crate) fn without_bytes(&self, id: TypeId) -> u64 {
         self.least.get(id).filter(|least| least.empty).map_or(0, |least| least.values)
     }
 }
 
-/// The smallest datum of a type. Fails if it is infinite, or has more values than a file may have columns.
+/// The smallest datum of a type. Fails if the datum is infinite, or has more values than a file may have
+/// columns.
 fn least_of(
     types: &[Type],
     id: TypeId,

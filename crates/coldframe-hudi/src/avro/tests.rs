@@ -222,7 +222,7 @@ fn exponential_schemas_are_bounded() {
         assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
         assert!(Schema::parse(doubling(10, least).as_bytes(), &limits).unwrap().arrow(&limits).is_ok());
     }
-    // The same with branches: each takes one byte of a datum, but a whole subtree of the Arrow type.
+    // The same with branches: a branch takes one byte of a datum, but a whole subtree of the Arrow type.
     let branches =
         doubling(25, "\"int\"").replace("\"type\":{", "\"type\":[\"null\",{").replace("]}},{", "]}]},{");
     let schema = Schema::parse(branches.as_bytes(), &limits);

@@ -24,7 +24,7 @@ const FILES: &str = "filesystemMetadata";
 
 /// A file of the data table.
 struct DataFile {
-    /// The partition of the data table; empty for its root.
+    /// The partition of the data table; empty for a table that is not partitioned.
     partition: String,
     name: String,
     bytes: i64,
@@ -62,8 +62,8 @@ impl MetadataTable {
     /// The files of the data table, by partition and name, of one partition or of all: `partition`, `name`, `path` below
     /// the table's directory, `size`, `kind` (`base` or `log`), `file_id`, `instant`.
     ///
-    /// These are the files that a reader of the table sees or, with `all_versions`, all files that have not
-    /// been cleaned yet. This is only for the partition `files`.
+    /// The files are the files that a reader of the table sees or, with `all_versions`, all files that have
+    /// not been cleaned yet. This is only for the partition `files`.
     pub fn data_files(&self, partition: Option<&str>, all_versions: bool) -> Result<RecordBatch> {
         let key = partition.map(|name| if name.is_empty() { UNPARTITIONED } else { name });
         let filter = key.map(|key| {

@@ -20,7 +20,7 @@ use crate::table::MetadataTable;
 
 /// The column with the statistics.
 const STATISTICS: &str = "ColumnStatsMetadata";
-/// The names of the statistics in Hudi, each with our name.
+/// The names of the statistics: our name, and the name in Hudi.
 const FIELDS: [(&str, &str); 7] = [
     ("file", "fileName"),
     ("column", "columnName"),
@@ -65,11 +65,11 @@ impl MetadataTable {
     }
 }
 
-/// Selects from `files` (as [`MetadataTable::data_files`] returns them) those that may hold rows that pass `condition`,
-/// according to `statistics` (as [`MetadataTable::column_stats`] returns them).
+/// Selects the files that may hold rows that pass `condition`. `files`: as [`MetadataTable::data_files`]
+/// returns them. `statistics`: as [`MetadataTable::column_stats`] returns them.
 ///
-/// Files without statistics are kept. If one file of a group is kept, the whole group is, because any of its
-/// files may hold the newest version of a row.
+/// Files without statistics are kept. If one file of a group is kept, the whole group is kept, because any of
+/// its files may hold the newest version of a row.
 pub fn prune(files: &RecordBatch, statistics: &RecordBatch, condition: &Condition) -> Result<RecordBatch> {
     let statistics = Statistics::new(statistics)?;
     let partitions = column::<StringArray>(files, "partition")?;
@@ -121,7 +121,7 @@ impl<'b> Statistics<'b> {
     }
 }
 
-/// The value in a union of wrappers, of which one is set.
+/// The value in a union of wrappers; one of the wrappers is set.
 fn unwrapped(union: &StructArray, row: usize) -> Option<ArrayRef> {
     if union.is_null(row) {
         return None;

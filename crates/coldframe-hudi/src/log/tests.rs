@@ -47,7 +47,7 @@ fn blocks_and_their_headers_are_read() {
 }
 
 #[test]
-fn an_incomplete_block_has_its_instant_once_that_is_written() {
+fn an_incomplete_block_has_its_instant_if_the_instant_was_written() {
     let whole = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
     let mut log = whole.clone();
     log.extend(&whole);

@@ -96,7 +96,7 @@ fn assert_state(table: &Path, truth: &Json) {
     assert_eq!(keys, expected);
 }
 
-/// Turns the table's latest completed instant into a pending one.
+/// Turns the table's latest completed instant into a pending instant.
 fn forget_last_commit(table: &Path) {
     let timeline = table.join(".hoodie/timeline");
     let names = std::fs::read_dir(&timeline).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());

@@ -11,7 +11,7 @@ use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::laws::{Subject, assert_tolerant};
 use coldframe_testing::rows;
 
-/// The instant of the newest files: the table's latest state consists of these.
+/// The instant of the newest files: the table's latest state consists of these files.
 const NEWEST: &str = "20261121143920945";
 
 /// Checks the laws: damages each file for which `of` returns true, in `damages` ways.

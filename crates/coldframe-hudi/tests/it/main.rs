@@ -9,3 +9,4 @@
 mod hudi;
 mod laws;
 mod support;
+mod tables;

@@ -6,7 +6,7 @@
 //! ```
 //! With such tasks, small files of several partitions cannot be read by one task, and Spark reads each
 //! partition in a single task if that saves a shuffle. So partitions are not reported if there are many small
-//! ones, or if one of them is large.
+//! partitions, or if one partition is large.
 
 use std::collections::HashMap;
 
@@ -21,15 +21,15 @@ use coldframe::{Error, Result, arrow_error};
 
 use super::{Request, Table};
 
-/// Up to this many partitions are reported whatever their size, since a task for each takes less time than
-/// the shuffle.
+/// Up to this number, partitions are reported regardless of their size, since separate tasks for them take
+/// less time than the shuffle.
 const MAX_KEYS: usize = 500;
 /// More partitions are reported if this makes at most `MAX_TASKS` times as many tasks as packing by size.
 const MAX_TASKS: u64 = 2;
 
 /// If a partition would be packed into more tasks than this, these tasks and a shuffle are faster. Also,
-/// Spark would merge them into one task, which keeps the memory of each partial aggregation until its end;
-/// for some hundreds of them, a heap of 1 GiB is too small.
+/// Spark would merge the partial results of these tasks in one task, which keeps the memory of each partial
+/// aggregation until its end; for some hundreds of partial aggregations, a heap of 1 GiB is too small.
 const LARGEST: u64 = 4;
 
 /// A value of a partition column, in the form for Java.
@@ -142,7 +142,7 @@ fn key(constants: &[(String, ArrayRef)], columns: &[Column]) -> Result<Vec<Key>>
     columns.iter().map(of).collect()
 }
 
-/// The value of an array of length one.
+/// The value of an array of length 1.
 fn value_of(of: &dyn Array) -> Option<Key> {
     fn number<T: ArrowPrimitiveType<Native: Into<i64>>>(of: &dyn Array) -> Key {
         Key::Number(of.as_primitive::<T>().value(0).into())
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_get_separate_tasks_unless_too_many() {
+    fn partitions_get_separate_tasks_up_to_a_limit() {
         let dir = tempfile::tempdir().unwrap();
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/orc/files/types_none.orc");
         for number in 0..=MAX_KEYS {
@@ -219,7 +219,7 @@ mod tests {
         let tasks = packed.plan(few.as_bytes()).unwrap().tasks;
         let keys: Vec<_> = tasks.iter().map(|task| task.key.clone()).collect();
         assert_eq!(keys, (0..9).map(|number| vec![Key::Number(number)]).collect::<Vec<_>>());
-        // If each file has a task of its own anyway, tasks by partition are no more tasks.
+        // If each file has a task of its own anyway, dividing by partition adds no tasks.
         let size = std::fs::metadata(file).unwrap().len();
         let apart = table(json!({"path": dir.path(), "split_bytes": size.to_string()}));
         assert_eq!(apart.partitioning(all.as_bytes()).unwrap(), [501, 0]);

@@ -27,7 +27,7 @@ const MAX_LEN: usize = i32::MAX.unsigned_abs() as usize;
 pub struct Planned {
     /// The bytes for an executor.
     pub task: Vec<u8>,
-    /// The values of its partition; empty unless the request is by partition.
+    /// The values of the file's partition; empty if the request is not by partition.
     pub key: Vec<Key>,
     /// The byte ranges that the task reads, for files whose store knows the hosts.
     pub ranges: Vec<(String, Range<u64>)>,

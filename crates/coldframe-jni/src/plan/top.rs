@@ -1,4 +1,4 @@
-//! `ORDER BY column LIMIT n`: derives a filter that the first n rows pass, and usually few others.
+//! `ORDER BY column LIMIT n`: derives a filter that the first n rows pass, and usually few other rows.
 //!
 //! ```text
 //! ORDER BY a DESC LIMIT 10     stripes with a in 0..99 (50 rows), 100..199 (50), 200..299 (50)
@@ -80,7 +80,7 @@ impl Table {
         let scan = self.scan(&request, std::slice::from_ref(&name))?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let mut asked = self.dataset.matching(predicate.as_ref())?;
-        // If there are many files, only the first and the last ones are opened, since files are often in the
+        // If there are many files, only the first and the last files are opened, since files are often in the
         // order of their values.
         if asked.len() > MAX_OPENED {
             let half = MAX_OPENED / 2;

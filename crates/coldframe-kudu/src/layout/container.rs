@@ -108,12 +108,12 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Decodes the first message of a container that holds exactly one.
+/// Decodes the first message of a container that holds exactly one message.
 pub(crate) fn only_message<M: Message + Default>(bytes: &[u8], checked: bool) -> Result<M> {
     decode(only_bytes(bytes, checked)?)
 }
 
-/// Returns the bytes of the first message of a container that holds exactly one.
+/// Returns the bytes of the first message of a container that holds exactly one message.
 pub(crate) fn only_bytes(bytes: &[u8], checked: bool) -> Result<&[u8]> {
     let mut records = Records::open(bytes, checked)?;
     let message = records.next_bytes()?;

@@ -10,7 +10,7 @@
 //!
 //! Integers are little-endian (`log_util.cc`). A server that stopped may have written only part of the last record of an open
 //! segment: the rest is zeros, or the file ends there. A complete record with a wrong checksum was not cut short, but
-//! damaged; so was a record that is followed by others.
+//! damaged; the same is true for a record with other records after it.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub(crate) struct Segment {
     limits: Limits,
 }
 
-/// A record of a segment, or a range without a valid one.
+/// A record of a segment, or a range without a valid record.
 #[derive(Debug)]
 pub(crate) enum Record {
     /// A valid record: the bytes of the message with the entries, and the range of the record.

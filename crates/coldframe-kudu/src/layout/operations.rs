@@ -177,7 +177,7 @@ pub(crate) struct Store {
     pub(crate) rowset: Option<i64>,
     #[prost(int64, optional, tag = "3")]
     pub(crate) changes: Option<i64>,
-    /// The transaction, if the store is a MemRowSet that belongs to one.
+    /// The transaction, if the store is a MemRowSet that belongs to a transaction.
     #[prost(int64, optional, tag = "4")]
     pub(crate) transaction: Option<i64>,
 }

@@ -56,7 +56,7 @@ pub(crate) fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)>
     }
 }
 
-/// The ordinals from the first one in the block that may hold the lower bound to the last one in the block
+/// The ordinals from the first row in the block that may hold the lower bound to the last row in the block
 /// that may hold the upper bound.
 fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u64>> {
     let footer = file.footer();

@@ -83,7 +83,7 @@ fn halves(rows: &Range<u64>) -> [Range<u64>; 2] {
 struct Pieces {
     unit: DecodeRows,
     bytes: Vec<Bytes>,
-    /// The ranges that are still to be decoded; the next one is the last in the list.
+    /// The ranges that are still to be decoded; the next range is the last in the list.
     pending: Vec<Range<u64>>,
     ready: Option<BatchIter>,
 }
@@ -414,7 +414,7 @@ impl<'u> Rows<'u> {
         changes.patch(place, &input.column, base)
     }
 
-    /// Decodes the values that can be read, with nulls in place of the others.
+    /// Decodes the values that can be read, with nulls in place of the other values.
     fn salvage(
         &self,
         place: usize,
@@ -450,7 +450,7 @@ impl<'u> Rows<'u> {
     }
 }
 
-/// A column of which some rows cannot be read.
+/// A column in which some rows cannot be read.
 struct DamagedColumn<'a> {
     scan: &'a ColumnScan,
     part: ColumnPart,

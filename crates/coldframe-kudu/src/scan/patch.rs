@@ -31,7 +31,7 @@ pub(crate) struct Changes<'a> {
     places: Vec<Option<usize>>,
     /// For each requested column: the changed rows and their cells.
     cells: Vec<Vec<RowCell<'a>>>,
-    /// Which rows exist; `None` while all do.
+    /// Which rows exist; `None` if all rows exist.
     present: Option<BooleanBufferBuilder>,
     /// The number of entries that [`Self::expect`] announced.
     expected: usize,
@@ -99,7 +99,7 @@ impl<'a> Changes<'a> {
         present.set_bit(row, exists);
     }
 
-    /// The mask of rows that exist; `None` if all do.
+    /// The mask of rows that exist; `None` if all rows exist.
     pub(crate) fn take_present(&mut self) -> Option<BooleanArray> {
         self.present.take().map(|mut b| BooleanArray::new(b.finish(), None))
     }

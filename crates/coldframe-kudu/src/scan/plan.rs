@@ -55,8 +55,9 @@ struct OpenRowSet {
 
 impl RowSetPlan {
     /// Plans the ordinals `rows` of a rowset. Reads nothing before the first unit is requested. `columns`:
-    /// the columns to decode, in the order of the opened table. `key`: the columns of the primary key. Their
-    /// names are those of the table, since the tablet's own schema may be older and use other names.
+    /// the columns to decode, in the order of the opened table. `key`: the columns of the primary key. The
+    /// names of these columns are the table's names, since the tablet's own schema may be older and use other
+    /// names.
     pub(crate) fn new(
         tablet: Arc<Tablet>,
         rowset: RowSet,
@@ -77,7 +78,7 @@ impl RowSetPlan {
         e.within(format!("rowset {}", self.rowset.id)).within(format!("tablet {}", self.tablet.id))
     }
 
-    /// Opens the files that the split needs; `false` if none of it can be read.
+    /// Opens the files that the split needs; `false` if no part of it can be read.
     fn start(&mut self) -> Result<bool> {
         let all = match row_count(&self.tablet, &self.rowset, &self.reading) {
             Ok(rows) => rows,
@@ -134,8 +135,8 @@ impl RowSetPlan {
         }
     }
 
-    /// Set if those conditions of the filter that are only on this column exclude null and every value of the
-    /// column's dictionary. Then it has a `false` for each of them, first for null.
+    /// Set if the filter's conditions on this column alone exclude null and every value of the column's
+    /// dictionary. Then it has a `false` for each of them, first for null.
     fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
         let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
             return Ok(None);

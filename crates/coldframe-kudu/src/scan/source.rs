@@ -24,7 +24,7 @@ use crate::tablet::{RowSet, Tablet};
 /// Where the values of a requested column come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// From blocks of a file.
+    /// Entries from blocks of a file.
     File {
         scan: Arc<ColumnScan>,
         place: Arc<Location>,
@@ -44,7 +44,7 @@ pub(crate) struct DeltaFile {
     pub(crate) undo: bool,
     /// For each block, the row of its first entry and the pointer to the block.
     pub(crate) blocks: Vec<(u64, BlockPointer)>,
-    /// Rows of which entries may be lost, because an index block cannot be read.
+    /// Rows whose entries may be lost, because an index block cannot be read.
     pub(crate) losses: Vec<Loss>,
 }
 
@@ -116,8 +116,8 @@ struct Index<'a> {
 }
 
 impl Index<'_> {
-    /// The blocks, each with the row of its first entry. If losses are tolerated, also the rows of which
-    /// entries may be lost.
+    /// The blocks, each with the row of its first entry. If losses are tolerated, also the rows whose entries
+    /// may be lost.
     fn read(&self) -> Result<(Vec<DeltaBlock>, Vec<Loss>)> {
         let mut walk = self.file.walk(self.root)?;
         if self.tolerant {
@@ -156,7 +156,7 @@ impl Index<'_> {
         Ok((blocks, losses))
     }
 
-    /// The row of a key. It must be at least `least`.
+    /// The row of a key. The row must be at least `least`.
     fn row(&self, key: &[u8], least: u64) -> Result<u64> {
         let row = sorted_varint(&mut Cursor::new(key, self.root.offset))?;
         if row >= least {

@@ -7,7 +7,7 @@
 //! ... `logr`         | data/rdb/..                                        the same records in RocksDB (`logr.rs`)
 //! ```
 //!
-//! Bytes of the id are counted from the most significant one (`file_block_manager.cc`,
+//! Bytes of the id are counted from the most significant byte (`file_block_manager.cc`,
 //! `log_block_manager.cc`). A deleted block becomes a hole in the file, or its bytes stay where they are.
 
 use std::collections::HashMap;

@@ -21,7 +21,7 @@ use coldframe_encoding::crypt::{AesCtr, ecb_decrypt};
 use crate::layout::proto::Instance;
 
 const MAGIC: &[u8] = b"kuduenc";
-/// Length of the header. Offsets in an encrypted file include it.
+/// Length of the header. Offsets in an encrypted file include the header.
 pub(crate) const HEADER: u64 = 64;
 /// So many zeros in a row are a hole in the file, and not ciphertext that happens to be zero.
 const HOLE: usize = 16;
@@ -30,7 +30,7 @@ const HOLE: usize = 16;
 #[derive(Clone, Default)]
 pub(crate) struct ServerKeys {
     keys: Vec<Vec<u8>>,
-    /// Whether the server encrypts its files. A server encrypts either all of them or none.
+    /// Whether the server encrypts its files. A server encrypts either all files or none.
     encrypts: bool,
 }
 
@@ -64,7 +64,7 @@ fn unmask(text: &str) -> Option<Vec<u8>> {
     matches!(key.len(), 16 | 24 | 32).then_some(key)
 }
 
-/// Bytes that a file is known to have once it is decrypted. A key that does not produce them is wrong.
+/// Bytes that a file is known to have once it is decrypted. A key that does not produce these bytes is wrong.
 pub(crate) struct Expected<'a> {
     /// The physical offset of the known bytes.
     at: u64,
@@ -108,7 +108,7 @@ pub(crate) fn decrypted(
     }
 }
 
-/// Like [`decrypted`], for a file of blocks, any of which may be damaged. If no key produces the expected bytes, the
+/// Like [`decrypted`], for a file of blocks that may be damaged. If no key produces the expected bytes, the
 /// first key is used and reading the block reports the damage.
 pub(crate) fn decrypted_block(
     file: Arc<dyn ReadAt>,
@@ -187,7 +187,7 @@ impl Header {
     }
 }
 
-/// Decrypts an encrypted file; offsets are those of the stored file.
+/// Decrypts an encrypted file; offsets refer to the stored file.
 struct Decrypted {
     inner: Arc<dyn ReadAt>,
     key: Vec<u8>,
@@ -237,7 +237,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// The range `range` of `inner`. It must exist.
+    /// The range `range` of `inner`. The range must exist.
     pub(crate) fn of(inner: Arc<dyn ReadAt>, range: &Range<u64>) -> Result<Arc<dyn ReadAt>> {
         check_range(range, inner.len())?;
         if range.start == 0 && range.end == inner.len() {

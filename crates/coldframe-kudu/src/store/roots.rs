@@ -20,7 +20,7 @@ use coldframe_core::{Error, Limits, Result};
 use crate::layout::container::{MAGIC, only_message, whole_file};
 use crate::layout::proto::{DirInstance, Instance};
 
-/// A root may be at most so many levels below the opened folder.
+/// The maximum number of levels between a root and the opened folder.
 const DEPTH: usize = 4;
 /// How many levels are searched when a folder is recognised by its contents.
 const PROBE_DEPTH: usize = 2;
@@ -168,7 +168,7 @@ fn is_own(path: &str, root: &Root) -> bool {
     }
 }
 
-/// Whether a name is that of a block container: `<uuid>.data` or `<uuid>.metadata`.
+/// Whether a name is the name of a block container: `<uuid>.data` or `<uuid>.metadata`.
 fn is_container(name: &str) -> bool {
     let uuid = name.strip_suffix(".data").or_else(|| name.strip_suffix(".metadata"));
     uuid.is_some_and(|uuid| uuid.len() == 32 && uuid.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -273,7 +273,7 @@ fn group(roots: &[Root]) -> Vec<ServerDirs> {
     servers
 }
 
-/// How many bytes two paths have in common; two equal paths have the most.
+/// The number of bytes that two paths have in common; the maximum for equal paths.
 fn common(a: &str, b: &str) -> usize {
     if a == b { usize::MAX } else { a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count() }
 }

@@ -1,7 +1,7 @@
 //! The log of a tablet, replayed on first use.
 //!
-//! A replayed log is as large as the server's memory was. A table keeps the logs that it used last ([`ReplayCache`]), and a
-//! [`Summary`] of each of the others; a scan that needs one of those again replays it again.
+//! A replayed log is as large as the server's memory was. A table keeps the logs that it used last
+//! ([`ReplayCache`]), and a [`Summary`] of each other log; a scan that needs such a log replays it again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -99,8 +99,9 @@ impl TabletLog {
     }
 
     /// Whether the Raft group has agreed on an operation of this log. `known` is the highest index that a commit
-    /// message confirms; the group has agreed on all operations up to it. On later operations a group with a
-    /// single member has agreed too, and a larger group will agree on those that a majority of replicas has.
+    /// message confirms; the group has agreed on all operations up to it. A group with a single member has
+    /// also agreed on the later operations; a larger group will agree on the operations that a majority of
+    /// replicas has.
     fn is_committed(&self, id: OpId, known: i64) -> bool {
         let agreed = |tail: &Tail| id.index <= tail.committed && tail.has(id);
         if id.index <= known || self.others.iter().any(agreed) {

@@ -1,7 +1,8 @@
 //! Determines the rows whose state is unknown because of a hole in the log.
 //!
-//! The log is a sequence of changes. If some are missing, a row that one of them changed may be outdated or
-//! deleted. Such a row is not returned. The rest of the log often shows that only some rows can be concerned:
+//! The log is a sequence of changes. If some operations are missing, a row that a missing operation changed
+//! may be outdated or deleted. Such a row is not returned. The rest of the log often shows that only some
+//! rows can be concerned:
 //!
 //! | missing | known | lost |
 //! |---|---|---|
@@ -41,7 +42,7 @@ pub(crate) enum Gap {
     None,
     /// The operations with these indexes are missing.
     Operations(Range<i64>),
-    /// It is unknown which operations are missing, since none follows.
+    /// It is unknown which operations are missing, since no operation follows.
     Unknown,
 }
 
@@ -62,7 +63,7 @@ impl LogLoss {
         Loss { rows, bytes: bytes.clone(), structure, reason: explained(reason) }
     }
 
-    /// A damage record for rows of which nothing else is known.
+    /// A damage record for rows about which nothing else is known.
     pub(crate) fn record(&self, within: &str) -> Damage {
         let loss = self.of(0..0, within);
         Damage { bytes: loss.bytes, rows_lost: None, structure: loss.structure, reason: loss.reason }
@@ -85,7 +86,7 @@ fn explained(reason: &str) -> String {
 pub(crate) struct Unknown {
     /// Whether new rows are unknown.
     pub(crate) memory: bool,
-    /// The rowsets all of whose rows are unknown.
+    /// The rowsets in which all rows are unknown.
     pub(crate) rowsets: BTreeSet<u64>,
 }
 

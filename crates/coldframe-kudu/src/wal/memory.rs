@@ -22,7 +22,7 @@ struct StoredEntry {
 }
 
 impl Entries {
-    /// Adds an entry after the others of its row.
+    /// Adds an entry after the other entries of its row.
     pub(crate) fn push(&mut self, row: u64, time: u64, kind: ChangeType, cells: &[u8]) {
         let start = self.cells.len();
         self.cells.extend_from_slice(cells);

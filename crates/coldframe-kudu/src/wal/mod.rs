@@ -15,7 +15,7 @@
 //! | `find` | finding rows of rowsets by key |
 //! | `loss` | which rows are unknown because of a hole in the log |
 //! | `lazy`, `summary` | the log of a tablet, replayed on first use, and its summary |
-//! | `tail` | how far the log of another replica reaches |
+//! the last operations in the log of another replica
 
 mod find;
 mod lazy;

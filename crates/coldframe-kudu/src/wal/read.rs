@@ -7,7 +7,7 @@
 //! A replicate message gives an operation a term and an index; a commit message follows once the operation
 //! has been applied. For each row, the commit message names the store in memory that got the row. If that
 //! store was flushed later, the row is in a rowset; the super block lists the last flushed stores. If an
-//! index occurs again, the new operation replaces one that was never committed, and all after it
+//! index occurs again, the new operation replaces one that was never committed, and all operations after it
 //! (`tablet_bootstrap.cc`).
 
 use std::collections::{BTreeMap, HashMap};
@@ -95,7 +95,7 @@ pub(crate) enum OpBody {
     Write(Write),
     Alter(AlterSchema),
     Participant(ParticipantOp),
-    /// It does not change rows.
+    /// The operation does not change rows.
     Other,
 }
 
@@ -327,7 +327,7 @@ impl Reader<'_> {
         }
         self.log.open_holes = self.log.holes.len();
         self.log.first.get_or_insert(id);
-        // Operations from this index on were never committed and can no longer be.
+        // Operations from this index on were never committed and can no longer be committed.
         drop(self.log.ops.split_off(&id.index));
         let what = match (replicate.op_type, replicate.write, replicate.alter_schema, replicate.participant) {
             (kind::WRITE, Some(write), ..) => OpBody::Write(write),

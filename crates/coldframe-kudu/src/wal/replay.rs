@@ -38,7 +38,7 @@ pub(crate) struct Replayed {
     pub(crate) changes: HashMap<u64, Entries>,
     /// New rows whose current state is unknown.
     pub(crate) lost_rows: Vec<LogLoss>,
-    /// Holes in which rows may have been inserted of which nothing else is known. Such rows have no numbers.
+    /// Holes in which unknown rows may have been inserted. Such rows have no numbers.
     pub(crate) lost_inserts: Vec<LogLoss>,
     /// For each rowset, the rows whose current state is unknown.
     pub(crate) lost_changes: HashMap<u64, Vec<LogLoss>>,
@@ -46,7 +46,7 @@ pub(crate) struct Replayed {
     pub(crate) broken: Vec<Arc<Fault>>,
     /// The number of live rows minus the number of flushed live rows, if nothing is lost.
     pub(crate) live: i64,
-    /// The number of operations in the log, and the number of those that are not committed.
+    /// The number of operations in the log, and the number of uncommitted operations.
     pub(crate) operations: u64,
     pub(crate) uncommitted: u64,
 }
@@ -109,7 +109,7 @@ pub(crate) fn replay(
 struct Row {
     number: u64,
     live: bool,
-    /// If its state is unknown: since when, and why.
+    /// If the state of the row is unknown: since when, and why.
     lost: Option<(u64, Arc<Fault>)>,
     /// The index of the operation that wrote all cells of the row.
     written_by: i64,
@@ -124,7 +124,7 @@ struct RowSetChanges {
     live: HashMap<u64, bool>,
 }
 
-/// A row written by a transaction. It becomes visible when the transaction ends.
+/// A row written by a transaction. The row becomes visible when the transaction ends.
 struct UncommittedRow {
     kind: ChangeType,
     key: Vec<u8>,
@@ -193,7 +193,8 @@ impl<'a> Replay<'a> {
     }
 
     fn set_schema(&mut self, version: u32, schema: impl FnOnce() -> Result<TableSchema>) -> Result<()> {
-        // The first schema is used whatever its version, because it is older than that of the super block.
+        // The first schema is used whatever its version, because it is older than the schema of the super
+        // block.
         if self.version.is_none_or(|known| version > known) {
             self.schema = schema()?;
             self.version = Some(version);
@@ -444,15 +445,16 @@ impl<'a> Replay<'a> {
                 (RowOpKind::Upsert | RowOpKind::Update | RowOpKind::Delete, Target::RowSet(id)) => {
                     state.change_row(id, key, op, row)
                 }
-                // Inserting a row that exists, or changing one that does not, is an error that the server returned to
-                // the client.
+                // The server refuses to insert an existing row, or to change a missing row: the client got an
+                // error.
                 _ => Ok(()),
             }
         });
         self.unless_damaged(op, done)
     }
 
-    /// The fault that prevents lookups by key. It is recorded only once, since it occurs again for every row.
+    /// The fault that prevents lookups by key. The fault is recorded only once, since it occurs again for
+    /// every row.
     fn broken_once(&mut self, op: &Op, e: &Error) -> Arc<Fault> {
         match self.out.broken.last() {
             Some(last) if last.damage.reason == e.reason() => last.clone(),

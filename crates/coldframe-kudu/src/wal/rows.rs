@@ -5,8 +5,8 @@
 //! value| as many bytes as its type has, little-endian;     string, binary: offset u64, length u64 in the indirect data |
 //! ```
 //!
-//! The columns are those of the client's schema. It has no ids, so they are matched by name with the columns
-//! that the tablet had when the write was made (`row_operations.proto`).
+//! The columns are the columns of the client's schema. It has no ids, so they are matched by name with the
+//! columns that the tablet had when the write was made (`row_operations.proto`).
 
 use coldframe_cfile::layout::delta::put_cell;
 use coldframe_cfile::layout::types::Physical;
@@ -135,7 +135,7 @@ impl<'a> RowOps<'a> {
         Ok(Some(RowOp { kind, cells, number: self.counter.to_le_bytes() }))
     }
 
-    /// Advances the counter: a row without a value gets the next one; a value that a client gives is never
+    /// Advances the counter: a row without a value gets the next value; a value that a client gives is never
     /// generated later.
     fn count(&mut self, kind: RowOpKind, cells: &[Given<'_>]) {
         let Some(place) = self.numbered.filter(|_| matches!(kind, RowOpKind::Insert | RowOpKind::Upsert))

@@ -14,7 +14,7 @@ pub(crate) struct Summary {
     pub(crate) changes: u64,
     /// The number of live rows minus the number of flushed live rows, if nothing is lost.
     pub(crate) live: Option<i64>,
-    /// Whether new rows may be missing of which nothing else is known.
+    /// Whether unknown new rows may be missing.
     pub(crate) lacks_rows: bool,
     pub(crate) operations: u64,
     pub(crate) uncommitted: u64,

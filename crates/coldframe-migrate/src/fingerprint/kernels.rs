@@ -78,12 +78,12 @@ pub(super) fn fold_rows(hashes: &[u64], rows: &mut [u64]) {
     dispatch!(fold_rows(hashes, rows))
 }
 
-/// Finalises the hashes of the rows. Returns their sum.
+/// Finalises the hashes of the rows. Returns the sum of the hashes.
 pub(super) fn finish(rows: &mut [u64]) -> Sum {
     dispatch!(finish(rows))
 }
 
-/// The smallest and the largest value; NaN is neither.
+/// The smallest and the largest value; NaN is ignored.
 pub(super) fn extremes<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
     // NaN is skipped; it is not equal to itself.
     let first = values.iter().position(|value| value.partial_cmp(value).is_some())?;
@@ -183,7 +183,7 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Columns whose lengths are close to those of a vector, with values of all magnitudes.
+    /// Columns whose lengths are close to the length of a vector, with values of all magnitudes.
     fn columns() -> impl Iterator<Item = Vec<u64>> {
         [0, 1, 7, 8, 9, 63, 64, 65, 1000].into_iter().map(|len: u64| (0..len).map(splitmix64).collect())
     }

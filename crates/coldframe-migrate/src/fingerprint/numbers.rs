@@ -16,7 +16,7 @@ fn map<T: ArrowPrimitiveType>(array: &dyn Array, out: &mut Vec<u64>, hash: impl 
     kernels::map(array.as_primitive::<T>().values(), out, hash);
 }
 
-/// The hash of a 64-bit integer, which equals that of [`whole`] for the same value.
+/// The hash of a 64-bit integer, which equals the hash by [`whole`] for the same value.
 #[inline]
 fn word(value: i64) -> u64 {
     splitmix64(value.cast_unsigned())
@@ -58,8 +58,8 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -
         t if t.is_decimal() => decimals(array, target, out)?,
         DataType::Date32 | DataType::Date64 => dates(array, target, out)?,
         DataType::Timestamp(unit, zone) => match actual {
-            // The hash of an instant never equals that of a local time. The name of a zone does not change an
-            // instant.
+            // The hash of an instant never equals the hash of a local time. The name of a zone does not
+            // change an instant.
             DataType::Timestamp(_, own) if own.is_none() != zone.is_none() => {
                 return Err(mismatch(actual, target));
             }
@@ -84,7 +84,7 @@ fn whole(value: i128) -> u64 {
     if high == sign { hash } else { splitmix64(hash ^ high.wrapping_mul(3)) }
 }
 
-/// Hashes integers. Most decimals fit in 64 bits; if all values of an array do, they need not be checked one
+/// Hashes integers. Most decimals fit in 64 bits; if all values of an array fit, they need not be checked one
 /// by one.
 #[expect(clippy::cast_possible_truncation, reason = "only values of 64 bits")]
 fn wholes(values: &[i128], out: &mut Vec<u64>) {

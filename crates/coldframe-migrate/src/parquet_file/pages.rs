@@ -6,10 +6,10 @@
 //!         └ field 1        └ field 2           └ field 3      field 4   └ field 5, 7 or 8, a struct
 //! ```
 //!
-//! In Thrift's compact protocol, the high half of a field's first byte is the distance of its number from
-//! that of the previous field. The low half is its type: 5 is an i32 (zigzag, a varint), c is a struct.
-//! Inserting a checksum reduces the distance of the next field by one. See `PageHeader` in parquet.thrift:
-//! the CRC-32 covers the data as stored, that is, everything after the header.
+//! In Thrift's compact protocol, the high half of a field's first byte is the distance of its number from the
+//! number of the previous field. The low half is its type: 5 is an i32 (zigzag, a varint), c is a struct.
+//! Inserting a checksum reduces the distance of the next field by 1. See `PageHeader` in parquet.thrift: the
+//! CRC-32 covers the data as stored, that is, everything after the header.
 //!
 //! The crate passes on the dictionary page last, but in the file it comes first.
 
@@ -22,7 +22,7 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// The first byte of an i32 field whose number is one more than that of the previous field.
+/// The first byte of an i32 field whose number is one more than the number of the previous field.
 const NEXT_I32: u8 = 0x15;
 /// The `PageType` of a dictionary page.
 const DICTIONARY: u8 = 2;
@@ -32,7 +32,7 @@ const DICTIONARY: u8 = 2;
 struct Pages {
     /// A header whose data has not arrived yet.
     header: Option<Bytes>,
-    /// The header and the data of the dictionary page, in turns.
+    /// The header and the data of the dictionary page, alternating.
     dictionary: Vec<Bytes>,
     data: Vec<Bytes>,
     /// How many bytes the checksums have added to the headers.
@@ -124,7 +124,7 @@ impl PageStoreFactory for RowGroupPages {
     }
 }
 
-/// The sink for a column's pages. The crate never reads them back.
+/// The sink for a column's pages. The crate never reads the pages back.
 struct Store(SharedPages);
 
 impl PageStore for Store {
@@ -200,7 +200,7 @@ impl ChunkReader for ChunkPages {
     }
 }
 
-/// Reads several pieces of bytes one after the other.
+/// Reads several pieces of bytes one after another.
 pub(super) struct Blobs(std::vec::IntoIter<Bytes>);
 
 impl Read for Blobs {

@@ -4,15 +4,24 @@
 //! |---|---|---|
 //! | `ID`, `name` | id, name | by name in any case, also in structs |
 //! | `_col0`, `_col1` .. | id, name | by position: Hive wrote these names before 2.0; the columns of one transactional file are in its `row` |
-//! | int, float, decimal(5,2), varchar(9) | bigint, double, decimal(9,3), string | every value stays the same: the reader of the table converts them |
-//! | anything else | | an error: text becomes numbers, char loses its blanks, and readers differ |
+//! | int, float, decimal(5,2), varchar(9) | bigint, double, decimal(9,3), string | every value stays the same |
+//! | anything else | | [`conversions`] as by Hive's reader; an error where values are not converted, as in transactional files |
 //!
-//! A column that only the file or only the table has is no mistake, because tables change.
+//! A column that exists only in the file or only in the table is accepted, because tables change.
 
-use coldframe_core::{Error, Result};
+use std::sync::Arc;
 
+use arrow_schema::FieldRef;
+use coldframe_core::types::ddl;
+use coldframe_core::types::hive::{Conversion, HiveVersion, Reader, Rules, Typed};
+use coldframe_core::{Error, Result, SchemaSpec};
+
+use super::types::{described, types_of};
 use crate::layout::proto;
-use crate::layout::types::Kind;
+use crate::layout::types::{Kind, TypeTree};
+use crate::open::Shape;
+use crate::options::Options;
+use crate::schema;
 
 /// The start of a column name before Hive 2.0; the column's number follows.
 const PLACEHOLDER: &str = "_col";
@@ -21,8 +30,51 @@ const PLACEHOLDER: &str = "_col";
 const IDENTIFIED: [&str; 6] =
     ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"];
 
-/// Gives the columns of a file the table's names.
-pub(super) fn take_names(footer: &mut proto::Footer, declared: &[proto::Type]) -> Result<()> {
+/// The conversions of a file's columns to the types of its table, after the file has taken the table's names.
+/// Only conversions that change a type are listed.
+pub(crate) fn conversions(
+    shape: &Shape,
+    spec: &SchemaSpec,
+    version: HiveVersion,
+) -> Result<Vec<(FieldRef, Conversion)>> {
+    let limits = &shape.options.limits;
+    let declared = types_of(spec, limits)?;
+    let kinds = match spec {
+        SchemaSpec::Ddl(text) => ddl::parse_columns(text, limits)?,
+        SchemaSpec::Arrow(_) => Vec::new(),
+    };
+    let options = Options { row_numbers: None, ..shape.options.clone() };
+    let footer = proto::Footer { types: declared, ..proto::Footer::default() };
+    let table = schema::schema(&TypeTree::new(&footer.types, limits)?, &footer, &options)?;
+    let rules = Rules { version, reader: Reader::Orc, hybrid: shape.quirks.hybrid };
+    let mut converted = Vec::new();
+    for target in table.fields() {
+        let Some((own, own_kind)) = column(shape, target.name())? else { continue };
+        let declared = kinds.iter().find(|(name, _)| name == target.name()).map(|(_, kind)| kind);
+        let own = Typed { field: &own, declared: Some(&own_kind) };
+        let conversion = Conversion::new(own, Typed { field: target, declared }, rules)
+            .map_err(|e| e.within(format!("column {}", target.name())))?;
+        if !conversion.is_identity() {
+            converted.push((target.clone(), conversion));
+        }
+    }
+    Ok(converted)
+}
+
+/// A column of a file by its name, and its Hive type.
+fn column(shape: &Shape, name: &str) -> Result<Option<(FieldRef, ddl::Type)>> {
+    let types = &shape.tail.footer.types;
+    let Some(root) = types.first() else { return Ok(None) };
+    let place = root.field_names.iter().position(|own| own == name);
+    let id = place.and_then(|place| root.subtypes.get(place));
+    let own = shape.schema.fields().iter().find(|own| own.name() == name);
+    let (Some(id), Some(own)) = (id, own) else { return Ok(None) };
+    Ok(Some((Arc::clone(own), described(types, *id, &shape.options.limits)?)))
+}
+
+/// Gives the columns of a file the table's names. `converts`: whether the file's types are converted to the
+/// table's types, so that the types may differ.
+pub(super) fn take_names(footer: &mut proto::Footer, declared: &[proto::Type], converts: bool) -> Result<()> {
     let is_empty = footer.stripes.is_empty();
     let types = &mut footer.types;
     let Some(want) = declared.first() else { return Ok(()) };
@@ -39,11 +91,11 @@ pub(super) fn take_names(footer: &mut proto::Footer, declared: &[proto::Type]) -
     let is_identified = root.field_names.iter().map(String::as_str).eq(IDENTIFIED)
         && !want.field_names.iter().any(|name| name.eq_ignore_ascii_case("currentTransaction"));
     let row = root.subtypes.last().filter(|_| is_identified).copied();
-    take_columns(types, row.unwrap_or(0), declared)
+    take_columns(types, row.unwrap_or(0), declared, converts)
 }
 
 /// Names the columns of the struct `at`.
-fn take_columns(types: &mut [proto::Type], at: u32, declared: &[proto::Type]) -> Result<()> {
+fn take_columns(types: &mut [proto::Type], at: u32, declared: &[proto::Type], converts: bool) -> Result<()> {
     let (Some(own), Some(want)) = (types.get(at as usize), declared.first()) else { return Ok(()) };
     let (own, mut names) = (own.clone(), own.field_names.clone());
     let places = places(&names, want)?;
@@ -56,7 +108,11 @@ fn take_columns(types: &mut [proto::Type], at: u32, declared: &[proto::Type]) ->
             own.clone_from(name);
         }
         if let Some(child) = own.subtypes.get(number).filter(|child| **child > at) {
-            take(types, *child, declared, *of).map_err(|e| e.within(format!("column `{name}`")))?;
+            if converts {
+                take_what_fits(types, *child, declared, *of);
+            } else {
+                take(types, *child, declared, *of).map_err(|e| e.within(format!("column `{name}`")))?;
+            }
         }
     }
     if let Some(own) = types.get_mut(at as usize) {
@@ -124,6 +180,31 @@ fn take(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -
     Ok(())
 }
 
+/// Gives fields of structs the table's names. Gives columns the table's types if their bytes have these
+/// types, too; other columns are converted.
+fn take_what_fits(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) {
+    let (Some(own), Some(want)) = (types.get_mut(at as usize), declared.get(of as usize)) else { return };
+    if super::take(own, want) || own.kind != want.kind {
+        return;
+    }
+    let mut places: Vec<Option<usize>> = (0..own.subtypes.len()).map(Some).collect();
+    if kind(own) == Some(Kind::Struct) {
+        // Fields whose names are equal but for case keep their names.
+        places = by_name(&own.field_names, want).unwrap_or_else(|_| vec![None; own.field_names.len()]);
+        for (name, place) in own.field_names.iter_mut().zip(&places) {
+            if let Some(wanted) = place.and_then(|place| want.field_names.get(place)) {
+                name.clone_from(wanted);
+            }
+        }
+    }
+    let children = own.subtypes.clone().into_iter().zip(places);
+    for (child, place) in children.filter(|(child, _)| *child > at) {
+        if let Some(of) = place.and_then(|place| want.subtypes.get(place)) {
+            take_what_fits(types, child, declared, *of);
+        }
+    }
+}
+
 fn kind(of: &proto::Type) -> Option<Kind> {
     of.kind.and_then(Kind::from_number)
 }
@@ -140,7 +221,7 @@ fn is_read_alike(own: &proto::Type, want: &proto::Type) -> bool {
         }
         (Kind::Char | Kind::Varchar, _) if from == to => own.maximum_length == want.maximum_length,
         (Kind::Float, Kind::Double) | (Kind::Varchar, Kind::String) => true,
-        // Structs may have different fields, because these are compared by name.
+        // Structs may have different fields, because fields are compared by name.
         _ if from == to => from == Kind::Struct || own.subtypes.len() == want.subtypes.len(),
         _ => matches!((width(from), width(to)), (Some(from), Some(to)) if from < to),
     }
@@ -163,21 +244,19 @@ fn unlike(what: impl std::fmt::Display) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use coldframe_core::{Limits, SchemaSpec};
-
     use super::*;
-    use crate::declared::types_of;
     use crate::layout::proto::StripeInformation;
+    use coldframe_core::Limits;
 
     fn types(text: &str) -> Vec<proto::Type> {
         types_of(&SchemaSpec::Ddl(text.to_owned()), &Limits::default()).unwrap()
     }
 
-    /// The names of a file's types after those of its table.
+    /// The names of a file's types, following the names in its table.
     fn named(file: Vec<proto::Type>, table: &str) -> Result<String> {
         let stripes = vec![StripeInformation::default()];
         let mut footer = proto::Footer { types: file, stripes, ..proto::Footer::default() };
-        take_names(&mut footer, &types(table))?;
+        take_names(&mut footer, &types(table), false)?;
         let names: Vec<String> = footer.types.iter().flat_map(|of| of.field_names.clone()).collect();
         Ok(names.join(" "))
     }
@@ -218,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_readers_disagree_on_are_refused() {
+    fn columns_that_readers_read_differently_are_refused() {
         for (file, table, reason) in [
             (
                 "v bigint",
@@ -255,7 +334,7 @@ mod tests {
         let empty = vec![proto::Type { kind: Some(Kind::Struct.number()), ..proto::Type::default() }];
         assert!(named(empty.clone(), "v int").unwrap_err().to_string().contains("rows without columns"));
         let mut footer = proto::Footer { types: empty, ..proto::Footer::default() };
-        take_names(&mut footer, &types("v int")).unwrap();
+        take_names(&mut footer, &types("v int"), false).unwrap();
         let number = vec![proto::Type { kind: Some(Kind::Int.number()), ..proto::Type::default() }];
         assert!(named(number, "v int").unwrap_err().to_string().contains("expected a struct of columns"));
     }

@@ -95,6 +95,46 @@ fn add(types: &mut Vec<proto::Type>, parent: usize, of: ddl::Type, text: &str) -
     below.into_iter().try_for_each(|of| add(types, id, of, text))
 }
 
+/// The type of a file's column as a parsed type.
+pub(super) fn described(types: &[proto::Type], id: u32, limits: &Limits) -> Result<ddl::Type> {
+    described_at(types, id, 1, limits)
+}
+
+fn described_at(types: &[proto::Type], id: u32, depth: u64, limits: &Limits) -> Result<ddl::Type> {
+    limits.depth("nested types", depth)?;
+    let corrupt = |what: &str| Error::corrupt(format!("expected {what} of type {id}, found none"));
+    let own = types.get(id as usize).ok_or_else(|| corrupt("the description"))?;
+    let child = |id: &u32| described_at(types, *id, depth + 1, limits);
+    let at = |place: usize| child(own.subtypes.get(place).ok_or_else(|| corrupt("a nested type"))?).map(Box::new);
+    let kind = match own.kind.and_then(Kind::from_number).ok_or_else(|| corrupt("a known kind"))? {
+        Kind::Boolean => ddl::Kind::Boolean,
+        Kind::Byte => ddl::Kind::TinyInt,
+        Kind::Short => ddl::Kind::SmallInt,
+        Kind::Int => ddl::Kind::Int,
+        Kind::Long => ddl::Kind::BigInt,
+        Kind::Float => ddl::Kind::Float,
+        Kind::Double => ddl::Kind::Double,
+        Kind::String => ddl::Kind::String,
+        Kind::Binary => ddl::Kind::Binary,
+        Kind::Date => ddl::Kind::Date,
+        Kind::Timestamp => ddl::Kind::Timestamp,
+        Kind::TimestampInstant => ddl::Kind::TimestampLocalTz,
+        Kind::Geometry => ddl::Kind::Geometry,
+        Kind::Geography => ddl::Kind::Geography,
+        Kind::Decimal => ddl::Kind::Decimal { precision: own.precision(), scale: own.scale() },
+        Kind::Varchar => ddl::Kind::Varchar(own.maximum_length()),
+        Kind::Char => ddl::Kind::Char(own.maximum_length()),
+        Kind::List => ddl::Kind::Array(at(0)?),
+        Kind::Map => ddl::Kind::Map(at(0)?, at(1)?),
+        Kind::Union => ddl::Kind::Union(own.subtypes.iter().map(child).collect::<Result<_>>()?),
+        Kind::Struct => {
+            let fields = own.field_names.iter().cloned().zip(&own.subtypes);
+            ddl::Kind::Struct(fields.map(|(name, id)| Ok((name, child(id)?))).collect::<Result<_>>()?)
+        }
+    };
+    Ok(ddl::Type { kind, at: 0 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

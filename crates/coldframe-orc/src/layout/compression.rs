@@ -15,7 +15,8 @@ use super::proto::PostScript;
 
 /// The block size of files that do not state it.
 const DEFAULT_BLOCK: u64 = 256 << 10;
-/// Most values that a byte of content can hold: a run of 130 bytes of eight bits each takes two bytes.
+/// The maximum number of values that a byte of content can hold: a run of 130 bytes of eight bits each takes
+/// two bytes.
 const VALUES_OF_A_BYTE: u64 = 520;
 /// Bytes of a chunk's header.
 pub(crate) const HEADER: usize = 3;
@@ -27,8 +28,8 @@ pub(crate) struct Compression {
     pub(crate) algorithm: Algorithm,
     /// Maximum number of bytes of a chunk after decompression.
     pub(crate) block_size: usize,
-    /// Whether each chunk must end at the end of its compressed data, and be full unless it is the last
-    /// chunk. Required after damage, where a short chunk would shift all values.
+    /// Whether each chunk must end at the end of its compressed data, and each chunk except the last must be
+    /// full. Required after damage, where a short chunk would shift all values.
     pub(crate) strict: bool,
 }
 
@@ -81,7 +82,7 @@ impl Compression {
         Ok(Self { algorithm, block_size, strict: false })
     }
 
-    /// The most values that so many stored bytes of streams can hold.
+    /// The maximum number of values that this number of stored bytes of streams can hold.
     pub(crate) fn most_values(self, stored: u64) -> u64 {
         let stored = usize::try_from(stored).unwrap_or(usize::MAX);
         (self.algorithm.max_expansion(stored) as u64).saturating_mul(VALUES_OF_A_BYTE)

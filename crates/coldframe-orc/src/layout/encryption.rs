@@ -8,10 +8,10 @@
 //! ```
 //!
 //! ORC specification v1, "Column Encryption". A stripe's footer lists the streams and encodings of each
-//! variant; a stripe without keys uses those of the stripe before. The stripe's number in the initialisation
-//! vector is `encryptStripeId`, or counts from 1; statistics of the file use the number after the last
-//! stripe. Local keys are wrapped as in ORC's in-memory key store; if a key server wrapped them, it must
-//! unwrap them, and the user gives the result as the key.
+//! variant; a stripe without keys uses the keys of the previous stripe. The stripe's number in the
+//! initialisation vector is `encryptStripeId`, or counts from 1; statistics of the file use the number after
+//! the last stripe. Local keys are wrapped as in ORC's in-memory key store; if a key server wrapped them, it
+//! must unwrap them, and the user gives the result as the key.
 //!
 //! A column whose key is not given is read from the plain streams, which hold the masked values.
 
@@ -36,7 +36,7 @@ pub(crate) type KeyNamed<'a> = &'a dyn Fn(&str) -> Result<Option<Vec<u8>>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encryption {
     variants: Vec<Variant>,
-    /// For each column, the variant that is read; `None` for plain columns and those without a key.
+    /// For each column, the variant that is read; `None` for plain columns and for columns without a key.
     readable: Vec<Option<usize>>,
     /// For each column, the name of a key that would decrypt it.
     locked: Vec<Option<String>>,
@@ -82,7 +82,7 @@ impl StreamKey {
 }
 
 impl Encryption {
-    /// Parses the encryption in the footer. `ends[c]` is the column after the last one inside column `c`;
+    /// Parses the encryption in the footer. `ends[c]` is the column after the last column inside column `c`;
     /// `key_named` returns the user's keys.
     pub(crate) fn new(footer: &proto::Footer, ends: &[usize], key_named: KeyNamed<'_>) -> Result<Self> {
         let Some(stored) = &footer.encryption else { return Ok(Self::default()) };
@@ -210,7 +210,7 @@ impl Encryption {
     }
 }
 
-/// The user's keys; each is requested once.
+/// The user's keys; each key is requested once.
 struct MasterKeys<'a> {
     key_named: KeyNamed<'a>,
     requested: BTreeMap<(String, u32), Option<Vec<u8>>>,

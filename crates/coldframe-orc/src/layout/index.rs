@@ -5,9 +5,9 @@
 //! positions        = of each stream of the column in turn: [chunk] byte [value in the run] [bit]
 //! ```
 //!
-//! ORC specification v1, "Row Index". Only files with a codec have a number for the chunk; streams of plain
-//! bytes have no position in a run, and only bits have a position in a byte. A stream that the stripe lacks
-//! has no numbers.
+//! ORC specification v1, "Row Index". Only files with a codec have the number of the chunk; streams of plain
+//! bytes have no position in a run, and only streams of bits have a position in a byte. A stream that the
+//! stripe lacks has no numbers.
 
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
@@ -35,7 +35,7 @@ pub(crate) struct IndexPosition {
 pub(crate) struct Positions(Vec<((usize, StreamKind), IndexPosition)>);
 
 impl Positions {
-    /// The positions of these streams, each of which occurs once.
+    /// The positions of these streams; each stream occurs once.
     pub(crate) fn new(mut all: Vec<((usize, StreamKind), IndexPosition)>) -> Self {
         all.sort_unstable_by_key(|(stream, _)| *stream);
         Self(all)
@@ -48,8 +48,8 @@ impl Positions {
     }
 }
 
-/// The streams of a column that have positions, in the order of the numbers. The flags state whether there is
-/// a number for the run and one for the bit.
+/// The streams of a column that have positions, in the order of the numbers. The flags state whether the
+/// index has a number for the run, and whether it has a number for the bit.
 fn order(column: &Column, dictionary: bool, short_decimals: bool) -> &'static [(StreamKind, bool, bool)] {
     use StreamKind::{Data, Length, Secondary};
     match column.kind {

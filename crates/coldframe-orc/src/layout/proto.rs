@@ -4,7 +4,7 @@
 //! follow the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version),
 //! `Type` 7 to 9, `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations
 //! are plain numbers, so that messages with unknown values stay readable. Optional numbers have a getter of
-//! the same name that returns 0 for none.
+//! the same name that returns 0 for a missing number.
 
 mod decode;
 
@@ -104,7 +104,7 @@ pub struct StripeInformation {
     /// The stripe's number for encryption, where it was merged from another file.
     #[prost(uint64, optional, tag = "6")]
     pub encrypt_stripe_id: Option<u64>,
-    /// A key for each variant; if absent, the keys of the stripe before apply.
+    /// A key for each variant; if absent, the keys of the previous stripe apply.
     #[prost(bytes = "vec", repeated, tag = "7")]
     pub encrypted_local_keys: Vec<Vec<u8>>,
 }
@@ -204,7 +204,7 @@ pub struct ColumnStatistics {
     /// Of integers.
     #[prost(message, optional, tag = "2")]
     pub int_statistics: Option<IntegerStatistics>,
-    /// Of float and double.
+    /// Statistics of float and double columns.
     #[prost(message, optional, tag = "3")]
     pub double_statistics: Option<DoubleStatistics>,
     /// Of strings.
@@ -234,7 +234,7 @@ pub struct ColumnStatistics {
     /// Of lists and maps.
     #[prost(message, optional, tag = "12")]
     pub collection_statistics: Option<CollectionStatistics>,
-    /// Of geometry and geography.
+    /// Statistics of geometry and geography.
     #[prost(message, optional, tag = "13")]
     pub geospatial_statistics: Option<GeospatialStatistics>,
 }
@@ -335,10 +335,10 @@ pub struct TimestampStatistics {
     /// Greatest value in UTC.
     #[prost(sint64, optional, tag = "4")]
     pub maximum_utc: Option<i64>,
-    /// The last six digits of the least value's nanoseconds, plus one.
+    /// The last six digits of the least value's nanoseconds, plus 1.
     #[prost(int32, optional, tag = "5")]
     pub minimum_nanos: Option<i32>,
-    /// The last six digits of the greatest value's nanoseconds, plus one.
+    /// The last six digits of the greatest value's nanoseconds, plus 1.
     #[prost(int32, optional, tag = "6")]
     pub maximum_nanos: Option<i32>,
 }
@@ -368,7 +368,7 @@ pub struct CollectionStatistics {
 /// Of geometry and geography.
 #[derive(Clone, PartialEq, Message)]
 pub struct GeospatialStatistics {
-    /// The bounding box of all.
+    /// The bounding box of all values.
     #[prost(message, optional, tag = "1")]
     pub bbox: Option<BoundingBox>,
     /// Codes of the geometry types that occur.
@@ -439,7 +439,7 @@ pub struct Stream {
     /// See `crate::layout::stripe::StreamKind`.
     #[prost(uint32, optional, tag = "1")]
     pub kind: Option<u32>,
-    /// The column it belongs to.
+    /// The column of the stream.
     #[prost(uint32, optional, tag = "2")]
     pub column: Option<u32>,
     /// Number of stored bytes.
@@ -472,7 +472,7 @@ pub struct RowIndex {
 /// One row group of a column.
 #[derive(Clone, PartialEq, Message)]
 pub struct RowIndexEntry {
-    /// For each stream of the column in turn: chunk, byte in it, value in the run, bit.
+    /// For each stream of the column: the chunk, the byte in the chunk, the value in the run, the bit.
     #[prost(uint64, repeated, tag = "1")]
     pub positions: Vec<u64>,
     /// Its statistics.
@@ -480,8 +480,8 @@ pub struct RowIndexEntry {
     pub statistics: Option<ColumnStatistics>,
 }
 
-/// [`RowIndex`] with the statistics as stored: they are most of the index, and only those of the row groups
-/// that are read are needed.
+/// [`RowIndex`] with the statistics as stored: they take most of the index, and only the statistics of the
+/// row groups that are read are needed.
 #[derive(Clone, PartialEq, Message)]
 pub struct PositionIndex {
     /// One for each row group.
@@ -539,7 +539,7 @@ pub struct Encryption {
     pub key_provider: Option<u32>,
 }
 
-/// A mask and the columns that it applies to.
+/// A mask and the columns to which it applies.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct DataMask {
     /// `nullify`, `redact`, `sha256` or the writer's own.
@@ -548,7 +548,7 @@ pub struct DataMask {
     /// Its parameters.
     #[prost(string, repeated, tag = "2")]
     pub mask_parameters: Vec<String>,
-    /// Roots of the trees that it applies to.
+    /// The roots of the trees to which the mask applies.
     #[prost(uint32, repeated, tag = "3")]
     pub columns: Vec<u32>,
 }

@@ -19,7 +19,7 @@
 //! | cuDF (NVIDIA RAPIDS) | total lengths of strings, whose sign is coded otherwise; the number of true values; ends of timestamps |
 //! | cuDF before 24.02 | the same. It names no writer and no version, so its files look like those of Java's version 0 |
 //!
-//! Spark, Hive and Iceberg write with the Java writer. Of Arrow's C++ writer, the C++ writer is a part.
+//! Spark, Hive and Iceberg write with the Java writer. The C++ writer is a part of Arrow's C++ writer.
 
 use super::proto::{ColumnStatistics, Footer, IntegerStatistics, PostScript, StringStatistics};
 
@@ -66,7 +66,8 @@ pub(crate) struct Quirks {
     pub(crate) short_decimals: bool,
     /// Statistics of stripes and of the file are correct. Java's first writer has wrong maxima there.
     pub(crate) merged_statistics: bool,
-    /// Statistics of a stripe are of the stripe. Go's writer merges those of all stripes into those of the first.
+    /// Statistics of a stripe are of the stripe. Go's writer merges the statistics of all stripes into the
+    /// statistics of the first stripe.
     pub(crate) stripe_statistics: bool,
     /// Statistics of strings are correct. Java's first writer compares in UTF-16 order.
     pub(crate) string_statistics: bool,
@@ -75,19 +76,21 @@ pub(crate) struct Quirks {
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
-    /// What the statistics of stripes and row groups state, as far as [`Self::believed`], may contradict decoded
-    /// values. No file shows that those of Go's writer, of cuDF or of unknown writers are right.
+    /// Decoded values are compared with what [`Self::believed`] returns of the statistics of stripes and row
+    /// groups. No file shows that the statistics of Go's writer, of cuDF or of unknown writers are right.
     pub(crate) statements: bool,
-    /// Statistics of tinyint columns are of signed numbers. The C++ writer takes them as unsigned (ORC-1725).
+    /// Statistics of tinyint columns are of signed numbers. The C++ writer treats the numbers as unsigned
+    /// (ORC-1725).
     pub(crate) byte_statistics: bool,
     /// Sums of floating point numbers are of all values. Java's writer adds a value that repeats in a batch once
     /// (seen in a file of 1.8.0).
     pub(crate) double_sums: bool,
-    /// Sums of decimals are exact. Java's writer adds up short ones in 64 bits, and rounds long ones to 38 digits.
+    /// Sums of decimals are exact. Java's writer adds up short decimals in 64 bits, and rounds long decimals
+    /// to 38 digits.
     pub(crate) decimal_sums: bool,
     /// Structs inside structs may have values for their nulls, too, as in files of pyarrow.
     pub(crate) superfluous_values: bool,
-    /// All chunks of a stream are full, apart from the last.
+    /// All chunks of a stream except the last are full.
     pub(crate) full_chunks: bool,
     /// Bloom filters contain all existing values.
     pub(crate) blooms: bool,
@@ -108,7 +111,7 @@ impl Quirks {
                 // Iceberg stores proleptic days with Java's writer, which states Java's default.
                 1 => !is_of_iceberg(footer),
                 2 => false,
-                // Without the field, Java's files are hybrid and those of other writers proleptic.
+                // Without the field, Java's files are hybrid and files of other writers are proleptic.
                 _ => hybrid.unwrap_or(java && !is_of_iceberg(footer)),
             },
             ambiguous_calendar: !is_stated

@@ -51,7 +51,7 @@ impl StreamKind {
         KINDS.iter().position(|(k, _)| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
     }
 
-    /// From its number; unknown numbers exist.
+    /// The kind with this number; unknown numbers exist.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         usize::try_from(number).ok().and_then(|n| KINDS.get(n)).map(|(kind, _)| *kind)
     }
@@ -61,7 +61,7 @@ impl StreamKind {
         KINDS.iter().find(|(k, _)| *k == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether the stream is in front of the data.
+    /// Whether the stream is stored before the data.
     pub(crate) fn is_index(self) -> bool {
         matches!(self, Self::RowIndex | Self::BloomFilter | Self::BloomFilterUtf8 | Self::EncryptedIndex)
     }
@@ -82,7 +82,7 @@ pub(crate) struct Stripe {
     pub(crate) rows: u64,
     /// The stripe's number in encryption.
     pub(crate) encryption_number: u64,
-    /// Number of rows in the stripes before it.
+    /// The number of rows in the stripes before this stripe.
     pub(crate) first_row: u64,
     /// Number of bytes of the stripes before it; more than the file has, if stripes share bytes.
     pub(crate) bytes_before: u64,
@@ -146,7 +146,7 @@ pub(crate) struct StreamPlace {
     pub(crate) kind: u32,
     /// The bytes of the stream in the file.
     pub(crate) bytes: Range<u64>,
-    /// The encryption variant that it belongs to.
+    /// The encryption variant to which the stream belongs.
     pub(crate) variant: Option<usize>,
 }
 
@@ -196,7 +196,8 @@ impl StripeLayout {
                     continue;
                 }
             };
-            // Each area has one placeholder; a second one would add all streams of all variants again.
+            // Each area has one placeholder; a second placeholder would add all streams of all variants
+            // again.
             if let Some(has_placeholder) = has_placeholder.get_mut(usize::from(index))
                 && std::mem::replace(has_placeholder, true)
             {

@@ -64,7 +64,7 @@ const KINDS: [Kind; 21] = [
 ];
 
 impl Kind {
-    /// From its number.
+    /// The kind with this number.
     pub fn from_number(number: u32) -> Option<Self> {
         usize::try_from(number).ok().and_then(|n| KINDS.get(n)).copied()
     }
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// Its name in a type's text, as in Hive.
+    /// The kind's name in a type's text, as in Hive.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boolean => "boolean",
@@ -120,13 +120,13 @@ pub(crate) struct Column {
     pub(crate) id: usize,
     /// Its type.
     pub(crate) kind: Kind,
-    /// Numbers of its children.
+    /// The numbers of the column's children.
     pub(crate) children: Vec<usize>,
-    /// Their names, for a struct.
+    /// The names of the children, for a struct.
     pub(crate) field_names: Vec<String>,
     /// Whether it is inside a list or map, so that its number of values may differ from the number of rows.
     pub(crate) repeated: bool,
-    /// The column after the last one inside it.
+    /// The column after the last column inside this column.
     pub(crate) end: usize,
     /// The dotted path from the root, for messages.
     pub(crate) path: String,
@@ -228,14 +228,14 @@ impl TypeTree {
         self.columns.get(id)
     }
 
-    /// Sets the scale of a decimal that states none.
+    /// Sets the scale of a decimal that states no scale.
     pub(crate) fn set_scale(&mut self, id: usize, scale: u32) {
         if let Some(column) = self.columns.get_mut(id) {
             column.scale = scale;
         }
     }
 
-    /// The first type, if there is one.
+    /// The first type; `None` if there is no type.
     pub(crate) fn root(&self) -> Option<&Column> {
         self.columns.first()
     }
@@ -251,7 +251,7 @@ impl TypeTree {
         }
     }
 
-    /// For each column, the column after the last one inside it.
+    /// For each column, the column after the last column inside it.
     pub(crate) fn ends(&self) -> Vec<usize> {
         self.columns.iter().map(|c| c.end).collect()
     }

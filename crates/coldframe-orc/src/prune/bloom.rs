@@ -17,7 +17,7 @@
 //! | decimal | Murmur3 of its text, without trailing zeros (Java) or with them (early C++); in format 1.9999 the mix of the unscaled number |
 //!
 //! The original kind hashes strings and decimals in the character set of the writer's machine, and timestamps
-//! in its time zone, so only ASCII strings and numbers can be looked up.
+//! in the machine's time zone, so only ASCII strings and numbers can be looked up.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -37,7 +37,7 @@ pub(crate) enum Hashing {
     Original,
     /// `BLOOM_FILTER_UTF8`; whether its timestamps are in UTC (`bloomEncoding` of the column's encoding).
     Utf8 {
-        /// Whether its timestamps are in UTC.
+        /// Whether the timestamps in the filter are in UTC.
         utc: bool,
     },
 }
@@ -174,8 +174,8 @@ impl<'a> Filter<'a> {
         self.has_bytes(trimmed.as_bytes()) || self.has_bytes(full.as_bytes())
     }
 
-    /// Milliseconds are rounded down (Java) or towards zero (C++). The second itself is uncertain around
-    /// 1970, and offsets and calendars are before 1900: no pruning there.
+    /// Milliseconds are rounded down (Java) or towards zero (C++). Around 1970 the second itself is
+    /// uncertain, and before 1900 offsets and calendars are uncertain: no pruning there.
     fn has_instant(&self, ns: i128) -> bool {
         const DAY: i128 = 86_400_000_000_000;
         if ns.abs() < DAY || ns < -25_568 * DAY {

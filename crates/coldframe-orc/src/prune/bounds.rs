@@ -234,7 +234,7 @@ fn strings(stats: &ColumnStatistics, stored: Stored) -> Option<Ends> {
     Some((low, high))
 }
 
-/// Nanoseconds of the wall clock (of the instant, with a zone). The last six digits are stored plus one.
+/// Nanoseconds of the wall clock (of the instant, with a zone). The last six digits are stored plus 1.
 pub(crate) fn instant(millis: Option<i64>, nanos: Option<i32>, default: i32) -> Option<i128> {
     let nanos = nanos.map_or(default, |n| n.saturating_sub(1));
     Some(i128::from(millis?) * 1_000_000 + i128::from(nanos))

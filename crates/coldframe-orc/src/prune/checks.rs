@@ -1,5 +1,5 @@
-//! Compares decoded values with that by which pruning passes over row groups: bloom filters and bounds. A
-//! scan itself compares sums and counts ([`crate::scan`]).
+//! Compares decoded values with the bloom filters and bounds by which pruning passes over row groups. A scan
+//! itself compares sums and counts ([`crate::scan`]).
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};

@@ -16,7 +16,7 @@ use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::layout::types::{Column, Kind, TypeTree};
 
-/// The columns of a filter, with what decides on reading a stripe.
+/// The columns of a filter, with the data that decides whether a stripe is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Pruner {
     columns: Vec<Filtered>,
@@ -66,8 +66,8 @@ impl Pruner {
         self.quirks.merged_statistics
     }
 
-    /// Distrusts columns with impossible statistics, in all stripes and row groups: their writer did not
-    /// count the column's values, and other stripes and row groups may hide the mistake.
+    /// Distrusts columns with impossible statistics, in all stripes and row groups: the writer did not count
+    /// the values of such a column, and other stripes and row groups may hide the mistake.
     pub(crate) fn distrust_impossible<'a>(&mut self, statistics: StatisticsOf<'a>) {
         for column in &mut self.columns {
             let cannot = |stats| impossible(stats, column.plain(), column.stored, self.quirks);

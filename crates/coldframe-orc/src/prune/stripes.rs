@@ -41,7 +41,7 @@ impl StripePruner {
         Self { shape, predicate: predicate.clone(), pruner, metadata: None }
     }
 
-    /// The statistics of stripes; empty if their number differs from that of the stripes.
+    /// The statistics of stripes; empty if their number differs from the number of stripes.
     fn metadata(&mut self) -> Result<&Metadata> {
         if self.metadata.is_none() {
             let shape = &self.shape;
@@ -171,8 +171,8 @@ impl StripeIndex {
     }
 }
 
-/// The bloom filters of a column, UTF-8 ones if there are any. `None` if the encoding is newer than the known
-/// ones, because its hashes are unknown.
+/// The bloom filters of a column, UTF-8 filters if there are any. `None` if the encoding is newer than the
+/// known encodings, because its hashes are unknown.
 fn filters_of(layout: &StripeLayout, column: usize) -> Option<(&StreamPlace, Hashing)> {
     if let Some(place) = layout.stream(column, StreamKind::BloomFilterUtf8) {
         let utc = match layout.encoding(column).bloom_encoding() {

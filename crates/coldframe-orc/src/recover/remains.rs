@@ -6,8 +6,8 @@
 //!                | 0a ..  0a ..                      | 08 ..                   |     where the file may end at any byte
 //! ```
 //!
-//! The lengths of both are only in the lost postscript. Their fields are in order, so the fields show where
-//! each ends.
+//! The lengths of both are only in the lost postscript. The fields of both are in order, so the fields show
+//! where each of the two ends.
 
 use coldframe_core::{Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;

@@ -16,8 +16,8 @@ use super::stream::StreamPosition;
 use crate::layout::index::Positions;
 use crate::layout::types::Column;
 
-/// Fails unless the values of a column that were read so far end at `row`, where a row group begins by the
-/// index. `input` opens the column there.
+/// Fails if the values of a column that were read so far do not end at `row`, where a row group begins
+/// according to the index. `input` opens the column there.
 pub(crate) fn check_begin(
     reader: &dyn ColumnReader,
     input: &Input<'_>,
@@ -45,7 +45,7 @@ pub(crate) fn check_begin(
     }
 }
 
-/// Fails unless the values of a column end with its streams.
+/// Fails if the values of a column do not end with its streams.
 pub(crate) fn check_end(reader: &dyn ColumnReader, input: &Input<'_>, of: &Column) -> Result<()> {
     let mut ends = Vec::new();
     reader.positions(&mut ends);

@@ -62,7 +62,7 @@ pub(crate) struct MalformedValue {
     pub(crate) row: usize,
     /// The column of the value.
     pub(crate) column: Option<usize>,
-    /// What is wrong with it.
+    /// What is wrong with the value.
     pub(crate) why: Malformed,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Reads the parts of the deferred streams that `runs` need, in place of those of earlier runs.
+/// Reads the parts of the deferred streams that `runs` need, in place of the parts for earlier runs.
 pub(crate) fn read_deferred(
     scan: &ScanShared,
     job: &StripeJob,

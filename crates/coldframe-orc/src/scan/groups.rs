@@ -88,8 +88,8 @@ pub(crate) fn read(scan: &ScanShared, stripe: &Stripe, layout: &StripeLayout) ->
     Ok(Some(Groups { runs, located, of_groups, of_stripe: HashMap::new() }))
 }
 
-/// Adds what the file's metadata state of the stripe's columns. Those of encrypted columns describe masked
-/// values.
+/// Adds what the file's metadata state of the stripe's columns. The statistics of encrypted columns describe
+/// masked values.
 pub(crate) fn with_stripe(mut groups: Groups, scan: &ScanShared, stripe: &Stripe) -> Result<Groups> {
     let stated = scan.shape.stated(stripe)?.into_iter().enumerate();
     let is_plain = |id: usize| scan.shape.encryption.variant_of(id).is_none();
@@ -97,7 +97,7 @@ pub(crate) fn with_stripe(mut groups: Groups, scan: &ScanShared, stripe: &Stripe
     Ok(groups)
 }
 
-/// The indexes of the needed columns, each read alone: a damaged one does not affect the others.
+/// The indexes of the needed columns, each read alone: a damaged index does not affect the other indexes.
 fn read_each(
     scan: &ScanShared,
     stripe: &Stripe,
@@ -134,8 +134,8 @@ fn begins(
     Some(all)
 }
 
-/// What positions and statistics of an index say differently: without a codec, the values of a row group begin
-/// in DATA behind the total length of all values before it.
+/// A contradiction between positions and statistics of an index: without a codec, the values of a row group
+/// begin in DATA after the total length of all earlier values.
 fn contradiction(
     scan: &ScanShared,
     id: usize,

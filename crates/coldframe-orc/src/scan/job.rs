@@ -87,9 +87,9 @@ impl ScanShared {
 const ROWS_OF_ENTRY: usize = 8;
 
 impl ScanShared {
-    /// The scan for a stripe whose strings are only tested, about `rows` rows together: strings stored with a
-    /// small dictionary are decoded to an Arrow dictionary, without the values of the rows. `None` if there
-    /// are no such columns.
+    /// The scan for a stripe whose strings are only tested, in batches of about `rows` rows. Strings with a
+    /// small dictionary are decoded to an Arrow dictionary, without a copy of the value for each row. `None`
+    /// if there are no such columns.
     pub(crate) fn keyed(&self, layout: &StripeLayout, rows: usize) -> Option<Self> {
         let most = self.batch_rows.min(rows) / ROWS_OF_ENTRY;
         let is_keyed = |(id, field): &(usize, FieldRef)| {
@@ -151,7 +151,7 @@ pub(crate) struct Run {
     pub(crate) rows: Range<u64>,
     /// The position of the first row; `None` for the stripe's start.
     pub(crate) positions: Option<Arc<Positions>>,
-    /// Which of them are returned.
+    /// Which of these rows are returned.
     pub(crate) wanted: Range<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! Computes the bytes of row groups in a stream.
 //!
 //! The bytes of adjacent row groups begin at the position in the index and end where the next group begins,
-//! plus the chunks that a run of values may reach into.
+//! plus the chunks that a run of values may extend into.
 
 use std::ops::Range;
 
@@ -106,9 +106,9 @@ pub(crate) fn runs<'a>(
     })
 }
 
-/// The offset at which a row group ends at the latest in its stream, if the next one begins at `next`: the
-/// end of the run of values at `next`, which may reach into later chunks. `chunks` are the sorted offsets of
-/// chunks in the index.
+/// The offset at which a row group ends at the latest in its stream, if the next row group begins at `next`:
+/// the end of the run of values at `next`, which may extend into later chunks. `chunks` are the sorted
+/// offsets of chunks in the index.
 ///
 /// ```text
 /// stored stream   | chunk | chunk | chunk | chunk | chunk |

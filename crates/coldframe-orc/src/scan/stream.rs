@@ -23,7 +23,8 @@ use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::index::IndexPosition;
 use crate::layout::stripe::StreamKind;
 
-/// The structure of errors of a chunk: its header, its decompression, its length. All content before it is sound.
+/// The structure of errors of a chunk: its header, its decompression, its length. All content before the
+/// error is sound.
 const CHUNK: &str = "chunk";
 
 /// Whether a chunk cannot be opened, so that the values before it are sound.
@@ -40,7 +41,7 @@ const EMPTY_CHUNK: usize = 32;
 /// start of the next chunk.
 pub(crate) type Place = (u64, u64);
 
-/// How many bytes of content before the unread ones have a known place: more than the longest run takes.
+/// How many bytes of content before the unread bytes have a known place: more than the longest run takes.
 const PLACED: u64 = 8192;
 
 /// The position of a reader in a stream, comparable between readers that were opened at different positions.
@@ -71,9 +72,9 @@ impl StreamPosition {
         !self.more && self.left.0 == 0
     }
 
-    /// Whether the reader is where an index says, in the words in which the index says it; `start` is the
-    /// offset of the stream in the file. An index may also name the same position by an earlier run or the
-    /// end of a chunk, which only a reader that is opened there shows.
+    /// Whether the reader is at the position that an index states, compared in the form of the index; `start`
+    /// is the offset of the stream in the file. An index may also name the same position by an earlier run or
+    /// the end of a chunk, which only a reader that is opened there shows.
     pub(crate) fn is_at(&self, index: &IndexPosition, start: u64, plain: bool) -> bool {
         let chunk = start.saturating_add(index.chunk);
         let place = if plain { (chunk, 0) } else { (chunk, index.byte) };
@@ -172,7 +173,7 @@ impl ByteStream {
         }
     }
 
-    /// The offset of the next chunk in the file, or of the next byte in a plain one.
+    /// The offset of the next chunk in the file, or of the next byte in a plain stream.
     pub(crate) fn offset(&self) -> u64 {
         let at = if self.plain.is_empty() { self.next } else { self.plain.start };
         self.offset + at as u64
@@ -225,7 +226,7 @@ impl ByteStream {
         self.window.len() + self.plain.len()
     }
 
-    /// The bytes of content before the next one, since the stream was opened.
+    /// The number of bytes of content before the next byte, since the stream was opened.
     #[inline]
     pub(crate) fn at(&self) -> u64 {
         match self.compression.algorithm {
@@ -234,7 +235,8 @@ impl ByteStream {
         }
     }
 
-    /// The place of the byte with `at` bytes of content before it: the next one, or one shortly before it.
+    /// The place of the byte with `at` bytes of content before it: the next byte, or a byte shortly before
+    /// it.
     fn place(&self, at: u64) -> Place {
         match self.compression.algorithm {
             Algorithm::None => (self.offset + at, 0),
@@ -246,8 +248,8 @@ impl ByteStream {
         }
     }
 
-    /// Its position; `run` is where the current run begins, as [`Self::at`] counts, and how many of its values
-    /// were returned.
+    /// The reader's position; `run` is where the current run begins, as [`Self::at`] counts, and how many of
+    /// its values were returned.
     pub(crate) fn position(&self, kind: StreamKind, run: Option<(u64, usize)>) -> StreamPosition {
         let more = self.buffered_len() > 0 || self.has_content(self.next);
         let run = run.map(|(begin, taken)| (self.place(begin), taken));
@@ -445,7 +447,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Skips whole chunks, `stored` bytes in total. Call it before any read.
+    /// Skips whole chunks, `stored` bytes in total. Must be called before any read.
     pub(crate) fn seek_chunk(&mut self, stored: usize) -> Result<()> {
         if stored > self.stored.len() {
             let message = format!("expected a position of at most {}, found {stored}", self.stored.len());
@@ -532,10 +534,10 @@ mod tests {
             let stream = ByteStream::new(Bytes::copy_from_slice(bytes), 0, compression);
             stream.position(StreamKind::Data, None).is_at_end()
         };
-        // No chunk, a stored chunk of no bytes, a compressed one, and two of them.
+        // No chunk, a stored chunk of no bytes, a compressed chunk, and two compressed chunks.
         let empty: [&[u8]; 4] = [&[], &[1, 0, 0], &[2, 0, 0, 0], &[1, 0, 0, 2, 0, 0, 0]];
         assert!(empty.into_iter().all(ends));
-        // A stored chunk of one byte, a compressed one, and a chunk that is cut short.
+        // A stored chunk of one byte, a compressed chunk, and a chunk that is cut short.
         let others: [&[u8]; 4] = [&[3, 0, 0, 7], &[6, 0, 0, 1, 0, 7], &[1, 0, 0, 3, 0, 0, 7], &[4, 0, 0, 1]];
         assert!(!others.into_iter().any(ends));
     }

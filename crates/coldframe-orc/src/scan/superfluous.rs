@@ -21,8 +21,8 @@ use super::job::{ScanShared, StripeJob};
 use crate::layout::stripe::{StreamKind, StripeLayout};
 use crate::layout::types::{Column, Kind};
 
-/// Which of some columns of the scan have inner structs with nulls and fields without, in a file of the writer
-/// that does this.
+/// Which of some columns of the scan have inner structs with nulls whose fields have no nulls, if the file is
+/// from the writer with this behaviour.
 pub(super) fn suspects(scan: &ScanShared, layout: &StripeLayout, places: &[usize]) -> Vec<usize> {
     if !scan.shape.quirks.superfluous_values {
         return Vec::new();
@@ -78,7 +78,7 @@ fn by_statistics(scan: &ScanShared, job: &StripeJob, place: usize) -> Option<boo
 
 impl StripeBatches {
     /// Decides for each suspect column whether it has superfluous values: by the statistics, or by decoding
-    /// all of it. Columns of which both are impossible stay as they are.
+    /// all of it. Columns for which both readings are impossible stay unchanged.
     pub(super) fn decide_superfluous(&mut self) -> Result<()> {
         let all: Vec<usize> = (0..self.surveyed.len()).collect();
         self.decide_superfluous_of(&all)

@@ -5,10 +5,11 @@
 //! 2  each row group from its position          | a | x | c | d |    does it end where the next begins?
 //! ```
 //!
-//! If the first pass reaches the exact end of all streams and the statistics of the stripe agree with it, the
-//! values are right, and an index that contradicts them lies. Otherwise a row group is anchored if it ends
-//! where the next one begins by the index, and agrees with its statistics. Without an index the stripe is the
-//! only row group. The values are decoded and dropped, so the survey takes the memory of one batch.
+//! If the first pass ends at the exact end of all streams and the statistics of the stripe agree with it, the
+//! values are right, and an index that contradicts the values is wrong. Otherwise a row group is anchored if
+//! it ends where the next row group begins according to the index, and agrees with its statistics. Without an
+//! index the stripe is the only row group. The values are decoded and dropped, so the survey takes the memory
+//! of one batch.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -63,8 +64,8 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// Surveys all columns, where a loss ends or begins inside a row group: what the others state of it was not
-    /// compared. Returns whether a column was surveyed.
+    /// Surveys all columns if a loss ends or begins inside a row group: the statistics of the other columns
+    /// were not compared there. Returns whether a column was surveyed.
     pub(super) fn survey_partial(&mut self, stretches: &VecDeque<Stretch>) -> Result<bool> {
         let Some(groups) = self.stored.job.groups.clone() else { return Ok(false) };
         let is_begin =
@@ -91,7 +92,8 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// Loses rows for which no column is to blame: those of the row groups in which the root fails, or all.
+    /// Records the loss of rows for which no column is to blame: the rows of the row groups in which the root
+    /// fails, or all rows.
     pub(super) fn lose_rows(&mut self, e: &Error, rows: Range<u64>) {
         let groups = self.stored.job.groups.clone().unwrap_or_default();
         let mut lost: Vec<Range<u64>> = Vec::new();
@@ -141,8 +143,8 @@ impl StripeBatches {
         Span { rows, bytes, level: Level::Contradicted, why }
     }
 
-    /// Without a codec, the bytes of a row group in the stream in which an error lies: without a run that begins in
-    /// the row group before it, whose values there are kept.
+    /// Without a codec: the bytes of a row group in the stream that has the error, without the bytes of a run
+    /// that begins in the previous row group, since the values of that run are kept.
     fn own_bytes(&self, place: usize, e: &Error, rows: &Range<u64>) -> Option<Range<u64>> {
         let (job, plain) = (&self.stored.job, Algorithm::None);
         let groups = job.groups.as_ref().filter(|groups| groups.located.get(place) == Some(&true))?;
@@ -170,7 +172,7 @@ impl StripeBatches {
         let Pass { mut misplaced, contradicted, agreed, disproved, .. } = pass;
         if !disproved && let Some(in_full) = self.stored.in_full.get_mut(place) {
             *in_full |= !misplaced.is_empty();
-            // A lie of the index costs no row, but whoever reads by it gets wrong ones.
+            // A wrong index costs no row, but a reader that uses it gets wrong rows.
             misplaced.extend(contradicted);
             if let Some((_, e)) = misplaced.into_iter().next() {
                 self.stored.scan.damage.push(self.wrong_index_of(place, e));
@@ -190,9 +192,9 @@ impl StripeBatches {
         self.spans(place, groups, decoded, &[])
     }
 
-    /// The spans of row groups that were decoded: those that failed, and those that share a chunk with them. A
-    /// chunk falls whole: damage changes everything behind it in the chunk, and only a sum of the values shows
-    /// that a row group is not concerned.
+    /// The spans of decoded row groups: of row groups that failed, and of row groups that share a chunk with
+    /// these. A chunk is lost as a whole: damage changes everything after it in the chunk, and only a sum of
+    /// the values shows that a row group is unaffected.
     fn spans(&self, place: usize, groups: &Groups, decoded: Vec<Result<Agreed>>, sound: &[u64]) -> Vec<Span> {
         let mut spans = Vec::new();
         for (group, run) in groups.runs.iter().enumerate() {
@@ -220,7 +222,7 @@ impl StripeBatches {
         spans
     }
 
-    /// How many rows of a row group have all their values in front of a chunk that cannot be opened. The chunks
+    /// How many rows of a row group have all their values before a chunk that cannot be opened. The chunks
     /// before it are full and end with their bytes: it is their anchor.
     fn rows_before(&mut self, place: usize, run: &Run) -> Result<u64> {
         let (begin, rows) = (run.positions.as_deref(), run.rows.clone());
@@ -249,7 +251,8 @@ impl StripeBatches {
         }
     }
 
-    /// Whether a row group has values in a chunk of the other one in which an error lies, and no sum proves them.
+    /// Whether a row group has values in a chunk in which the other row group has an error, and no sum proves
+    /// these values.
     fn share_chunk(
         &self,
         place: usize,
@@ -265,7 +268,7 @@ impl StripeBatches {
             return false;
         }
         let is_in_error = |stream: &&StreamPlace| match e.offset() {
-            // An error at the end of a stream has the offset behind it.
+            // The offset of an error at the end of a stream is the end of the stream.
             Some(at) => stream.bytes.contains(&at) || at == stream.bytes.end,
             None => (of.id..of.end.max(of.id + 1)).contains(&stream.column),
         };
@@ -298,7 +301,8 @@ impl StripeBatches {
         Damage { bytes, rows_lost: Some(0), structure, reason }
     }
 
-    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
+    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case no row
+    /// group fails.
     fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
         let mut decoded = Vec::with_capacity(groups.runs.len());
         let mut sound = vec![0; groups.runs.len()];
@@ -332,7 +336,8 @@ impl StripeBatches {
         Ok(self.spans(place, groups, decoded, &sound))
     }
 
-    /// Whether the statistics of the row groups agree with a column that contradicts those of the stripe.
+    /// Whether the statistics of the row groups agree with a column that contradicts the statistics of the
+    /// stripe.
     pub(super) fn agrees_with_index(&mut self, place: usize) -> Result<bool> {
         let Stored { scan, job, .. } = &mut self.stored;
         let Some(groups) = groups::read(scan, &job.stripe, &job.layout)? else { return Ok(false) };
@@ -403,7 +408,7 @@ impl StripeBatches {
                 pass.agreed.push(agreed);
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
-            // The statistics of the stripe decide between the values and those of a row group.
+            // The statistics of the stripe decide between the values and the statistics of a row group.
             let of_stripe = stored.check(of_stripe.as_ref(), 0).unwrap_or_default();
             let is_proved = |column: &usize| of_stripe.iter().any(|(agreed, _)| agreed == column);
             pass.disproved = !contradicted.iter().all(is_proved);
@@ -423,7 +428,8 @@ impl StripeBatches {
         Ok(read.is_ok())
     }
 
-    /// Calls `read`, again with fewer rows at once where they take too much memory. The inner error is damage.
+    /// Calls `read`; if the rows take too much memory, calls it again with fewer rows at once. The inner
+    /// error is damage.
     fn try_fitting<T>(&mut self, read: impl Fn(&Stored) -> Result<T>) -> Result<Result<T>> {
         loop {
             match read(&self.stored) {
@@ -445,7 +451,7 @@ fn again(e: &Error) -> Error {
     like(e, e.reason())
 }
 
-/// An error at the place of another one.
+/// An error at the place of another error.
 fn like(e: &Error, message: String) -> Error {
     let like = Error::corrupt(message).within(e.structure());
     match e.offset() {

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn skip_agrees_with_decoding() {
         for length in 1..=LONGEST + 2 {
-            // Short values first, so that the long one begins anywhere in two blocks.
+            // Short values first, so that the long value begins anywhere in two blocks.
             for front in 0..2 * BLOCK {
                 let long = [&vec![0x80; length - 1][..], &[1]].concat();
                 let bytes = [&vec![1; front][..], &long, &[1; WINDOW]].concat();

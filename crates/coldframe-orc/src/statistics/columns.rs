@@ -48,7 +48,7 @@ fn of_column(column: &Column, stats: &ColumnStatistics, quirks: Quirks) -> Colum
         (out.smallest, out.largest) = (of.minimum.map(Bound::Days), of.maximum.map(Bound::Days));
     }
     out.trues = stats.bucket_statistics.as_ref().and_then(|of| of.count.first().copied());
-    // The statistics of text that is declared as binary are those of the text.
+    // The statistics of text that is declared as binary are the statistics of the text.
     let texts =
         stats.string_statistics.as_ref().filter(|_| column.kind != Kind::Binary).and_then(|of| of.sum);
     let blobs = stats.binary_statistics.as_ref().and_then(|of| of.sum);

@@ -8,7 +8,7 @@ use coldframe_encoding::hash::{ORC_SEED, murmur3_64};
 use crate::layout::proto;
 use crate::layout::values::mix;
 
-/// The filter of the current row group, and those of the stripe's finished row groups.
+/// The filter of the current row group, and the filters of the stripe's finished row groups.
 #[derive(Clone, Debug)]
 pub(super) struct Bloom {
     words: Vec<u64>,
@@ -83,7 +83,7 @@ mod tests {
 
     /// The sizes of Java's `BloomFilter(10000, 0.01)`, `(1000, 0.05)`.
     #[test]
-    fn sizes_equal_those_of_java() {
+    fn sizes_equal_the_sizes_of_java() {
         let sizes = [(10_000, 0.01), (1000, 0.05)].map(|(rows, fpp)| Bloom::new(rows, fpp));
         assert_eq!(sizes.map(|b| (b.words.len() * 64, b.hashes)), [(95_872, 7), (6_272, 4)]);
     }

@@ -70,7 +70,7 @@ pub(super) struct Column {
     group: Statistics,
     stripe: Statistics,
     file: Statistics,
-    /// The row groups of the stripe, the current one last.
+    /// The row groups of the stripe; the current row group is the last.
     entries: Vec<Entry>,
     bloom: Option<Bloom>,
 }
@@ -239,8 +239,8 @@ impl Column {
         columns.try_for_each(|(child, values)| child.write(&values.slice(start, length), context))
     }
 
-    /// Writes the lengths of the lists or maps that are not null. Returns whether all those that are null are
-    /// empty.
+    /// Writes the lengths of the lists or maps that are not null. Returns whether all lists or maps that are
+    /// null are empty.
     fn write_lengths(
         &mut self,
         offsets: &[i32],

@@ -7,8 +7,8 @@
 //!
 //! ORC specification v1, "Decimal Columns". Java drops the trailing zeros of each value, so that scales
 //! differ. Equal scales take almost no bytes and are faster to read: this writer drops the trailing zeros
-//! that all values of a batch share, and those of a single value only if that saves more bytes than the
-//! differing scales take.
+//! that all values of a batch share. It drops more zeros of a single value only if that saves more bytes than
+//! the differing scales take.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 

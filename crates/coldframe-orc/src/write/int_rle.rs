@@ -14,8 +14,9 @@
 //!    above.
 //! 2. Other runs end at 512 values. Runs of up to 3 values are DIRECT.
 //! 3. Equal deltas, and monotonic values whose first two differ, are DELTA.
-//! 4. A run is PATCHED_BASE if nine tenths of the values need at least two bits less than the widest, and so
-//!    do nineteen twentieths of the differences from the minimum.
+//! 4. A run is PATCHED_BASE if nine tenths of the values need at least two bits less than the widest value,
+//!    and nineteen twentieths of the differences from the minimum fit a smaller width than the widest
+//!    difference.
 //! 5. All other runs are DIRECT.
 
 mod patched;
@@ -38,7 +39,7 @@ const DELTA: u8 = 3;
 #[derive(Debug)]
 pub(super) struct IntRle {
     signed: bool,
-    /// Whether widths are rounded up to those that unpack fastest.
+    /// Whether widths are rounded up to the widths that unpack fastest.
     aligned: bool,
     literals: Box<[i64; MAX_RUN]>,
     pending: usize,

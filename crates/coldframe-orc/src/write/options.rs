@@ -131,7 +131,7 @@ impl WriteOptions {
         }
     }
 
-    /// Whether bit widths are rounded up to those that unpack fast.
+    /// Whether bit widths are rounded up to the widths that unpack fast.
     pub(super) fn aligned(&self) -> bool {
         self.encoding_strategy == EncodingStrategy::Speed
     }

@@ -32,13 +32,13 @@ const MAX_BRANCHES: usize = 128;
 /// A column and its children.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnType {
-    /// Its number in the file; the root has 0.
+    /// The column's number in the file; the root has 0.
     pub(super) id: u32,
-    /// Its path from the root, `a.b.c`.
+    /// The column's path from the root, `a.b.c`.
     pub(super) path: String,
     pub(super) kind: Kind,
     pub(super) children: Vec<ColumnType>,
-    /// Whether its values may be null.
+    /// Whether the column's values may be null.
     pub(super) nullable: bool,
     attributes: Vec<(String, String)>,
 }

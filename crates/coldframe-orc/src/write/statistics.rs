@@ -1,9 +1,9 @@
-//! Collects statistics of a row group, and merges them into those of the stripe and of the file.
+//! Collects statistics of a row group, and merges them into the statistics of the stripe and of the file.
 //!
-//! ORC specification v1, "Column Statistics". The statistics are those of Java, with these differences: a sum
-//! of integers is left out only if the final sum overflows, not if an intermediate one does; NaN is no bound,
-//! but is added to the sum, so that readers do not trust the bounds; children of lists and maps are counted
-//! by list, not by batch.
+//! ORC specification v1, "Column Statistics". The statistics are the same as Java's, with these differences:
+//! a sum of integers is left out only if the final sum overflows, not if an intermediate one does; NaN is no
+//! bound, but is added to the sum, so that readers do not trust the bounds; children of lists and maps are
+//! counted by list, not by batch.
 
 use std::cmp::Ordering;
 
@@ -232,7 +232,7 @@ pub(super) fn decimal_sum(a: i128, b: i128) -> Option<i128> {
     a.checked_add(b).filter(|sum| sum.unsigned_abs() < LIMIT)
 }
 
-/// Extends a range to include another one.
+/// Extends a range to include another range.
 pub(super) fn widen<T: PartialOrd + Clone>(range: &mut Range<T>, other: Option<&(T, T)>) {
     match (range.as_mut(), other) {
         (_, None) => {}
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_are_stored_plus_one() {
+    fn nanoseconds_are_stored_plus_1() {
         let stored = timestamp(Some(((-1, 0), (5, 999_999))));
         assert_eq!((stored.minimum_utc, stored.maximum_utc), (Some(-1), Some(5)));
         assert_eq!((stored.minimum_nanos, stored.maximum_nanos), (None, None));

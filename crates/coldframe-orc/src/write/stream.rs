@@ -95,7 +95,7 @@ impl Stream {
         to.push(self.open.len() as u64);
     }
 
-    /// Returns the whole stream and begins a new one.
+    /// Returns the whole stream and begins a new stream.
     pub(super) fn take(&mut self, codec: &mut Codec) -> Result<Vec<u8>> {
         if codec.algorithm == Algorithm::None {
             return Ok(std::mem::take(&mut self.open));

@@ -169,7 +169,7 @@ impl Text {
         Ok(positions)
     }
 
-    /// Writes the sorted entries; returns the new index of each.
+    /// Writes the sorted entries; returns the new index of each entry.
     fn write_entries(&mut self, codec: &mut Codec) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..self.dictionary_size().unwrap_or(0)).collect();
         order.sort_unstable_by(|a, b| self.dictionary.entry(*a).cmp(self.dictionary.entry(*b)));

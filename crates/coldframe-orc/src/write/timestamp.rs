@@ -111,7 +111,7 @@ mod tests {
             }
         }
         for (unit, per_second) in [(TimeUnit::Microsecond, 1_000_000), (TimeUnit::Nanosecond, SECOND)] {
-            // With a fraction of a millisecond or more, the stored second is one later.
+            // With a fraction of a millisecond or more, the stored second is the next second.
             let first = stored(i64::MIN, unit, LastSecond::Refuse).unwrap().0 + EPOCH;
             assert_eq!(first, i64::MIN.div_euclid(per_second) + 1);
             assert_eq!(stored(i64::MAX, unit, LastSecond::Refuse).unwrap().0 + EPOCH, i64::MAX / per_second);

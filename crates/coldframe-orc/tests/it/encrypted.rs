@@ -146,8 +146,7 @@ fn wrong_keys_give_errors() {
     }
 }
 
-/// With a key, statistics are those of the values, otherwise those of the masked values; the counts of all
-/// levels agree.
+/// With a key, statistics describe the values, otherwise the masked values; the counts of all levels agree.
 #[test]
 fn statistics_depend_on_the_keys() {
     for (fixture, keys) in encrypted() {

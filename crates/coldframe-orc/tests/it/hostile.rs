@@ -103,7 +103,7 @@ fn a_dictionary_has_no_more_entries_than_values() {
     assert!(outcome.damage[0].reason.contains("at most 1 entries"), "{:?}", outcome.damage);
 }
 
-/// A footer may list one stripe any number of times, with about twelve bytes each.
+/// A footer may list one stripe any number of times; each entry takes about twelve bytes.
 #[test]
 fn stripes_that_share_their_bytes_are_not_all_read() {
     let _alone = alone();

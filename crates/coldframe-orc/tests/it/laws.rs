@@ -72,8 +72,8 @@ fn stripes(tree: &Node) -> Units {
     Units::new(tree.children.iter().filter_map(stripe))
 }
 
-/// An ORC file has no checksums. Its smallest unit is a row group; if an index or a stripe's footer is
-/// damaged, the stripe is lost. The tail states where everything is.
+/// An ORC file has no checksums. The smallest unit of an ORC file is a row group; if an index or a stripe's
+/// footer is damaged, the stripe is lost. The tail states where everything is.
 fn obey(codec: &str) {
     let subject = Subject::new(format!("written {codec}"), file(1000, codec), |source| {
         OrcFormat.open(&source, &OpenOptions::default())

@@ -10,6 +10,7 @@ mod corrupt;
 mod damage;
 mod decimals;
 mod encrypted;
+mod evolution;
 mod hostile;
 mod laws;
 mod proof;

@@ -232,7 +232,7 @@ fn dictionaries_are_compared_like_strings() {
 }
 
 /// If a stripe has a small dictionary, a filter tests its entries; in other stripes it tests the rows. The
-/// same rows pass.
+/// same rows pass again.
 #[test]
 fn small_dictionaries_are_tested_by_entry() {
     let rows = 20_000;

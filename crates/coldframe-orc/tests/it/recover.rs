@@ -111,8 +111,8 @@ fn a_lost_stripe_loses_no_other() {
     }
 }
 
-/// A schema supplies the types of a file without its tail, and types that a file leaves open. It must not
-/// contradict the file's own types.
+/// A schema supplies the types of a file without its tail, and types that a file leaves open. The schema must
+/// not contradict the file's own types.
 #[test]
 fn a_schema_must_not_contradict_the_file() {
     let mut options = recovering(Some(DDL));
@@ -170,7 +170,8 @@ fn a_named_file_beside_it_supplies_the_types() {
     }
 }
 
-/// Another file was appended to the first: the first tail is inside the file, and supplies types and stripes.
+/// Another file was appended to the first file: the first tail is now inside the file, and supplies types and
+/// stripes.
 #[test]
 fn an_earlier_tail_inside_the_file_is_used() {
     for codec in CODECS {
@@ -306,9 +307,9 @@ fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     left.into()
 }
 
-/// Recovery obeys these laws: returned rows are rows of the file, in order and none twice. If rows are
-/// missing, reads with `skip` and `null` record damage, and a read with `raise` fails. Without a record, no
-/// row is missing.
+/// Recovery obeys these laws: returned rows are rows of the file, in order and without duplicates. If rows
+/// are missing, reads with `skip` and `null` record damage, and a read with `raise` fails. Without a record,
+/// no row is missing.
 #[test]
 fn only_rows_of_the_file_are_recovered_and_every_loss_is_recorded() {
     let want = rows::as_text(&table(4000));

@@ -1,4 +1,4 @@
-//! Tests that data that the writer cannot store is refused with an error that names column and value.
+//! If the writer cannot store data, it refuses the data with an error that names column and value.
 
 use crate::support;
 
@@ -82,7 +82,7 @@ fn types_that_would_be_read_differently_are_named() {
     refused(wide, vec![], &["100000 columns", "100001"]);
 }
 
-/// The type with the most levels that are accepted can be read.
+/// The type with the maximum number of levels can be read.
 #[test]
 fn the_deepest_accepted_type_is_read_back() {
     let deep = (0..126).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));

@@ -1,5 +1,5 @@
-//! Reads text that is not UTF-8, such as Latin-1 from Hive: only these values are lost, and none if the
-//! column is declared as binary.
+//! Reads text that is not UTF-8, such as Latin-1 from Hive: only these values are lost; if the column is
+//! declared as binary, no value is lost.
 
 use crate::support;
 

@@ -74,7 +74,7 @@ impl KeyBuffer {
     }
 }
 
-/// `behind`: how many bytes follow those of `c`.
+/// `behind`: the number of bytes after the bytes of `c`.
 fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<ColumnKey, KeyError> {
     let disk_len = length(c, "bytes on disk")?;
     let data_len = length(c, "bytes decompressed")?;
@@ -128,7 +128,7 @@ impl CellLengths {
         Ok(())
     }
 
-    /// The number of cells after those read so far, and the sum of their lengths.
+    /// The number of cells that were not read yet, and the sum of their lengths.
     pub(crate) fn rest(&self) -> Result<(u64, u64)> {
         let last = u64::try_from(self.run_length).unwrap_or(0);
         let (cells, bytes) = count_behind(self.bytes.get(self.at..).unwrap_or_default(), last)?;
@@ -217,7 +217,7 @@ impl CellLengths {
     }
 }
 
-/// The largest cell length of which eight add up to at most 16 bits.
+/// The maximum length of a cell for which the sum of eight lengths fits 16 bits.
 const LONG_RUN_LENGTH: i32 = (1 << 13) - 1;
 
 #[cold]

@@ -102,7 +102,7 @@ impl Decoders {
         Ok(Buffer::from_vec(out))
     }
 
-    /// Keeps a buffer for reuse, unless an array shares it.
+    /// Keeps a buffer for reuse; a buffer that an array shares is not kept.
     pub(super) fn recycle(&self, buffer: Buffer) {
         if self.codec.is_some()
             && let Ok(bytes) = buffer.into_vec::<u8>()

@@ -6,11 +6,13 @@
 //!
 //! A key states the number of rows and the length of each cell of each column. A column must have as many lengths as
 //! there are rows, and their sum must be the size of its bytes. Otherwise nothing says which length is wrong, and the
-//! column loses all cells of the group: their rows are dropped, or read as null. How many rows there are takes two
-//! statements that agree: the key's number and a column, or all of several columns. Otherwise the group is lost.
+//! column loses all cells of the group: their rows are dropped, or read as null. The number of rows is known
+//! only if two statements agree: the key's number and the number of a column, or the numbers of all columns
+//! if there are several. Otherwise the group is lost.
 //!
-//! A changed byte of a column that a codec without checksums compressed changes many cells, of which only some contradict
-//! their type: the column then loses all its cells of the group. That is settled before the first row is handed out.
+//! A changed byte of a column that a codec without checksums compressed changes many cells, but only some of
+//! the changed cells contradict their type. The column then loses all its cells of the group. That is settled
+//! before the first row is handed out.
 
 mod batches;
 
@@ -36,10 +38,12 @@ use crate::layout::row_group::RowGroup;
 /// before they are counted.
 const MAX_ROWS: usize = 1 << 20;
 
-/// Arrow bytes of a row group that is decoded before its first row is handed out. A longer one is decoded twice.
+/// Maximum Arrow bytes of a row group that is decoded before its first row is handed out. A larger one is
+/// decoded twice.
 const MAX_WHOLE_BYTES: usize = 64 << 20;
 
-/// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so its size is no bound.
+/// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so the file's size
+/// does not limit them.
 const EMPTY_BYTES: u64 = 64 << 20;
 
 /// One row group to decode.
@@ -205,8 +209,8 @@ impl DecodeGroup {
         Ok(())
     }
 
-    /// The number of rows on which two statements of the key agree: the stated number and a column's, or those of
-    /// several columns, if no column has another.
+    /// The number of rows on which two statements of the key agree: the stated number and a column's, or the
+    /// numbers of several columns if all columns have the same.
     fn settled_rows(&self) -> Option<u64> {
         let key = &self.group.key;
         let columns = key.columns.iter().filter(|column| !column.lengths.is_empty());

@@ -27,7 +27,7 @@ pub(crate) struct GroupPlan {
     walk: GroupWalk,
     source: Arc<dyn ReadAt>,
     decoders: Arc<Decoders>,
-    /// How a filtered scan divides the columns: it decodes those of the filter first.
+    /// How a filtered scan divides the columns: it decodes the filter's columns first.
     divided: Option<Arc<Divided>>,
     request: PlanRequest,
     /// Where the next group is expected; `None` before the first.
@@ -81,14 +81,15 @@ impl GroupPlan {
         }
     }
 
-    /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not. It does if it
-    /// begins with a marker, or if the marker that starts the next split precedes it: if bytes are damaged,
-    /// the walk may not see that marker.
+    /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not. It
+    /// belongs to the next split if the group begins with a marker, or if the marker that starts the next
+    /// split precedes the group. (If bytes are damaged, the walk may not see that marker.)
     fn belongs_to_next_split(&mut self, at: u64) -> Result<bool> {
         Ok(self.walk.begins_split(at) || self.walk.sync(self.split.end)? <= at)
     }
 
-    /// The group at `at`. A plain read meets what follows a group that is not anchored when it reads on.
+    /// The group at `at`. A plain read does not look for an anchor: it reads on, and so meets the bytes after
+    /// the group.
     fn read_group(&mut self, at: u64) -> Result<RowGroup> {
         if self.skips() { self.walk.read_anchored_group(at) } else { self.walk.read_group(at) }
     }
@@ -99,8 +100,8 @@ impl GroupPlan {
         Ok(at)
     }
 
-    /// Refuses a group with more rows than allowed, and one whose cells contradict its rows, if nothing else counts
-    /// them.
+    /// Refuses a group with more rows than allowed and, if nothing else counts the cells, a group whose cells
+    /// contradict its number of rows.
     fn check(&self, group: RowGroup) -> Result<RowGroup> {
         let rows = group.key.rows;
         let is_counted =

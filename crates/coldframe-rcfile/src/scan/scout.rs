@@ -1,4 +1,4 @@
-//! Decodes the filter's columns of a row group first, and the others only for rows that pass.
+//! Decodes the filter's columns of a row group first, and the other columns only for rows that pass.
 //!
 //! ```text
 //! rows of the group   | batch 0 | batch 1 | batch 2 | batch 3 |
@@ -54,14 +54,14 @@ struct Scouted {
     stored: Vec<Option<Bytes>>,
     /// The cells of the columns that are read.
     columns: Vec<Option<ColumnCells>>,
-    /// How many rows were taken from the filter's columns, and from the others.
+    /// How many rows were taken from the filter's columns, and from the other columns.
     filter_at: u64,
     others_at: u64,
     ready: VecDeque<RecordBatch>,
 }
 
 impl Scouted {
-    /// Decompresses the filter's columns, or the others.
+    /// Decompresses the filter's columns, or the other columns.
     fn open(&mut self, of_filter: bool) -> Result<()> {
         for (i, (stored, place)) in self.stored.iter_mut().zip(&mut self.columns).enumerate() {
             if self.divided.is_of_filter(i) == of_filter
@@ -73,7 +73,7 @@ impl Scouted {
         Ok(())
     }
 
-    /// The next `rows` cells of the filter's columns, or of the others; `None` for the rest.
+    /// The next `rows` cells of the filter's columns, or of the other columns; `None` for the rest.
     fn take(&mut self, of_filter: bool, rows: usize, first_row: u64) -> Result<Vec<Option<Cells>>> {
         let mut taken = Vec::with_capacity(self.columns.len());
         for (i, column) in self.columns.iter_mut().enumerate() {
@@ -93,8 +93,8 @@ impl Scouted {
         Ok(())
     }
 
-    /// Evaluates the filter on the next rows and queues the batches of those that pass. Returns whether there were any
-    /// rows.
+    /// Evaluates the filter on the next rows and queues the batches of the rows that pass. Returns whether
+    /// there were any rows.
     fn evaluate_next(&mut self) -> Result<bool> {
         let left = self.unit.group.key.rows - self.filter_at;
         let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.unit.max_rows);
@@ -130,7 +130,8 @@ impl Scouted {
         Ok(true)
     }
 
-    /// Decodes the other columns of the `passing.len()` rows at `start`: all these rows, or only those that pass.
+    /// Decodes the other columns of the `passing.len()` rows at `start`: all these rows, or only the passing
+    /// rows.
     fn complete(
         &mut self,
         known: &[ArrayRef],

@@ -1,5 +1,5 @@
-//! How much memory nested cells may take, which their bytes do not bound: a separator is an element of a list, and
-//! so is one bit of a bitmap.
+//! How much memory nested cells may take. The number of their bytes does not limit it: a separator is an
+//! element of a list, and so is one bit of a bitmap.
 
 use arrow_schema::DataType;
 use coldframe_core::options::TimestampUnit;
@@ -53,8 +53,8 @@ pub(super) fn separated(hive_type: &HiveType, level: usize, costs: &mut Vec<u64>
     }
 }
 
-/// The bytes of the elements that one bit of a bitmap may be: those of the lists in a value. A map's entry has a key,
-/// which takes bytes.
+/// The maximum bytes of the elements that one bit of a bitmap adds: the elements of the lists in a value. A
+/// map's entry has a key, which takes bytes.
 pub(super) fn per_bit(hive_type: &HiveType) -> u64 {
     match hive_type {
         HiveType::Array(element) => element_bytes(element).max(per_bit(element)),

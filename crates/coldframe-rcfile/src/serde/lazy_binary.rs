@@ -26,8 +26,8 @@
 //! `TimestampWritable`(`V2`), and the bytes of files that Hive 0.8 to 4.1, Spark and Trino wrote.
 //!
 //! Hive checks little when it reads: if a cell contradicts its type, Hive throws an exception, continues into
-//! the next cell or returns a wrong value. Here it is an error that names the row. A decimal that does not
-//! fit its type is null, as in Hive.
+//! the next cell or returns a wrong value. Here such a value is an error that names the row. A decimal that
+//! does not fit its type is null, as in Hive.
 //!
 //! A whole column is decoded at a time, also for nested types: a nested type gathers the bytes of its
 //! elements into cells of their own (`cells::Elements`), and the element's type decodes those.

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! A cell equal to `serialization.null.format` (`\N`) is null at every level; so is text that does not parse as its
-//! type. What parses depends on the version of Hive: each type's module says how. Separators, null format and escapes
-//! are SerDe properties: see [`TextOptions`]. Sources: Apache Hive's packages `serde2.lazy` and `serde2.columnar`,
-//! releases 2.3, 3.1 and 4.1.
+//! type. The accepted text depends on the version of Hive: the module of each type says how. Separators, null
+//! format and escapes are SerDe properties: see [`TextOptions`]. Sources: Apache Hive's packages
+//! `serde2.lazy` and `serde2.columnar`, releases 2.3, 3.1 and 4.1.
 
 mod boolean;
 mod cells;
@@ -63,7 +63,7 @@ pub(crate) fn depends_on_earlier_rows<'a>(
         && types.into_iter().any(|hive_type| hive_type.contains(&HiveType::Boolean))
 }
 
-/// Elements that take no more than this together are not counted before they are decoded.
+/// Elements that together take at most this much memory are decoded without being counted first.
 const UNCOUNTED_BYTES: u64 = 32 << 20;
 
 /// A decoder of a text column of type `hive_type`.
@@ -102,7 +102,7 @@ impl ColumnDecoder for TextDecoder {
         let place = cells.offsets.first().as_usize()..cells.offsets.last().as_usize();
         let bytes = cells.data.get(place).unwrap_or_default();
         let most = self.separated.iter().max().copied().unwrap_or(0).saturating_mul(bytes.len() as u64);
-        // So few bytes cannot be too many elements.
+        // Elements that together take so few bytes need not be counted.
         if cells.nulled || most <= UNCOUNTED_BYTES {
             return 0;
         }

@@ -15,7 +15,8 @@ use super::candidate::HEADER_LEN;
 use crate::layout::row_group::{RecordHeader, RowGroup, SYNC_ESCAPE, SYNC_MARKER_LEN};
 
 impl GroupWalk {
-    /// Whether what follows a row group, or the checksums of its key and columns, prove where it ends.
+    /// Whether the end of a row group is proved: by the bytes after it, or by the checksums of its key and
+    /// columns.
     pub(super) fn is_anchored(&mut self, group: &RowGroup) -> Result<bool> {
         if self.is_boundary(group.end()) {
             return Ok(true);
@@ -35,18 +36,19 @@ impl GroupWalk {
         self.is_cut_off(at) || self.leads_on(at)
     }
 
-    /// Whether a sync marker at `at` announces a group, even a damaged one. Cells may hold a marker's bytes, too.
+    /// Whether a sync marker at `at` announces a group, even a damaged group. Cells may hold a marker's
+    /// bytes, too.
     pub(super) fn announces_group(&mut self, at: u64) -> bool {
         let group = at.saturating_add(SYNC_MARKER_LEN);
         self.is_group(group) || self.is_cut_off(group) || self.leads_on(group)
     }
 
-    /// Whether nothing contradicts that something other than this group begins at `at`.
+    /// Whether the bytes at `at` can begin something other than this group.
     fn is_sound_boundary(&mut self, at: u64) -> bool {
         at == self.file_len() || self.is_marker(at) || self.is_group(at) || self.is_damaged_marker(at)
     }
 
-    /// Whether the escape of a marker is at `at`, and a group behind a damaged hash.
+    /// Whether the escape of a marker is at `at`, and a group after a damaged hash.
     fn is_damaged_marker(&mut self, at: u64) -> bool {
         let escape = self.window.read(at..at.saturating_add(4));
         escape.is_ok_and(|bytes| bytes.as_ref() == SYNC_ESCAPE.to_be_bytes())

@@ -1,7 +1,7 @@
 //! Finds the offset at which reading continues after damage.
 //!
-//! A writer inserts a sync marker only every 2,000 bytes or so: small groups follow each other without one. Hive
-//! never searches for the next group. This reader searches the bytes up to the next marker for a
+//! A writer inserts a sync marker only every 2,000 bytes or so: small groups follow each other without a
+//! marker. Hive never searches for the next group. This reader searches the bytes up to the next marker for a
 //! self-consistent group ([`super::candidate`]).
 
 use std::ops::Range;
@@ -12,7 +12,8 @@ use super::GroupWalk;
 use super::candidate::HEADER_LEN;
 use crate::layout::row_group::RowGroup;
 
-/// How much a search for a group reads first, and at most at a time: the next group is usually near.
+/// The number of bytes that a search for a group reads first, and the maximum of one read: the next group is
+/// usually near.
 const FIRST_READ: u64 = 4 << 10;
 const READ: u64 = 1 << 20;
 

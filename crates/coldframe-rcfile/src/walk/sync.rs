@@ -1,8 +1,9 @@
 //! Searches for sync markers.
 //!
 //! A marker is the escape -1 and the file's hash. Hive searches for the hash alone, so a marker with a damaged escape
-//! still begins a split, and the split before must end there. Cells may hold the same bytes, so a split begins only at
-//! a marker that a row group follows: a self-consistent one or, if the escape is intact, the remains of one.
+//! still begins a split, and the previous split must end there. Cells may hold the same bytes, so a split
+//! begins only at a marker that a row group follows: a self-consistent row group or, if the escape is intact,
+//! the remains of a row group.
 
 use std::ops::Range;
 
@@ -13,13 +14,13 @@ use super::GroupWalk;
 use crate::layout::header::SYNC_LEN;
 use crate::layout::row_group::{SYNC_ESCAPE, SYNC_MARKER_LEN};
 
-/// How much of the file a search reads first, and at most at a time. If markers are close together, a single
-/// read covers several of them.
+/// The number of bytes that a search reads first, and the maximum of one read. If markers are close together,
+/// a single read covers several of them.
 const FIRST_SEARCH: u64 = 4 << 10;
 const SEARCH: u64 = 1 << 20;
 
 /// The result of a search: `at` is the offset of the first marker at or after `from` (the end of the file if
-/// there is none). It is kept so that each byte of a file is searched once.
+/// there is none). The result is kept so that each byte of a file is searched once.
 pub(super) struct KnownMarker {
     from: u64,
     at: u64,

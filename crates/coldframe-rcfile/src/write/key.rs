@@ -22,7 +22,7 @@ impl Key {
         Self { bytes, lengths: Vec::new() }
     }
 
-    /// Appends a column: its bytes on disk, the bytes of its cells, the length of each.
+    /// Appends a column: its bytes on disk, the bytes of its cells, the length of each cell.
     pub(super) fn column(&mut self, stored: usize, plain: usize, lengths: &[u32]) -> Result<()> {
         for n in [stored, plain] {
             let n = i32::try_from(n)

@@ -134,17 +134,17 @@ fn a_group_is_anchored_by_what_follows_it() {
         assert_eq!(rows[..3], A, "byte {place}");
         assert_eq!(rows.last().unwrap(), "f\u{1}6\u{1}", "byte {place}");
     }
-    // So does one that the file's end cuts off.
+    // So does a group that the end of the file cuts off.
     for len in 1..b().len() {
         let (rows, lost) = skipped([header(2), a(), b()[..len].to_vec()].concat());
         assert_eq!((rows, lost), (A.map(String::from).to_vec(), vec![None]), "{len} bytes");
     }
-    // Zeros do not, and may begin before the group ends.
+    // Zeros cannot follow a group, and may begin before the group ends.
     let (rows, lost) = skipped([header(2), a(), vec![0; 40], marker(), b()].concat());
     assert_eq!((rows, lost), (B.map(String::from).to_vec(), vec![None]));
 }
 
-/// A length on disk that leads elsewhere shifts all columns behind it.
+/// A length on disk that leads elsewhere shifts all columns after it.
 #[test]
 fn a_group_that_ends_nowhere_is_lost() {
     let mut damaged = a();

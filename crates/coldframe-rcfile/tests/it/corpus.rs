@@ -86,7 +86,7 @@ fn detail(node: &Node, key: &str) -> Json {
 
 /// Header and row groups are where an independent parser found them.
 #[test]
-fn the_layout_equals_that_of_another_parser() {
+fn the_layout_equals_the_layout_of_another_parser() {
     let Some(folder) = fixture::larger_corpus("rcfile") else { return };
     let layouts = fixture::json(&folder.join("layout.json"));
     let layouts = layouts.as_object().unwrap();

@@ -75,7 +75,8 @@ fn truth(case: &Fixture) -> RecordBatch {
     rows::read(&file, OnError::Skip).unwrap().batch
 }
 
-/// A truncated file gives the first rows, and the damage is reported unless the file ends between two groups.
+/// A truncated file gives the first rows, and the damage is reported, except if the file ends between two
+/// groups.
 #[test]
 fn a_truncated_file_gives_its_first_rows() {
     let mut mutants = 0;

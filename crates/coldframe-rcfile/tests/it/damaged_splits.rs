@@ -101,7 +101,7 @@ fn a_null_does_not_change_a_parsers_state() {
     assert_eq!(values, [NULL, NULL, "true\u{1}", NULL, "true\u{1}"]);
 }
 
-/// The null format is not a value, not even an out-of-range one.
+/// The null format is not a value, not even an out-of-range value.
 #[test]
 fn a_null_format_may_be_a_timestamp_beyond_nanoseconds() {
     let cells = ["2020-01-02 03:04:05", "9999-12-31 00:00:00"];
@@ -130,7 +130,7 @@ fn a_damaged_marker_belongs_to_one_split() {
         assert!(markers.len() > 2, "{name}");
         for marker in markers {
             for damaged in 0..36 {
-                // The marker's own bytes, and those of the record header after it.
+                // The marker's own bytes, and the bytes of the record header after it.
                 let place = usize::try_from(marker).unwrap() + damaged;
                 let bytes = mutate::flipped(&whole, place, 0x10);
                 let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
@@ -182,7 +182,8 @@ fn extended_booleans_do_not_depend_on_the_batch_size() {
     }
 }
 
-/// A codec without checksums spreads a changed byte over many cells, of which only some contradict their type.
+/// A codec without checksums spreads a changed byte over many cells, and only some of these cells contradict
+/// their type.
 #[test]
 fn a_reported_change_of_a_compressed_column_leaves_no_wrong_row() {
     let mut dice = Dice::new(14);

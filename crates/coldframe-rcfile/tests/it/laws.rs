@@ -19,9 +19,10 @@ fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>>
 }
 
 /// The unit is the row group: markers and the lengths of groups lead to the next group. If a group is longer or shorter
-/// than it states, the next group may be lost with it, unless a marker precedes that. What begins a group also proves
-/// the end of the group before it, unless checksums do. Nothing states where a file ends: a file that is cut between two
-/// groups is just shorter. `heads` are the markers, record headers and keys of the groups.
+/// than it states, the next group may be lost with it, except if a marker precedes the next group. The start
+/// of a group also proves the end of the previous group, if checksums do not prove it already. Nothing states
+/// where a file ends: a file that is cut between two groups is just shorter. `heads` are the markers, record
+/// headers and keys of the groups.
 fn unit(units: Units, heads: Vec<Range<u64>>) -> impl Fn(&Damaged) -> AllowedLoss {
     move |damaged| {
         let mut loss = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
@@ -84,7 +85,7 @@ fn work_grows_as_the_file_does() {
     };
     laws::assert_linear("many groups", &twins(groups), &open);
     laws::assert_bounded("many groups", &twins(groups)[0], &open);
-    // Each record header states one byte too many, so that none is self-consistent.
+    // Each record header states one byte too many, so that no group is self-consistent.
     let mut hostile = groups.to_vec();
     for at in 16..hostile.len() {
         if hostile[at - 16..at] == header[header.len() - 16..] {

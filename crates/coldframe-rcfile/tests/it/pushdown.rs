@@ -228,8 +228,8 @@ fn passing_rows_are_complete_in_any_batch_size() {
     }
 }
 
-/// Cells of rows that do not pass are not decoded, so an error in them does not end the scan. If the row passes, the
-/// error names it.
+/// Cells of rows that do not pass are not decoded, so an error in them does not end the scan. If the row
+/// passes, the error names the row.
 #[test]
 fn other_columns_are_decoded_where_a_row_passes() {
     let ids: ArrayRef = Arc::new((0..1000i64).collect::<Int64Array>());

@@ -113,10 +113,10 @@ fn entries(folder: &std::path::Path, bases: &BTreeMap<String, Fixture>) -> Vec<E
         .collect()
 }
 
-/// The most rows of a group in the larger corpus.
+/// The maximum number of rows of a group in the larger corpus.
 const GROUP_ROWS: usize = 20;
 
-/// Never fewer rows than lie in undamaged groups, but for the group in front of the damage where nothing proves its
+/// At least the rows of the undamaged groups, except for the group before the damage if nothing proves its
 /// end. Hive's reader also hands out such a group, and parts of damaged ones, without proof.
 #[test]
 fn skip_yields_all_undamaged_groups_of_a_larger_corpus() {

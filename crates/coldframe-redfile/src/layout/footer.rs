@@ -6,7 +6,7 @@
 
 /// The magic bytes.
 pub(crate) const MAGIC: &[u8; 4] = b"RED1";
-/// The length of what follows the metadata: its length, and the magic bytes.
+/// The length of the bytes after the metadata: the length of the metadata, and the magic bytes.
 pub(crate) const FRAME_LEN: u64 = 8;
 /// The metadata key that names the sync marker before each footer of a file.
 pub(crate) const SYNC_KEY: &str = "coldframe.sync";

@@ -8,13 +8,13 @@
 //! ```
 //!
 //! The stream does not mark its end, so the reader must know how many levels there are. All dialects write
-//! definition levels in this way; the first one also writes repetition levels so. The others pack repetition
-//! levels, most significant bit first. Dialects B to E pad the last group of levels to whole bytes (a group
-//! is 8 levels of 3 bits, or 4 levels of 6).
+//! definition levels in this way; the first dialect also writes repetition levels in this way. The other
+//! dialects pack repetition levels, most significant bit first. Dialects B to E pad the last group of levels
+//! to whole bytes (a group is 8 levels of 3 bits, or 4 levels of 6).
 //!
-//! To read a level, 64 bits are loaded, of which at least 57 can be used, whatever bit the level begins at;
-//! consecutive single levels share a load. Levels of one bit, which most columns have, have code of their
-//! own, which handles all single levels of a load together, and writes a short run with one store.
+//! To read a level, 64 bits are loaded. At least 57 of these bits can be used, whatever bit the level begins
+//! at. Consecutive single levels share a load. Most columns have levels of one bit. Special code for these
+//! handles all single levels of a load together, and writes a short run with one store.
 
 use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::{Error, Result};
@@ -174,8 +174,8 @@ fn window(stream: &[u8], bit: usize) -> u64 {
     word >> (bit % 8)
 }
 
-/// For each of up to 64 levels, a bit that is set if the level is at least `least`. The lowest bit is that of
-/// the first level.
+/// For each of up to 64 levels, a bit that is set if the level is at least `least`. The lowest bit is the bit
+/// of the first level.
 #[inline]
 pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
     let (eights, rest) = levels.as_chunks::<8>();

@@ -153,18 +153,18 @@ pub const CONVERTED_UTF8: i32 = 0;
 pub const CONVERTED_MAP: i32 = 1;
 /// The converted type of the repeated group inside a map.
 pub const CONVERTED_MAP_KEY_VALUE: i32 = 2;
-/// The converted type of a list: a group around a repeated group around elements. It is from Parquet; no
-/// writer of Redfiles used it at the time.
+/// The converted type of a list: a group around a repeated group around elements. This type is from Parquet;
+/// no writer of Redfiles used it at the time.
 pub const CONVERTED_LIST: i32 = 3;
 
 /// How an element lists its children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Children {
-    /// It has no children: it is a leaf.
+    /// The element has no children: it is a leaf.
     #[default]
     None,
-    /// So many of the following elements, each with its own descendants after it.
+    /// This number of the following elements are children, each followed by its own descendants.
     Count(i32),
     /// The indexes of the element's children in the list of elements.
     Indices(Vec<i32>),
@@ -188,7 +188,7 @@ pub struct SchemaElement {
 /// A key with or without a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyValue {
-    /// The key: UTF-8, unless it is damaged.
+    /// The key: UTF-8, except if it is damaged.
     pub key: Vec<u8>,
     /// The value.
     pub value: Option<Vec<u8>>,
@@ -199,11 +199,11 @@ pub struct KeyValue {
 pub struct ColumnMetaData {
     /// The leaf's type.
     pub physical_type: Type,
-    /// The encodings that its pages use.
+    /// The encodings that the chunk's pages use.
     pub encodings: Vec<i32>,
     /// The leaf's names, starting at the root's child.
     pub path_in_schema: Vec<String>,
-    /// The compression of its pages.
+    /// The compression of the chunk's pages.
     pub codec: Codec,
     /// The number of values, including nulls.
     pub num_values: i64,
@@ -222,7 +222,7 @@ pub struct ColumnMetaData {
 /// Where a column chunk is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnChunk {
-    /// The file that holds it, if it is not this one.
+    /// The file that holds the chunk, if it is another file.
     pub file_path: Option<String>,
     /// The offset of the chunk's metadata in that file; old writers store the offset of the first page.
     pub file_offset: i64,
@@ -269,7 +269,7 @@ impl FileMetaData {
         Ok(metadata)
     }
 
-    /// Decodes the structure. Bytes after it are ignored.
+    /// Decodes the structure. Bytes after the struct are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut version, mut num_rows, mut schema, mut row_groups) = (None, None, None, None);
         let mut key_value_metadata = Vec::new();
@@ -408,7 +408,7 @@ impl ColumnChunk {
 }
 
 impl ColumnMetaData {
-    /// Decodes the structure. Bytes after it are ignored.
+    /// Decodes the structure. Bytes after the struct are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut physical_type, mut encodings, mut path, mut codec) = (None, Vec::new(), None, None);
         let (mut num_values, mut uncompressed, mut compressed) = (None, 0, 0);
@@ -482,7 +482,7 @@ fn key_values(r: &mut Reader<'_>, field: Field) -> Result<Vec<KeyValue>> {
     })
 }
 
-/// Writes a list unless it is empty, as the reference does.
+/// Writes a list; an empty list is left out, as in the reference.
 fn put_key_values(w: &mut Writer, id: i16, pairs: &[KeyValue]) {
     if pairs.is_empty() {
         return;
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_metadata_is_parsed_to_what_it_was() {
+    fn encoded_metadata_is_parsed_to_the_same_metadata() {
         let bytes = sample().encode();
         assert_eq!(FileMetaData::parse(&bytes, 0, &Limits::default()).unwrap(), sample());
     }

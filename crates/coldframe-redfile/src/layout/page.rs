@@ -47,7 +47,7 @@ impl PageHeader {
         Self::decode(&mut Reader::new(bytes, offset, limits))
     }
 
-    /// Decodes a header. Bytes after it are ignored.
+    /// Decodes a header. Bytes after the struct are ignored.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let offset = r.offset();
         let (mut page_type, mut uncompressed, mut compressed) = (None, None, None);

@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         self.limits.decoded("the lists of a footer", self.built, self.file_len)
     }
 
-    /// Reads the type and the number of a list's elements, each of which takes at least one byte.
+    /// Reads the type and the number of a list's elements; an element takes at least one byte.
     fn list_header(&mut self) -> Result<(Option<ThriftType>, usize)> {
         let at = self.offset();
         let header = self.cursor.u8()?;

@@ -34,7 +34,7 @@ pub struct Chunk {
     pub source: usize,
     /// The bytes from the chunk's first page to the next structure in the file.
     pub range: Range<u64>,
-    /// The chunk's metadata, or why there is none.
+    /// The chunk's metadata, or why there is no metadata.
     pub metadata: Result<ColumnMetaData, String>,
 }
 
@@ -271,9 +271,9 @@ fn place_chunks(schema: &Schema, mut chunks: Vec<Option<Described>>, starts: &St
     schema.leaves.iter().enumerate().map(chunk).collect()
 }
 
-/// A chunk's metadata from the footer or, if that has none, from the chunk. If it is damaged, only this chunk
-/// is lost. `budget`: how many bytes of metadata may still be read. It is needed because the same metadata
-/// could be listed for many chunks, and would be read for each of them.
+/// A chunk's metadata from the footer or, if the footer has no metadata of it, from the chunk. If the
+/// metadata is damaged, only this chunk is lost. `budget`: how many bytes of metadata may still be read. It
+/// is needed because the same metadata could be listed for many chunks, and would be read for each of them.
 fn chunk_metadata(
     chunk: ColumnChunk,
     source: &dyn ReadAt,
@@ -295,7 +295,8 @@ fn chunk_metadata(
         let bytes = source.read(start..end)?;
         let mut reader = Reader::new(&bytes, start, limits);
         let decoded = ColumnMetaData::decode(&mut reader);
-        // For the first read only the parsed bytes are counted, since it may be longer than the metadata.
+        // For the first read only the parsed bytes are counted, since that read may be longer than the
+        // metadata.
         let cost = if want == METADATA_GUESS { reader.offset() - start } else { end - start };
         *budget = budget.saturating_sub(cost);
         match decoded {

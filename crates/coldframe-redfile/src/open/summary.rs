@@ -63,8 +63,8 @@ pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, 
     Ok(files)
 }
 
-/// The Redfiles of a folder that a summary does not name (`named` are its URIs), and their footers. Names that begin
-/// with `_` or `.` are not those of data files.
+/// The Redfiles of a folder that a summary does not name (`named` are its URIs), and their footers. Names
+/// that begin with `_` or `.` are not names of data files.
 pub(crate) fn unlisted(
     folder: &dyn Folder,
     named: &[&str],

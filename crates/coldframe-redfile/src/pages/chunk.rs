@@ -33,8 +33,7 @@ pub(crate) struct OpenPage {
     /// Set instead of `levels` if a short page of a leaf without repetition has many entries.
     pub(crate) runs: Option<Runs>,
     pub(crate) values: PageValues,
-    /// Whether the entries take less than a bit each. If so, their number is not limited by the length of the
-    /// file.
+    /// Whether an entry takes less than a bit. If so, their number is not limited by the length of the file.
     pub(crate) unbacked: bool,
 }
 
@@ -121,7 +120,7 @@ impl ChunkContext {
         Ok(scratch.into())
     }
 
-    /// Compares the checksum of a page that has one.
+    /// Compares the checksum of a page, if the page has a checksum.
     fn check(&self, page: &Page) -> Result<()> {
         match page.header.crc.filter(|_| self.verify) {
             Some(crc) => Ok(check_crc32(crc, &page.stored)?),

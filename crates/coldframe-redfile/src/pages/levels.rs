@@ -60,7 +60,7 @@ impl Runs {
         Some(Self(runs))
     }
 
-    /// The runs of a range: the length and level of each.
+    /// The runs of a range: the length and the level of each run.
     fn within(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u8)> {
         let mut at = range.start;
         let first = self.0.partition_point(|(end, _)| *end <= range.start);
@@ -85,7 +85,7 @@ impl Runs {
 
 /// How often `level` occurs.
 pub(crate) fn count_level(levels: &[u8], level: u8) -> usize {
-    // A sum of one byte does not overflow for 255 levels, so many levels are added at a time.
+    // A sum of one byte does not overflow for 255 levels, so a large number of levels is added at a time.
     levels.chunks(255).map(|c| usize::from(c.iter().fold(0u8, |n, l| n + u8::from(*l == level)))).sum()
 }
 
@@ -100,7 +100,8 @@ fn read_runs(max: u8, c: &mut Cursor<'_>, out: &mut [u8]) -> Result<()> {
 }
 
 impl Dialect {
-    /// Fills the levels of a page's values (none if the maximum is 0) and returns where the values begin.
+    /// Fills the levels of a page's values (no levels if the maximum is 0) and returns where the values
+    /// begin.
     pub(crate) fn read_levels(
         self,
         leaf: &Leaf,

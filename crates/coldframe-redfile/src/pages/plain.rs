@@ -225,7 +225,8 @@ impl PageValues {
         Ok(())
     }
 
-    /// Replaces `out` by the next `n` values; values whose stored form is that in memory are not copied.
+    /// Replaces `out` by the next `n` values; values whose stored form equals their form in memory are not
+    /// copied.
     pub(crate) fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, big_endian: false } => {
@@ -281,8 +282,8 @@ impl PageValues {
         Ok(())
     }
 
-    /// Skips the next `n` values, each of which must be a valid `data_type`: text is UTF-8, a timestamp is in Arrow's
-    /// range.
+    /// Skips the next `n` values. Each of them must be a valid `data_type`: text is UTF-8, a timestamp is in
+    /// Arrow's range.
     pub(crate) fn check(&mut self, n: usize, physical: Type, data_type: &DataType) -> Result<()> {
         match data_type {
             DataType::Utf8 | DataType::Utf8View => {
@@ -437,12 +438,12 @@ fn varint(bytes: &[u8]) -> Result<(usize, usize)> {
     Ok((usize::try_from(len).unwrap_or(usize::MAX), bytes.len() - c.remaining()))
 }
 
-/// The number of bytes that are copied at a time, if source and target have so many.
+/// The number of bytes that are copied at a time, if source and target have that many bytes.
 const WIDE: usize = 32;
 
 /// Reads `n` byte arrays with four-byte lengths; returns the bytes they take.
 ///
-/// The first loop reads the lengths, each of which determines the position of the next. The values are copied
+/// The first loop reads the lengths; each length determines the position of the next. The values are copied
 /// afterwards, independently of each other.
 #[inline(always)]
 fn read_arrays(

@@ -13,13 +13,13 @@ use crate::layout::page::{DATA_PAGE, PageHeader};
 
 /// How many bytes are read to parse a page header.
 const HEADER_GUESS: u64 = 1024;
-/// How many bytes are read at a time when pages are visited one after the other, including the pages of many
+/// How many bytes are read at a time when pages are visited one after another, including the pages of many
 /// short chunks.
 pub(crate) const WINDOW: u64 = 64 << 10;
 
 /// Where the pages of a chunk are.
 pub(crate) struct ChunkPlace {
-    /// The bytes from the first page on.
+    /// The bytes of the chunk, from its first page on.
     pub(crate) bytes: Range<u64>,
     /// The number of values in the pages.
     pub(crate) num_values: u64,

@@ -57,7 +57,7 @@ impl PageWalk {
         PageHeader::parse(&self.bytes, self.offset, &self.limits).within(|| format!("page {}", self.number))
     }
 
-    /// The next data page; `None` after the last.
+    /// The next data page; `None` after the last page.
     pub(crate) fn next_page(&mut self) -> Result<Option<Page>> {
         while self.values_left > 0 {
             let header = self.peek()?;

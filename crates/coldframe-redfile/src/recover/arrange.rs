@@ -1,8 +1,9 @@
-//! Determines which page belongs to which leaf of which row group.
+//! Determines to which row group and leaf each page belongs.
 //!
 //! A row group is a sequence of chunks, one for each leaf, in which the same number of rows begins. From each
 //! page at which a row group may begin, every number of rows that its first chunk can have is tried. An
-//! arrangement is accepted if it reaches the last page. If none does, the one that gets furthest is accepted.
+//! arrangement is accepted if it includes the last page. If no arrangement includes it, the arrangement that
+//! ends latest is accepted.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -50,7 +51,7 @@ impl Arranged {
 
 /// How many rows pages have if they are read as pages of one kind of leaf.
 struct Rows {
-    /// How many rows begin before each page, and before the end of the last.
+    /// How many rows begin before each page, and before the end of the last page.
     begun: Vec<u64>,
     /// For each page, how many pages before it cannot be parsed.
     invalid: Vec<u32>,
@@ -99,10 +100,10 @@ struct Candidate {
     ends: Vec<usize>,
 }
 
-/// How the start of a page can be reached by whole row groups.
+/// How a sequence of whole row groups can end at the start of a page.
 #[derive(Debug)]
 struct Reached {
-    /// Whether there is more than one way.
+    /// Whether there is more than one such sequence.
     ambiguous: bool,
     /// The last group before the page, and the page at which that group begins.
     last: Option<(usize, Candidate)>,
@@ -271,7 +272,7 @@ impl<'a> Pages<'a> {
         let leaves = self.kinds.of_leaves.len();
         let mut arrangements = Vec::new();
         let mut ends = vec![first_end];
-        // For each leaf except the first, up to the one that is being placed: the end that is tried next.
+        // For each leaf from the second to the leaf that is being placed: the end that is tried next.
         let mut open = Vec::new();
         loop {
             if ends.len() == leaves {

@@ -21,10 +21,10 @@ const SEARCH: u64 = 1 << 20;
 const MIN_FILE_LEN: u64 = 12;
 /// The bytes with which all metadata begins: field 1, an `i32`, has the value 1.
 const METADATA_HEAD: &[u8] = &[0x15, 0x02];
-/// How many bytes a check of whether metadata begins somewhere counts as.
+/// The number of bytes that a check whether metadata begins at an offset counts as.
 const CHECK_COST: u64 = 64;
 
-/// Whether a footer is preceded by the sync marker that it states; true if it states none.
+/// Whether the sync marker that a footer states precedes the footer; true if the footer states no marker.
 fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
     let pairs = &footer.metadata.key_value_metadata;
     let Some(named) = pairs.iter().find(|p| p.key == SYNC_KEY.as_bytes()).and_then(|p| p.value.as_ref())
@@ -79,9 +79,9 @@ pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option
     Ok(None)
 }
 
-/// The range of the metadata whose length precedes the magic at `at` of `bytes`, which begin at `start` of the file;
-/// `None` if the length lies before `bytes`, or if the metadata would begin before the first offset at which
-/// it can.
+/// The range of the metadata whose length precedes the magic at `at` in `bytes`; `bytes` begin at `start` in
+/// the file. `None` if the length lies before `bytes`, or if the metadata would begin before its first
+/// possible offset.
 fn metadata_before(bytes: &[u8], at: usize, start: u64, limits: &Limits) -> Option<Range<u64>> {
     let length = bytes.get(at.checked_sub(4)?..at)?.first_chunk::<4>()?;
     let len = u64::from(u32::from_le_bytes(*length));
@@ -120,8 +120,8 @@ mod tests {
         let many = |footers: usize| {
             let mut bytes = b"RED1".to_vec();
             bytes.extend_from_slice(METADATA_HEAD);
-            // These are fields of 16 bytes that readers skip: each is a binary of 14 bytes that contains the
-            // length and the magic bytes of a footer.
+            // These are fields of 16 bytes that readers skip: each field is a binary of 14 bytes that
+            // contains the length and the magic bytes of a footer.
             for _ in 0..footers {
                 bytes.extend_from_slice(&[0x18, 14, 0, 0, 0, 0, 0, 0]);
                 let len = u32::try_from(bytes.len() - 4).unwrap();

@@ -40,7 +40,7 @@ impl LocatedPage {
 /// Pages that follow each other without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    /// Whether the pages are preceded by `RED1`. If so, they are one row group.
+    /// Whether the pages are preceded by `RED1`. If so, the pages are one row group.
     pub(super) marked: bool,
     /// The pages.
     pub(super) pages: Vec<LocatedPage>,
@@ -64,7 +64,7 @@ pub(super) fn walk(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Walked> 
     let mut window = Window::new(source.clone(), WINDOW);
     let mut walked = Walked::default();
     let mut segment = Segment::default();
-    // Failed attempts to parse a page or metadata may read at most so many bytes in total.
+    // The maximum number of bytes that failed attempts to parse a page or metadata may read in total.
     let mut budget = len.saturating_mul(4).saturating_add(1 << 20);
     let mut marks = false;
     let mut at = MAGIC.len() as u64;
@@ -112,7 +112,7 @@ impl Walked {
         }
     }
 
-    /// Adds intact bytes; adjacent ranges become one.
+    /// Adds intact bytes; adjacent ranges become one range.
     fn add_other(&mut self, range: Range<u64>) {
         match self.other.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,

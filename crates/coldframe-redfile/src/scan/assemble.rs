@@ -2,8 +2,8 @@
 //!
 //! Dremel's record assembly is a state machine that goes from value to value and row to row. Arrow does not need rows:
 //! an optional node needs a null bitmap, a repeated node needs offsets. Both come from the levels of any leaf
-//! below the node in one pass without branches. With `r`, `d` the levels of an entry and `R`, `D` those of
-//! the nearest enclosing repeated node (0 if there is none):
+//! below the node in one pass without branches. With `r`, `d` the levels of an entry and `R`, `D` the levels
+//! of the nearest enclosing repeated node (0 if there is none):
 //!
 //! ```text
 //! the entry begins a slot of the node   r <= R and d >= D
@@ -13,8 +13,8 @@
 //! a leaf's value is there               d = the leaf's definition level    dense values spread over slots
 //! ```
 //!
-//! All leaves below a node must give the same bitmap and offsets for it, so these are computed from each leaf
-//! and compared.
+//! All leaves below a node must give the same bitmap and offsets for it, so bitmap and offsets are computed
+//! from each leaf and compared.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn field(node: &Node, around: Around, slots: usize, leaves: &mut Leaves) -> Resu
     }
 }
 
-/// The array of the values of a node in `slots` slots, some of which may be null.
+/// The array of the values of a node in `slots` slots; some slots may be null.
 fn item(
     node: &Node,
     around: Around,
@@ -352,7 +352,7 @@ fn arrays(
     strings(offsets, data, nulls, *data_type == DataType::Utf8)
 }
 
-/// Byte arrays as views: a slot without a value has an empty one.
+/// Byte arrays as views: a slot without a value has an empty view.
 fn views(
     values: ViewedArrays,
     data_type: &DataType,

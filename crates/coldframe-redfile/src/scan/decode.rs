@@ -2,7 +2,7 @@
 //!
 //! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in the
 //! cache; batches have fewer rows if the rows are long. With `skip` and `null`, every page is tried first:
-//! the losses of all columns divide the rows of the group into stretches in which each column is either
+//! the losses of all columns divide the rows of the group into stretches. In a stretch each column is either
 //! intact or lost, so that values stay in their rows. Single pages do not show whether the leaves of a column
 //! contradict each other. If they do, assembling the column fails, and the rows are located by reading
 //! smaller and smaller ranges.
@@ -186,7 +186,8 @@ impl Batches {
         Ok(None)
     }
 
-    /// Reads the next `rows` rows, or fewer. Returns their number, and the batch unless the rows are lost.
+    /// Reads the next `rows` rows, or fewer. Returns their number, and the batch; no batch if the rows are
+    /// lost.
     fn read_tolerant(
         &mut self,
         mut rows: usize,

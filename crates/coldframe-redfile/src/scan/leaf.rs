@@ -20,7 +20,8 @@ use crate::pages::plain::{Values, fixed_width};
 use crate::pages::walk::{Page, PageWalk};
 use crate::schema::Leaf;
 
-/// Most levels of a batch that no bytes back: runs of levels take almost none. More are cut into several batches.
+/// The maximum number of levels of a batch that no bytes limit: runs of levels take almost no bytes. More
+/// levels are divided into several batches.
 const MAX_UNBACKED: u64 = 1 << 24;
 
 /// The parts of a chunk to read, in order.
@@ -261,7 +262,7 @@ impl LeafReader {
         Ok(passed)
     }
 
-    /// Skips `rows` rows, including lost ones.
+    /// Skips `rows` rows, including lost rows.
     pub(crate) fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
         while rows > 0 {
             rows -= self.skip_pages(rows)?;
@@ -285,8 +286,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Visits the entries of the next `rows` rows, page by page; returns how many rows were not reached
-    /// because of the end or a gap.
+    /// Visits the entries of the next `rows` rows, page by page; returns how many of these rows were not
+    /// visited because of the end or a gap.
     fn advance(
         &mut self,
         rows: usize,
@@ -297,7 +298,7 @@ impl LeafReader {
         let leaf = &context.leaf;
         let mut left = rows;
         let mut inside = false;
-        // A row of a repeated leaf ends where the next one begins, possibly in a later page.
+        // A row of a repeated leaf ends where the next row begins, possibly in a later page.
         while left > 0 || (inside && leaf.max_repetition > 0) {
             let Some(page) = self.open_page(decompressor)? else { break };
             let (entries, begun) = take_rows(leaf, page, left);

@@ -1,4 +1,5 @@
-//! The row groups of a split: those that begin in it. RED1 has no statistics, so none is pruned.
+//! The row groups of a split: all row groups that begin in it. RED1 has no statistics, so no row group is
+//! pruned.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::open::groups::Group;
 /// Yields row groups.
 pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
-    /// How a filtered scan divides the columns: it decodes those of the filter first.
+    /// How a filtered scan divides the columns: it decodes the filter's columns first.
     divided: Option<Arc<Divided>>,
     groups: VecDeque<Arc<Group>>,
 }

@@ -18,12 +18,12 @@ use crate::pages::walk::{Page, PageWalk};
 pub(crate) struct Survey {
     /// The parts to read, with gaps for lost rows.
     pub(crate) parts: VecDeque<ChunkPart>,
-    /// The losses: the error, the bytes and the rows of each.
+    /// The losses: the error, the bytes and the rows of each loss.
     pub(crate) damage: Vec<(Error, Range<u64>, Range<u64>)>,
 }
 
 impl Survey {
-    /// The survey of a chunk of which no page can be read.
+    /// The survey of a chunk without a readable page.
     pub(crate) fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
         let parts = VecDeque::from([ChunkPart::Gap { rows }]);
         Self { parts, damage: vec![(e, bytes, 0..rows)] }
@@ -106,7 +106,7 @@ impl Survey {
     }
 
     /// How many rows a page has can be seen only from its levels. So the rows of the intact pages at both
-    /// ends are counted, and those between the first and the last damaged page are lost.
+    /// ends are counted, and the rows between the first and the last damaged page are lost.
     fn nested(
         tried: Vec<(Page, Result<usize>)>,
         stopped: Option<Error>,

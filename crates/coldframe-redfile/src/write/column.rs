@@ -295,8 +295,8 @@ impl Column {
             + counted_values(self.physical_type, self.values.len())
     }
 
-    /// Ends the chunk, which is at `offset` in the file. Until [`Self::clear`], its bytes are those of
-    /// [`Self::chunk`]. Returns its metadata.
+    /// Ends the chunk, which is at `offset` in the file. Until [`Self::clear`], its bytes are the bytes of
+    /// [`Self::chunk`]. Returns the chunk's metadata.
     pub(super) fn finish(&mut self, offset: u64, pages: &mut Pages) -> Result<ColumnMetaData> {
         if self.entries > 0 {
             self.put_page(&[], pages)?;
@@ -322,7 +322,7 @@ impl Column {
         &self.pages
     }
 
-    /// Begins the next chunk, reusing the memory of this one.
+    /// Begins the next chunk, reusing the memory of the current chunk.
     pub(super) fn clear(&mut self) {
         self.pages.clear();
     }

@@ -10,17 +10,17 @@
 //! Encoding"; for what it does not state (bit order, the limit of "more compact"), the bytes of reference
 //! files.
 
-/// Encodes the levels of one page after the other.
+/// Encodes the levels of one page after another.
 #[derive(Debug)]
 pub(super) struct DefinitionLevels {
     /// Bits of a level; 0 if there are no levels to store.
     width: u32,
-    /// The number of equal levels from which a run is shorter.
+    /// The smallest number of equal levels that a run stores in fewer bits.
     run_from: usize,
     /// The current run.
     level: u8,
     count: usize,
-    /// The closed runs, of which the last bits are still in `word`.
+    /// The closed runs; their last bits are still in `word`.
     stream: Vec<u8>,
     word: u64,
     held: u32,
@@ -81,7 +81,7 @@ impl DefinitionLevels {
         }
     }
 
-    /// Ends the stream, passes it to `take`, and starts a new one.
+    /// Ends the stream, passes it to `take`, and starts a new stream.
     pub(super) fn finish<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> T {
         self.close_run();
         if self.held > 0 {
@@ -94,7 +94,7 @@ impl DefinitionLevels {
     }
 }
 
-/// How many levels at the start are equal to the first.
+/// How many levels at the start are equal to the first level.
 pub(super) fn run_length(levels: &[u8]) -> usize {
     let Some(first) = levels.first() else { return 0 };
     let (words, tail) = levels.as_chunks::<8>();

@@ -22,7 +22,7 @@ pub(super) enum Dense<'a> {
     Fixed { width: usize, bytes: Cow<'a, [u8]> },
     /// Lengths and bytes alternating. `ends[i]` is the end of value `i`.
     Bytes { bytes: Vec<u8>, ends: Vec<usize> },
-    /// One byte each.
+    /// A value takes one byte.
     Booleans(Vec<u8>),
 }
 
@@ -57,7 +57,7 @@ impl Dense<'_> {
     }
 }
 
-/// The values in `slots`, none of which is null.
+/// The values in `slots`; no value is null.
 pub(super) fn gather<'a>(array: &'a dyn Array, slots: &[Range<usize>]) -> Result<Dense<'a>> {
     let count: usize = slots.iter().map(Range::len).sum();
     if let Some(width) = fixed_width(array.data_type()) {
@@ -86,7 +86,7 @@ fn part<'a>(values: &'a [u8], slots: &Range<usize>, width: usize) -> &'a [u8] {
     values.get(slots.start * width..slots.end * width).unwrap_or_default()
 }
 
-/// The values in those of `slots` whose byte in `validity` is 1.
+/// The values in the slots whose byte in `validity` is 1.
 pub(super) fn gather_valid<'a>(
     array: &'a dyn Array,
     slots: &[Range<usize>],

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The last group is padded with zeros. Source: the description of `Encoding` in the Thrift definitions. The order of
-//! the two length bytes is not documented: little endian, like all other numbers of a page. No other reader
-//! than coldframe's is known to read this encoding; the reference never did.
+//! the two length bytes is not documented: little endian, like all other numbers of a page. Only coldframe's
+//! reader is known to read this encoding; the reference never read it.
 
 use coldframe_encoding::varint::put_group_varint;
 

@@ -1,10 +1,10 @@
 //! When the writer checks whether a row group is full.
 //!
-//! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the row where
-//! nine tenths of `row_group_bytes` would be reached if all rows were as large as those so far. After that
-//! row it checks at nearly every row. The row of the next check is not reset when a row group ends. The
-//! reference computes the size of a row with 32-bit floating point numbers; this code does the same, so that
-//! files have the same bytes.
+//! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the
+//! row where the group would have nine tenths of `row_group_bytes` if all rows were as large as the rows so
+//! far. After that row the reference checks at nearly every row. The row of the next check is not reset when
+//! a row group ends. The reference computes the size of a row with 32-bit floating point numbers; this code
+//! does the same, so that files have the same bytes.
 
 /// Keeps the row of the next check.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl SizeCheck {
         Self { row_group_bytes, next: 100 }
     }
 
-    /// How many rows follow before the next check, unless a check is due after each row.
+    /// How many rows follow before the next check; `None` if a check is due after each row.
     pub(super) fn rows_left(&self, rows: u64) -> Option<u64> {
         self.next.checked_sub(rows).filter(|n| *n > 0)
     }

@@ -1,5 +1,5 @@
-//! Files as the reference lays them out: row groups, metadata after chunks, and intermediate footers, each of which
-//! makes the file up to it complete.
+//! Files as the reference lays them out: row groups, metadata after chunks, and intermediate footers, each of
+//! which completes the file up to this footer.
 
 use std::sync::Arc;
 

@@ -80,7 +80,7 @@ fn read(file: &RedFile, on_error: OnError) -> Result<(RecordBatch, Vec<Damage>)>
     Ok((concat_batches(file.schema(), &batches).unwrap(), damage.records()))
 }
 
-/// Checks that the values of each row are those of one written row.
+/// Checks that the values of each row are the values of one written row.
 fn check_rows(batch: &RecordBatch) {
     let ids = batch.column(0).as_primitive::<Int64Type>();
     let texts = batch.column(1).as_binary::<i32>();
@@ -196,7 +196,7 @@ fn bad_column_metadata_costs_only_that_chunk() {
 }
 
 #[test]
-fn a_bad_footer_costs_the_file_without_an_earlier_one() {
+fn a_bad_footer_costs_the_file_if_there_is_no_earlier_footer() {
     let options = WriteOptions {
         page_bytes: 200,
         row_group_rows: 50,
@@ -321,8 +321,8 @@ fn invalid_timestamps_cost_only_their_page() {
     assert_eq!((rows.num_rows(), damage.len()), (3000, 0));
 }
 
-/// A column name in the footer is changed to that of the previous column: both columns are read, each with its own
-/// values.
+/// A column name in the footer is changed to the name of the previous column: both columns are read, each
+/// with its own values.
 #[test]
 fn columns_of_the_same_name_stay_apart() {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
@@ -353,7 +353,7 @@ fn columns_of_the_same_name_stay_apart() {
                     Ok((rows, _)) if everywhere => {
                         assert_eq!(rows.columns(), [ids.clone(), halves.clone(), ids.clone()])
                     }
-                    // A chunk without a leaf is not read as another leaf's.
+                    // A chunk without a leaf is not read as the chunk of another leaf.
                     Ok((rows, damage)) => assert_eq!((rows.num_rows(), damage.is_empty()), (0, false)),
                     Err(e) => assert!(!everywhere && on_error == OnError::Raise && e.is_damage(), "{e}"),
                 }

@@ -179,7 +179,7 @@ fn lists_of_a_footer_are_limited_before_they_are_built() {
 
 /// The metadata of all chunks is at the same place in the file: a megabyte of zeros.
 #[test]
-fn metadata_that_chunks_share_is_not_read_for_each() {
+fn metadata_that_chunks_share_is_not_read_for_each_chunk() {
     use coldframe_redfile::metadata::ColumnChunk;
 
     let columns = vec![ColumnChunk { file_offset: 4, ..ColumnChunk::default() }; 20_000];
@@ -189,7 +189,7 @@ fn metadata_that_chunks_share_is_not_read_for_each() {
     let metadata = FileMetaData { version: 1, schema, row_groups, ..FileMetaData::default() };
     let footer = metadata.encode();
     let mut bytes = b"RED1".to_vec();
-    // Field 2, encodings: a list of integers of a byte each.
+    // Field 2, encodings: a list of integers, each of one byte.
     bytes.extend_from_slice(&[0x29, 0xf5, 0x80, 0x80, 0x40]);
     bytes.resize(bytes.len() + (1 << 20), 0);
     bytes.push(0);

@@ -58,7 +58,7 @@ fn recovering() -> OpenOptions {
     OpenOptions { extra, ..OpenOptions::default() }
 }
 
-/// The pages of leaves that are not repeated: header, bytes, and the rows that each has.
+/// The pages of leaves that are not repeated: header, bytes, and the rows of each page.
 struct Page {
     header: Range<u64>,
     bytes: Range<u64>,

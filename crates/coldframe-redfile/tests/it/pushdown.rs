@@ -169,7 +169,7 @@ fn passing_rows_are_complete_in_any_batch_size() {
 #[test]
 fn other_columns_are_opened_where_a_row_passes() {
     let mut bytes = paged().0;
-    // Makes the length of a value exceed its page.
+    // Makes the length of a value larger than its page.
     let at = bytes.windows(9).position(|w| w == b"row 10001").unwrap();
     bytes[at - 4..at].copy_from_slice(&[0xff; 4]);
     let file = opened(bytes);

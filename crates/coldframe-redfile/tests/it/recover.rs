@@ -112,7 +112,7 @@ fn the_row_groups_before_a_cut_are_recovered() {
 
 /// The dialects A to C have a marker before each row group, by which the next group is found after damage.
 #[test]
-fn the_row_groups_behind_damage_are_recovered_by_markers() {
+fn the_row_groups_after_damage_are_recovered_by_markers() {
     let table = table();
     // The file is almost like one of dialect C: it has the pages of F, and a marker before each row group.
     let options = WriteOptions { row_group_rows: 100, page_bytes: 200, ..WriteOptions::default() };

@@ -34,7 +34,7 @@ struct HdfsFile {
     len: u64,
     /// When the file was last written.
     modified: Option<i64>,
-    /// The reader with its block locations; each process has its own, like the client.
+    /// The reader with its block locations; like the client, each process has its own reader.
     reader: Arc<PerProcess<FileReader>>,
 }
 

@@ -17,8 +17,8 @@
 //! memory. A file that is sent in one piece needs no sync: all of it is in memory until it is closed.
 //!
 //! `hsync` of hdfs-native 0.14 never returns if the second DataNode of a block is dead: the task that sends
-//! packets waits for another packet, and the task that would end it waits for that task. So it has its own
-//! time limit.
+//! packets waits for another packet, while the task that would end it waits for the sending task. So `hsync`
+//! has its own time limit.
 
 use std::io::{self, Write};
 
@@ -249,7 +249,7 @@ impl Draft {
     }
 }
 
-/// Separates errors that may be failures of a DataNode from all others.
+/// Separates errors that may be failures of a DataNode from all other errors.
 fn answer(sent: hdfs_native::Result<()>) -> Result<Sent> {
     match sent {
         Ok(()) => Ok(Ok(())),
@@ -300,7 +300,7 @@ impl Drop for HdfsUpload {
         if let Some(draft) = self.draft.take()
             && let Ok(client) = self.cluster.client()
         {
-            // If the cluster cannot be reached, the file keeps a name that readers ignore.
+            // If the cluster does not answer, the file keeps a name that readers ignore.
             drop(self.cluster.ask(client.delete(&draft.name, false)));
         }
     }

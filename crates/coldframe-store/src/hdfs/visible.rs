@@ -239,7 +239,7 @@ impl WrittenFile {
         let limit = self.cluster.timeout;
         let answer = within(limit, source.client.get(url).send()).await?.map_err(failed)?;
         let answer = expect(answer, StatusCode::OK).await?;
-        // An answer longer than requested is not read to its end.
+        // An answer that is longer than requested is not read to its end.
         if answer.content_length().is_some_and(|len| len > part.end - part.start) {
             return Err(refused("its answer is longer than the requested range"));
         }

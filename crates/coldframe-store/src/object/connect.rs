@@ -27,7 +27,7 @@ pub(crate) struct Connection {
     client: Arc<PerProcess<Arc<dyn ObjectStore>>>,
 }
 
-/// Everything needed to build a client. No `Debug`: it contains secrets.
+/// Everything needed to build a client. No `Debug`: the configuration contains secrets.
 #[derive(PartialEq, Eq)]
 struct ConnectionConfig {
     kind: Kind,
@@ -79,7 +79,7 @@ pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>
     options(kind, &base, given).map_err(named)
 }
 
-/// The connection that an earlier file used, whose client has open connections; otherwise a new one.
+/// The connection that an earlier file used, whose client has open connections; otherwise a new connection.
 fn connection(config: ConnectionConfig) -> Connection {
     static ALL: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
     let config = Arc::new(config);
@@ -132,7 +132,7 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
         Kind::S3 => &["access_key_id", "secret_access_key", "session_token", "skip_signature", "profile"],
         _ => &[],
     };
-    // Given credentials must not be mixed with those in the environment.
+    // Given credentials must not be mixed with credentials in the environment.
     let given_credentials = options.has_any(credentials);
     match kind {
         Kind::S3 => {

@@ -205,8 +205,8 @@ async fn get_part(store: Arc<dyn ObjectStore>, target: &Target, range: Range<u64
         e => e.at(offset),
     };
     let result = match store.get_opts(&target.path, options).await {
-        // If the object is shorter now, the response has fewer bytes or none. The client refuses both before
-        // it reports the length.
+        // If the object is shorter now, the response has fewer bytes, or no bytes. The client refuses both
+        // before it reports the length.
         Err(e) if is_about_ranges(&e) => {
             let meta = store.head(&target.path).await.map_err(failed)?;
             target.check(&identity_of(&meta)).map_err(|e| e.at(offset))?;

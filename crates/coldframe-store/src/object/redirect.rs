@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The headers of a request are credentials for its host: `authorization`, but also `x-amz-security-token`, which a
-//! client of the web does not know. And a server that sends a reader to any address reaches servers that only the
-//! reader can reach. So object_store's client, which follows all redirects with all such headers, is not used: the
-//! client is made here, from the same options.
+//! client of the web does not know. And a server that sends a reader to any address gets access to servers
+//! that only the reader can reach. So object_store's client, which follows all redirects with all such
+//! headers, is not used: the client is made here, from the same options.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ use crate::options::{time, truth};
 /// How many redirects are followed for one request.
 const MOST: usize = 10;
 
-/// The headers that another host gets. They say which bytes are wanted.
+/// The headers that another host gets. These headers say which bytes are wanted.
 const HARMLESS: [&str; 6] =
     ["accept", "if-match", "if-modified-since", "if-none-match", "if-unmodified-since", "range"];
 

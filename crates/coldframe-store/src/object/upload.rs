@@ -147,7 +147,7 @@ impl Drop for ObjectUpload {
     /// Removes the parts of an abandoned object.
     fn drop(&mut self) {
         if let Some(parts) = self.parts.take() {
-            // If the store cannot be reached, the parts stay until its lifecycle rules remove them.
+            // If the store does not answer, the parts stay until its lifecycle rules remove them.
             drop(wait(parts.upload.abort()));
         }
     }

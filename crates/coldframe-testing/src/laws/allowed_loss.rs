@@ -58,7 +58,7 @@ impl AllowedLoss {
     }
 }
 
-/// The independent parts of a file and the rows in each.
+/// The independent parts of a file, and the rows in each part.
 #[derive(Clone, Debug, Default)]
 pub struct Units(Vec<(Range<u64>, Range<usize>)>);
 
@@ -126,8 +126,8 @@ impl Units {
 /// What happens to units that moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// They are kept: a reader finds them by markers.
+    /// Units are kept: a reader finds them by markers.
     Kept,
-    /// They are lost: a reader finds them only by position.
+    /// Units are lost: a reader finds them only by position.
     Lost,
 }

@@ -85,7 +85,7 @@ pub fn leaves(tree: &Node) -> Vec<(String, Range<u64>)> {
     all
 }
 
-/// About `most` changes of a file with this layout, each of which changes its bytes. If there are more, it
+/// About `most` changes of a file with this layout; each of them changes its bytes. If there are more, it
 /// selects some of each kind of change for each kind of leaf, the same on each run.
 pub fn made(tree: &Node, whole: &[u8], most: usize) -> Vec<Damaged> {
     let leaves = leaves(tree);

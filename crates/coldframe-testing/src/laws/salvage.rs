@@ -95,7 +95,7 @@ pub(crate) struct Rules {
     pub(crate) targets: Vec<u64>,
 }
 
-/// Checks one damaged file (or, with `AllowedLoss::none()`, a healthy one) against the laws.
+/// Checks one damaged file against the laws (with `AllowedLoss::none()`, a healthy file).
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) truth: &'a Truth,
@@ -277,8 +277,8 @@ impl Judge<'_> {
     }
 
     /// Law: every loss has a record, and every record has a loss. If a record has no number of rows, it may
-    /// be that no row was lost, unless the format always knows the number. Numbers are compared if a checksum
-    /// covers the values.
+    /// be that no row was lost, except if the format always knows the number. Numbers are compared if a
+    /// checksum covers the values.
     fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
         let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
         if missing > 0 && got.damage.is_empty() && !self.allowed.silent {

@@ -121,7 +121,7 @@ pub fn assert_linear(name: &str, files: &[Bytes], open: &Opener) {
     for (file, steps) in files.iter().zip(&measured).skip(1) {
         for ((step, work), (_, base)) in steps.iter().zip(&measured[0]) {
             for (metric, floor, of) in METRICS {
-                // The limit is one and a half times what is in proportion to the length.
+                // The limit is one and a half times the work that is in proportion to the length.
                 let most = of(base).max(floor) * file.len() as u64 / first * 3 / 2;
                 if of(work) > most {
                     complaints.push(format!(

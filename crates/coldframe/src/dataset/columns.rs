@@ -1,4 +1,4 @@
-//! Matches the columns of a file with those of a table.
+//! Matches the columns of a file with the columns of a table.
 //!
 //! ```text
 //! by name       table id, name      file NAME, id          as Spark: case-insensitive if unambiguous
@@ -21,22 +21,22 @@ pub enum ColumnsBy {
     /// By name; ignoring upper and lower case if that is unambiguous.
     #[default]
     Name,
-    /// By position. Only those of the table's columns are counted that come from files.
+    /// By position. Only the table's columns that come from files are counted.
     Position,
     /// By the field ids in the metadata under this key, such as `PARQUET:field_id`; this includes fields of
     /// structs. A file without ids is matched by the names under [`NAMES`] of the table's fields; a field
-    /// with [`IN_FILES`] is matched by that name only.
+    /// with [`IN_FILES`] is matched only by the name under `IN_FILES`.
     Id(String),
-    /// As Hive's readers choose: by name, ignoring case; by position if all of the file's columns have the names `_col0`,
-    /// `_col1` .. that Hive wrote before 2.0.
+    /// Like Hive's readers: by name, ignoring case; or by position, if all of the file's columns have the
+    /// names `_col0`, `_col1` .. that Hive wrote before 2.0.
     Hive,
 }
 
 /// The metadata key under which a table's field lists its possible names in files without ids, separated by
 /// [`BETWEEN_NAMES`].
 pub const NAMES: &str = "coldframe.names";
-/// The metadata key for the name that a table's field has in all files. It is for columns that the file's
-/// reader generates.
+/// The metadata key for the name that a table's field has in all files. The key is for columns that the
+/// file's reader generates.
 pub const IN_FILES: &str = "coldframe.in_files";
 /// A field within a column has a default value under a name of its own: this prefix, followed by the field's
 /// id, which is unique.
@@ -86,8 +86,8 @@ impl ColumnsBy {
     }
 
     /// A file's column with the table's names for its nested fields; names can differ only if ids are
-    /// matched. An integer becomes a time of day if the table's column is one, since Iceberg writes times to
-    /// ORC as integers.
+    /// matched. An integer becomes a time of day if the table's column is a time of day, since Iceberg writes
+    /// times to ORC as integers.
     pub fn renamed(&self, array: &ArrayRef, own: &Field, table: &Field) -> Result<ArrayRef> {
         let Self::Id(key) = self else { return Ok(array.clone()) };
         let known = if has_id(own, key) { own.data_type().clone() } else { with_ids(own, table, key) };
@@ -136,8 +136,8 @@ fn has_id(field: &Field, key: &str) -> bool {
         }
 }
 
-/// A file's fields with ids: the file's own ids, or if it has none, the ids of the table's fields of the same
-/// names.
+/// A file's fields with ids: the file's own ids or, if it has no ids, the ids of the table's fields of the
+/// same names.
 fn identified<'a>(file: &'a Fields, table: &Fields, key: &str) -> Cow<'a, Fields> {
     if file.iter().any(|field| has_id(field, key)) {
         return Cow::Borrowed(file);
@@ -186,7 +186,7 @@ fn with_ids(field: &Field, table: &Field, key: &str) -> DataType {
 }
 
 /// The type of a file's field, with the names of the table's nested fields. A field whose id is not in the
-/// table gets a name that is not in the table either.
+/// table gets a name that the table does not use.
 fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
     let child = |own: &FieldRef, table: &FieldRef| {
         let kind = kind(own.data_type(), table.data_type(), key);

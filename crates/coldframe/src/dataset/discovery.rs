@@ -218,7 +218,7 @@ fn folder_of_part<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     folders.filter(|(folder, name)| is_below(folder) && is_part(name)).map(|(folder, _)| folder).next()
 }
 
-/// The files of a listing; none if the folder does not exist.
+/// The files of a listing: empty if the folder does not exist.
 fn or_empty(listed: Result<Vec<Stat>>) -> Result<Vec<Stat>> {
     match listed {
         Err(e) if e.is_not_found() || is_no_folder(&e) => Ok(Vec::new()),
@@ -230,8 +230,8 @@ fn is_no_folder(e: &Error) -> bool {
     matches!(e.kind(), coldframe_core::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::NotADirectory)
 }
 
-/// Removes the empty files: they have no rows, and some formats cannot open them. What is no file stays, so that it is
-/// named. `shown`: the request, for errors.
+/// Removes the empty files: they have no rows, and some formats cannot open them. Entries that are no files
+/// stay, so that the error names them. `shown`: the request, for errors.
 pub fn with_bytes(storage: &dyn Storage, mut entries: Vec<FileEntry>, shown: &str) -> Result<Vec<FileEntry>> {
     if entries.is_empty() {
         return Err(Error::not_found(format!("no files to scan in {shown}")));

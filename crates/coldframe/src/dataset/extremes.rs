@@ -23,8 +23,8 @@ impl Split {
 }
 
 impl ScanBuilder {
-    /// The same for some of the table's files, which are opened: for each file, the extremes of the requested
-    /// rows, or `None` for a file that cannot be opened. `by_unit` as in
+    /// The same for some of the table's files: opens the files, and returns for each one the extremes of the
+    /// requested rows, or `None` if it cannot be opened. `by_unit` as in
     /// [`coldframe_core::TableFile::extremes`].
     pub fn extremes(&self, files: &[usize], by_unit: bool) -> Result<Vec<Option<Vec<Extremes>>>> {
         let (this, files, scan) = (self.clone(), files.to_vec(), self.request()?);

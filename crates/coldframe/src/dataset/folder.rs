@@ -29,7 +29,7 @@ pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) 
 /// The folder of a Hudi table's timeline, and the file in it that every table has.
 const HUDI: &str = ".hoodie";
 const HUDI_PROPERTIES: &str = "hoodie.properties";
-const HUDI_REASON: &str = "a Hudi table: its timeline (.hoodie) says which of its files count, and coldframe does not read such tables yet";
+const HUDI_REASON: &str = "a Hudi table: its timeline (.hoodie) says which of its files count; read its directory by itself, as one table";
 
 /// Why the files of a folder with these subfolders are no table by themselves: the metadata of a table format says which
 /// of them count. `None` for other folders.
@@ -53,7 +53,7 @@ pub(super) fn check_unmanaged(files: &[String], url: &str) -> Result<()> {
 
 type Folders = Arc<BTreeMap<String, Vec<Entry>>>;
 
-/// Files and folders by their parent folder.
+/// Files and folders, grouped by their parent folder.
 fn by_folder(files: &[Stat]) -> Folders {
     let mut folders: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     let mut made = BTreeSet::new();
@@ -140,7 +140,7 @@ pub(super) fn is_unfinished(store: &Store, files: &[String]) -> Result<bool> {
 }
 
 /// The links to folders below a local folder, and below the linked folders, as paths below `root`.
-/// A link back to one of its parent folders is left out: it adds no files, and following it would never end.
+/// A link to one of its own parent folders is left out: it adds no files, and following it would never end.
 pub(super) fn linked_folders(root: &OsStr, folder: &str) -> Result<Vec<String>> {
     let mut links = Links { root: PathBuf::from(root), links: Vec::new() };
     links.below(folder, &[])?;

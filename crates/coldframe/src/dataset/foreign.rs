@@ -10,11 +10,11 @@
 //! Rows must not be lost without notice. A listed file is left out only if all of these hold:
 //!
 //! 1. No format recognises it, and its bytes show another kind (`Kind::Other`).
-//! 2. Its name is not like those of the table's files: its extension differs or, if it has none, its name
+//! 2. Its name is not like the names of the table's files: its extension differs or, if it has none, its name
 //!    differs in more than numbers. If the table's files form a numbered series, a file with a number in its
-//!    name counts as one of the series, unless its name is that of a listed file with an extension added
+//!    name counts as one of the series. The exception is a listed file's name with an extension added
 //!    (`part-0.orc.md5`).
-//! 3. Its folder, or a folder below it, has a file of the table.
+//! 3. The folder of the file, or a folder below this folder, has a file of the table.
 //!
 //! Files that are named explicitly are never left out. If all names are alike, or all have the extension of a
 //! format, no file is read.
@@ -43,8 +43,8 @@ pub struct LeftOut {
     pub kind: &'static str,
 }
 
-/// The listed entries that do not belong to the table, as indexes into `entries` with their kinds: files of other
-/// kinds, and what is no file.
+/// The listed entries that do not belong to the table, as indexes into `entries` with their kinds: files of
+/// other kinds, and entries that are no files.
 pub fn foreign(storage: &Arc<dyn Storage>, entries: &[FileEntry]) -> Result<Vec<(usize, &'static str)>> {
     let special = |(at, entry)| Some((at, special_of(storage.as_ref(), entry)?));
     let special: BTreeMap<usize, &'static str> = entries.iter().enumerate().filter_map(special).collect();
@@ -225,7 +225,7 @@ fn stem(name: &str) -> &str {
     name.split_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// The extension, in lower case. Numbers, as in `000000_0.1`, are none.
+/// The extension, in lower case. Numbers, as in `000000_0.1`, are no extensions.
 fn ending(name: &str) -> Option<String> {
     let (stem, end) = name.rsplit_once('.')?;
     let is_word =

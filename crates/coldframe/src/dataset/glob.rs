@@ -43,7 +43,7 @@ pub(super) fn fits(names: &[&str], parts: &[&str]) -> bool {
 pub(super) fn matches(part: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let wanted = tokens(part);
-    // The index of the last `*`, and how much of the name the `*` has matched so far.
+    // The index of the last `*`, and the length of the part of the name that this `*` has matched so far.
     let (mut at, mut of, mut star) = (0, 0, None);
     while let Some(c) = name.get(at) {
         match wanted.get(of) {
@@ -110,7 +110,7 @@ fn tokens(part: &str) -> Vec<Token> {
     tokens
 }
 
-/// The set after a `[`, and its length including the `]`; `None` if that is missing.
+/// The set after a `[`, and its length including the `]`; `None` if the `]` is missing.
 fn set(behind: &[char]) -> Option<(Token, usize)> {
     let negated = behind.first() == Some(&'!');
     let start = usize::from(negated);
@@ -133,7 +133,8 @@ fn set(behind: &[char]) -> Option<(Token, usize)> {
     Some((Token::Set { ranges, negated }, end + 1))
 }
 
-/// The folders of a pattern before its first wildcard, where listing starts. For a URL they include the store's name.
+/// The folders of a pattern before its first wildcard, where listing starts. For a URL the folders include
+/// the store's name.
 pub(super) fn fixed_part(pattern: &str) -> Result<&str> {
     let folders = |path: &str| {
         let plain = path.get(..path.find(MAGIC).unwrap_or(path.len())).unwrap_or_default();

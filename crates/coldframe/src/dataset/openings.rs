@@ -1,4 +1,4 @@
-//! Opens files in parallel, on the pool's threads and the caller's.
+//! Opens files in parallel, on the pool's threads and the caller's thread.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -6,8 +6,8 @@ use coldframe_core::{Error, Result};
 
 use crate::pool::{Job, Work, pool};
 
-/// The number of threads that open files; more than processors, since they mostly wait for the disk or the
-/// network.
+/// The number of threads that open files; more than the number of processors, since these threads mostly wait
+/// for the disk or the network.
 const OPENERS: usize = 16;
 
 type Each<T> = Box<dyn Fn(usize) -> Result<T> + Send + Sync>;

@@ -15,8 +15,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// The files at and below a path or URL.
     fn store(&self, location: &OsStr) -> Result<Store>;
 
-    /// The file or folder at a path or URL. `known`: its identity from a listing; it is an error if the file
-    /// has changed since.
+    /// The file or folder at a path or URL. `known`: the file's identity from a listing; it is an error if
+    /// the file has changed since then.
     fn source(&self, location: &OsStr, known: Option<&Identity>) -> Result<Source> {
         self.store(location)?.source(known)
     }

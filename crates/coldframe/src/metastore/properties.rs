@@ -38,7 +38,8 @@ pub fn location_of_files<'a>(
     of_spark.map(String::as_str).or(location)
 }
 
-/// Whether the metastore has the partitions of a partitioned table. It may lack those of tables that Spark created.
+/// Whether the metastore has the partitions of a partitioned table. The metastore may lack the partitions of
+/// tables that Spark created.
 pub fn are_registered(parameters: &Properties) -> bool {
     !parameters.contains_key(PROVIDER)
         || parameters.get("spark.sql.partitionProvider").is_some_and(|provider| provider == "catalog")
@@ -54,7 +55,7 @@ pub fn is_transactional(parameters: &Properties) -> bool {
     parameters.get("transactional").is_some_and(|text| text.eq_ignore_ascii_case("true"))
 }
 
-/// The format by the table's provider or input format: one of ours, or else the name of the class.
+/// The format by the table's provider or input format: one of our formats, or else the name of the class.
 pub fn declared_format(input_format: Option<&str>, parameters: &Properties) -> String {
     if let Some(provider) = parameters.get(PROVIDER) {
         return provider.to_lowercase();
@@ -74,7 +75,7 @@ fn readable() -> Vec<(&'static str, &'static str)> {
     formats().into_iter().flat_map(of).collect()
 }
 
-/// Whether a format that a metastore states is one that is read.
+/// Whether a format that a metastore states is a format that is read.
 pub fn is_read(format: &str) -> bool {
     readable().iter().any(|(_, known)| *known == format)
 }

@@ -55,7 +55,7 @@ fn values_of(table: &TableDef) -> Vec<String> {
 }
 
 #[test]
-fn partitions_that_are_read_alike_form_a_group() {
+fn partitions_that_are_read_in_the_same_way_form_a_group() {
     let dir = tempfile::tempdir().unwrap();
     let of_table = storage(ORC, &[("id", "bigint"), ("name", "varchar(3)")]);
     let serde = |storage: Storage| Storage { serde: Some("x.ColumnarSerDe".to_owned()), ..storage };
@@ -93,7 +93,7 @@ fn partitions_that_are_read_alike_form_a_group() {
 }
 
 #[test]
-fn folders_are_the_partitions_if_none_are_registered() {
+fn folders_are_the_partitions_if_no_partitions_are_registered() {
     let dir = tempfile::tempdir().unwrap();
     let whole = partition(dir.path(), "t", &[], storage(ORC, &[("id", "bigint")]));
     for file in

@@ -1,5 +1,5 @@
-//! Many files as one table: whatever the way of reading, rows come in the order of the files, and an error
-//! comes at the position of its file.
+//! Many files as one table: for every way of reading, rows come in the order of the files, and an error comes
+//! at the position of its file.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -51,7 +51,7 @@ fn rows(file: &coldframe::File) -> usize {
 }
 
 #[test]
-fn opening_takes_one_request_and_reopening_none() {
+fn opening_takes_one_request_and_reopening_no_request() {
     let source = Logged::new("binary_lz4.rc");
     let file =
         open_source(Source::file("a.rc", source.clone()), None, &OpenOptions::default(), Vec::new()).unwrap();

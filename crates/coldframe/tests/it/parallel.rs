@@ -47,7 +47,7 @@ fn threads_give_the_same_rows_in_the_same_order() {
 }
 
 #[test]
-fn several_threads_return_the_same_error_as_one() {
+fn several_threads_return_the_same_error_as_one_thread() {
     let mut bytes = bytes();
     let middle = bytes.len() / 2;
     bytes.iter_mut().skip(middle).take(64).for_each(|b| *b = 0xff);

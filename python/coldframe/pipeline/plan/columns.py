@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from coldframe._coldframe import SchemaError, UnsupportedError
-from coldframe.pipeline.plan.exchange import GONE, LEFT_OUT
+from coldframe.pipeline.plan.exchange import DELETED, GONE, LEFT_OUT
 from coldframe.pipeline.plan.plan_files import decoded, partition_values, schema_id, table_schema
 from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, pending_of
 from coldframe.pipeline.records import describe
@@ -25,7 +25,7 @@ from coldframe.widening import shape_of, unified
 
 _METASTORE = "the metastore's definition"
 Planner = Callable[[TableWork, Rows[Pending]], None]
-"""Plans files of a table: adds those that can be opened to `planned`."""
+"""Plans files of a table: adds the files that can be opened to `planned`."""
 
 
 def settle_columns(work: TableWork, state: State, target: Target, planner: Planner, fail: Fail) -> None:
@@ -125,6 +125,7 @@ def _check_types(work: TableWork, outdated: _Outdated) -> None:
         return
     how = {
         GONE: "on_vanished 'remove' takes them out",
+        DELETED: "archived_rows 'drop' with on_vanished 'remove' takes them out",
         LEFT_OUT: "a run that selects all of the table converts them again",
     }.get(stay[0].why, "they must be converted together with the others")
     raise SchemaError(

@@ -1,10 +1,10 @@
-"""What a table loses and gains in one run: the run takes all of these changes, or none of them.
+"""What a table loses and gains in one run: the run takes all of these changes or no change.
 
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
-one. Taking the new source without removing the vanished one would duplicate rows; the reverse would lose
-rows. So until the user has decided what happens to vanished sources (`on_vanished`), the run takes no new or
-changed files of their table. Earlier results whose sources cannot be converted now (gone, left out, withheld)
-stay unchanged, together with the target files that they share with other sources.
+source. Taking the new source without removing the vanished source would duplicate rows; the reverse would
+lose rows. So until the user has decided what happens to vanished sources (`on_vanished`), the run takes no
+new or changed files of their table. Earlier results whose sources cannot be converted now (gone, left out,
+withheld) stay unchanged, together with the target files that they share with other sources.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.scratch import Rows
 
 GONE = "whose source is gone"
+DELETED = "whose source was deleted as listed"
 LEFT_OUT = "whose source this run leaves out, or could not read"
 UNKNOWN = "whose source no longer has a known format"
 WITHHELD = "which this run does not take"
@@ -36,6 +37,9 @@ _REPLACED = (
     "not converted: an earlier file of this name was listed as safe to delete, and its rows may be nowhere "
     "else; archived_rows 'drop' replaces them by those of this file"
 )
+_HALF_DELETED = (
+    "not converted: its deletion was begun, and a part of it is gone; run `coldframe delete` again"
+)
 
 
 class Absence:
@@ -43,6 +47,7 @@ class Absence:
 
     def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
         self._there, self._selection = there, options.selection
+        self._drops = options.archived_rows == "drop" and options.on_vanished == "remove"
         self.moved = there.another()
         """Sources that belong to another table now."""
         self._inventory = inventory
@@ -59,23 +64,29 @@ class Absence:
         """Whether a source that the run covers is gone."""
         return self.of(source) == GONE and self._selection.takes(source)
 
+    def takes_out(self, entry: Committed) -> bool:
+        """Whether the user has named the rows of deleted sources, to take them out."""
+        return self._drops and self._selection.takes(entry.name)
+
     def others(self, work: TableWork, journal: Journal) -> Iterator[Pending]:
         """The earlier results of a table whose sources this run does not cover."""
         for entry in journal.done.of_table(work.table.path):
             source = entry.source
             dealt_with = any(rows.get(source) is not None for rows in (work.done, work.work, work.held))
-            if not dealt_with and not self.has_vanished(source) and self.moved.get(source) is None:
+            if entry.receipt is not None and not self.takes_out(entry):
+                yield pending_of(source_of(entry), entry, DELETED)
+            elif not dealt_with and not self.has_vanished(source) and self.moved.get(source) is None:
                 yield pending_of(source_of(entry), entry, self.of(source) or UNKNOWN)
 
 
 def is_same(file: SourceFile, entry: Committed) -> bool:
-    """Whether a source still is the converted one: see `identity`."""
+    """Whether a source is still the converted source: see `identity`."""
     details = entry.details
     return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
 
 
 def source_of(entry: Committed) -> SourceFile:
-    """An absent source, as far as the journal knows it."""
+    """An absent source, with what the journal knows of it."""
     return SourceFile(entry.source, entry.source, entry.details.bytes, 0, None)
 
 
@@ -90,10 +101,10 @@ class Exchange:
     nested: Mapping[str, str]
     """Why tables cannot be written, by their paths."""
     gone: set[str]
-    """Target files that cannot stay, since one of their sources leaves."""
+    """Target files that cannot stay, since the rows of one of their sources are removed."""
 
     def settle(self, work: TableWork) -> bool:
-        """Decides what to take. Returns whether it replaces earlier results of unchanged files."""
+        """Decides what to take. Returns whether the decision replaces earlier results of unchanged files."""
         work.report.on_vanished = self.options.on_vanished
         beside: Pending | None = None
         if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):
@@ -101,7 +112,7 @@ class Exchange:
                 work.stays.append(pending)
                 beside = pending if pending.why == GONE else beside
         if not (work.work or work.held or work.vanished):
-            # The table's columns and folders are those of all its files.
+            # The table's columns and folders are the columns and folders of all its files.
             work.table.know_only(pending.file for rows in (work.done, work.stays) for pending in rows)
             return False
         blocked, how = "", self.options.on_vanished
@@ -134,12 +145,14 @@ class Exchange:
         return next((entry.source for entry in entries if entry is not None and entry.listed), "")
 
     def _withhold_replaced(self, work: TableWork) -> None:
-        """Leaves out files under the names of others that were listed as safe to delete."""
+        """Leaves out files that have the name of a source that was listed as safe to delete."""
         if self.options.archived_rows == "drop":
             return
         for rows in (work.work, work.held):
             for pending in rows:
                 file = pending.file
+                if file.is_folder and file.relative in self.journal.state.deleting:
+                    _leave(work, pending, self.journal, _HALF_DELETED)
                 before = None if pending.again or file.is_folder else self.journal.done.look_up(file.relative)
                 if before is not None and before.listed and before.parts and not is_same(file, before):
                     _leave(work, pending, self.journal, _REPLACED)
@@ -220,7 +233,7 @@ def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Pending |
 
 
 def _leave(work: TableWork, pending: Pending, journal: Journal, reason: str) -> None:
-    """Does not convert a file in this run: the result of an earlier one stays."""
+    """Leaves a file out of this run: the result of an earlier run stays."""
     work.refuse(pending, reason)
     before = journal.done.look_up(pending.file.relative)
     if before is not None and before.table == work.table.path:
@@ -228,11 +241,11 @@ def _leave(work: TableWork, pending: Pending, journal: Journal, reason: str) -> 
 
 
 def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
-    """Keeps the target files of results that stay, and so everything else in those files."""
+    """Keeps the target files of results that stay, together with all other rows in those files."""
     kept = {pending.shared: pending for pending in work.stays if pending.shared}
     for name, pending in kept.items():
         gone.discard(name)
-        shared = journal.done.sharing(name) if pending.why == GONE else ()
+        shared = journal.done.sharing(name) if pending.why in (GONE, DELETED) else ()
         if not all(journal.done.is_whole(part) for _, part in shared):
             work.report.error = (
                 f"{name} has rows of {pending.file.relative}, which is gone, and of sources that have moved "
@@ -244,6 +257,7 @@ def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
             if mate is not None:
                 how = {
                     GONE: "on_vanished 'remove' takes that out of the target",
+                    DELETED: "archived_rows 'drop' with on_vanished 'remove' takes that out of the target",
                     LEFT_OUT: "a run that takes all of the table converts both",
                 }.get(mate.why, "it is converted together with that")
                 gone.add(pending.shared)
@@ -261,7 +275,7 @@ def _which(pending: Pending) -> str:
 
 
 def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
-    """Converts again all sources that share a file with a source that leaves it.
+    """Converts again all sources that share a file with a source whose rows are removed from it.
 
     Returns whether this replaces finished results.
     """

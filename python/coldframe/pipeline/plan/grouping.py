@@ -32,7 +32,7 @@ def grouped(
 ) -> Iterator[list[PlannedFile]]:
     """Groups files that become one target file each; a large file is a group by itself.
 
-    `shared` returns the target file that a source currently shares; empty if none.
+    `shared` returns the target file that a source currently shares; empty if it shares no file.
     """
     groups: dict[str, list[PlannedFile]] = {}
     sizes: dict[str, int] = {}

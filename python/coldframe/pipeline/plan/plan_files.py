@@ -44,8 +44,8 @@ _WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of"
 
 
 def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile], str]:
-    """Returns a function that gives the key of a file's conversion: the key stays the same while file,
-    options and target do.
+    """Returns a function that gives the key of a file's conversion: the key changes only if the file, the
+    options or the target change.
     """
     made, place = (json.dumps(value, sort_keys=True, default=str) for value in (settings, table.path))
     readings = [
@@ -56,7 +56,7 @@ def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile
     def key(file: SourceFile) -> str:
         # The text is the output of json.dumps with sorted keys; the parts that all files share are made once.
         options = readings[file.reading]
-        # An etag identifies the content better than the time does.
+        # An etag identifies the content better than the time.
         etag = f'"etag": {json.dumps(file.etag)}, ' if file.etag else ""
         text = (
             f'{{{etag}"mtime": {file.mtime_ns}, "options": {options}, "path": {json.dumps(file.relative)}, '
@@ -260,8 +260,8 @@ def decoded(text: str) -> pa.Schema:
 def table_schema(
     table: Table, schemas: Iterable[tuple[str, pa.Schema]], *, partitions_inside: bool
 ) -> pa.Schema:
-    """The columns of a table: those of its first file, then those that others add, in types that hold all
-    values. `schemas`: pairs of a file and its plain columns.
+    """The columns of a table: the columns of its first file, then the columns that further files add, in
+    types that hold all values. `schemas`: pairs of a file and its plain columns.
     """
     schema = unified(schemas, table=table.name)
     partitions = table.partition_fields
@@ -349,7 +349,7 @@ def _check_distinct(fields: Iterable[pa.Field], inside: str = "") -> None:
 
 
 DRIVER_FILES = 2000
-"""The driver itself opens up to this many files of a table; if there are more, the scheduler does."""
+"""The driver itself opens up to this many files of a table; if there are more, the scheduler opens them."""
 _THREADS = 8
 _THREADS_FAR = 64
 """Threads of the driver for files of a store: opening a file takes a few requests and little memory."""
@@ -367,7 +367,9 @@ def plan_table(
     progress: Progress | None = None,
     shared: SharedByTables | None = None,
 ) -> None:
-    """Opens files of a table: passes their metadata to `planned`, and those that do not open to `fail`."""
+    """Opens files of a table: passes their metadata to `planned`, and files that cannot be opened to
+    `fail`.
+    """
     if not rows:
         return
     in_driver = scheduler is None or len(rows) <= DRIVER_FILES

@@ -1,6 +1,7 @@
 """Compares the source with the state, to find out what has to be done.
 
     done       unchanged, and its files are in the target
+    deleted    deleted by `coldframe delete`: its rows stay
     work       new, changed, to be converted again (`--fresh`), or its files in the target are lost
     held       converted, but not yet published, by an earlier run
     vanished   converted once, and gone now
@@ -16,14 +17,16 @@ from dataclasses import replace
 
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan.exchange import Absence, Exchange, is_same, source_of
+from coldframe.pipeline.plan.exchange import GONE, Absence, Exchange, is_same, source_of
 from coldframe.pipeline.plan.layouts import nested
+from coldframe.pipeline.plan.lost_entries import enter_lost
 from coldframe.pipeline.plan.plan_files import key_maker
 from coldframe.pipeline.plan.table_work import Pending, TableWork, Works, pending_of
 from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.report.model import FileReport
 from coldframe.pipeline.sink.sinks import ParquetSink
 from coldframe.pipeline.sink.targets import Target
+from coldframe.pipeline.source.identity import digest_now
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.journal import Journal
@@ -75,10 +78,18 @@ def compare(
     absence = Absence(inventory, all_works.there, options)
     sharing = _Sharing(journal)
     _forget_what_has_gone(all_works, journal, sharing)
+    for source in list(journal.state.deleting):
+        if absence.of(source) == GONE:
+            # The deletion was killed before its receipt.
+            journal.end_deleting(source, "deleted")
     for entry in (journal.done[source] for source in journal.done if absence.has_vanished(source)):
         work = known.of(entry.table)
+        if entry.receipt is not None and not absence.takes_out(entry):
+            work.report.archived += 1
+            work.report.rows_archived += sum(part.rows for part in entry.parts)
+            continue
         work.vanished.append(pending_of(source_of(entry), entry))
-        work.report.vanished.append(entry.source)
+        work.report.vanished.append(entry.name)
     for path in _half_dropped(journal, target, live):
         if path not in known:
             known.of(path).half_dropped = True
@@ -86,7 +97,13 @@ def compare(
     replaces: list[bool] = []
     for work in works:
         key_of = key_maker(work.table, settings_of(options, target, work.table))
-        replaces.append(_sort_files(work, journal, key_of, live(work.table), sharing, absence))
+        files = live(work.table)
+        sharing.stored = StoredFiles(journal.destination, work.table.path)
+        for entry in enter_lost(work, journal, target, sharing.stored, files, key_of):
+            if absence.has_vanished(entry.source) and entry.source not in work.report.vanished:
+                work.vanished.append(pending_of(source_of(entry), entry))
+                work.report.vanished.append(entry.source)
+        replaces.append(_sort_files(work, journal, key_of, files, sharing, absence))
     exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
     for work, replaced in zip(works, replaces, strict=True):
         replaced = exchange.settle(work) or replaced
@@ -95,7 +112,7 @@ def compare(
 
 
 class _KnownTables:
-    """The work of each table: tables of the source, then those that only the state knows."""
+    """The work of each table: tables of the source, then tables that only the state knows."""
 
     def __init__(self, all_works: Works, tables: Sequence[Table], journal: Journal) -> None:
         self._all_works, self._journal = all_works, journal
@@ -179,13 +196,15 @@ class _Sharing:
 
     def __init__(self, journal: Journal) -> None:
         self.gone: set[str] = set()
-        """Files that cannot stay, since one of their sources has to leave."""
+        """Files that cannot stay, since the rows of one of their sources must be removed."""
         self._last: tuple[str, bool] = ("", False)
         self.stored = StoredFiles(journal.destination, "")
         """The stored files of the table that is being compared."""
 
     def leave(self, entry: Committed | None) -> None:
-        """Notes that a source's rows have to leave the file that it shares with others."""
+        """Records that a source's rows must be removed from the file that the source shares with other
+        sources.
+        """
         self.gone.add("" if entry is None else entry.shared_file)
 
     def lost(self, entry: Committed, journal: Journal, live: set[str] | None) -> bool:
@@ -208,15 +227,36 @@ def _sort_files(
 ) -> bool:
     """Sorts the files of a table into done, held and work. Returns whether earlier results are replaced."""
     replaces = False
-    sharing.stored = StoredFiles(journal.destination, work.table.path)
     for file in work.table.files:
-        before = journal.done.look_up(file.relative)
+        before = _settled(work, file, journal)
         if before is not None and before.table == work.table.path:
             work.known += 1
         elif before is not None:
             absence.moved.append(file.relative)
         replaces = _sort(work, file, before, journal, key_of(file), live, sharing) or replaces
     return replaces
+
+
+def _settled(work: TableWork, file: SourceFile, journal: Journal) -> Committed | None:
+    """The earlier result of a file. A source that was deleted and is there again has its earlier result; a
+    new file of its name has none.
+    """
+    before = journal.done.look_up(file.relative)
+    if before is not None and file.relative in journal.state.deleting:
+        if is_same(file, before) or file.is_folder:
+            return before
+        # Its deletion was killed before its receipt, and this is a new file.
+        journal.end_deleting(file.relative, "deleted")
+        return None
+    for entry in journal.done.deleted(file.relative) if before is None else ():
+        digest = entry.details.digest
+        if digest and digest == digest_now(file.path, file.identity, digest, file.storage_options):
+            journal.restore(entry)
+            if entry.table == work.table.path:
+                work.report.archived -= 1
+                work.report.rows_archived -= sum(part.rows for part in entry.parts)
+            return journal.done.look_up(file.relative)
+    return before
 
 
 def _sort(
@@ -228,7 +268,7 @@ def _sort(
     live: set[str] | None,
     sharing: _Sharing,
 ) -> bool:
-    """Sorts one file. Returns whether its earlier result is replaced."""
+    """Sorts one file. Returns whether the file's earlier result is replaced."""
     waiting = journal.held.look_up(file.relative)
     state = journal.state
     usable = (

@@ -24,17 +24,17 @@ class Pending:
     file: SourceFile
     key: str
     schema: str = ""
-    """If it was converted: the name of its columns in the source."""
+    """If the file was converted: the name of its columns in the source."""
     written: str = ""
-    """If it was converted: the name of its columns in the target."""
+    """If the file was converted: the name of its columns in the target."""
     has_parts: bool = False
-    """If it was converted: whether it had rows."""
+    """If the file was converted: whether it had rows."""
     shared: str = ""
-    """If it was converted: the target file that it shares with other sources."""
+    """If the file was converted: the target file that it shares with other sources."""
     again: bool = False
-    """If it must be converted: whether the same content was converted before."""
+    """If the file must be converted: whether the same content was converted before."""
     why: str = ""
-    """If its earlier result stays: why this run cannot convert it."""
+    """If the file's earlier result stays: why this run cannot convert it."""
 
 
 def pending_of(file: SourceFile, entry: Committed, why: str = "") -> Pending:
@@ -59,7 +59,7 @@ class TableWork:
     """Converted, but not yet published, by an earlier run."""
     stays: Rows[Pending]
     """Results of earlier runs that this run does not replace: their source is gone, left out, or withheld.
-    The rest of the table has to fit them.
+    The rest of the table must fit these results.
     """
     planned: Rows[PlannedFile]
     known: int = 0
@@ -84,7 +84,9 @@ class TableWork:
 
     @property
     def divided_by(self) -> tuple[Term, ...]:
-        """The partition terms with one value in each file that the file's directory does not give."""
+        """The partition terms that have one value in each file, and that the names of directories do not
+        give.
+        """
         return () if self.layout is None else self.layout.divided_by(self.table.keys)
 
     def file_bytes(self, usual: int) -> int:
@@ -93,7 +95,7 @@ class TableWork:
         return usual if own is None else own
 
     def refuse(self, pending: Pending, reason: str) -> None:
-        """Does not convert a file in this run."""
+        """Leaves a file out of this run, as failed."""
         self.work.discard(pending.file.relative)
         self.held.discard(pending.file.relative)
         self.files.append(

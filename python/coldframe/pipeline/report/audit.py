@@ -52,8 +52,8 @@ KIND_OF_FAULT = {
     "deleted": "",
     "unlisted": "",
 }
-"""The verdict's kind for each kind of fault; all others are `altered`. Faults with an empty kind are reasons
-about a whole table, not about a file.
+"""The verdict's kind for each kind of fault; all other faults are `altered`. Faults with an empty kind are
+reasons about a whole table, not about a file.
 """
 _KINDS = {"resized": "resized", "replaced": "altered"}
 """The kinds of faults for kinds of differences."""
@@ -105,6 +105,9 @@ class Audit:
     def check_state(self, state: State, *, has_journal: bool) -> None:
         """Checks whether the journal exists, and the last run was complete."""
         self.interrupted = bool(state.begun or state.dropping or state.fresh)
+        if has_journal and (state.chain.lost or state.chain.is_foreign):
+            why = "it is the journal of another target" if state.chain.is_foreign else state.chain.lost
+            self.reasons.append(Reason("cut_journal", 1, why))
         self.journal = has_journal
         if not has_journal:
             self.reasons.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
@@ -149,7 +152,7 @@ class Audit:
                 self.unverified += not part.verified
                 # Collected here: only one thread at a time may query the state.
                 inside = list(state.done.sharing(part.final)) if part.of else [(entry, part)]
-                yield functools.partial(_judge, destination, _sink_of(state, entry), inside, deep=self.deep)
+                yield functools.partial(judge, destination, sink_of(state, entry), inside, deep=self.deep)
 
         for fault in in_threads(looks(), _THREADS):
             self.add(fault)
@@ -224,12 +227,12 @@ def _is_there(part: Part, table: TableCheck) -> bool:
     return there and listed
 
 
-def _sink_of(state: State, entry: Committed) -> Sink:
+def sink_of(state: State, entry: Committed) -> Sink:
     about = state.tables[entry.table]
     return find_target(about.to, unit=about.unit).sink
 
 
-def _judge(
+def judge(
     destination: Destination, sink: Sink, inside: Sequence[tuple[Committed, Part]], *, deep: bool
 ) -> Fault | None:
     """The fault of a file, given the sources with rows in it.
@@ -269,7 +272,7 @@ def _faults(
 def _unlike(
     sink: Sink, path: str, inside: Sequence[tuple[Committed, Part]], storage_options: StorageOptions
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Compares each source's rows in a shared file with those that were read from the source."""
+    """Compares each source's rows in a shared file with the rows that were read from the source."""
     schema, batches = sink.open(path, storage_options)
     waiting = deque(inside)
     seen, left = RawFingerprint(schema), waiting[0][1].rows

@@ -64,7 +64,7 @@ def status_bar(counts: Mapping[str, int]) -> str:
 
 
 def size_bars(before: int, after: int) -> str:
-    """The sizes of source and target, one below the other."""
+    """The sizes of source and target, one below another."""
     largest = max(1, before, after)
     rows = "".join(
         f'<span>{name}</span><i class="{name}" style="width:{100 * size / largest:.2f}%"></i>'

@@ -33,7 +33,7 @@ def look_again(works: Sequence[TableWork], journal: Journal, target: Target, opt
 
 
 def report_partial(works: Sequence[TableWork], unit: str) -> None:
-    """Reports sources that state to have only a part of their table; also for earlier results."""
+    """Reports sources which state that they have only a part of their table; also for earlier results."""
     for work in works:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]
@@ -62,7 +62,8 @@ def write_safe_list(
             return ""
         return report.digest if may_be_listed(verdict, report.summary, work.report.allowed) else ""
 
-    # A directory of several tables is safe if all of them are, and it has no other content to read.
+    # A directory of several tables is safe if all of its tables are safe, and it has no other content to
+    # read.
     unsafe = {path for path, items in left_out.items() if any(item.blocks for item in items)}
     unsafe |= {
         file.path
@@ -81,7 +82,7 @@ def write_safe_list(
                 if digest and file.is_folder:
                     listed.add(file.path)
 
-    # Whoever deletes what the list names must never lose rows by a later run.
+    # A later run must never lose rows of sources that were deleted because the list names them.
     folders = {file.path for file, _ in sources() if file.is_folder}
     journal.list_as_safe(
         file.relative
@@ -92,6 +93,7 @@ def write_safe_list(
     destination = journal.destination
     about = {
         "target": destination.root,
+        "journal": journal.state.target,
         "source": source,
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "compared": COMPARED,

@@ -1,13 +1,13 @@
 """What could be read from a source directory but was not requested.
 
-HBase root directories, Kudu data directories and the like hold more than one request reads: other tables,
-snapshots, older versions, edits that are only in a log. Such a directory is safe to delete if all of it was
-taken, or if the user named the parts that may be left behind:
+HBase root directories, Kudu data directories and the like hold more than a single request reads: other
+tables, snapshots, older versions, edits that are only in a log. Such a directory is safe to delete if all of
+it was taken, or if the user named the parts that may be left behind:
 
     --leave-behind older-versions            of every table
     --leave-behind tables=ns:old,snapshots   this table, and all snapshots
 
-A directory also keeps off the list if it holds files of none of its tables: rows that nobody reads.
+A directory is also left off the list if it holds files that belong to no table: nobody reads their rows.
 
 Content that the engine does not show to readers (deleted cells, archives) is reported, but does not keep the
 directory off the list.
@@ -31,9 +31,9 @@ from coldframe.sources import text_options
 
 _NAMES = {kind: name for name, kind in LEAVABLE.items()}
 _COUNTED = frozenset({"versions", "times", "columns", "regions", "edits"})
-"""Kinds that only reading can count: how much of them was skipped."""
+"""Kinds of content that are counted only by reading: how much of them was skipped."""
 _NAMED = 3
-"""How many files of no table are named."""
+"""The maximum number of files of no table that are named."""
 _UNITS = {"regions": "folders of regions", "edits": "regions"}
 
 

@@ -1,8 +1,9 @@
 """Compares the migration with the row counts and formats in a Hive metastore.
 
 Each file is counted for every registered directory above it. If directories of tables are nested, the owner
-of the inner files is unknown: a count is right both with and without them. Discrepancies with a known cause
-are not reported here: files that failed or were not read, and damage with an unknown number of rows.
+of the inner files is unknown: a count is right whether or not it includes these files. Discrepancies with a
+known cause are not reported here: files that failed or were not read, and damage with an unknown number of
+rows.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Tally:
     own_lost: int = 0
     own_files: int = 0
     example: str = ""
-    """One of its files, for messages."""
+    """One of the table's files, for messages."""
     is_proven: bool = True
     """Whether all of its files were converted completely, and read back."""
 
@@ -131,7 +132,7 @@ class Tallies:
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """A path, and those of its parent directories up to the root."""
+    """A path, and the paths of its parent directories up to the root."""
     while path:
         yield path
         path = path.rpartition("/")[0]
@@ -160,7 +161,7 @@ def compare_preview(
 ) -> MetastoreReport:
     """Compares what is possible before a run: the existing files and their formats.
 
-    `findings`: those of each table, by its path.
+    `findings`: the findings of each table, by the table's path.
     """
     tallies = Tallies(registered.each())
     for table in tables:
@@ -252,7 +253,7 @@ class _Comparison:
         return self._report
 
     def _is_meant(self, place: Place, tally: Tally) -> bool:
-        """Whether this run was to read the directory, as far as was requested and possible."""
+        """Whether this run should have read the directory: whether that was requested and possible."""
         selection = self._options.selection
         if not selection.enters(place.path):
             return False
@@ -261,7 +262,7 @@ class _Comparison:
         return not lies_below(place.path, self._unread)
 
     def _has_files(self, place: Place, tally: Tally) -> bool:
-        """Whether the directory has files; reports a directory that does not exist or has none."""
+        """Whether the directory has files; reports a directory that does not exist or is empty."""
         if tally.has_files:
             return True
         matters = place.is_ours or not place.format
@@ -352,5 +353,5 @@ def _exists(path: str, options: Options) -> bool:
     try:
         return open_store(path, options_for(path, options.source_storage_options)).stat() is not None
     except (ColdframeError, OSError):
-        # An error other than "not found" means that it exists.
+        # An error other than "not found" means that the path exists.
         return True

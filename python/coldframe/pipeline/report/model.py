@@ -1,4 +1,6 @@
-"""The report of a run: files found, converted, verified, damaged and quarantined. `files` writes it."""
+"""The report of a run: files found, converted, verified, damaged and quarantined. `files` writes the
+report.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = 
 
 
 def _counted(name: str, findings: Findings) -> Json:
-    """Like `_few`, for findings, of which only the first are kept."""
+    """Like `_few`, for findings: only the first are kept."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
 
@@ -61,9 +63,9 @@ class FileReport:
     quarantine: str | None = None
     """The path of its copy, relative to the target's root."""
     earlier: bool = False
-    """Whether an earlier run converted it."""
+    """Whether an earlier run converted the source."""
     seconds: float = 0.0
-    """The total time of its tasks."""
+    """The total time of the source's tasks."""
     losses: dict[str, int] = field(default_factory=dict)
     """Numbers of changed values, by kind of change: see `options.LOSSES`."""
     digest: str = ""
@@ -72,6 +74,8 @@ class FileReport:
     """For a directory: cells that were readable but not requested; None if they were not counted."""
     by_spark: bool = False
     """Whether Spark has read it instead of coldframe."""
+    cause: str = ""
+    """Why it was not converted: see `Cause`. Empty if it was."""
 
     @staticmethod
     def of_entry(entry: Committed, size: int, *, earlier: bool = False) -> FileReport:
@@ -137,7 +141,7 @@ class Totals:
     losses: Counter[str] = field(default_factory=Counter)
 
     def add(self, file: FileReport, sign: int = 1) -> None:
-        """Adds a file, or subtracts it."""
+        """Adds or subtracts a file."""
         self.statuses[file.status] += sign
         self.rows += sign * (file.rows if file.status != "held" else 0)
         self.bytes_in += sign * file.bytes_in
@@ -163,7 +167,7 @@ class LeftOut:
     source: str
     """The directory."""
     kind: str
-    """The name in `--leave-behind`, if it has one."""
+    """The part's name in `--leave-behind`, if it has a name."""
     of: str = ""
     name: str = ""
     count: int | None = None
@@ -172,7 +176,7 @@ class LeftOut:
     visible: bool = True
     """Whether the engine shows this content to readers."""
     named: bool = False
-    """Whether the user allowed to leave it behind."""
+    """Whether the user allowed to leave the part behind."""
 
     def __str__(self) -> str:
         amount = "" if self.count is None else f" ({self.count:,} {self.unit})"
@@ -181,7 +185,7 @@ class LeftOut:
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps the directory off the list of sources that are safe to delete."""
+        """Whether this content keeps the directory off the list of sources that are safe to delete."""
         return self.visible and not self.named
 
 
@@ -198,11 +202,11 @@ class FileReports(Rows[FileReport]):
 
     @property
     def problems(self) -> Rows[FileReport]:
-        """The files whose status needs attention: all but those in `FINE`."""
+        """The files whose status needs attention: all statuses except those in `FINE`."""
         return self._problems
 
     def append(self, file: FileReport) -> None:
-        """Adds a report, or replaces the one of its source."""
+        """Adds a report, or replaces the earlier report of its source."""
         self.discard(file.source)
         super().append(file)
         self.totals.add(file)
@@ -236,6 +240,9 @@ class TableReport:
     """Files that others wrote into the table's directory: readers take them for a part of the table."""
     vanished: list[str] = field(default_factory=list)
     """Sources that an earlier run converted and that are gone."""
+    archived: int = 0
+    """Sources that `coldframe delete` deleted, whose rows stay, and these rows."""
+    rows_archived: int = 0
     partial: list[str] = field(default_factory=list)
     """Sources that state to have only a part of the table."""
     metastore: Findings = field(default_factory=Findings)
@@ -272,6 +279,7 @@ class TableReport:
                 foreign=len(self.foreign),
                 partial=len(self.partial),
                 vanished=len(self.vanished),
+                archived=self.archived,
                 on_vanished=self.on_vanished,
                 metastore=self.metastore.wrong,
                 error=self.error is not None,
@@ -287,7 +295,7 @@ class TableReport:
 
     @property
     def totals(self) -> Totals:
-        """The sums over its files."""
+        """The sums over the table's files."""
         if isinstance(self.files, FileReports):
             return self.files.totals
         totals = Totals()
@@ -318,7 +326,7 @@ class TableReport:
 
     @property
     def problems(self) -> Rows[FileReport] | list[FileReport]:
-        """The files whose status needs attention: all but those in `FINE`."""
+        """The files whose status needs attention: all statuses except those in `FINE`."""
         if isinstance(self.files, FileReports):
             return self.files.problems
         return [file for file in self.files if file.status not in FINE]
@@ -334,13 +342,15 @@ class TableReport:
         return self.totals.bytes_out
 
     def to_json(self) -> Json:
-        """Its part of report.json."""
+        """The table's part of report.json."""
         return {
             "name": self.name,
             "path": self.path,
             "format": self.format,
             "rows": self.rows,
             "rows_now": self.rows_now,
+            "archived": self.archived,
+            "rows_archived": self.rows_archived,
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             **self.verdict.to_json(),
@@ -393,7 +403,7 @@ class Report:
     """See `add_reason`."""
 
     def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
-        """Adds a reason for the verdict on the run that belongs to no table: see `verdict`."""
+        """Adds a reason that belongs to no table to the verdict on the run: see `verdict`."""
         self.reasons.append(Reason(kind, count, detail))
 
     def add_unmatched(self, paths: Sequence[str]) -> None:
@@ -426,7 +436,7 @@ class Report:
 
     @property
     def rows(self) -> int:
-        """The rows in the target, including those of earlier runs."""
+        """The rows in the target, including rows of earlier runs."""
         return sum(table.rows for table in self.tables)
 
     @property

@@ -30,7 +30,7 @@ from coldframe.pipeline.source.findings import Findings
 __all__ = ["check", "document", "findings_list", "lost_text", "page"]
 
 MAX_PROBLEMS = 100
-"""Maximum number of tables with problems that are listed above the table of all."""
+"""Maximum number of tables with problems that are listed above the list of all tables."""
 MAX_ROWS = 10_000
 """Maximum number of tables on the first page."""
 MAX_FINDINGS = 100
@@ -157,7 +157,7 @@ def _first_error(outcome: TableReport) -> str:
 
 
 def _tables(report: Report) -> str:
-    """A line per table, those with problems first."""
+    """A line per table; tables with problems come first."""
     numbered = sorted(enumerate(report.tables, 1), key=lambda outcome: not _is_wrong(outcome[1]))
     rows = (
         f"<tr{' data-wrong' if _is_wrong(outcome) else ''}>"
@@ -196,7 +196,7 @@ def findings_list(findings: Findings) -> str:
     )
     more = len(findings) - MAX_FINDINGS
     tail = f'<p class="soft">{more:,} more in report.json</p>' if more > 0 else ""
-    return f"<h3>Not as the metastore has it</h3><ul>{rows}</ul>{tail}"
+    return f"<h3>Differences from the metastore</h3><ul>{rows}</ul>{tail}"
 
 
 def _metastore(report: Report) -> str:
@@ -244,7 +244,7 @@ def _names(title: str, what: str, names: Sequence[str]) -> str:
 
 
 def _trend(report: Report) -> str:
-    """The runs into this target, the latest first; empty if this is the only one."""
+    """The runs into this target, the latest first; empty if this is the only run."""
     runs = report.runs[-MAX_RUNS:]
     if len(runs) < 2:
         return ""

@@ -6,8 +6,8 @@
     8331    2014-01-01T00:00:00.000000000Z    whole:9f0c..    /warehouse/sales/000000_0
     # end: 1
 
-The digest is that of `identity`. Paths come last and are not escaped. A source whose path has a line break is
-not listed. `check` tests whether each line still matches its source.
+The digest is the digest in `identity`. Paths come last and are not escaped. A source whose path has a line
+break is not listed. `check` tests whether each line still matches its source.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from coldframe.sources import is_remote, open_store, options_for
 SAFE = f"{HOME}/safe-to-delete.txt"
 _FIRST = "# coldframe safe-to-delete 2"
 _LAST = "# end: "
+GONE = "it no longer exists"
 _THREADS = SIDE_BY_SIDE
-"""Sources that are checked at once: most of the time is waiting."""
+"""The number of sources that are checked at once: most of the time is waiting."""
 
 
 @dataclass(frozen=True)
@@ -136,27 +137,30 @@ def check(
     listed: SafeList, state: State, storage_options: StorageOptions = None
 ) -> Iterator[tuple[Line, str]]:
     """The lines that no longer match the current source or the journal, with reasons."""
-    sources = _Sources(listed)
+    sources = Sources(listed)
     digests = (entry.details.digest for entry in state.done.each())
     trees = {digest for digest in digests if digest.startswith("tree:")}
 
     def looks() -> Iterator[Callable[[], tuple[Line, str | None]]]:
         for line in listed.lines:
             # Collected here: only one thread at a time may query the state.
-            entry = state.done.look_up(sources.of(line.path))
+            source = sources.of(line.path)
+            entry = state.done.look_up(source)
             fault = _journal_fault(line, entry, trees)
+            if fault is not None and any(state.done.deleted(source)):
+                fault = "coldframe delete has deleted it"
             if fault is not None:
                 yield functools.partial(_with_fault, line, fault)
             else:
                 known = None if entry is None else entry.details.identity
-                yield functools.partial(_look, line, known, options_for(line.path, storage_options))
+                yield functools.partial(look, line, known, options_for(line.path, storage_options))
 
     for line, why in in_threads(looks(), _THREADS):
         if why is not None:
             yield line, why
 
 
-class _Sources:
+class Sources:
     """Maps the files of a list to their names in the journal."""
 
     def __init__(self, listed: SafeList) -> None:
@@ -184,23 +188,23 @@ def _with_fault(line: Line, why: str) -> tuple[Line, str | None]:
 
 
 def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
-    """Why the journal no longer matches a line; None if it does."""
+    """Why the journal no longer matches a line; None if it matches."""
     if line.digest.startswith("tree:"):
         return None if line.digest in trees else "the journal no longer has this source"
-    if entry is None:
+    if entry is None or entry.receipt is not None:
         return "the journal no longer has this source"
     if entry.details.digest != line.digest:
         return "the journal has another digest of it"
     return None
 
 
-def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
+def look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
     """Why the current source no longer matches a line; None if it does."""
     try:
         if is_remote(line.path):
             entry = open_store(line.path, storage_options).stat()
             if entry is None:
-                return line, "it no longer exists"
+                return line, GONE
             size, changed = entry.size, _time((entry.modified or 0) * 1_000_000)
             is_folder = entry.is_folder
         else:
@@ -209,14 +213,14 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
             is_folder = os.path.isdir(line.path)
         identity = identity_of(line.path, storage_options)
     except (FileNotFoundError, NotADirectoryError):
-        return line, "it no longer exists"
+        return line, GONE
     except (OSError, ColdframeError) as error:
         return line, f"it cannot be read: {error}"
     if not is_folder:
         if size != line.size:
             return line, f"it has {size:,} bytes, but {line.size:,} were read"
         # Object stores give times in other units in listings than for single files; an etag is the same in
-        # both.
+        # both cases.
         if not line.digest.startswith("etag:") and changed != line.changed:
             return line, f"it was changed at {changed}"
     if digest_now(line.path, identity, line.digest, storage_options) != line.digest:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from coldframe.byte_size import size_text
 from coldframe.pipeline.report.figures import duration_text
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.verdict import BY_SPARK
 from coldframe.pipeline.source.findings import metastore_lines
+
+
+def grouped(problems: Iterable[tuple[str, str, str]]) -> list[str]:
+    """A line for each cause: pairs of what and which, and why. Causes that differ in names and numbers only
+    are the same.
+    """
+    lines: dict[tuple[str, str], tuple[str, int]] = {}
+    for kind, name, why in problems:
+        cause = kind, re.sub(r"[0-9][0-9,.]*", "#", why.replace(name, ""))
+        line, count = lines.get(cause, (f"{kind}: {name}: {why}", 0))
+        lines[cause] = line, count + 1
+    return [f"{line}; {count - 1:,} more like this" if count > 1 else line for line, count in lines.values()]
 
 
 def summary(report: Report) -> str:
@@ -17,16 +32,16 @@ def summary(report: Report) -> str:
         sizes = f"{size_text(table.bytes_in)} -> {size_text(table.bytes_out)}"
         outcome = f"{table.rows:,} rows, {sizes}, {table.verdict.text}"
         lines.append(f"{table.name} ({table.format}): {counts}; {outcome}")
-        for file in table.files:
-            if file.error is not None:
-                lines.append(f"  {file.status}: {file.source}: {file.error}")
-            elif file.damage:
+        failed = [file for file in table.problems if file.error is not None]
+        lines += grouped((f"  {file.status}", file.source, str(file.error)) for file in failed)
+        for file in table.problems:
+            if file.error is None and file.damage:
                 lost = "an unknown number of" if file.rows_lost is None else f"{file.rows_lost:,}"
                 places = "1 place" if len(file.damage) == 1 else f"{len(file.damage)} places"
                 lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {places}")
         lines += [f"  {table.error}"] if table.error is not None else []
         lines += [f"  missing: {name}" for name in table.missing]
-        lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]
+        lines += [f"  in the table, but not written by the migration: {name}" for name in table.foreign]
         lines += [f"  a part of the table only: {text}" for text in table.partial]
         lines += [f"  {note.text}" for note in table.verdict.notes if note.kind in BY_SPARK]
         lines += metastore_lines(table.metastore, "  ")

@@ -1,4 +1,4 @@
-"""The check of a target table: compares the verified rows with those that readers of the table see.
+"""The check of a target table: compares the verified rows with the rows that readers of the table see.
 
     rows_verified    according to the journal
     rows_now         according to the table's own log, including deletion vectors; None if unknown
@@ -43,7 +43,7 @@ class TableCheck:
     missing: dict[str, Difference] = field(default_factory=dict)
     """Files that are missing or have other bytes, and why."""
     changed: dict[str, Difference] = field(default_factory=dict)
-    """Files whose rows others deleted or rewrote, and why; only the first of them."""
+    """Files whose rows others deleted or rewrote, and why; only the first such files."""
     counts: Counter[str] = field(default_factory=Counter)
     """The number of differences of each kind."""
     foreign: list[str] = field(default_factory=list)
@@ -101,7 +101,7 @@ def check_table(destination: Destination, state: State, kind: str, name: str, pa
 
 
 def _unreadable(target: TargetTable, file: LiveFile) -> tuple[str, str] | None:
-    """A file of others because of which the whole table cannot be read, and why."""
+    """A foreign file because of which the whole table cannot be read, and the reason."""
     there = target.stored.get(file.path)
     if there is None:
         return "gone", "others wrote it, and it no longer exists: the table cannot be read"

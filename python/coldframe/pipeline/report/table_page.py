@@ -76,7 +76,7 @@ def _notes(outcome: TableReport) -> str:
         notes += f'<p class="bad">{escape(outcome.error)}</p>'
     for what, names in (
         ("Missing", outcome.missing),
-        ("In its directory, but none of the migration's", outcome.foreign),
+        ("In its directory, but not written by the migration", outcome.foreign),
         ("Gone from the source since an earlier run", outcome.vanished),
         ("A part of the table only", outcome.partial),
     ):

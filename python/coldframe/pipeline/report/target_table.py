@@ -95,10 +95,10 @@ def differences(target: TargetTable, state: State) -> Iterator[Difference]:
     """Files of the migration that the table lacks, or that have changed since they were verified."""
     entries = state.done.of_table(target.path)
     has_parts = any(entry.parts for entry in entries)
-    # If a killed run was about to empty the table, it is unknown whether it did.
+    # If a killed run was about to empty the table, it is unknown whether the table was emptied.
     if not has_parts and not state.registered.get(target.path):
         return
-    whole = _of_table(target, state)
+    whole = of_table(target, state)
     if whole is not None:
         yield whole
     if target.state == "unreadable" or (target.has_log and target.state == "gone"):
@@ -106,7 +106,7 @@ def differences(target: TargetTable, state: State) -> Iterator[Difference]:
     ours = state.registered.get(target.path)
     for entry in state.done.of_table(target.path):
         for part in entry.parts:
-            fault = _of_part(target, part, ours)
+            fault = of_part(target, part, ours)
             if fault is not None:
                 yield Difference(fault[0], target.path, entry.source, part.final, part.rows, fault[1])
 
@@ -118,7 +118,7 @@ def foreign(target: TargetTable, state: State) -> Iterator[LiveFile]:
             yield file
 
 
-def _of_table(target: TargetTable, state: State) -> Difference | None:
+def of_table(target: TargetTable, state: State) -> Difference | None:
     def difference(kind: str, reason: str) -> Difference:
         rows = sum(part.rows for entry in state.done.of_table(target.path) for part in entry.parts)
         return Difference(kind, target.path, "", "", rows, reason)
@@ -141,7 +141,7 @@ def _columns(path: str, state: State) -> set[str]:
     return {name.lower() for schema in known for name in schema.names}
 
 
-def _of_part(target: TargetTable, part: Part, ours: set[str] | None) -> tuple[str, str] | None:
+def of_part(target: TargetTable, part: Part, ours: set[str] | None) -> tuple[str, str] | None:
     """The kind of a file's difference, and the reason; None if there is none."""
     listed = target.files.get(part.final)
     if listed is None and target.has_log:

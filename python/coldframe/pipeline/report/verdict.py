@@ -43,7 +43,7 @@ class Kind:
 
     grade: Grade
     blocks: bool
-    """Whether no source of the table is safe to delete while the verdict has such a reason."""
+    """Whether a verdict with such a reason keeps all sources of the table off the list of safe sources."""
     singular: str
     plural: str
     """The texts after the count."""
@@ -68,6 +68,12 @@ KINDS: Mapping[str, Kind] = {
         "failed", True, "source is gone since an earlier run", "sources are gone since an earlier run"
     ),
     "kept": Kind("note", False, "source is gone, its rows stay", "sources are gone, their rows stay"),
+    "archived": Kind(
+        "note",
+        False,
+        "source was deleted by coldframe delete, its rows stay",
+        "sources were deleted by coldframe delete, their rows stay",
+    ),
     "removed": Kind(
         "note",
         False,
@@ -156,6 +162,25 @@ KINDS: Mapping[str, Kind] = {
     "known_foreign": Kind(
         "note", False, "file in the table was written by others", "files in the table were written by others"
     ),
+    "entered_again": Kind(
+        "note",
+        False,
+        "file of the table was of a lost part of the journal, and was entered again",
+        "files of the table were of a lost part of the journal, and were entered again",
+    ),
+    "old_journal": Kind(
+        "note",
+        False,
+        "segment of the journal is older than its chain, and does not name its predecessor",
+        "segments of the journal are older than its chain, and do not name their predecessors",
+    ),
+    "unread_by_engine": Kind(
+        "note",
+        False,
+        "table was not read in full by a library of its format",
+        "tables were not read in full by a library of their format",
+    ),
+    "lost_journal": Kind("note", False, "part of the journal was lost", "parts of the journal were lost"),
     "error": Kind("failed", True, "table is not as requested", "tables are not as requested"),
     # Comparison with a metastore.
     "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
@@ -172,6 +197,7 @@ KINDS: Mapping[str, Kind] = {
     "no_log": Kind(
         "failed", True, "table's own log or metadata is gone", "tables' own logs or metadata are gone"
     ),
+    "cut_journal": Kind("failed", True, "part of the journal is lost", "parts of the journal are lost"),
     "failed_run": Kind("failed", True, "last run failed", "last runs failed"),
     "interrupted": Kind("unproven", True, "run was interrupted", "runs were interrupted"),
 }
@@ -179,12 +205,12 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict was reached."""
+    """Why the verdict is what it is."""
 
     kind: str
     count: int = 1
     detail: str = ""
-    """Which things, or why, as text for people."""
+    """The things that the reason is about, or the cause, as text for people."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -281,7 +307,7 @@ class Verified(_Verdict):
 
 @dataclass(frozen=True)
 class Partial(_Verdict):
-    """The contents of the target were compared; rows or digits are missing for reported reasons."""
+    """The contents of the target were compared, and rows or digits are missing for reported reasons."""
 
     name = "partial"
     word = "PARTIAL"
@@ -347,6 +373,7 @@ class TableSummary:
     foreign: int = 0
     partial: int = 0
     vanished: int = 0
+    archived: int = 0
     on_vanished: str = "fail"
     metastore: int = 0
     error: bool = False
@@ -389,6 +416,7 @@ def judge_table(summary: TableSummary, allowed: frozenset[str] = frozenset()) ->
         ("foreign", summary.foreign),
         ("part", summary.partial),
         (_VANISHED[summary.on_vanished], summary.vanished),
+        ("archived", summary.archived),
         ("metastore", summary.metastore),
         ("unverified", summary.unverified),
         ("unproved_source", summary.undigested),
@@ -399,7 +427,7 @@ def judge_table(summary: TableSummary, allowed: frozenset[str] = frozenset()) ->
     for how, count in summary.losses.items():
         kind = "named_loss" if how in allowed else "lossy"
         reasons.append(Reason(kind, count, LOSSES.get(how, how)))
-    if not summary.written:
+    if not (summary.written or summary.archived):
         reasons.append(Reason("nothing"))
     return _verdict([*reasons, *summary.reasons])
 

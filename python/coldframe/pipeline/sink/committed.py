@@ -107,7 +107,8 @@ class CommittedTable:
         for part in (part for entry in self.entries for part in entry.parts):
             columns = part.checks.get("columns", {})
             nulls = {name: int(check["nulls"]) for name, check in columns.items()}
-            # pyarrow does not show the bounds of floats in all footers, so those of the fingerprint are used.
+            # pyarrow does not show the bounds of floats in all footers, so the bounds of the fingerprint are
+            # used.
             floats = {name: _ends(check) for name, check in columns.items() if check.get("nans") == 0}
             nans = {name: check["nans"] for name, check in columns.items() if "nans" in check}
             file = DataFile(part.final, part.rows, part.bytes, nulls, floats, nans, part.partition)
@@ -141,8 +142,7 @@ class CommittedTable:
 
     def check_counts(self, actual: Counts, how: str) -> None:
         """Raises unless `actual`, the row counts of the table as `how` reads it, are the verified ones."""
-        wanted = {key: count for key, count in self.counts.items() if count}
-        there = {key: count for key, count in actual.items() if count}
+        wanted, there = _by_value(self.counts), _by_value(actual)
         if wanted == there:
             return
         wrong = [key for key in {**wanted, **there} if wanted.get(key) != there.get(key)]
@@ -153,6 +153,14 @@ class CommittedTable:
             f"{wanted.get(wrong[0], 0)} were verified"
             + (f"; {len(wrong) - 1} more partitions differ" if wrong[1:] else "")
         )
+
+
+def _by_value(counts: Counts) -> Counts:
+    """Numbers of rows by values that equal themselves, as NaN does not."""
+    summed: Counter[tuple[Any, ...]] = Counter()
+    for key, count in counts.items():
+        summed[tuple("NaN" if value != value else value for value in key)] += count
+    return +summed
 
 
 def partition_texts(final: str) -> dict[str, str | None]:

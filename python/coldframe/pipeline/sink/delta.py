@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -21,7 +21,7 @@ from coldframe.pipeline.file_access import reading
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink import delta_protocol as protocol
-from coldframe.pipeline.sink.committed import CommittedTable, DataFile, partition_texts
+from coldframe.pipeline.sink.committed import CommittedTable, DataFile
 from coldframe.pipeline.sink.delta_log import (
     LOG,
     add_actions,
@@ -34,6 +34,7 @@ from coldframe.pipeline.sink.delta_statistics import indexed_columns, statistics
 from coldframe.pipeline.sink.delta_store import delta_options
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.live import TableName
+from coldframe.pipeline.sink.second_reading import read_again
 from coldframe.sources import is_remote
 
 MARK = "coldframe.files"
@@ -45,11 +46,11 @@ APP = "coldframe"
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
     """Makes the log match the journal. Repeating the call changes nothing.
 
-    A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
-    path that one version both adds and removes as removed. The journal has the files that our own versions
-    left in the table. If the table now has other files, or versions of other writers, it is refused, or
-    (`foreign="append"`) the difference from our last version is applied to its current one. The commit is
-    checked against the protocol. Then the table is read through its log, and must have the verified rows.
+    A version adds and removes exactly the difference from the previous version, and no path twice: Spark
+    treats a path that a version both adds and removes as removed. The journal has the files that our own
+    versions left in the table. If the table now has other files, or versions of other writers, it is refused,
+    or (`foreign="append"`) the difference from our last version is applied to its current version. The commit
+    is checked against the protocol. Then the table is read through its log, and must have the verified rows.
     """
     from deltalake import DeltaTable
 
@@ -196,8 +197,10 @@ class _Change:
         if not (self.added or self.gone):
             return
         now, prefix = int(time.time() * 1000), f"{self.table.path}/"
+        fields = self.table.partitions
         removed = [
-            RemoveAction(path, True, now, None, partition_texts(prefix + path)) for path in sorted(self.gone)
+            RemoveAction(path, True, now, None, protocol.partition_texts(prefix + path, fields))
+            for path in sorted(self.gone)
         ]
         adds = [add.action for add in self.added]
         self.table.announce((prefix + add.path for add in adds), (prefix + path for path in self.gone))
@@ -280,8 +283,10 @@ def runs(destination: Destination, name: TableName) -> set[str]:
     return set() if table is None else {str(commit[RUN]) for commit in table.history() if RUN in commit}
 
 
-def _read_back(destination: Destination, table: CommittedTable, added: Iterable[_Added]) -> Json:
-    """Counts rows as a reader of the table does: from its log, and the footers of added files."""
+def _read_back(destination: Destination, table: CommittedTable, added: Sequence[_Added]) -> Json:
+    """Counts rows as a reader of the table does: from its log, and the footers of added files. Reads the
+    added files.
+    """
     current = open_table(destination, table.path)
     if table.schema is not None:
         names = [field.name for field in table.partitions]
@@ -291,7 +296,24 @@ def _read_back(destination: Destination, table: CommittedTable, added: Iterable[
             counts[tuple(file.values.get(name) for name in names)] += rows.get(file.path, file.rows or 0)
         table.check_counts(counts, "Delta")
     keep_checkpoints(destination, table.path, current)
-    return {"delta version": current.version()}
+    read = functools.partial(_read, current, table)
+    again = read_again(table, (f"{table.path}/{add.action.path}" for add in added), "deltalake", read)
+    return {"delta version": current.version(), **again}
+
+
+def _read(current: Any, table: CommittedTable, files: Set[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of some files, as deltalake reads them."""
+    from deltalake.exceptions import DeltaProtocolError
+
+    try:
+        dataset = current.to_pyarrow_dataset()
+    except DeltaProtocolError as error:
+        raise NotImplementedError(str(error)) from error
+    names = [] if table.schema is None else table.schema.names
+    for fragment in dataset.get_fragments():
+        # Depending on the version of the library, these names are escaped.
+        if not files.isdisjoint(f"{table.path}/{name}" for name in (fragment.path, unquote(fragment.path))):
+            yield from fragment.to_batches(schema=dataset.schema, columns=names)
 
 
 def _actions(
@@ -309,7 +331,10 @@ def _actions(
         from deltalake.transaction import AddAction
 
         footer = pq.read_metadata(reading(destination.path(file.final), destination.storage_options))
-        values, changed = partition_texts(file.final), modified.get(file.final, 0)
+        values, changed = (
+            protocol.partition_texts(file.final, table.partitions),
+            modified.get(file.final, 0),
+        )
         bounds = statistics(footer, file, indexed)
         action = AddAction(path, file.bytes, values, changed, True, bounds)
         return _Added(
@@ -388,5 +413,5 @@ def _present(table: Any) -> dict[str, int]:
     """
     hidden = hidden_rows(table)
     names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())
-    # If the number of hidden rows is unknown, assume that there are some.
+    # If the number of hidden rows is unknown, assume that there are hidden rows.
     return {name: 1 if hidden is None else hidden.get(name, 0) for name in names}

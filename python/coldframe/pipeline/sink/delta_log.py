@@ -34,9 +34,10 @@ def open_table(destination: Destination, path: str) -> Any:
 
 
 def keep_checkpoints(destination: Destination, path: str, table: Any) -> None:
-    """Writes a checkpoint if the newest one is many versions old, so that readers need few files of the log.
+    """Writes a checkpoint if the newest checkpoint is many versions old, so that readers need few files of
+    the log.
 
-    deltalake writes one every 100 versions; the other writers, every 10.
+    deltalake writes one every 100 versions; the other writers write one every 10 versions.
     """
     setting = str(table.metadata().configuration.get(_INTERVAL) or "")
     interval = int(setting) if setting.isdigit() and int(setting) > 0 else _USUAL_INTERVAL

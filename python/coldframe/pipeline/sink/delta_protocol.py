@@ -1,20 +1,26 @@
 """Checks a commit to a Delta log against the protocol before it is made.
 
 A program that writes a log's actions itself can produce a log that readers cannot open, or misread; deltalake
-checks little of it. The checks: all that deltalake and Spark make when they read, and those that the protocol
-leaves to the writer.
+checks little of it. The checks: all checks that deltalake and Spark make when they read, and the checks that
+the protocol leaves to the writer.
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from coldframe._coldframe import SchemaError
+from coldframe.pipeline.sink import committed
 
 NTZ = "timestampNtz"
 VECTORS = "deletionVectors"
@@ -50,11 +56,35 @@ class Commit:
     writer_features: Collection[str]
     configuration: Mapping[str, str]
     before: Mapping[str, Any] | None
-    """The schema of the previous version, if there is one."""
+    """The schema of the previous version; None if there is no previous version."""
     present: Mapping[str, int]
     """The files of the previous version, and how many rows of each a deletion vector hides."""
     adds: Sequence[Adding]
     removes: Collection[str]
+
+
+def partition_texts(final: str, fields: Sequence[pa.Field]) -> dict[str, str | None]:
+    """The partition values of a file by the names of their columns, serialised as the protocol states."""
+    texts = committed.partition_texts(final)
+    types = {field.name: field.type for field in fields}
+    return {name: _value_text(text, types.get(name, pa.string())) for name, text in texts.items()}
+
+
+def _value_text(text: str | None, kind: pa.DataType) -> str | None:
+    value = committed.partition_value(text, kind)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, float):
+        if math.isinf(value) or math.isnan(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return str(pa.scalar(value, kind).cast(pa.string()).as_py())
+    return str(value)
 
 
 def check(commit: Commit, name: str) -> None:

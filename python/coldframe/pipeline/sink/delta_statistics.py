@@ -1,4 +1,4 @@
-"""The statistics of a file in a Delta log, from its Parquet footer. Readers use them to skip files.
+"""The statistics of a file in a Delta log, from its Parquet footer. Readers use the statistics to skip files.
 
     {"numRecords": 3, "minValues": {"id": 1, "s": {"x": 5}}, "maxValues": {..}, "nullCount": {..}}
 
@@ -11,7 +11,7 @@ A wrong bound hides rows, so each bound is exact, or wider than the values, or l
                     the bounds of a footer with the IEEE order
     none            binary, values in lists and maps; dates and times beyond the years 1 to 9999; infinity
 
-A file has bounds of all its columns (whose type can have bounds) or of none: if one column lacks them,
+A file has bounds of all its columns (whose type can have bounds) or of none: if one column lacks bounds,
 deltalake's dataset for pyarrow finds no value in that column. A column that a file lacks is all null.
 
 Readers expect statistics of the first 32 columns, structs taken apart, unless the table's properties say
@@ -80,7 +80,7 @@ def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path])
             if ends is not None:
                 bounds[path] = write[0](ends[0]), write[1](ends[1])
         except UnknownBounds:
-            # Only columns of the top level must all have bounds: deltalake does not look for those in
+            # Only columns of the top level must all have bounds: deltalake does not look for bounds in
             # structs.
             bounds = bounds if path[1:] else None
     parts = [f'"numRecords":{file.rows}']

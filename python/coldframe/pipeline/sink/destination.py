@@ -60,7 +60,7 @@ class StoredFile:
     @property
     def mark(self) -> str:
         """What tells its content from others of equal size without reading it: the store's name of the
-        content, or the time of the last change. Empty if the store has neither.
+        content, or the time of the last change. Empty if the store has no etag and no time.
         """
         return f"etag:{self.etag}" if self.etag else f"time:{self.modified}" if self.modified else ""
 
@@ -74,7 +74,7 @@ class Destination:
     """A directory on a file system that the driver and all executors mount."""
 
     storage_options: StorageOptions = None
-    """Options of the store. They hold secrets, and must not get into files or messages."""
+    """Options of the store. These options hold secrets, and must not get into files or messages."""
     at_once = 4
     """How many calls to make at once."""
 
@@ -115,7 +115,9 @@ class Destination:
         return next(self.list(folder), None) is not None
 
     def is_empty(self) -> bool:
-        """Whether there is no file. There may be directories, which a run leaves that is killed at once."""
+        """Whether there is no file. There may be directories: a run that is killed at once leaves them
+        behind.
+        """
         return not self.has("")
 
     def read(self, name: str) -> bytes:
@@ -134,7 +136,7 @@ class Destination:
                 yield rest
 
     def create(self, name: str, content: bytes) -> bool:
-        """Whether this call created the file. Of two simultaneous calls exactly one does."""
+        """Whether this call created the file. Of two simultaneous calls, exactly one creates the file."""
         try:
             self._store.put(name, content)
         except FileExistsError:
@@ -164,7 +166,7 @@ class Destination:
             try:
                 self._store.publish(staged, name)
             except FileExistsError:
-                # The existing file may be the staged one: after a kill between two steps, or a lost answer.
+                # The existing file may be the staged file: after a kill between two steps, or a lost answer.
                 if not self._are_same(staged, name):
                     raise
                 self._store.delete(staged)
@@ -185,7 +187,7 @@ class Destination:
     def copy_in(self, path: str, name: str, storage_options: StorageOptions = None) -> None:
         """Copies a file, or a directory with its contents, from elsewhere; replaces existing files.
 
-        Nobody may read a copy who could not read the original.
+        Only those who could read the original may read a copy.
         """
         for file in below(path, storage_options):
             source = path if not file else f"{path}/{file}"
@@ -205,7 +207,7 @@ class Destination:
         self.expect_no_links([name.rpartition("/")[0]])
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        # Neither a link is followed nor a pipe waited for, and nothing is emptied.
+        # Links are not followed, pipes are not waited for, and nothing is emptied.
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             descriptor = os.open(path, flags, 0o666)
@@ -225,7 +227,9 @@ class Destination:
         return held
 
     def expect_no_links(self, folders: Iterable[str]) -> None:
-        """Raises if a folder, or one between the root and it, is a link: its files would lie elsewhere."""
+        """Raises if a folder, or a folder between the root and that folder, is a link: its files would lie
+        elsewhere.
+        """
         for folder in folders:
             parts = [part for part in folder.split("/") if part]
             for at in range(1, len(parts) + 1):
@@ -294,7 +298,7 @@ class StoreDestination(Destination):
         """Does nothing: a store's answers are final."""
 
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories at and below a folder; object stores have none."""
+        """Deletes the empty directories at and below a folder; object stores have no directories."""
         if not self._has_folders:
             return
         with contextlib.suppress(ColdframeError, OSError):
@@ -320,7 +324,8 @@ def _is_file(descriptor: int) -> bool:
 
 
 def permissions_within(path: str, file: str) -> int:
-    """Who may read a file below a local directory: not those who may not enter a directory on the way to it.
+    """The permissions of a file below a local directory, without permissions for users who may not enter
+    every directory on the way to the file.
 
     `file` is relative to `path`; empty if `path` is the file.
     """

@@ -5,7 +5,7 @@
     Delta     the table and its location: its readers use the log
 
 Only tables and partitions with this migration's mark are changed; no file is touched. Each step looks up what
-exists, so that the next run completes a killed one.
+exists, so that the next run completes a killed run.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class _Folder:
 
 
 def check_metastore(uri: str, destination: Destination) -> None:
-    """Raises unless the metastore at an address answers."""
+    """Raises if the metastore at an address does not answer."""
     with connect(Selected.of(uri).uris) as metastore:
         metastore.databases()
 
 
 def enlist(destination: Destination, table: CommittedTable, kind: Kind) -> Json:
-    """Makes the metastore's table match the journal. Repeating it changes nothing."""
+    """Makes the metastore's table match the journal. Repeating the call changes nothing."""
     place = table.place
     if place is None:
         return {}
@@ -242,7 +242,9 @@ def _read_back(
     folders: Mapping[tuple[str, ...], _Folder],
     table: CommittedTable,
 ) -> None:
-    """Raises unless the metastore returns the verified rows, and each partition at its files' location."""
+    """Raises if the metastore does not return the verified rows, and each partition at its files'
+    location.
+    """
     now = metastore.definition(wanted.database, wanted.name)
     if now.storage.location != wanted.storage.location:
         raise SchemaError(

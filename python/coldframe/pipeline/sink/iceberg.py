@@ -6,8 +6,9 @@ Engines can also open the table's newest metadata file, which the report names.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import pyarrow as pa
@@ -30,11 +31,12 @@ from coldframe.pipeline.sink.iceberg_catalog import (
 from coldframe.pipeline.sink.iceberg_files import add_data_files, write_format
 from coldframe.pipeline.sink.iceberg_log import live_entries
 from coldframe.pipeline.sink.iceberg_partitions import bring_layout, partitions_of
-from coldframe.pipeline.sink.iceberg_schema import bring_columns
+from coldframe.pipeline.sink.iceberg_schema import bring_columns, ids_of_columns
 from coldframe.pipeline.sink.live import LiveFile, LiveTable, TableName
 from coldframe.pipeline.sink.marks import check_own, marks_of
+from coldframe.pipeline.sink.second_reading import read_again
 
-__all__ = ["live", "open_catalog", "read_table", "register", "runs"]
+__all__ = ["live", "number_columns", "open_catalog", "read_table", "register", "runs"]
 
 MARK = "coldframe.files"
 RUN = "coldframe.run"
@@ -42,12 +44,12 @@ RUN = "coldframe.run"
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
-    """Makes the table's newest snapshot contain the files of the journal. Repeating it changes nothing.
+    """Makes the table's newest snapshot contain the files of the journal. Repeating the call changes nothing.
 
     One transaction adds and removes exactly the difference. Each of our snapshots carries a digest of the
     files that it left in the table. If other writers have made snapshots since, the table is refused, or
-    (`foreign="append"`) the difference from our last snapshot is applied to its current one. Then the table
-    is scanned, and must have the verified rows.
+    (`foreign="append"`) the difference from our last snapshot is applied to its current snapshot. Then the
+    table is scanned, and must have the verified rows.
     """
     with catalog_of(destination, table.place) as handle:
         return _register(destination, handle, table, foreign)
@@ -121,7 +123,25 @@ def _register(destination: Destination, handle: OpenCatalog, table: CommittedTab
         return {**_metadata(identifier, current), "changed by others": others}
     if table.schema is not None:
         _check_files(current, root, table)
-    return _metadata(identifier, current)
+    read = functools.partial(_read, current, root)
+    again = read_again(table, (path.removeprefix(root) for path in added), "PyIceberg", read)
+    return {**_metadata(identifier, current), **again}
+
+
+def _read(current: Any, root: str, files: Set[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of some files, as PyIceberg reads them."""
+    from pyiceberg.io.pyarrow import ArrowScan
+
+    scan = current.scan()
+    tasks = [task for task in scan.plan_files() if task.file.file_path.removeprefix(root) in files]
+    reading = ArrowScan(current.metadata, current.io, scan.projection(), scan.row_filter, True)
+    yield from reading.to_record_batches(tasks)
+
+
+def number_columns(destination: Destination, name: TableName, schema: pa.Schema) -> tuple[int, ...]:
+    """The ids of columns in the table, which need not exist yet: those of a field before those inside it."""
+    with _loaded(destination, name) as table:
+        return tuple(ids_of_columns(table, schema))
 
 
 def live(destination: Destination, name: TableName) -> set[str] | None:
@@ -155,7 +175,7 @@ def read_table(destination: Destination, name: TableName) -> LiveTable:
 
 @contextlib.contextmanager
 def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
-    """A table of the catalog, if there is one."""
+    """A table of the catalog; None if there is no such table."""
     with catalog_of(destination, name.place) as handle:
         table = None
         if handle.exists:
@@ -165,7 +185,7 @@ def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
 
 
 def _check_files(current: Any, root: str, table: CommittedTable) -> None:
-    """Raises unless the table has exactly the verified rows of each file, in that file's partition."""
+    """Raises if the table does not have exactly the verified rows of each file, in that file's partition."""
     partition_of = partitions_of(current.metadata, table)
     spec_id = current.metadata.spec().spec_id
     there = {file.path: (entry, file.rows) for entry, file in live_entries(current, root)}
@@ -178,7 +198,7 @@ def _check_files(current: Any, root: str, table: CommittedTable) -> None:
         # Files that stay keep the partition spec with which they were added.
         if entry is not None and entry.spec_id == spec_id:
             actual, expected = entry.partition, partition_of(file)
-            if actual != expected:
+            if actual != expected and repr(actual) != repr(expected):  # NaN differs from itself
                 raise ColdframeError(
                     f"table {table.name}: Iceberg has {file.final} in partition {actual}, expected {expected}"
                 )
@@ -195,7 +215,9 @@ def _unlike(known: set[str], present: set[str]) -> str:
 
 
 def _check_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
-    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of them."""
+    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of such
+    files.
+    """
     gone = sorted(replaced - present.keys())
     if gone:
         raise SchemaError(
@@ -238,7 +260,7 @@ def _by_others(current: Any) -> tuple[str, str | None]:
 def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
     """The files that our commits left in the table.
 
-    Raises unless files may be added to a table that others changed.
+    Raises if no files may be added to a table that others changed.
     """
     if foreign != "append" or not table.known:
         raise SchemaError(

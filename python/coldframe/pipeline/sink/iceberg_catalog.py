@@ -98,7 +98,7 @@ def named_catalog(name: str, destination: Destination) -> Any:
 
 
 def check_catalog(name: str, destination: Destination) -> None:
-    """Raises unless the catalog can be opened and answers."""
+    """Raises if the catalog cannot be opened or does not answer."""
     catalog = named_catalog(name, destination)
     try:
         catalog.list_namespaces()

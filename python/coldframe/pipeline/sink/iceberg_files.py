@@ -1,7 +1,8 @@
 """Entries of an Iceberg table for files that are already in place.
 
-Rows, sizes and NaNs come from the journal, partitions from the directories, bounds from the file. Files have
-no field ids: the table's name mapping identifies the columns. PyIceberg's own `add_files` only reads footers
+Rows, sizes and NaNs come from the journal, partitions from the directories, bounds from the file. Parquet
+files have the ids of their fields; in ORC files, and Parquet files without ids, the table's name mapping
+identifies the columns. PyIceberg's own `add_files` only reads footers
 of Parquet, takes the partition of a file from bounds even if it has nulls, and knows no bounds of floats.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import decimal
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import coldframe
@@ -19,6 +21,7 @@ from coldframe.pipeline.file_access import StorageOptions, reading
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.committed import DataFile
 from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.iceberg_schema import nested_ids
 from coldframe.pipeline.sink.iceberg_statistics import (
     FileStatistics,
     measured_columns,
@@ -27,7 +30,7 @@ from coldframe.pipeline.sink.iceberg_statistics import (
 )
 
 _THREADS = 16
-"""Files whose statistics are read at once."""
+"""The number of files whose statistics are read at once."""
 _REFORM = -141427
 """The day 1582-10-15. ORC's library converts earlier days to the Julian calendar for Iceberg's readers."""
 _MAPPING = "schema.name-mapping.default"
@@ -54,8 +57,9 @@ def add_data_files(
         rows = file.rows
         if path.endswith(".parquet"):
             footer = pq.read_metadata(reading(path, options))
-            # The number that readers will find; it is compared with the verified one later.
+            # The number of rows that readers will find; it is compared with the verified number later.
             rows = footer.num_rows
+            _check_ids(path, footer.schema.to_arrow_schema(), metadata.schema())
             statistics = parquet_statistics(footer, file, columns)
         else:
             statistics = reported_statistics(_reported(path, options), file, columns)
@@ -64,6 +68,33 @@ def add_data_files(
     with transaction.update_snapshot(snapshot_properties=dict(marked)).fast_append() as snapshot:
         for made in in_threads((functools.partial(entry, file) for file in files), _THREADS):
             snapshot.append_data_file(made)
+
+
+def _check_ids(path: str, columns: pa.Schema, table: Any) -> None:
+    """Raises SchemaError if the ids in a file are not those of the table, which others may have changed."""
+    for column in columns:
+        own = list(_ids_in(column))
+        there = next((field for field in table.fields if field.name == column.name), None)
+        wanted = [] if there is None else [there.field_id, *nested_ids(there.field_type)]
+        if any(number is not None for number in own) and own != wanted:
+            raise coldframe.SchemaError(
+                f"{path}: column {column.name} has the ids {own}, but {wanted} in the table: others have "
+                "changed its columns since the file was written. Convert it again (fresh)"
+            )
+
+
+def _ids_in(column: pa.Field) -> Iterator[int | None]:
+    number = (column.metadata or {}).get(b"PARQUET:field_id")
+    yield None if number is None else int(number)
+    kind = column.type
+    if pa.types.is_map(kind):
+        inside = [kind.key_field, kind.item_field]
+    elif pa.types.is_nested(kind):
+        inside = [kind.field(at) for at in range(kind.num_fields)]
+    else:
+        return
+    for part in inside:
+        yield from _ids_in(part)
 
 
 def write_format(names: Iterable[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.live import LiveFile
 
 _THREADS = 32
-"""Manifests and delete files that are read at once."""
+"""The number of manifests and delete files that are read at once."""
 _EQUALITY = "rows of it may be deleted by an equality delete file"
 _OTHER_DELETES = "rows of it may be deleted by a deletion vector, or by a delete file that is not Parquet"
 
@@ -109,8 +109,8 @@ def _hidden(table: Any, deletes: _Deletes) -> dict[str, int]:
 
 
 def _partition_columns(table: Any, spec: Any) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    """For each partition field: its column, and the conversion of a manifest's value; None unless the field
-    is the column itself.
+    """For each partition field: its column, and the conversion of a manifest's value; None if the field is
+    not the column itself.
     """
     from pyiceberg.transforms import IdentityTransform
 

@@ -28,7 +28,7 @@ _WRITTEN = 2
 
 
 def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Field]) -> IcebergLayout:
-    """The layout with the exact names of columns. Raises if the table cannot have it.
+    """The layout with the exact names of columns. Raises if the table cannot have this layout.
 
     `keys`: the columns that are keys of directories.
     """
@@ -120,7 +120,7 @@ def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None
 
 
 def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
-    """Sets the partitions: those of the layout or, if no earlier file stays, the directories' keys."""
+    """Sets the partitions: the layout's partitions or, if no earlier file stays, the directories' keys."""
     layout = table.layout
     if layout is not None and layout.partition_by is not None:
         wanted = list(layout.partition_by)
@@ -198,7 +198,7 @@ def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], 
 def _of_directory(
     terms: Sequence[Term], keys: Mapping[str, pa.DataType], texts: Mapping[str, str | None]
 ) -> dict[Term, Any]:
-    """The values of those terms that the directory of a file gives."""
+    """The values of the terms that the name of a file's directory gives."""
     values: dict[Term, Any] = {}
     for term in terms:
         if term.column in keys:

@@ -1,10 +1,11 @@
-"""The columns of an Iceberg table: those of the files that a commit leaves in it.
+"""The columns of an Iceberg table: the columns of the files that are in it after a commit.
 
-If a commit replaces all files, columns may change their types, and columns that no file has are dropped. Our
-files have no field ids: the table's name mapping gives the id of a file's column, for all snapshots alike. If
-a column with a new type got a new id, its name would no longer map to the old id, and older snapshots, which
-are read with their own schemas, would have nulls. So a column keeps its id, even if it was dropped and comes
-back; new parts of it (a struct in place of bytes) get ids that were never used.
+If a commit replaces all files, columns may change their types, and columns that no file has are dropped.
+Parquet files have the ids of their fields; for ORC, the table's name mapping gives the id of a file's
+column, for all snapshots alike. If a column with a new type got a new id, its name would no longer map to
+the old id, and older snapshots, which are read with their own schemas, would have nulls. So a column keeps
+its id, even if it was dropped and comes back; new parts of it (a struct in place of bytes) get ids that were
+never used.
 
     schema 0   1: a string      snapshots of then     ┐
     schema 1   1: a timestamp   snapshots from now on ┴ mapping: a is 1
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -39,13 +40,50 @@ def bring_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, 
     new = wanted.keys() - have.keys()
     if not new:
         return
-    mapping = current.metadata.name_mapping()
-    if mapping is not None and any(new.intersection(field.names) for field in mapping.root):
-        back = pa.schema([field for field in schema if field.name in new])
-        _set_columns(transaction, current, name, back, stay=True)
-        return
-    with transaction.update_schema() as update:
-        update.union_by_name(schema)
+    _set_columns(transaction, current, name, pa.schema([f for f in schema if f.name in new]), stay=True)
+
+
+def ids_of_columns(current: Any, schema: pa.Schema) -> Iterator[int]:
+    """The ids that columns have, or will get, in a table; None: a new table. Nested ids follow their
+    field's.
+    """
+    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
+    from pyiceberg.schema import assign_fresh_schema_ids
+
+    wanted = _pyarrow_to_schema_without_ids(schema)
+    fields: Iterable[Any]
+    if current is None:
+        fields = assign_fresh_schema_ids(wanted).fields
+    else:
+        ids = _ids_of(current)
+        fields = ids.assign(wanted.fields, ids.root)
+    for column in fields:
+        yield column.field_id
+        yield from nested_ids(column.field_type)
+
+
+def nested_ids(kind: Any) -> Iterator[int]:
+    """The ids inside a type."""
+    from pyiceberg.types import ListType, MapType, StructType
+
+    inside: list[tuple[int, Any]] = []
+    if isinstance(kind, StructType):
+        inside = [(column.field_id, column.field_type) for column in kind.fields]
+    elif isinstance(kind, ListType):
+        inside = [(kind.element_id, kind.element_type)]
+    elif isinstance(kind, MapType):
+        inside = [(kind.key_id, kind.key_type), (kind.value_id, kind.value_type)]
+    for number, part in inside:
+        yield number
+        yield from nested_ids(part)
+
+
+def _ids_of(current: Any) -> _Ids:
+    """The ids of all names that the table has ever had."""
+    from pyiceberg.table.name_mapping import create_mapping_from_schema
+
+    mapping = current.metadata.name_mapping() or create_mapping_from_schema(current.schema())
+    return _Ids(mapping.root, current.metadata.last_column_id)
 
 
 def _shape(kind: pa.DataType) -> str:
@@ -60,19 +98,18 @@ def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *
     """
     from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
     from pyiceberg.schema import Schema
-    from pyiceberg.table.name_mapping import create_mapping_from_schema
+    from pyiceberg.table.name_mapping import NameMapping
     from pyiceberg.table.update import AddSchemaUpdate, AssertCurrentSchemaId, SetCurrentSchemaUpdate
 
     metadata = current.metadata
     before = current.schema()
-    mapping = metadata.name_mapping() or create_mapping_from_schema(before)
-    ids = _Ids(mapping.root, metadata.last_column_id)
+    ids = _ids_of(current)
     wanted = {field.name: field for field in _pyarrow_to_schema_without_ids(pa.schema(schema)).fields}
     others = [field for field in before.fields if stay and field.name not in wanted]
     fields = [*others, *ids.assign(wanted.values(), ids.root)]
     _check_partitions(current, name, fields)
     number = 1 + max(version.schema_id for version in metadata.schemas)
-    transaction.set_properties({_MAPPING: type(mapping)(root=ids.mapped(ids.root)).model_dump_json()})
+    transaction.set_properties({_MAPPING: NameMapping(root=ids.mapped(ids.root)).model_dump_json()})
     transaction._apply(
         (
             AddSchemaUpdate(schema=Schema(*fields, schema_id=number)),

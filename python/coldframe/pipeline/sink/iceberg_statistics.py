@@ -1,4 +1,4 @@
-"""The statistics of a file's columns in a manifest. Readers use them to skip files.
+"""The statistics of a file's columns in a manifest. Readers use the statistics to skip files.
 
     values, nulls        of each column that is not in a list or map
     NaNs                 of floats, as verified
@@ -47,7 +47,7 @@ class FileStatistics:
     low: dict[int, bytes] = field(default_factory=dict)
     high: dict[int, bytes] = field(default_factory=dict)
     splits: list[int] | None = None
-    """Where its row groups begin."""
+    """The offsets where the file's row groups begin."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _splits(footer: pq.FileMetaData) -> list[int]:
 def reported_statistics(
     reported: Iterable[Mapping[str, Any]], file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
-    """The statistics of a file in one of our formats; `reported`: those of `File.statistics`."""
+    """The statistics of a file in one of our formats; `reported`: the result of `File.statistics`."""
     statistics = FileStatistics()
     for name, count in file.nulls.items():
         if (column := columns.get((name,))) is not None:

@@ -25,7 +25,7 @@ from coldframe.store_file import RangedFile
 CATALOG = f"{HOME}/iceberg.db"
 ROOT = "coldframe.root"
 _OPTIONS: dict[str, StorageOptions] = {}
-"""Storage options by root. They are not in pyiceberg's properties, which are shown in some places."""
+"""Storage options by root. The options are not in pyiceberg's properties, which are shown in some places."""
 
 
 class CatalogCopy:

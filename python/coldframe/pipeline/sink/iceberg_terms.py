@@ -60,7 +60,7 @@ def _since_1970(unit: str, column: pa.Array) -> pa.Array:
         days = column if pa.types.is_date(column.type) else _divided_down(_internal(column), 24 * _HOUR)
         return days.cast(pa.int32())
     if not pa.types.is_date(column.type):
-        # Year and month of an instant are those of its day in UTC.
+        # An instant has the year and month of its day in UTC.
         column = _divided_down(_internal(column), 24 * _HOUR).cast(pa.int32()).cast(pa.date32())
     years = pc.subtract(pc.year(column), 1970)
     if unit == "year":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.util
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypedDict, cast
 
 import pyarrow as pa
@@ -22,8 +25,8 @@ ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes in a row group, which a task holds in memory as pages of the file."""
 ROW_GROUP_ROWS = 1 << 20
 READ_ROWS = 16 << 10
-"""Rows that are read back at once: few enough to stay in the processor's cache and to reuse memory. Four
-times as many take 10 % longer.
+"""The number of rows that are read back at once: few enough to stay in the processor's cache and to reuse
+memory. Four times as many bytes take 10 % longer.
 """
 
 
@@ -76,8 +79,8 @@ class Sink(Protocol):
         """Writes the rows of a part of a source by `_coldframe.convert`. The files are on disk, or in their
         store, when it returns. The first file is at `path`.
 
-        `max_bytes`: after so many bytes, another file is begun. `divide`: each file has the rows of one
-        partition.
+        `max_bytes`: the number of bytes after which another file is begun. `divide`: each file has the rows
+        of one partition.
         """
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
@@ -175,12 +178,16 @@ class ParquetSink(_WrittenByCore):
     compression: str = "zstd"
     row_group_bytes: int = ROW_GROUP_BYTES
     extension: str = "parquet"
+    # No part of the representation, which is a part of the key of a conversion.
+    field_ids: tuple[int, ...] = field(default=(), repr=False)
+    """The ids of all fields, those of a field before those inside it."""
 
     def _written_as(self) -> tuple[str, Mapping[str, Any]]:
         options = {
             "codec": self.compression,
             "row_group_bytes": self.row_group_bytes,
             "row_group_rows": ROW_GROUP_ROWS,
+            **({"field_ids": ",".join(map(str, self.field_ids))} if self.field_ids else {}),
         }
         return "parquet", options
 
@@ -212,6 +219,8 @@ class ColdframeSink(_WrittenByCore):
     options: tuple[tuple[str, Any], ...] = ()
     unit: str = "us"
     """The unit of the written timestamps."""
+    second: str = field(default="", repr=False)
+    """A module of pyarrow that also reads the format: written files are read back by it."""
 
     @property
     def extension(self) -> str:
@@ -220,6 +229,39 @@ class ColdframeSink(_WrittenByCore):
 
     def _written_as(self) -> tuple[str, Mapping[str, Any]]:
         return self.format, dict(self.options)
+
+    def read(
+        self,
+        path: str,
+        schema: pa.Schema | None = None,
+        storage_options: StorageOptions = None,
+        *,
+        rows_only: bool = False,
+        check: Check | None = None,
+    ) -> RawFingerprint:
+        """Reads with another implementation than the writer's, where there is one. Its timestamps have
+        nanoseconds, which cannot hold all values: files with them are read by coldframe, and their other
+        columns by both.
+        """
+        second = importlib.import_module(self.second) if self.second and _has(self.second) else None
+        if second is None or schema is None:
+            return super().read(path, schema, storage_options, rows_only=rows_only, check=check)
+        file = second.ORCFile(reading(path, storage_options))
+        names = [column.name for column in schema if "timestamp" not in str(column.type)]
+        batches = (file.read_stripe(number, columns=names) for number in range(file.nstripes))
+        if len(names) < len(schema):
+            own = super().read(path, schema, storage_options, rows_only=rows_only, check=check)
+            rows = sum(batch.num_rows for batch in batches) if names else file.nrows
+            if rows != own.rows:
+                raise coldframe.ColdframeError(f"{path}: {self.second} reads {rows} rows, not {own.rows}")
+            return own
+        fingerprint = RawFingerprint(schema, rows_only=rows_only)
+        for batch in batches:
+            columns = in_types_of(schema, batch)
+            if check is not None:
+                check(columns)
+            fingerprint.add(columns)
+        return fingerprint
 
     def open(
         self, path: str, storage_options: StorageOptions = None
@@ -231,3 +273,14 @@ class ColdframeSink(_WrittenByCore):
             path, format=cast(FormatName, self.format), storage_options=storage_options, **options
         )
         return plain_schema(opened.schema, timestamp_unit=self.unit), iter(opened.to_batches())
+
+
+@functools.cache
+def _has(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def in_types_of(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of a schema: another library may have other types for the same values."""
+    columns = [batch.column(column.name).cast(column.type) for column in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -45,9 +45,12 @@ class Target:
     read_table: Callable[[Destination, TableName], LiveTable] | None = None
     """(target, table name) -> the table according to its current log or metadata."""
 
+    number_columns: Callable[[Destination, TableName, pa.Schema], tuple[int, ...]] | None = None
+    """(target, table name, columns) -> the ids of the columns in the table, those of a field before those
+    inside it."""
     settle_layout: Callable[[IcebergLayout, pa.Schema, Sequence[pa.Field]], IcebergLayout] | None = None
     """(a user's layout, the table's columns, those of its directories) -> the layout with the exact names of
-    columns. Raises if the table cannot have it. None: such tables have no layout.
+    columns. Raises if the table cannot have this layout. None: such tables have no layout.
     """
     enlist: Callable[[Destination, CommittedTable], Json] | None = None
     """Registers a table in a named catalog, if the table also exists without it."""
@@ -99,7 +102,7 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
     if name == "orc":
         if not formats().get("orc", {}).get("write"):
             raise UnsupportedError("target orc: this version does not write ORC")
-        return Target(name, ColdframeSink("orc", unit=unit))
+        return Target(name, ColdframeSink("orc", unit=unit, second="pyarrow.orc"))
     if name == "delta":
         _need(name, "deltalake", "delta")
         from coldframe.pipeline.sink import delta, delta_log, hive_tables
@@ -121,13 +124,16 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
 
         return Target(
             name,
-            ParquetSink(compression) if name == "iceberg" else ColdframeSink("orc", unit=unit),
+            ParquetSink(compression)
+            if name == "iceberg"
+            else ColdframeSink("orc", unit=unit, second="pyarrow.orc"),
             partitions_inside=True,
             nanoseconds=False,
             register=iceberg.register,
             live=iceberg.live,
             runs=iceberg.runs,
             read_table=iceberg.read_table,
+            number_columns=iceberg.number_columns if name == "iceberg" else None,
             settle_layout=iceberg_partitions.settle_layout,
             check_catalog=iceberg_catalog.check_catalog,
         )

@@ -42,7 +42,7 @@ class Part:
     """A partition, or a table without partitions: files with the same reading."""
 
     place: str
-    """The path of its files among the sources: `sales/orders/dt=2014-01-01`."""
+    """The path of the partition's files among the sources: `sales/orders/dt=2014-01-01`."""
     location: str
     """The location, as a path or URL that can be read."""
     name: str
@@ -58,7 +58,7 @@ class Part:
     directories: Mapping[str, int] = field(default_factory=dict)
     """As `readings`, for directories that are read as a whole."""
     by_spark: bool = False
-    """Whether Spark reads its directory as a whole."""
+    """Whether Spark reads the table's directory as a whole."""
     keys: tuple[str, ...] = ()
     """For unregistered partitions: the partition keys, whose values are in the names of the folders below."""
 
@@ -96,7 +96,7 @@ class TakenTable:
 
     @property
     def place(self) -> str:
-        """The path of its files among the sources."""
+        """The path of the table's files among the sources."""
         return place_of(self.definition.database, self.definition.name)
 
 
@@ -148,7 +148,7 @@ def read_defined(
     *,
     others_by_spark: bool = False,
 ) -> DefinedSource:
-    """Reads the tables of an address; with patterns `db.table`, only those that match.
+    """Reads the tables of an address; with patterns `db.table`, only the matching tables.
 
     `others_by_spark`: also takes foreign formats.
 
@@ -228,7 +228,7 @@ class _Reader:
         return self.selected.takes(definition.database, definition.name)
 
     def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
-        """The partitions of a selected table. For any table, claims the locations of its files."""
+        """The partitions of a selected table. Claims the locations of a table's files, for any table."""
         if not table.has_partitions:
             for location in _own_locations(table):
                 self.source.claims.add(self.locations.readable(location), table.full_name)
@@ -335,7 +335,7 @@ class _Reader:
             )
 
     def _shared(self, table: TakenTable) -> str | None:
-        """Why other tables may share a table's files; None if no other table does."""
+        """Why other tables may share a table's files; None if no other table shares them."""
         for part in table.parts:
             others = self.source.claims.others(part.location, table.name) if part.location else iter(())
             # A table without partitions may have claimed several locations.

@@ -46,7 +46,7 @@ from coldframe.spark.types import plain_schema
 __all__ = ["check_apart", "look_at_defined", "place_in"]
 
 WHOLE = "directory"
-"""The name that a directory which is read as a whole gets below its partition's place."""
+"""The name, below its partition's place, of a directory that is read as a whole."""
 _AT_ONCE = 16
 """How many partitions outside of the table's directory are walked at once."""
 
@@ -115,7 +115,9 @@ class _Around:
         self._key, self._on = key_of(self.root), Location.of(self.root)
 
     def find(self, relative: str) -> tuple[Part | None, str, bool]:
-        """The partition that a path belongs to, the path in it, and whether the path is another table's."""
+        """The partition to which a path belongs, the path in the partition, and whether the path belongs to
+        another table.
+        """
         names = () if relative == ROOT else tuple(relative.split("/"))
         for depth in range(len(names), -1, -1):
             key = (*self._key, *names[:depth])
@@ -252,7 +254,7 @@ class _Look:
             # A link that is not followed may be a partition's location, which is walked separately.
             is_link = part is None and key_of(where) in self._parts
             if not (is_foreign or is_link):
-                # A directory above partitions may hold files of any of them.
+                # A directory above partitions may hold files of any of these partitions.
                 place = self.table.place if part is None else _folder_in(part, below)
                 inventory.unread.append(Unread(place, f"{where}: {unread.reason}"))
                 self._unread.append(where)
@@ -302,7 +304,9 @@ class _Look:
         return self._refused(file.format, reason)
 
     def _has_unknown_writes(self, file: SourceFile, reading: Reading) -> bool:
-        """Whether a directory that is read with all its writes has any that the metastore does not know."""
+        """Whether a directory that is read with all its writes has writes that the metastore does
+        not know.
+        """
         writes = self.table.writes
         if writes is None or not file.is_folder or reading.by_spark or reading.refusal:
             return False
@@ -354,7 +358,7 @@ def _called(reading: Reading) -> str:
 
 
 def _sees(root: str, location: str) -> bool:
-    """Whether a walk of the root reaches a location."""
+    """Whether a walk of the root comes to a location."""
     above, below = key_of(root), key_of(location)
     is_below = below[: len(above)] == above and Location.of(root).is_on(Location.of(location))
     return is_below and not any(is_hidden(name) for name in below[len(above) :])

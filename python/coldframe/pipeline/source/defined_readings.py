@@ -25,7 +25,9 @@ __all__ = ["Readings", "why_not_read"]
 
 
 def why_not_read(table: Definition, partition: PartitionDefinition, format: str) -> str | None:
-    """Why, by its definition, a partition's files cannot be read as a part of the table; None if they can."""
+    """Why, by its definition, a partition's files cannot be read as a part of the table; None if they can be
+    read.
+    """
     if format not in READ:
         return f"files of {format or 'no stated format'} are not read"
     if format in TYPELESS:
@@ -39,7 +41,9 @@ def why_not_read(table: Definition, partition: PartitionDefinition, format: str)
 
 
 def _columns(table: Definition, storage: Storage) -> tuple[Column, ...]:
-    """The columns of files without names: the partition's under the table's names, then the table's."""
+    """The columns of files without names: the partition's columns under the table's names, then the table's
+    columns.
+    """
     of_table, own = table.storage.columns, storage.columns
     shared = [replace(column, name=named.name) for column, named in zip(own, of_table, strict=False)]
     return (*shared, *own[len(of_table) :], *of_table[len(own) :])
@@ -66,7 +70,9 @@ class Readings:
         return self._known[key]
 
     def of_directories(self, storage: Storage, declared: str) -> dict[str, int]:
-        """As `of`, for directories that are read as a whole: only transactional tables have any."""
+        """As `of`, for directories that are read as a whole: only transactional tables have such
+        directories.
+        """
         if not self.table.is_transactional:
             return {}
         numbers = {}
@@ -96,8 +102,8 @@ class Readings:
             columns = self.table.storage
             names = tuple(column.name for column in columns.columns)
             if self.table.is_by_position:
-                # Without the table's types: they apply by name, and the file may have another column of a
-                # name.
+                # Without the table's types: types apply by name, and the file may have a different column of
+                # that name.
                 return Reading(format, {}, names, by_position=True, is_only=False)
             lengths = of_length(columns.columns)
             return Reading(format, {"schema": columns.schema}, names, is_only=False, lengths=lengths)

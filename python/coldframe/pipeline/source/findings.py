@@ -1,4 +1,4 @@
-"""Discrepancies between a metastore and what was found, as entries of the report."""
+"""Discrepancies between a metastore and the files that were found, as entries of the report."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from coldframe.pipeline.records import Json
 
 MAX_SHOWN = 1000
-"""Findings that are kept; further findings are only counted."""
+"""The number of findings that are kept; further findings are only counted."""
 MAX_LINES = 20
-"""Findings on one table that a terminal shows."""
+"""The number of findings on one table that a terminal shows."""
 
 
 @dataclass(frozen=True)
@@ -106,5 +106,5 @@ class MetastoreReport:
         )
 
     def to_json(self) -> Json:
-        """Its part of report.json."""
+        """The metastore's part of report.json."""
         return {**vars(self), "findings": self.findings.to_json(), "findings_count": len(self.findings)}

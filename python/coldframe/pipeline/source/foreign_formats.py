@@ -44,7 +44,9 @@ _STATISTICS = re.compile(
 
 
 def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str | None:
-    """Why Spark does not read a partition's files exactly as Hive does; None if it does."""
+    """Why Spark does not read a partition's files exactly as Hive does; None if it reads them in the same
+    way.
+    """
     storage = partition.storage
     kind = storage.input_format or ""
     properties = {**table.parameters, **partition.parameters, **storage.serde_properties}
@@ -94,7 +96,7 @@ def names_in_table(table: Definition, storage: Storage) -> tuple[str, ...]:
 
 
 def _columns(table: Definition, storage: Storage) -> tuple[Column, ...]:
-    """The columns of the files: the partition's own, and those that the table got later."""
+    """The columns of the files: the partition's own columns, and columns that the table got later."""
     since = table.storage.columns[len(storage.columns) :]
     return (*storage.columns, *(since if _may_have_more(storage) else ()))
 

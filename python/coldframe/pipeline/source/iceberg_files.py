@@ -1,7 +1,7 @@
 """Which tables of a metastore share their files with its Iceberg tables.
 
 Iceberg's procedures `snapshot` and `add_files` make tables over the files of Hive's. Such a file is in use
-even if its rows are in the target: its table is migrated, but none of its sources is safe to delete. The
+even if its rows are in the target: its table is migrated, but no source of the table is safe to delete. The
 files of all snapshots count.
 """
 

@@ -7,7 +7,7 @@
 The inventory records this identity; the task compares it before reading its first and after its last byte. An
 edit of equal size, even one whose time was set back, changes the identity; reading does not.
 
-Across runs, a digest of the content proves more. It is taken between the two checks of the identity:
+Across runs, a digest of the content proves more. The digest is taken between the two checks of the identity:
 
     whole:..    sha256 of a file of up to 1 MiB
     ends:..     sha256 of the first 64 KiB and the last 256 KiB of a larger one
@@ -54,7 +54,8 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
 def _folders(path: str) -> Iterator[tuple[str, list[str]]]:
     """The directories at and below a path, with the names of their files, in order.
 
-    Links to directories are followed, as the readers of such a directory follow them, unless they lead back.
+    Links to directories are followed, as the readers of such a directory follow them, except links that lead
+    back.
     """
     waiting: list[tuple[str, str, tuple[str, ...]]] = [(path, os.path.realpath(path), ())]
     while waiting:
@@ -87,7 +88,7 @@ def is_unchanged(path: str, identity: str, storage_options: StorageOptions = Non
 
 
 def content_digest(path: str, storage_options: StorageOptions = None) -> str:
-    """The digest of a file without an etag: see above. Fails if it cannot be read."""
+    """The digest of a file without an etag: see above. Fails if the file cannot be read."""
     digest = hashlib.sha256()
     if is_remote(path):
         stored = open_store(path, storage_options).open()

@@ -1,10 +1,10 @@
 """The source tree. Files are recognised by their first and last bytes, never by name.
 
 Skipped, as in Hive and Spark, but counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
-`.crc`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including those of
-unknown formats. What cannot be listed or read, links that lead nowhere or to directories, and anything that
-is neither file nor directory is listed as well, with the reason: rows that were not examined are never
-skipped silently.
+`.crc`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including files of
+unknown formats. The inventory also lists, with the reason, whatever cannot be listed or read, links that lead
+nowhere or to directories, and anything that is neither file nor directory: rows that were not examined are
+never skipped silently.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ ROOT = "."
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
 DRIVER_FOLDERS = 1000
-"""The driver lists up to this many directories of a level itself; if there are more, the scheduler does."""
+"""The driver lists up to this many directories of a level itself; if there are more, the scheduler lists
+them.
+"""
 FOLDERS_A_TASK = 50
 """Directories in a task of the scheduler."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
@@ -83,7 +85,7 @@ class Inventory:
 
     @functools.cached_property
     def _unread_places(self) -> set[str]:
-        """Cached, as it is queried for each vanished source."""
+        """Cached, since this is queried for each vanished source."""
         return {place.relative for place in self.unread}
 
     def new_files(self) -> Files:
@@ -182,7 +184,7 @@ def take_inventory(
     """Walks the tree of a file system and examines each selected file.
 
     A root that is a table itself, or holds nothing but the data of one or several servers, is one source,
-    unless `named` has paths of directories below it. `scheduler` examines the directories if they are many.
+    unless `named` has paths of directories below it. `scheduler` examines the directories if there are many.
     """
     root = os.path.abspath(root)
     if not os.path.isdir(root):
@@ -217,7 +219,7 @@ def walked(root: str, selection: Selecting, scheduler: Scheduler | None = None) 
 
 
 def whole_folder(root: str, *, of_several: bool = False) -> SourceFile | Unread | None:
-    """A directory that is one table by itself or, if `of_several`, several; None if it is a plain one."""
+    """A directory that is one table by itself or, if `of_several`, several; None for a plain directory."""
     kind = _several_tables(root) if of_several else None
     if kind is None and not _is_table(root):
         return None
@@ -360,7 +362,9 @@ def _is_table(folder: str) -> bool:
 
 
 def _detect(path: str) -> str | None:
-    """The format of a file's bytes; None if it is unknown. Raises OSError if they cannot be read."""
+    """The format of a file's bytes; None if it is unknown. Raises OSError if the bytes cannot be
+    read.
+    """
     try:
         return coldframe.detect(path)
     except NotFoundError as gone:

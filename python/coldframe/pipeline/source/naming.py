@@ -34,7 +34,9 @@ def name_tables(
     known = {} if state is None else _remembered(state)
     # The name of an Iceberg table is its name in the catalog.
     catalogued = (
-        set() if state is None else {about.name for about in state.tables.values() if about.to == "iceberg"}
+        set()
+        if state is None
+        else {about.name for about in state.tables.values() if about.to.startswith("iceberg")}
     )
     for table in tables:
         table.path, table.name = known.get((table.place, table.known_as), ("", ""))
@@ -57,7 +59,7 @@ def _remembered(state: State) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:
-    """Whether a table has sources that this run leaves out: then it is not gone."""
+    """Whether this run leaves out sources of a table: such a table is not gone."""
     return any(inventory.leaves_out(entry.source) for entry in state.done.of_table(path))
 
 
@@ -86,7 +88,7 @@ def folder_name(table: str) -> str:
 
 def _give_names(tables: Sequence[Table], taken: set[str], fixed: Set[str]) -> None:
     """Uses the names in tables.toml, except for tables with a `fixed` name; if two formats share a name, the
-    later one gets its format appended.
+    later format's name gets the format appended.
     """
     for table in tables:
         if table.spec is not None and table.name and table.name not in fixed:

@@ -1,4 +1,4 @@
-"""Which tables own which locations: those of all tables and partitions of a metastore.
+"""Which tables own which locations: the locations of all tables and partitions of a metastore.
 
     sales.orders   /wh/orders/dt=1        a partition, which owns the files below it
     sales.returns  /wh/orders/dt=1/old    so these may be rows of both tables

@@ -16,9 +16,9 @@ from coldframe.pipeline.source.tables import Table
 
 _SERDES = ("text", "binary")
 _ROWS = 1000
-"""Rows that are searched for one that the two SerDes read differently."""
+"""The number of rows among which a row is searched that the two SerDes read differently."""
 _LONG = 300
-"""Characters of a row that are shown."""
+"""The number of characters of a row that are shown."""
 
 
 def check_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:

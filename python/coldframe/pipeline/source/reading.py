@@ -21,7 +21,7 @@ class Reading:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of `coldframe.open`."""
     names: tuple[str, ...] = ()
-    """The table's columns: columns of a file that differ in case only get these names."""
+    """The table's columns: if columns of a file differ from these only in case, they get these names."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """The table's names for columns of a file with other names."""
     by_position: bool = False
@@ -29,7 +29,7 @@ class Reading:
     refusal: str = ""
     """Why such files cannot be read as a part of the table."""
     is_only: bool = True
-    """Whether it is the only reading of the table."""
+    """Whether this is the only reading of the table."""
     by_spark: PartitionDefinition | None = None
     """For directories that Spark reads: their definition, without its location. It has the columns of the
     files; `names` are the table's names for them, by position."""

@@ -48,7 +48,7 @@ class Place:
 
     @property
     def is_ours(self) -> bool:
-        """Whether its declared format is one that is migrated."""
+        """Whether the table's declared format is a format that is migrated."""
         return self.format in _KNOWN or self.is_migrated
 
 
@@ -164,7 +164,7 @@ class _Collector:
     partitions: Callable[[HiveTable], Iterable[HivePartition]]
     selection: Selection
     taken: int = 0
-    """Tables below the source, including those that were excluded as requested."""
+    """Tables below the source, including tables that were excluded as requested."""
 
     def take(self, table: HiveTable, location: str) -> bool:
         """Takes a table if it lies below the source; returns whether it lies there."""
@@ -225,5 +225,5 @@ def _location(table: HiveTable) -> str | None:
 
 
 def _has_partitions(table: HiveTable) -> bool:
-    """Whether a table has registered partitions; those of Spark's own tables may not be registered."""
+    """Whether a table has registered partitions; partitions of Spark's own tables may not be registered."""
     return bool(table.keys) and partitions_are_registered(table.parameters)

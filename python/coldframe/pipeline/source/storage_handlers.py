@@ -44,7 +44,7 @@ class HandledTable:
 
 
 def handled_table(table: Definition, locations: Locations) -> HandledTable | None:
-    """The table behind a storage handler; None unless a location for that system's files was given.
+    """The table behind a storage handler; None if no location for that system's files was given.
 
     Raises SchemaError for columns that cannot be mapped.
     """

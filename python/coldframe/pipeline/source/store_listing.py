@@ -4,8 +4,8 @@
     HDFS and others   folder by folder, several at once; unlistable folders are reported
 
 Whether a folder is one table (Kudu, HBase) is determined from the listing, so it costs requests only if its
-files must be read for that. Memory holds the names of folders, not those of files. The rules for skipped and
-reported files are those of `inventory`.
+files must be read for that. Memory holds the names of folders, but not of files. The rules for skipped and
+reported files are the rules of `inventory`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from coldframe.sources import Source, open_store
 _T = TypeVar("_T")
 
 DRIVER_FILES = 2000
-"""The driver itself examines up to this many files; if there are more, the scheduler does."""
+"""The driver itself examines up to this many files; if there are more, the scheduler examines them."""
 FILES_A_TASK = 200
 """Files in a task of the scheduler."""
 
@@ -66,7 +66,7 @@ class _Tree(Listed):
 
 @dataclass(frozen=True)
 class LookTask:
-    """Files of a store to examine. The outcome is like that of a `FolderTask`."""
+    """Files of a store to examine. The outcome is like the outcome of a `FolderTask`."""
 
     files: tuple[tuple[str, FileEntry], ...]
     """Pairs of URL and entry."""
@@ -295,7 +295,9 @@ def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> 
 
 
 def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str | None:
-    """The format; None if the bytes are of none. Raises OSError if they cannot be read."""
+    """The format; None if the bytes have no known format. Raises OSError if the bytes cannot be
+    read.
+    """
     source = Source(url, storage_options, entry.identity)
     try:
         return _coldframe.detect(source.handle(), source.core_options(), source.known)

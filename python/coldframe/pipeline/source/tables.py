@@ -16,8 +16,8 @@
     partition_by = ["days(ts)"]
 
 A directory without an entry is a table by itself, under its own path, down to its first `key=value`
-directory. A data directory of Kudu or a root directory of HBase gives all tables that it holds, or those that
-entries for its path name by `table`.
+directory. A data directory of Kudu or a root directory of HBase gives all tables that it holds, or the tables
+that entries for its path name by `table`.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Table:
 
     name: str
     path: str
-    """The table's path below the target's root. It is the path below the source's root, unless Spark would
-    take a name in it for a partition, or the directory has files of a second format, which become a table of
-    their own.
+    """The table's path below the target's root. The path is the path below the source's root, with two
+    exceptions: Spark would take a name in the path for a partition, or the directory has files of a second
+    format, which become a table of their own.
     """
     format: str
     spec: TableSpec | None
@@ -89,9 +89,9 @@ class Table:
     called: str = ""
     """The table's name in the source: `naming` derives `name` from it."""
     readings: tuple[Reading, ...] = ()
-    """The readings of a metastore's table: each file has the number of one."""
+    """The readings of a metastore's table: each file has the number of a reading."""
     declared: pa.Schema | None = None
-    """The columns in the metastore, without those of partitions; files may have others, too."""
+    """The columns in the metastore, without partition columns; files may have other columns, too."""
 
     def add(self, file: SourceFile) -> None:
         """Adds a file, and the partition columns in its directories."""
@@ -103,7 +103,9 @@ class Table:
         self._keys = dict.fromkeys(names)
 
     def know_only(self, files: Iterable[SourceFile]) -> None:
-        """Restricts the partition columns to those of files that are in the target, now or after this run."""
+        """Restricts the partition columns to the keys of files that are in the target, now or after
+        this run.
+        """
         keys = dict.fromkeys(key for file in files for key, _ in file.keys)
         # Keys stay in the order of the source.
         self._keys = {key: None for key in (*self._keys, *keys) if key in keys}
@@ -184,7 +186,9 @@ def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataTy
 
 
 def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
-    """Puts each file into its table. Where a directory holds several formats, each is a table."""
+    """Puts each file into its table. If a directory holds several formats, the files of each format are a
+    table.
+    """
     entries = _Entries(specs)
     # Grouped by place: names do not distinguish `a/b` from `a.b`.
     groups: dict[tuple[str, str, str], Table] = {}

@@ -31,7 +31,7 @@ def _is_explained(path: str, inventory: Inventory, tables: Sequence[Table], stat
         return True
     if any(place.startswith(below) for place in inventory.left_out):
         return True
-    known = (where for where, about in state.tables.items() if about.place == path)
+    known = (where for where, about in state.tables.items() if f"{about.place}/".startswith(below))
     if any(state.done.sources_of(where) for where in known):
         return True
     taken = any(table.place == path or table.place.startswith(below) for table in tables)

@@ -30,7 +30,7 @@ class Directory:
     file: SourceFile | None = None
     """The directory as a source; None if it has no rows."""
     refusal: str = ""
-    """Why Spark may not read it."""
+    """Why Spark may not read the directory."""
     hidden: list[str] = field(default_factory=list)
 
 
@@ -69,7 +69,7 @@ def _directory(
 
 
 def _refusal(path: str, shown: Sequence[FileEntry], storage_options: StorageOptions) -> str:
-    """Why Spark may not read the files as Hive does; empty if it may."""
+    """Why Spark may not read the files as Hive does; empty if it may read them."""
     for entry in shown:
         if "/" in entry.path:
             return f"{entry.path} lies in a subdirectory, and Hive's settings decide whether Hive reads these"
@@ -80,7 +80,7 @@ def _refusal(path: str, shown: Sequence[FileEntry], storage_options: StorageOpti
 
 
 def _format_of(path: str, storage_options: StorageOptions) -> str | None:
-    """One of our formats; None if the bytes are of none."""
+    """One of our formats; None if the bytes have none of them."""
     try:
         return coldframe.detect(path, storage_options=storage_options)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""The events of the journal and their JSON form: docs/migration-state.md explains each.
+"""The events of the journal and their JSON form: docs/migration-state.md explains each event.
 
 Keys whose value is None are left out.
 """
@@ -10,7 +10,11 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
 from coldframe._coldframe import ColdframeError
-from coldframe.pipeline.records import Committed, Json, Outcome
+from coldframe.pipeline.records import Committed, Json, Outcome, Receipt
+from coldframe.pipeline.sink.destination import HOME
+
+STAGING = f"{HOME}/staging"
+KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,10 @@ class RunBegun:
     host: str | None = None
     pid: int | None = None
     started: float | None = None
+    target: str | None = None
+    """The name of the target, which its first run made up. None in older journals."""
+    lost: str | None = None
+    """Why segments before this one are missing."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class KnownTable:
     name: str
     to: str
     unit: str
-    """The unit of its timestamps."""
+    """The unit of the table's timestamps."""
     place: str
     format: str
 
@@ -143,7 +151,7 @@ class Unit:
     part: tuple[int, int, int, int | None]
     """See `PlannedSplit`. Excludes the bytes that a split carries: the source's identity covers them."""
     written: str
-    """The name of its columns in the target."""
+    """The name of the source's columns, as the target has them."""
     generation: int
     outcome: Outcome
 
@@ -175,7 +183,7 @@ class Done:
     kind: ClassVar = "done"
     source: str
     stored: Mapping[str, str] | None = None
-    """The marks of its files, by name: see `StoredFile.mark`."""
+    """The marks of the published files, by name: see `StoredFile.mark`."""
 
     def applied(self, entry: Committed) -> Committed:
         """The announced entry, with the marks of its files."""
@@ -190,6 +198,45 @@ class Listed:
 
     kind: ClassVar = "listed"
     sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Deleting:
+    """A source is about to be deleted, as its list says. From now on the source's rows in the target are
+    protected.
+    """
+
+    kind: ClassVar = "delete"
+    source: str
+    receipt: Receipt
+    files: int | None = None
+    """Of a directory: how many files it has, and when the newest was written: see `Remainder`."""
+    newest: int | None = None
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """A source is deleted: its entry keeps the rows under another name, with the receipt."""
+
+    kind: ClassVar = "deleted"
+    source: str
+    fate: str
+    """See `Receipt`; or `KEPT`: it has changed, and was not deleted."""
+    to: str | None = None
+
+    def applied(self, entry: Committed, receipt: Receipt) -> Committed:
+        """The entry with its receipt."""
+        source = f"{deleted_name(entry.source)}{entry.key[:8]}-{int(receipt.at * 1000):x})"
+        receipt = replace(receipt, fate=self.fate, to=self.to or receipt.to)
+        return replace(entry, source=source, receipt=receipt, listed=True)
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A deleted source is there again, with the same content. `source` is the name of its entry."""
+
+    kind: ClassVar = "restored"
+    source: str
 
 
 @dataclass(frozen=True)
@@ -243,11 +290,19 @@ Event: TypeAlias = (
     | Begun
     | Done
     | Listed
+    | Deleting
+    | Deleted
+    | Restored
     | Compacted
     | Dropping
     | Dropped
     | Forgotten
 )
+
+
+def deleted_name(source: str) -> str:
+    """The beginning of the names of entries whose source had this name and was deleted."""
+    return f"{source} (deleted "
 
 
 def to_json(event: Event) -> Json:
@@ -257,6 +312,8 @@ def to_json(event: Event) -> Json:
         record["entry"] = event.entry.to_json()
     elif isinstance(event, Unit):
         record["outcome"] = event.outcome.to_json()
+    elif isinstance(event, Deleting):
+        record["receipt"] = vars(event.receipt)
     return {"event": event.kind, **record}
 
 
@@ -280,8 +337,38 @@ def _plain(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
     return read
 
 
+def _entry(json: Mapping[str, Any]) -> Committed:
+    """An entry whose files all lie in the target: whoever can write a journal must not lead a run astray."""
+    entry = Committed.from_json(json["entry"])
+    inside_target(entry.table)
+    for part in entry.parts:
+        inside_target(part.final)
+        if part.staged:
+            inside_target(part.staged, STAGING)
+    for name in entry.replaces:
+        inside_target(name)
+    return entry
+
+
+def inside_target(name: str, folder: str = "") -> None:
+    """Raises unless a path of the journal leads to a table of the target, or into `folder`."""
+    names = name.split("/")
+    if any(part in ("", ".", "..") for part in names) or "\0" in name:
+        raise ValueError(f"expected a path below the target, found {name!r}")
+    if not name.startswith(f"{folder}/") if folder else names[0] == HOME:
+        raise ValueError(f"expected a path below {folder or 'a table'}, found {name!r}")
+
+
+def _deleting(json: Mapping[str, Any]) -> Deleting:
+    receipt = Receipt(**json["receipt"])
+    return Deleting(json["source"], receipt, json.get("files"), json.get("newest"))
+
+
 def _unit(json: Mapping[str, Any]) -> Unit:
     part, start, stop, rows = json["part"]
+    outcome = Outcome.from_json(json["outcome"])
+    for file in outcome.files:
+        inside_target(file.staged, STAGING)
     return Unit(
         json["source"],
         json["key"],
@@ -290,7 +377,7 @@ def _unit(json: Mapping[str, Any]) -> Unit:
         (part, start, stop, rows),
         json["written"],
         json["generation"],
-        Outcome.from_json(json["outcome"]),
+        outcome,
     )
 
 
@@ -309,11 +396,14 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
     "unswitched": _plain(Unswitched),
     "fresh": _plain(Generation),
     "unit": _unit,
-    "hold": lambda json: Held(Committed.from_json(json["entry"])),
-    "begin": lambda json: Begun(Committed.from_json(json["entry"])),
+    "hold": lambda json: Held(_entry(json)),
+    "begin": lambda json: Begun(_entry(json)),
     "done": _plain(Done),
     "listed": lambda json: Listed(tuple(json["sources"])),
-    "is": lambda json: Compacted(Committed.from_json(json["entry"])),
+    "delete": _deleting,
+    "deleted": _plain(Deleted),
+    "restored": _plain(Restored),
+    "is": lambda json: Compacted(_entry(json)),
     "drop": _plain(Dropping),
     "dropped": _plain(Dropped),
     "forget": _plain(Forgotten),

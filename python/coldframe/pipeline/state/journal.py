@@ -17,19 +17,23 @@ for that.
     begin    its parts are about to get their final names; then the files that they replace are deleted
     done     both have happened
     listed   sources are about to be listed as safe to delete
+    delete   a source is about to be deleted, by `coldframe delete`
+    deleted  it is: its rows stay, whatever lies under its name later
     drop     its source is gone, and its parts are about to be deleted
 
+The segments are a chain: the first line of each segment has the digest of the previous segment (`chain`).
+
 New files are published before the old ones are deleted, and a file that several sources share is deleted with
-the last of them. After a kill, a `begin` without `done` is completed if each of its parts exists completely
-under its staged or its final name; otherwise it is undone, and the file is converted again.
+the last of these sources. After a kill, a `begin` without `done` is completed if each of its parts exists
+completely under its staged or its final name; otherwise it is undone, and the file is converted again.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
-import re
 import socket
 import time
 import uuid
@@ -39,184 +43,27 @@ from dataclasses import replace
 from typing import IO, TypeVar
 
 from coldframe._coldframe import ColdframeError, UnsupportedError
-from coldframe.json_input import parse_json
 from coldframe.pipeline.records import Committed, Json, Part
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import HOME, Destination
-from coldframe.pipeline.sink.live import InCatalog, TableName
+from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.state import events
-from coldframe.pipeline.state.events import Event, KnownTable, Unit
+from coldframe.pipeline.state.chain import Fenced, Head, chained, write_head
+from coldframe.pipeline.state.events import STAGING, Event, KnownTable, Unit
 from coldframe.pipeline.state.ledger import Ledger
-from coldframe.pipeline.state.scratch import Scratch
+from coldframe.pipeline.state.state import SEGMENT, STATE, State, read_state
 from coldframe.pipeline.state.stored_files import StoredFiles
 
-STATE = f"{HOME}/state"
-STAGING = f"{HOME}/staging"
+__all__ = ["STAGING", "STATE", "Journal", "State", "read_state"]
+
 COMPACT = 64
-"""Number of segments from which on the journal is compacted."""
+"""The number of segments at which the journal is compacted."""
 T = TypeVar("T")
 R = TypeVar("R")
-_SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
-
-
-class State:
-    """The state that the journal describes. Reading it changes nothing."""
-
-    def __init__(self) -> None:
-        scratch = Scratch()
-        self.done = Ledger(scratch)
-        """Finished source files, by their path relative to the source's root."""
-        self.held = Ledger(scratch)
-        """Source files that are converted, but not published yet."""
-        self.schemas: dict[str, str] = {}
-        """Serialised columns of source and target files, by a name that is derived from them."""
-        self.tables: dict[str, KnownTable] = {}
-        """The format and source of each table, by its path."""
-        self.registered: dict[str, set[str]] = {}
-        """The files that our commits left in Delta and Iceberg tables, by the table's path."""
-        self.registering: dict[str, events.Registering] = {}
-        """Announced commits whose result is unknown, by the table's path."""
-        self.named: dict[str, events.Named] = {}
-        """The names of tables in catalogs, by the table's path."""
-        self.switched: dict[str, events.Switching] = {}
-        """Tables that have, or were about to get, the name of their source table, by path."""
-        self.epoch = 0
-        """The number of runs."""
-        self.ended: float | None = None
-        """The end of the last run that was not killed."""
-        self.generation = 0
-        """How many times `--fresh` was used."""
-        self.fresh = False
-        """Whether the latest `--fresh` is unfinished."""
-        self.units: dict[str, dict[int, Unit]] = {}
-        """Converted parts of unfinished sources, by source and number."""
-        self.begun: dict[str, Committed] = {}
-        """Entries whose publication was begun, by source."""
-        self.dropping: dict[str, Committed] = {}
-        """Entries whose files were about to be deleted, by source."""
-
-    def name_of(self, name: str, path: str) -> TableName:
-        """The names of a table, including that in its catalog."""
-        named = self.named.get(path)
-        place = None if named is None else InCatalog(named.catalog, named.namespace, named.table)
-        return TableName(name, path, place)
-
-    def begin_fresh(self) -> None:
-        """Begins `--fresh`, which converts every source again, or continues an unfinished one."""
-        if not self.fresh:
-            self.generation, self.fresh = self.generation + 1, True
-
-    def apply(self, event: Event) -> None:
-        """Applies an event of the journal."""
-        match event:
-            case events.RunBegun():
-                self.epoch = event.epoch
-            case events.RunEnded():
-                self.ended = event.at
-            case events.KnownSchema():
-                self.schemas[event.name] = event.schema
-            case events.KnownTable():
-                self.tables[event.path] = event
-            case events.TableFiles():
-                self.registered[event.table] = set(event.files)
-            case events.Registering():
-                self.registering[event.table] = event
-            case events.Named():
-                self.named[event.path] = event
-            case events.Switching():
-                self.switched[event.path] = event
-            case events.Unswitched():
-                self.switched.pop(event.path, None)
-            case events.Registered():
-                self._settle_registering(event)
-            case events.Generation():
-                self.generation, self.fresh = event.generation, event.open
-            case events.Unit():
-                self.units.setdefault(event.source, {})[event.number] = event
-            case events.Held():
-                self.units.pop(event.entry.source, None)
-                self.held.put(event.entry)
-            case events.Begun():
-                self.units.pop(event.entry.source, None)
-                self.begun[event.entry.source] = event.entry
-            case events.Compacted():
-                self.units.pop(event.entry.source, None)
-                self.done.put(event.entry)
-            case events.Done():
-                self.done.put(event.applied(self.begun.pop(event.source)))
-                self.held.pop(event.source)
-            case events.Listed():
-                for source in event.sources:
-                    entry = self.done.look_up(source)
-                    if entry is not None:
-                        self.done.put(replace(entry, listed=True))
-            case events.Dropping():
-                gone = self.done.pop(event.source)
-                if gone is not None:
-                    self.dropping[gone.source] = gone
-            case events.Dropped():
-                self.dropping.pop(event.source, None)
-            case events.Forgotten():
-                self._forget(event)
-
-    def _settle_registering(self, event: events.Registered) -> None:
-        about = self.registering.pop(event.table)
-        if event.made:
-            files = self.registered.setdefault(event.table, set())
-            files.difference_update(about.remove)
-            files.update(about.add)
-
-    def _forget(self, event: events.Forgotten) -> None:
-        self.begun.pop(event.source, None)
-        self.units.pop(event.source, None)
-        self.held.pop(event.source)
-        if event.done:
-            self.done.pop(event.source)
-
-    def events(self) -> Iterator[Event]:
-        """The events that turn an empty state into this one."""
-        yield events.RunBegun(self.epoch)
-        yield events.Generation(self.generation, self.fresh)
-        yield from self.tables.values()
-        for path, files in self.registered.items():
-            yield events.TableFiles(path, tuple(sorted(files)))
-        yield from self.registering.values()
-        yield from self.named.values()
-        yield from self.switched.values()
-        for name, schema in self.schemas.items():
-            yield events.KnownSchema(name, schema)
-        for entry in self.done.each():
-            yield events.Compacted(entry)
-        for entry in self.held.each():
-            yield events.Held(entry)
-        for units in self.units.values():
-            yield from units.values()
-
-
-def read_state(destination: Destination) -> tuple[State, int]:
-    """The state and the number of its last segment. Takes no lock, and works beside a run."""
-    names = {matches.name.rsplit("/", 1)[-1] for matches in destination.list(STATE)}
-    matches = [match for match in map(_SEGMENT.match, names) if match is not None]
-    base = max((int(match.group(1)) for match in matches if match.group(2)), default=0)
-    numbers = sorted(int(match.group(1)) for match in matches if not match.group(2))
-    state = State()
-    files = [f"{base:012d}.base.jsonl"] if base else []
-    for expected, number in enumerate((n for n in numbers if n > base), base + 1):
-        if number != expected:
-            raise ColdframeError(f"{destination.root}/{STATE}: segment {expected} is missing")
-        files.append(f"{number:012d}.jsonl")
-    for name in files:
-        for line, text in enumerate(destination.lines(f"{STATE}/{name}"), 1):
-            try:
-                state.apply(events.from_json(parse_json(text)))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as reason:
-                place = f"{destination.root}/{STATE}/{name}, line {line}"
-                raise ColdframeError(f"{place}: {type(reason).__name__}: {reason}") from reason
-    return state, max([base, *numbers])
 
 
 class Journal:
-    """The state of a target. One run holds it at a time."""
+    """The state of a target. Only one run holds the lock at a time."""
 
     def __init__(self, target: str | Destination, *, keep_replaced: bool = False) -> None:
         """`keep_replaced`: do not delete replaced files, since older versions of a table list them."""
@@ -254,7 +101,7 @@ class Journal:
             )
         self._lock = self.destination.lock(f"{HOME}/lock")
         if self._lock is None:
-            raise ColdframeError(f"{root}: another migration is at work here")
+            raise Fenced(f"{root}: another migration is at work here")
         try:
             self._check_state()
             self.destination.sweep(HOME)
@@ -321,7 +168,9 @@ class Journal:
             self._append(events.Generation(self.state.generation, open=False))
 
     def keep_units(self, units: Iterable[Unit]) -> None:
-        """Keeps converted parts of large files in staging, even after a kill, until all are converted."""
+        """Keeps converted parts of large files in staging, even after a kill, until all parts are
+        converted.
+        """
         self._append(*units)
 
     def hold(self, entries: Iterable[Committed]) -> None:
@@ -351,6 +200,30 @@ class Journal:
         if new:
             self._append(events.Listed(tuple(new)))
 
+    def begin_deleting(self, some: Iterable[events.Deleting]) -> None:
+        """Records that these sources are about to be deleted."""
+        self._append(*some)
+
+    def end_deleting(self, source: str, fate: str, to: str | None = None) -> None:
+        """Records what became of a source that was to be deleted."""
+        self._later(events.Deleted(source, fate, to))
+
+    def restore(self, entry: Committed) -> None:
+        """Records that a deleted source is there again, with the same content."""
+        self._later(events.Restored(entry.source))
+
+    def adopt(self, table: str, entries: Sequence[Committed], files: Iterable[str] | None) -> None:
+        """Enters files of the table that a lost part of the journal had. `files`: of a Delta or Iceberg
+        table, those that the migration's commits left in it.
+        """
+        lists = [] if files is None else [events.TableFiles(table, tuple(sorted(files)))]
+        new: list[Event] = [*map(events.Compacted, entries), *lists]
+        if self._lock is not None:
+            self._append(*new)
+        for event in () if self._lock is not None else new:
+            # A preview writes nothing.
+            self.state.apply(event)
+
     def clear_staging(self) -> None:
         """Deletes files that this run and earlier ones have staged and that are not held."""
         held = {part.staged for entry in self.held.each() for part in entry.parts}
@@ -371,10 +244,12 @@ class Journal:
         if len(names) < COMPACT:
             return
         self._append()
-        self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _lines_of(self.state.events()))
+        # The base has the digest of the segment that it replaces.
+        lines = chained(_records(self.state.events()), self.state.chain.digest)
+        self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _each_line(lines))
         base = f"{STATE}/{self._number:012d}.base.jsonl"
         for name in names:
-            match = _SEGMENT.match(name.rsplit("/", 1)[-1])
+            match = SEGMENT.match(name.rsplit("/", 1)[-1])
             # Keep the segments of a newer driver, and the first segment of each run: an old driver that wakes
             # up after whole runs tries to create the first of these segments, and must fail.
             if match is None or name == base or int(match.group(1)) > self._number:
@@ -385,6 +260,11 @@ class Journal:
     def end(self) -> None:
         """Records the end of the run; a fenced driver fails here at the latest."""
         self._append(events.RunEnded(time.time()))
+        self._write_head()
+
+    def _write_head(self) -> None:
+        chain, state = self.state.chain, self.state
+        write_head(self.destination, Head(state.target or "", state.epoch, self._number, chain.digest or ""))
 
     def write_manifest(self) -> str:
         """Writes a line for each file of the tables; for shared files, a line for each source."""
@@ -411,18 +291,25 @@ class Journal:
         self._late.append(event)
 
     def _append(self, *new: Event) -> None:
-        """Writes another segment. Only one driver can create its number."""
+        """Writes another segment. Only one driver can create a segment with this number."""
         late, self._late = self._late, []
         if not late and not new:
             return
-        name = f"{STATE}/{self._number + 1:012d}.jsonl"
-        if not self.destination.create(name, b"".join(_lines_of([*late, *new]))):
-            raise ColdframeError(
+        if not self._create([*late, *new]):
+            raise Fenced(
                 f"{self.destination.root}: another driver has taken this migration over; this one stops"
             )
-        self._number += 1
         for event in new:
             self.state.apply(event)
+
+    def _create(self, new: Iterable[Event]) -> bool:
+        """Creates the next segment. Returns False if another driver has created it."""
+        content = b"".join(_each_line(chained(_records(new), self.state.chain.digest)))
+        if not self.destination.create(f"{STATE}/{self._number + 1:012d}.jsonl", content):
+            return False
+        self._number += 1
+        self.state.chain.digest = hashlib.sha256(content).hexdigest()
+        return True
 
     def _check_state(self) -> None:
         """Raises if the state is gone: the migration's files would be unknown, and rows duplicated."""
@@ -439,19 +326,26 @@ class Journal:
     def _take_over(self) -> None:
         for _ in range(10):
             self.state, self._number = read_state(self.destination)
-            name = uuid.uuid4().hex
-            epoch = self.state.epoch + 1
-            run = events.RunBegun(epoch, name, socket.gethostname(), os.getpid(), time.time())
-            if self.destination.create(f"{STATE}/{self._number + 1:012d}.jsonl", b"".join(_lines_of([run]))):
-                self._number += 1
+            self.state.chain.check_target(f"{self.destination.root}/{STATE}")
+            name, target = uuid.uuid4().hex, self.state.target or uuid.uuid4().hex
+            epoch = self.state.chain.next_epoch(self.state.epoch)
+            host, lost = socket.gethostname(), self.state.chain.lost or None
+            run = events.RunBegun(epoch, name, host, os.getpid(), time.time(), target, lost)
+            if self._create([run]):
                 self.state.apply(run)
                 self.run = name
+                if self.state.chain.lost:
+                    # The lost segments may have listed any source.
+                    self.list_as_safe(list(self.done))
+                self._write_head()
                 return
-        raise ColdframeError(f"{self.destination.root}: another driver keeps writing the journal")
+        raise Fenced(f"{self.destination.root}: another driver keeps writing the journal")
 
     def _recover(self) -> None:
         whole: list[Committed] = []
         begun = list(self.state.begun.values())
+        parts = (part for entry in (*begun, *self.state.dropping.values()) for part in entry.parts)
+        self.destination.expect_no_links({part.final.rpartition("/")[0] for part in parts})
         # Sources may share a file, which is looked up once.
         places = dict.fromkeys(
             (part.staged, part.final, part.bytes) for entry in begun for part in entry.parts
@@ -478,7 +372,9 @@ class Journal:
         return any(self.is_whole(name, size) for name in (staged, final))
 
     def _finish(self, entries: Sequence[Committed], dropped: Iterable[Committed]) -> None:
-        """Publishes and deletes the files that a segment has announced. Repeating it changes nothing."""
+        """Publishes and deletes the files that a segment has announced. Repeating the call changes
+        nothing.
+        """
         dropped = list(dropped)
         parts = {part.final: part for entry in entries for part in entry.parts}
         self._each(self._publish, parts.values())
@@ -499,7 +395,7 @@ class Journal:
             self._later(events.Dropped(entry.source))
 
     def _each(self, act: Callable[[T], R], things: Iterable[T]) -> list[R]:
-        """Calls `act` for each item, many at once. Raises an error when the others are done."""
+        """Calls `act` for each item, many at once. Raises an error when the other calls are done."""
         calls = (functools.partial(act, thing) for thing in things)
         return list(in_threads(calls, self.destination.at_once))
 
@@ -548,8 +444,8 @@ def _manifest_line(entry: Committed, part: Part) -> Json:
     return {"table": entry.table, "source": entry.source, "file": part.final, **record}
 
 
-def _lines_of(some: Iterable[Event]) -> Iterator[bytes]:
-    return _each_line(map(events.to_json, some))
+def _records(some: Iterable[Event]) -> Iterator[Json]:
+    return map(events.to_json, some)
 
 
 def _each_line(lines: Iterable[Json]) -> Iterator[bytes]:

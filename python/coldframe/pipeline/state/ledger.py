@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from coldframe.pipeline.records import Committed, Part
+from coldframe.pipeline.state.events import deleted_name
 from coldframe.pipeline.state.scratch import Scratch, key_of, text_of
 
 
@@ -22,6 +23,7 @@ class Ledger(Mapping[str, Committed]):
         self._scratch = scratch
         self._entries, self._tables, self._finals, self._members = (scratch.new_list() for _ in range(4))
         self._length = 0
+        self._deleted = 0
         self._parts: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
 
@@ -41,6 +43,7 @@ class Ledger(Mapping[str, Committed]):
             self._parts[entry.table] += not users
         self._sources[entry.table] += 1
         self._length += 1
+        self._deleted += entry.receipt is not None
 
     def look_up(self, source: str) -> Committed | None:
         """The entry of a source."""
@@ -57,7 +60,16 @@ class Ledger(Mapping[str, Committed]):
                 self._release(entry, part)
             self._sources[entry.table] -= 1
             self._length -= 1
+            self._deleted -= entry.receipt is not None
         return entry
+
+    def deleted(self, source: str) -> Iterator[Committed]:
+        """The entries of deleted sources that had this name."""
+        if self._deleted:
+            for _, body in list(self._scratch.rows(self._entries, key_of(deleted_name(source)))):
+                entry = Committed.from_json(marshal.loads(body))
+                if entry.receipt is not None:
+                    yield entry
 
     def _release(self, entry: Committed, part: Part) -> None:
         final = key_of(part.final)
@@ -109,7 +121,7 @@ class Ledger(Mapping[str, Committed]):
             yield entry, next(part for part in entry.parts if part.final == name)
 
     def file_shared_by(self, source: str) -> str:
-        """The file of the target that a source shares with others; empty if none."""
+        """The file of the target that a source shares with others; empty if it shares no file."""
         entry = self.look_up(source)
         return "" if entry is None else entry.shared_file
 

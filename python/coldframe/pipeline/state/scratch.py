@@ -71,7 +71,7 @@ class Scratch:
         ).fetchall()
 
     def rows(self, number: int, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and bodies in key order: keys longer than the prefix that begin with it, or all.
+        """Keys and bodies in key order: all, or those whose key begins with the prefix and is longer.
 
         Concurrent changes may or may not be seen.
         """

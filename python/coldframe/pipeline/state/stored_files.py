@@ -31,7 +31,9 @@ class StoredFiles:
         return file is not None and file.size == size
 
     def is_intact(self, part: Part) -> bool:
-        """Whether a published file has the bytes that were written. Reads it if it was touched since."""
+        """Whether a published file has the bytes that were written. Reads the file if it was touched since
+        then.
+        """
         if not self.is_whole(part.final, part.bytes):
             return False
         file = self.get(part.final) if part.final.startswith(f"{self._folder}/") else None

@@ -1,10 +1,10 @@
-"""Directories in foreign formats, which Spark reads: written and verified like all others.
+"""Directories in foreign formats, which Spark reads: written and verified like all other sources.
 
     Spark's rows -> JVM counts them -> Arrow -> executor: fingerprint, write, read back, compare
                           |                                          |
                           +------------- the same number ------------+
 
-A directory is one job of the session. Its files are staged and committed like those of any source. The
+A directory is one job of the session. Its files are staged and committed like the files of any source. The
 verification covers the rows that Spark read; it cannot cover content that Spark did not show.
 """
 
@@ -112,7 +112,7 @@ class SparkTask:
         return outcomes, int(seen.get["rows"])
 
     def _joined(self, outcomes: list[Outcome], seen: int) -> Outcome:
-        """The outcomes of all parts as one."""
+        """The outcomes of all parts as one outcome."""
         files = tuple(file for outcome in outcomes for file in outcome.files)
         failed = next((outcome.failure for outcome in outcomes if outcome.failure is not None), None)
         rows = sum(file.rows for file in files)
@@ -126,7 +126,7 @@ class SparkTask:
 
 
 def _message(error: Exception) -> str:
-    """The relevant line of one of Spark's errors, which include a page of the JVM's stack."""
+    """The relevant line of an error of Spark; such errors include a page of the JVM's stack."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     message = causes[-1].removeprefix("Caused by: ") if causes else (lines or [type(error).__name__])[0]

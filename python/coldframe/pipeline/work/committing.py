@@ -42,13 +42,13 @@ from coldframe.pipeline.work.in_flight import Running
 BATCH = 1000
 """Maximum number of source files in a commit: they share a segment of the journal and the disk's syncs."""
 BATCH_SECONDS = 2.0
-"""How long the first file of a commit waits for the others."""
+"""How long the first file of a commit waits for further files."""
 AT_ONCE = 1000
 """Maximum number of held files and removed sources in a commit."""
 
 
 class TornFile(ColdframeError):
-    """A commit would remove the rows of some sources from a file that they share with others."""
+    """A commit would remove the rows of some sources from a file that they share with other sources."""
 
 
 class Committer:
@@ -73,7 +73,7 @@ class Committer:
         self._since = 0.0
 
     def finish(self, running: Running) -> None:
-        """Takes a source file whose tasks are all back. `settle` commits it."""
+        """Takes a source file whose tasks are all back. `settle` commits the change."""
         work, planned = running.work, running.planned
         outcomes = [running.outcomes[number] for number in sorted(running.outcomes)]
         wrong = self._wrong(running, outcomes)
@@ -95,7 +95,7 @@ class Committer:
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.share)))
 
     def _wrong(self, running: Running, outcomes: Sequence[Outcome]) -> Failure | None:
-        """Why a source is not converted; None if it is."""
+        """Why a source is not converted; None if it is converted."""
         planned = running.planned
         if running.changed:
             return Failure(f"{planned.file.path}: {CHANGED}", "changed")
@@ -149,7 +149,7 @@ class Committer:
             work.files.append(report)
 
     def publish(self, work: TableWork) -> None:
-        """Publishes a careful table, whose tasks are all back, unless its earlier result has to stay."""
+        """Publishes a careful table, whose tasks are all back, if its earlier result may be replaced."""
         self.flush()
         failed = [file.source for file in work.report.problems if file.error is not None]
         # A file with old types must not stay next to files with new types, nor may a shared file stay if its
@@ -186,7 +186,9 @@ class Committer:
                 work.report.error = str(torn)
 
     def kept(self, running: Running) -> dict[int, Outcome]:
-        """Outcomes of earlier runs that this run can use: of the same source, split and written alike."""
+        """Outcomes of earlier runs that this run can use: of the same source, with equal splits, and written
+        in the same way.
+        """
         units = self._journal.state.units.get(running.planned.file.relative, {})
         outcomes = {}
         for number, unit in units.items():
@@ -211,7 +213,9 @@ class Committer:
         )
 
     def _leaves_rows(self, work: TableWork, source: str) -> bool:
-        """Whether a source's earlier result shares a file with sources that are about to leave it."""
+        """Whether a source's earlier result shares a file with sources whose rows are about to be removed
+        from it.
+        """
         mates = _beside(self._journal.done, self._journal.done.get(source))
         drops = frozenset(work.drops) if mates else frozenset()
         return any(work.held.get(mate) is not None or mate in drops for mate in mates)
@@ -226,14 +230,15 @@ class Committer:
         return entry is not None and work.is_outdated(pending_of(source_of(entry), entry))
 
     def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> Committed:
-        epoch = self._journal.state.epoch
+        run = f"{self._journal.state.epoch:04d}-{self._journal.run[:4]}"
         folder = folder_of(planned.file, work.table.path)
         own = f"{stem_of(planned.file.relative)}-{planned.key[:12]}"
         parts: list[Part] = []
         for outcome in outcomes:
             for more, file in enumerate(outcome.files):
-                # The run's number makes the name unique among all attempts at this file.
-                name = f"{file.name or own}-{epoch:04d}-{outcome.number:04d}{f'-{more}' if more else ''}"
+                # The run makes the name unique among all attempts at this file: after a restored backup, its
+                # number alone would not.
+                name = f"{file.name or own}-{run}-{outcome.number:04d}{f'-{more}' if more else ''}"
                 parts.append(
                     Part(
                         self._journal.destination.name_of(file.staged),
@@ -308,7 +313,9 @@ def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcom
 
 
 def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
-    """The digest by which a later run recognises the source: see `identity`. Empty if it cannot be taken."""
+    """The digest by which a later run recognises the source: see `identity`. Empty if the digest cannot be
+    taken.
+    """
     if file.is_folder:
         return f"tree:{file.identity}"
     if file.etag:

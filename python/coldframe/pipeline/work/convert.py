@@ -1,7 +1,7 @@
 """Decodes a split, writes it, reads the written file back, and compares.
 
 Rows stay in this process: only the outcome, a small JSON object, goes to the driver. A task never raises:
-Spark would repeat what cannot succeed, and one bad file would end the run of all others.
+Spark would repeat what cannot succeed, and one bad file would end the run of all other files.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Task:
     bytes: int = 0
     """Approximate source bytes: what the task costs."""
     file_bytes: int = 0
-    """After so many bytes another file is begun, if the sink can; 0: never."""
+    """The number of bytes after which another file is begun, if the sink can do that; 0: never."""
     rows: int | None = None
     """The stated rows of the source, if it is a single split."""
     divided_by: tuple[Term, ...] = ()
@@ -88,7 +88,7 @@ class Task:
     digest: bool = False
     """Whether to take a digest of the source, between the two checks of its identity."""
     source_options: StorageOptions = field(default=None, repr=False)
-    """Options of the source's store. These hold secrets, which only the task carries."""
+    """Options of the source's store. These options hold secrets, which only the task carries."""
     target_options: StorageOptions = field(default=None, repr=False)
 
     def run(self) -> Outcome:
@@ -103,8 +103,8 @@ class Task:
 def run_task(task: Task) -> Outcome:
     """Converts one split. The outcome has the written files, or the reason for the failure.
 
-    Each attempt, including Spark's own, writes under a unique name, so none can overwrite another one's
-    files.
+    Each attempt, including Spark's own, writes under a unique name, so that no attempt can overwrite the
+    files of another attempt.
     """
     started = time.monotonic()
     outcome = Outcome(task.key, task.number)
@@ -129,7 +129,7 @@ def attempt(staged: str) -> str:
 
 
 def discard_files(staged: Iterable[str], storage_options: StorageOptions) -> None:
-    """Deletes the files of an attempt. If even that fails, the next run deletes them."""
+    """Deletes the files of an attempt. If even that fails, the next run deletes the files."""
     for path in staged:
         with contextlib.suppress(ColdframeError, OSError):
             discard(path, storage_options)
@@ -241,8 +241,8 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
 def write_files(
     task: Writing, rows: Any, shape: RawShape, staged: str, written: list[str]
 ) -> tuple[tuple[StagedFile, ...], RawObserved]:
-    """Writes rows and reads their files back. `written` receives the paths of the files before these are read
-    back.
+    """Writes rows and reads their files back. `written` receives the paths of the files before the files are
+    read back.
 
     Also returns the observed statistics of the source's columns.
     """
@@ -297,7 +297,7 @@ def finish_file(
 def _read_back(task: Writing, staged: str, rows_only: bool, check: Check | None) -> RawFingerprint:
     try:
         return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only, check=check)
-    except CorruptFileError as error:
+    except (CorruptFileError, pa.ArrowException, OSError) as error:
         # Damage of the written file is not damage of the source.
         raise VerificationError(f"what was written cannot be read: {error}") from error
 

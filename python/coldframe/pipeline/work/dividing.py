@@ -41,7 +41,7 @@ class Division:
         return {str(term): stored_value(value) for term, value in zip(self._terms, values, strict=True)}
 
     def check(self, rows: pa.RecordBatch, partition: int | None) -> None:
-        """Raises unless all rows of a written file are in its partition."""
+        """Raises if a row of a written file is not in the file's partition."""
         partitions = self._partitions(rows).unique().to_pylist()
         if partitions not in ([], [partition]):
             raise ColdframeError(

@@ -4,10 +4,10 @@
     others      HiveTableRelation -> Hive's input format and SerDe, which read the directory
 
 The relation is built from a definition, without any catalog: the session may have the source's metastore,
-another metastore, or none. Spark has no public API for that, so this module calls internal classes.
+another metastore, or no metastore. Spark has no public API for that, so this module calls internal classes.
 
-Hive's timestamps have no zone. Hive's classes return them as the wall clock of the JVM, and Spark converts
-them to instants: these are the wall clock of UTC only if the JVM's zone is UTC.
+Hive's timestamps have no zone. Hive's classes return such timestamps as the wall clock of the JVM, and Spark
+converts them to instants. These instants are the wall clock of UTC only if the JVM's zone is UTC.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _literal(location: str) -> str:
 
 
 def _check_utc(session: SparkSession) -> None:
-    """Raises UnsupportedError unless the JVM's zone is UTC."""
+    """Raises UnsupportedError if the JVM's zone is not UTC."""
     zone = (
         session.range(1).selectExpr("reflect('java.time.ZoneId', 'systemDefault') AS zone").collect()[0].zone
     )
@@ -114,7 +114,7 @@ def _relation(session: SparkSession, definition: PartitionDefinition, location: 
 
 
 class _Java:
-    """Makes records of Spark's catalog in the JVM. Newer versions of Spark append fields to them."""
+    """Makes records of Spark's catalog in the JVM. Newer versions of Spark append fields to these classes."""
 
     _STORAGE = ("locationUri", "inputFormat", "outputFormat", "serde", "compressed", "properties")
     _TABLE = (

@@ -21,7 +21,7 @@ class Running:
 
     @property
     def is_back(self) -> bool:
-        """Whether all of its tasks are back."""
+        """Whether all tasks of the source are back."""
         return len(self.outcomes) == len(self.planned.parts)
 
 
@@ -58,7 +58,7 @@ class InFlight:
         return running
 
     def finish(self, running: Running) -> bool:
-        """Finishes a source; returns whether it was the last one of its table."""
+        """Finishes a source; returns whether it was the last source of its table."""
         self._sources.pop(running.planned.key, None)
         self._unfinished[running.work.table.path] -= 1
         return not self._unfinished[running.work.table.path]

@@ -1,14 +1,14 @@
-"""Merges small sources of one table and partition into one file, in which each has a range of rows.
+"""Merges small sources of one table and partition into one file, in which each source has a range of rows.
 
     source a, rows 0..310 ┐
     source b, rows 310..520 ┼─ staged file ─ read back ─ published when all their entries are
     source c, damaged       ┘  (c has no rows in the file; its outcome is an error)
 
 Each source is decoded completely, and checked against its statistics, before any of its rows is written. So a
-source that fails, or changes while it is read, does not affect the others. Its rows stay in memory until
-then; if they take more than a small source should, they are decoded again to be written, and must be
-the same. The journal has an entry for each source with its range of rows: if a source vanishes or changes
-later, exactly these are removed.
+source that fails, or changes while it is read, does not affect the other sources. The source's rows stay in
+memory until then; if they take more than a small source should, they are decoded again to be written, and
+must be the same. The journal has an entry for each source with its range of rows: if a source vanishes or
+changes later, exactly these rows are removed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def run_merge(merge: MergeTask) -> MergeOutcome:
 
 @dataclass(frozen=True)
 class _Inside:
-    """The rows of a source in the file: the number of the first one, and their fingerprint."""
+    """The rows of a source in the file: the number of the first row, and their fingerprint."""
 
     first: int
     checks: Checks
@@ -96,7 +96,7 @@ class _Merging:
         self._inside: dict[str, _Inside] = {}
         """The sources that have rows in the file, by their keys."""
         self._target: RawTarget | None = None
-        """The common file; begun with the first row."""
+        """The common file; it is begun with the first row."""
         self._print = RawFingerprint(self._task.schema)
         """The fingerprint of all rows together, and their number."""
         self._count = 0
@@ -137,7 +137,7 @@ class _Merging:
             self._add_again(task, decoded)
 
     def _add_again(self, task: Task, decoded: RawDecoded) -> None:
-        """Decodes a source that memory should not hold once more, writes its rows and compares them."""
+        """Decodes once more a source that is too large for memory, writes its rows and compares them."""
         assert self._target is not None
         again = Decoding(task)
         rows, fingerprint = self._target.add_rows(again.rows, again.shape)

@@ -67,7 +67,9 @@ def register(
             )
             if target.register is not None:
                 foreign = options.on_foreign_changes
-                work.report.metadata = target.register(journal.destination, committed, foreign)
+                work.report.metadata = made = target.register(journal.destination, committed, foreign)
+                for what in (what for what in made if what.startswith("not read by ")):
+                    work.report.add_reason("unread_by_engine", 1, f"{what}: {made[what]}")
             if place is not None and target.enlist is not None:
                 more = target.enlist(journal.destination, committed)
                 work.report.metadata = {**(work.report.metadata or {}), **more}

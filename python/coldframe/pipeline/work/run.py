@@ -73,7 +73,7 @@ class Run:
     def fail(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
         """Fails a source. Quarantines the source if that is requested and the source itself is damaged."""
         status = "changed" if cause == "changed" else "failed"
-        failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
+        failed = FileReport(file.relative, status, bytes_in=file.share, error=error, cause=cause)
         if cause == "damaged" and self.options.on_error != "raise":
             # A file without its end is not even opened; the command knows how to find the rest of it.
             failed.error = f"{error}; `coldframe salvage FILE OUT.parquet` finds the rows that remain of it"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KEPT = "_old"
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
-"""The property of a table that Hive 4 made external when it was created as a managed one."""
+"""The property of a table that Hive 4 made external when the table was created as managed."""
 
 
 def switch(
@@ -40,7 +40,9 @@ def switch(
     definitions: Mapping[str, Definition],
     partitions: Mapping[str, frozenset[str]],
 ) -> None:
-    """Switches every table of the run that is verified. `partitions`: their names when the run read them."""
+    """Switches every table of the run that is verified. `partitions`: the names of the partitions when the
+    run read them.
+    """
     for work in works:
         # The report already has the tables that are not verified.
         if not work.report.verdict.is_verified:
@@ -69,7 +71,7 @@ def _switch(work: TableWork, journal: Journal, old: Definition | None, partition
         journal.begin_switch(switching)
         pair.switch()
         try:
-            # Others may have added some between the check and the switch.
+            # Others may have added partitions between the check and the switch.
             pair.check_partitions(replace(old, name=switching.kept), partitions)
         except SchemaError:
             pair.unswitch()
@@ -108,7 +110,7 @@ class _Pair:
     mark: str
 
     def check_old(self, old: Definition) -> None:
-        """Raises unless the old table is the one that was migrated, and can be renamed."""
+        """Raises if the old table is not the migrated table, or cannot be renamed."""
         now = self._find(self.names.table)
         if now is None or now.storage.location != old.storage.location:
             raise SchemaError(f"{old.full_name} is no longer the table that was migrated")
@@ -129,7 +131,7 @@ class _Pair:
             raise SchemaError(f"{self.names.database}.{self.names.new} is not the table of this migration")
 
     def check_partitions(self, old: Definition, expected: frozenset[str]) -> None:
-        """Raises unless the old table has the partitions that the run has read."""
+        """Raises if the old table does not have the partitions that the run has read."""
         if not old.has_partitions:
             return
         changed = sorted(expected.symmetric_difference(self.metastore.partition_names(old)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.grouping import grouped
@@ -13,6 +13,7 @@ from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.records import MergeOutcome, Outcome, PlannedFile
 from coldframe.pipeline.scheduling import Work
 from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.sinks import ParquetSink, Sink
 from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.work.by_spark import SparkTask
@@ -32,6 +33,7 @@ class Conversion:
     journal: Journal
     committer: Committer
     flight: InFlight
+    _sinks: dict[str, Sink] = field(default_factory=dict)
 
     def tasks(
         self, works: Sequence[TableWork], finish: Callable[[Running], None]
@@ -48,7 +50,9 @@ class Conversion:
                     yield from self._each(begun[0], finish)
 
     def _each(self, running: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
-        """Tasks for the parts of a file that no earlier run has converted; none for a file without rows."""
+        """Tasks for the parts of a file that no earlier run has converted; no task for a file
+        without rows.
+        """
         if len(running.planned.parts) > 1:
             running.outcomes.update(self.committer.kept(running))
         if running.is_back:
@@ -60,6 +64,17 @@ class Conversion:
             yield self._by_spark(running.work, running.planned)
             return
         yield from (task for task in self._of(running.work, running.planned) if task.number not in done)
+
+    def _sink_of(self, work: TableWork) -> Sink:
+        """The sink for files of a table: Iceberg finds columns by the ids in them."""
+        sink, number = self.target.sink, self.target.number_columns
+        if number is None or work.schema is None or not isinstance(sink, ParquetSink):
+            return sink
+        if work.table.path not in self._sinks:
+            name = self.journal.state.name_of(work.table.name, work.table.path)
+            ids = number(self.destination, name, work.schema)
+            self._sinks[work.table.path] = replace(sink, field_ids=ids)
+        return self._sinks[work.table.path]
 
     def _merge(self, work: TableWork, group: Sequence[PlannedFile]) -> MergeTask:
         tasks = tuple(task for planned in group for task in self._of(work, planned))
@@ -77,7 +92,7 @@ class Conversion:
             schema=work.schema,
             constants=partition_values(planned.file, work.table) if self.target.partitions_inside else (),
             staged=os.path.join(self.journal.staging, f"{planned.key}-0000.{self.target.sink.extension}"),
-            sink=self.target.sink,
+            sink=self._sink_of(work),
             verify=self.options.verify,
             bytes=planned.file.share,
             file_bytes=work.file_bytes(self.options.target_file_bytes),
@@ -88,7 +103,7 @@ class Conversion:
     def _of(self, work: TableWork, planned: PlannedFile) -> Iterator[Task]:
         if work.schema is None:
             raise AssertionError("a file without columns was planned")
-        options, sink = self.options, self.target.sink
+        options, sink = self.options, self._sink_of(work)
         constants = partition_values(planned.file, work.table) if self.target.partitions_inside else ()
         for number, split in enumerate(splits_of(planned, work.table, options.timestamp_unit)):
             name = f"{planned.key}-{number:04d}.{sink.extension}"

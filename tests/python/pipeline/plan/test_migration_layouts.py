@@ -48,7 +48,7 @@ def test_a_folder_that_engines_cannot_read_whole_is_refused(estate: Estate, targ
     assert any(reason in str(file.error) for file in table.problems)
     assert any(reason in why for table in foreseen.tables for _, why in table.refused)
     assert not list((estate.target / "t").rglob("*"))
-    # A bad table does not affect the others.
+    # A bad table does not affect the other tables.
     assert {table.name: table.rows for table in report.tables} == {"t": 0, "other": 1}
 
 

@@ -90,10 +90,11 @@ def test_an_audit_reports_every_fault(estate: Estate, capsys: pytest.CaptureFixt
 
 
 def test_a_deep_audit_compares_values(estate: Estate) -> None:
-    """It notices a file that was rewritten together with its checksum."""
+    """A deep audit notices a file that was rewritten together with its checksum."""
     estate.migrate()
     (path,) = estate.files("u")
     pq.write_table(pa.table({"x": ["z"]}), path)
+    estate.unchain()
     (state,) = (estate.target / "_coldframe/state").glob("*2.jsonl")
     events = [json.loads(line) for line in state.read_text().splitlines()]
     for event in events:
@@ -158,7 +159,7 @@ def test_a_dry_run_lists_the_work_and_writes_nothing(
     assert (sum(table.files for table in after.tables), sum(table.done for table in after.tables)) == (0, 5)
     fresh = dry_run(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
     assert sum(table.files for table in fresh.tables) == 5
-    # Time and size are those of the first run.
+    # Time and size are the time and size of the first run.
     written = sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
     assert fresh.expected_bytes == written
     assert "s of one core" in preview_text(fresh)
@@ -199,7 +200,7 @@ def test_invalid_options_are_refused() -> None:
 
 
 def test_unverified_files_have_no_fingerprint(estate: Estate) -> None:
-    """`--no-verify` computes no fingerprints, and an audit counts the files without one."""
+    """`--no-verify` computes no fingerprints, and an audit counts the files without a fingerprint."""
     report = estate.migrate(verify=False)
     assert (report.exit_code, report.verified) == (0, False)
     result = audit(estate.target, deep=True)

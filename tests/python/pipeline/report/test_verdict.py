@@ -97,7 +97,7 @@ def test_a_run_is_as_bad_as_its_worst_table() -> None:
     assert isinstance(judge_run([]), NotVerified)
     assert judge_run([judge_table(table())], RunSummary(unread=1)).exit_code == 1
     assert judge_run([judge_table(table())], RunSummary(stray=1, excluded=1, hidden=1)).exit_code == 0
-    # A table without rows does not lower the verdict of the others.
+    # A table without rows does not lower the verdict of the other tables.
     empty = judge_table(table(written=0, statuses={"empty": 1}))
     assert isinstance(judge_run([judge_table(table()), empty]), Verified)
     assert isinstance(judge_run([empty, empty]), NotVerified)

@@ -105,7 +105,7 @@ def test_types_without_bounds_do_not_remove_the_bounds_of_other_columns(tmp_path
 
 @pytest.mark.parametrize("ends", [(-2.25, 1.5), (-0.1, 1e300), None])
 def test_floats_have_the_bounds_that_were_verified(tmp_path: Path, ends: Ends) -> None:
-    """Only verified bounds: pyarrow hides those of a footer, and engines differ on the order of NaN."""
+    """Only verified bounds: pyarrow hides the bounds of a footer, and engines differ on the order of NaN."""
     stats = statistics_of(tmp_path, pa.table({"x": [1.0, None]}), {"x": ends})
     bounds = [stats[key].get("x") for key in ("minValues", "maxValues")]
     assert bounds == ([None, None] if ends is None else [decimal.Decimal(repr(end)) for end in ends])
@@ -135,7 +135,7 @@ def test_bounds_of_struct_fields_are_nested(tmp_path: Path) -> None:
     schema = pa.schema([("s", pa.struct([("t", inner)])), ("z", pa.int64())])
     rows = [{"s": {"t": {"a.b": 1, "l": [7, 8], "f": 1.0}}, "z": 5}, {"s": None, "z": None}]
     stats = statistics_of(tmp_path, pa.Table.from_pylist(rows, schema))
-    # Floats in structs are not checked for NaN: they have no bounds, the other fields do.
+    # Floats in structs are not checked for NaN: they have no bounds; the other fields have bounds.
     assert stats["minValues"] == stats["maxValues"] == {"z": 5, "s": {"t": {"a.b": 1}}}
     assert stats["nullCount"] == {"z": 1, "s": {"t": {"a.b": 1, "f": 1}}}
 

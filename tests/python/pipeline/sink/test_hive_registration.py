@@ -125,7 +125,7 @@ def test_more_partitions_than_one_call_takes(lake: Lake, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("call", ["create", "add", "change", "change_partitions", "drop"])
-def test_a_run_that_died_at_any_step_is_finished_by_the_next(
+def test_a_run_that_died_at_any_step_is_finished_by_the_next_run(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     from coldframe.hive.changes import MetastoreWriter

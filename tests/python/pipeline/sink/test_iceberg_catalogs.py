@@ -194,7 +194,7 @@ def test_two_tables_with_the_same_name_are_refused(tmp_path: Path, sql: Catalogs
 
 
 @pytest.mark.parametrize("call", ["create_table", "commit_table"])
-def test_a_run_that_died_in_the_catalog_is_finished_by_the_next(
+def test_a_run_that_died_in_the_catalog_is_finished_by_the_next_run(
     tmp_path: Path, sql: Catalogs, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     from pyiceberg.catalog.sql import SqlCatalog

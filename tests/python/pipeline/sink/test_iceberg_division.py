@@ -153,7 +153,7 @@ def test_another_layout_writes_other_files(estate: Estate) -> None:
     table = iceberg(estate)
     assert check_partitions(table) == 12
     assert plain(table.scan(snapshot_id=first).to_arrow()) == plain(table.scan().to_arrow())
-    # An equal layout changes nothing; without a layout the keys are those of the directories.
+    # An equal layout changes nothing; without a layout, the keys of the directories count.
     migrate_by(estate, ["FLAG"])
     assert iceberg(estate).metadata == table.metadata
     migrate_by(estate, None)
@@ -175,7 +175,7 @@ def test_a_source_of_several_splits_is_partitioned(tmp_path: Path) -> None:
     (estate.source / "t").mkdir()
     cf.write(rows(0, 30_000), estate.source / "t/0", format="orc", stripe_rows=5000)
     migrate_by(estate, ["days(at)"], split_bytes=1 << 12, target_file_bytes=1 << 20)
-    assert check_partitions(iceberg(estate)) == 12  # of three splits
+    assert check_partitions(iceberg(estate)) == 12  # files of three splits
     table = iceberg(estate).scan().to_arrow()
     assert plain(table) == plain(rows(0, 30_000))
 

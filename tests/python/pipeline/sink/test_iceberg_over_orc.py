@@ -74,7 +74,7 @@ def expected(source: Path) -> list[Any]:
     return plain(cf.scan(source / "sales", timestamp_unit="us").to_table())
 
 
-def test_rows_and_bounds_are_those_of_the_source(source: Path, tmp_path: Path) -> None:
+def test_rows_and_bounds_equal_the_source(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "lake"
     report = migrate_orc(source, target)
     assert report.to_json()["verdict"] == "verified"

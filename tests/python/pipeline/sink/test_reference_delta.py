@@ -50,11 +50,11 @@ def test_every_version_has_its_rows(tmp_path: Path) -> None:
     # A file is replaced: if one version added and removed the same path, Spark read 60 of 360 rows.
     estate.orc("t/p=x/1", {"a": [4, 5]})
     run(1, 2, 4, 5)
-    # A new column, and a file gone.
+    # A new column, and one file fewer.
     estate.orc("t/p=x/2", {"a": [6], "b": ["new"]})
     (estate.source / "t/p=a b%2F/1").unlink()
     run(4, 5, 6, on_vanished="remove")
-    # Other writers append and compact; then one run has no work, and the next one has some.
+    # Other writers append and compact; then one run has no work, and the next run has some.
     rows = pa.table({"a": pa.array([7], pa.int64()), "b": ["theirs"], "p": ["x"]})
     write_deltalake(table, rows, mode="append")
     run(4, 5, 6, 7)

@@ -139,7 +139,8 @@ def test_files_are_replaced_and_columns_added(lake: Lake) -> None:
     third = lake.file("d.parquet", [5], wide)
     summary = lake.register(newer, second, third, schema=wide)
     assert lake.ids() == [1, 3, 4, 5]
-    assert lake.register(newer, second, third, schema=wide) == summary
+    again = lake.register(newer, second, third, schema=wide)
+    assert again.items() == {item for item in summary.items() if not item[0].startswith("read by")}
 
 
 def test_checkpoints_of_a_delta_log_are_ten_versions_apart(tmp_path: Path) -> None:

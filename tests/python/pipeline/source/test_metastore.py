@@ -60,7 +60,7 @@ def new_table(
     return records.table(name, sd, [(key, "string") for key in keys], kind, **parameters)
 
 
-# Servers that imitate a metastore, or are none.
+# Servers that imitate a metastore, or are no metastore.
 
 
 class Handler:

@@ -56,7 +56,7 @@ def read(target: Path, table: str, **keys: pa.DataType) -> Any:
 
 
 def written(estate: HiveEstate) -> None:
-    """A transactional table of seven writes, of which the fifth was aborted."""
+    """A transactional table of seven writes; the fifth write was aborted."""
     columns = [(column.name, KINDS[column.type]) for column in cf.open(ACID).schema]
     shutil.copytree(ACID, estate.root / "ledger/x")
     storage = estate.storage(columns, ORC, "ledger")
@@ -83,7 +83,7 @@ def others(estate: HiveEstate) -> None:
 
 def test_tables_of_every_kind_are_migrated(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
     mixed(estate)
-    # Hive 4 makes an external table of it.
+    # Hive 4 makes an external table of such a table.
     estate.file("managed/000000_0", {"a": [1, 2]}, format="orc")
     estate.table("managed", estate.storage([("a", "bigint")], ORC, "managed"), kind="MANAGED_TABLE")
     estate.table("a_view", estate.storage([("a", "int")], ORC, None), kind="VIRTUAL_VIEW")

@@ -287,7 +287,7 @@ def test_runs_with_other_selections_do_not_lose_tables(
 def test_files_of_a_dropped_partition_are_reported(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
-    """Its files still exist, but Hive no longer reads them."""
+    """The table's files still exist, but Hive no longer reads them."""
     mixed(hive_estate)
     target = tmp_path / "dst"
     run(hive_server, target)

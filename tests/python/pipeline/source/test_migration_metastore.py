@@ -299,7 +299,7 @@ def part(value: str, rows: str = "", at: str = "") -> HivePartition:
     return HivePartition((value,), at or f"/wh/t/p={value}", ORC, {ROWS: rows})
 
 
-def test_the_row_count_of_the_table_is_compared_where_partitions_have_none() -> None:
+def test_the_row_count_of_the_table_is_compared_where_partitions_have_no_row_count() -> None:
     files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4)]
     for total, agrees in (("7", True), ("8", False)):
         report, findings = compare(partitioned(total, part("1", "3"), part("2")), files)
@@ -350,7 +350,7 @@ def test_excluded_files_are_not_reported_missing() -> None:
     ]
 
 
-def test_findings_are_counted_beyond_those_that_are_kept() -> None:
+def test_findings_are_counted_beyond_the_kept_findings() -> None:
     findings = Findings()
     for number in range(MAX_SHOWN + 5):
         findings.add(Finding("rows", "db.t", "x", str(number), is_wrong=number % 2 == 0))
@@ -423,7 +423,7 @@ def test_a_migration_agrees_with_equal_row_counts(estate: Estate, serve: Any) ->
 
 
 def test_a_difference_is_in_every_report(estate: Estate, serve: Any) -> None:
-    """Also in a later run without work."""
+    """A later run without work reports the difference, too."""
     assert estate.migrate().exit_code == 0
     serve({"a/1": "4", "2": "2"}, "1")
     for fresh in (False, True):

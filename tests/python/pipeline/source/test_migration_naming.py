@@ -22,7 +22,7 @@ def test_an_older_partition_in_another_format_does_not_swap_names(estate: Estate
         estate.orc(f"sales/dt=2/{number}", {"a": [number]})
     assert estate.migrate().exit_code == 0
     assert estate.values("sales") == [0, 1, 2]
-    # This partition sorts before the others.
+    # This partition sorts before the other partitions.
     estate.rc("sales/dt=1/old", {"a": [b"x"]})
     preview = dry_run(estate.source, estate.target, Options(untyped=True))
     assert {table.path: table.format for table in preview.tables} == {
@@ -74,7 +74,7 @@ def test_a_used_name_is_not_given_to_another_table(estate: Estate) -> None:
     assert names["a/b"] == "a.b"
     assert len(set(names.values())) == 2
     assert (estate.values("a/b"), estate.values("a.b")) == ([1], [2])
-    # An entry may rename it: its path stays.
+    # An entry may rename the table: its path stays.
     (estate.source / "tables.toml").write_text('[tables.mine]\npath = "a/b"\n')
     third = {table.path: table.name for table in estate.migrate().tables}
     assert third["a/b"] == "mine"

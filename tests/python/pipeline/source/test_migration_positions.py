@@ -64,7 +64,7 @@ def test_a_property_matches_columns_by_position(
     assert (
         plain(pads.dataset(target / "cold/forced", format="parquet", partitioning=by).to_table()) == expected
     )
-    # Without the property, the names of a file count where it has any.
+    # Without the property, the names in a file count where the file has names.
     fill(hive_estate, "named", FILES[0])
     named = by_spark(hive_spark, "named")
     assert (3, 1, "x", 0) in named

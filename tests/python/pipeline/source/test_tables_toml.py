@@ -42,7 +42,7 @@ def test_an_absolute_path_is_one_below_the_source(tmp_path: Path) -> None:
         ("[tables.t", "tables.toml"),
     ],
 )
-def test_what_it_does_not_know_is_refused(estate: Estate, text: str, message: str) -> None:
+def test_unknown_settings_are_refused(estate: Estate, text: str, message: str) -> None:
     (estate.source / "tables.toml").write_text(text)
     try:
         report = estate.migrate()

@@ -81,7 +81,7 @@ def test_no_file_is_removed_before_its_replacement_is_published(
 
 @pytest.mark.parametrize("how", ["of no format", "cut short"])
 def test_a_rewrite_with_a_failed_file_is_not_published_in_part(estate: Estate, how: str) -> None:
-    """Rows moved from a changed file to a new one: publishing only the new file would double them."""
+    """Rows moved from a changed file to a new file: publishing only the new file would double them."""
     estate.orc("t/p=3/f", {"a": [7, 8]})
     assert estate.migrate().exit_code == 0
     before = estate.values()
@@ -490,7 +490,8 @@ def test_a_driver_presumed_dead_is_fenced(tmp_path: Path, monkeypatch: pytest.Mo
     with Journal(root) as book:
         with pytest.raises(ColdframeError, match="another migration"), Journal(root):
             pass
-        # Its lock is lost, as on a file system that forgets locks; another driver does the work.
+        # The first driver's lock is lost, as on a file system that forgets locks; another driver does the
+        # work.
         monkeypatch.setattr(destination.fcntl, "flock", lambda *_: None)
         late = staged(book, "late")
         monkeypatch.setattr(journal, "COMPACT", 3)
@@ -577,7 +578,7 @@ def test_only_safe_sources_are_listed(estate: Estate) -> None:
     kept.append(estate.orc("u/2", {"a": pa.array([], pa.int64())}))
     estate.orc("w/1", {"a": ["x"]})
     estate.orc("w/2", {"a": [1]})
-    # A file of this table failed: none of its files is listed.
+    # A file of this table failed: no file of the table is listed.
     estate.orc("t/1", {"a": [1]})
     (estate.source / "t/3").write_bytes(b"ORC? " * 100)
     report = estate.migrate()

@@ -46,7 +46,9 @@ COLUMNS = [
 ]
 PIPES = {"field.delim": "|", "escape.delim": "\\", "colelction.delim": ",", "mapkey.delim": ":"}
 CONTROL_CHARACTERS = {"field.delim": "\x01", "colelction.delim": "\x02", "mapkey.delim": "\x03"}
-"""Hive's defaults; written out, since Spark falls back to the table's where a partition has none."""
+"""Hive's defaults; written out, since Spark falls back to the table's settings where a partition has no
+setting.
+"""
 LINES = b"""\
 1|plain|2014-01-02 03:04:05.123456|1.50|a,b|x:1,y:2|abcd
 2|with \\| and \\\\|1969-12-31 23:59:59|-0.01||x:\\N|abcdefgh

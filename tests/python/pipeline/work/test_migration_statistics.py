@@ -86,7 +86,7 @@ def test_a_wrongly_decoded_value_is_detected(tmp_path: Path, column: str, values
 
 
 def test_a_wrong_reader_fails_the_file(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading back cannot detect it: only the file's own statistics can."""
+    """Reading back cannot detect this: only the file's own statistics can show it."""
     estate.orc("t/1", {"a": [1, 2, 3], "b": ["x", "y", "z"]})
     estate.orc("t/2", {"a": [4], "b": ["x"]})
 

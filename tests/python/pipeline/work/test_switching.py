@@ -119,7 +119,7 @@ def test_a_kill_between_two_renames_is_undone(
 
 
 def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
-    """The metastore would move its directory."""
+    """The metastore would move the table's directory."""
     client = switched.estate.client
     table = switched.estate.registered("sales")
     table.tableType = "MANAGED_TABLE"

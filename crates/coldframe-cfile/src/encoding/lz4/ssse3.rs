@@ -16,7 +16,7 @@ use std::ptr;
 
 use super::SLACK;
 
-/// For each distance below 16, the index in the repeated pattern of each of sixteen bytes.
+/// For each distance below 16: the index in the repeated pattern of each of sixteen bytes.
 static PATTERN: [[u8; 16]; 16] = [
     [0; 16],
     [0; 16],

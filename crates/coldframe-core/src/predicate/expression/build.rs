@@ -248,7 +248,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Combines two tests into one, by `and` if `all`, else by `or`. Tests that are already of this kind are
-/// merged; the shorter list of parts is appended to the longer.
+/// merged; the shorter list of parts is appended to the longer list.
 fn join(a: Test, b: Test, all: bool) -> Test {
     let depth = |test: &Test| match (&test.predicate, all) {
         (Predicate::And(_), true) | (Predicate::Or(_), false) => test.depth,

@@ -79,7 +79,7 @@ fn exact(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
 
 fn checked(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let (own, made) = (array.data_type(), kernel(array, target)?);
-    // If the way back fails because a value does not fit, the conversion was not exact either.
+    // If the conversion back fails because a value does not fit, the first conversion was not exact either.
     let same = !may_round(own, target) || kernel(&made, own).is_ok_and(|back| &back == array);
     if same { Ok(made) } else { Err(changed()) }
 }

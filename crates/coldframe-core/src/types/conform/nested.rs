@@ -130,8 +130,8 @@ fn gathered(
         let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
         (at, if is_null { 0 } else { length })
     });
-    // Several views may contain the same elements, so the result can be larger than the input. Its elements
-    // are counted before memory is allocated.
+    // Several views may contain the same elements, so the result can be larger than the input. The elements
+    // of the result are counted before memory is allocated.
     let mut end = 0_i32;
     let ends = places.clone().map(|(at, length)| {
         let beyond = at.checked_add(length).is_none_or(|end| end > values.len()) && length > 0;

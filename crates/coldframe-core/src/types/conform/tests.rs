@@ -497,8 +497,8 @@ fn unions() -> (UnionArray, UnionArray, StructArray) {
         UnionFields::try_new(vec![5, 2], vec![field("i", DataType::Int32), field("s", DataType::LargeUtf8)])
             .unwrap();
     let codes = || ScalarBuffer::<i8>::from(vec![5, 2, 5, 5, 2]);
-    // In a sparse union, a row also has values in the branches that it does not use. They are ignored, so
-    // they need not fit.
+    // In a sparse union, a row also has values in the branches that it does not use. These values are
+    // ignored, so they need not fit.
     let sparse = UnionArray::try_new(
         fields.clone(),
         codes(),

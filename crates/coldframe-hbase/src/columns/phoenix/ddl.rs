@@ -10,7 +10,7 @@
 //! option    := [family '.'] name '=' value
 //! ```
 //!
-//! Names are converted to upper case unless they are in double quotes.
+//! Names without double quotes are converted to upper case.
 
 use coldframe_core::sql_tokens::{Token, TokenKind, position, tokens};
 use coldframe_core::{Error, Result};
@@ -40,7 +40,7 @@ pub(super) struct Declared {
 pub(super) struct Statement {
     immutable: bool,
     pub(super) columns: Vec<Declared>,
-    /// The columns of the row key, and whether each is in descending order.
+    /// The columns of the row key, and whether each column is in descending order.
     pub(super) key: Vec<(String, bool)>,
     options: Vec<(String, String)>,
 }
@@ -165,7 +165,7 @@ impl Parser<'_> {
         if self.sign(sign) { Ok(()) } else { Err(self.expected(&format!("'{sign}'"))) }
     }
 
-    /// Reads a name and converts it to upper case unless it is quoted.
+    /// Reads a name; a name without quotes is converted to upper case.
     fn name(&mut self) -> Result<String> {
         let token = self.peek();
         let name = match token.kind {

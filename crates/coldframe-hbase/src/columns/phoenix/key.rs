@@ -5,7 +5,8 @@
 //! salt CHAR(2) DATE DESC                 VARCHAR DESC     BIGINT                    VARCHAR, the last
 //! ```
 //!
-//! Nulls at the end of a key are not stored, and neither are their separators. Phoenix: `RowKeySchema.next`.
+//! Nulls at the end of a key are not stored, and their separators are not stored either. Phoenix:
+//! `RowKeySchema.next`.
 
 use coldframe_core::{Error, Result};
 
@@ -46,7 +47,7 @@ fn mismatch(row: &[u8], expected: &str) -> Error {
     Error::schema(format!("row key \"{}\": expected {expected}", row.escape_ascii()))
 }
 
-/// The value of variable length at the end of a key. In descending order it still has a separator.
+/// The value of variable length at the end of a key. In descending order the value still has a separator.
 fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
     match (part.descending, rest) {
         (true, [value @ .., 0xff]) => value,

@@ -30,7 +30,7 @@ pub(crate) use self::key::parts;
 pub(crate) use self::types::PhoenixType;
 pub(crate) use self::values::PhoenixValues;
 
-/// The family of columns that are declared without one.
+/// The family of columns that are declared without a family.
 const DEFAULT_FAMILY: &str = "0";
 /// The number of the first column.
 const FIRST_NUMBER: u32 = 11;

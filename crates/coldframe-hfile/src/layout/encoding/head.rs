@@ -1,5 +1,5 @@
-//! The head of a key: everything before the timestamp. DIFF and FAST_DIFF derive it from the head of the
-//! previous cell's key.
+//! The head of a key: everything before the timestamp. DIFF and FAST_DIFF derive the head from the head of
+//! the previous cell's key.
 //!
 //! ```text
 //! row length u16 | row | family length u8 | family | qualifier |
@@ -23,8 +23,8 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Reads the lengths that differ, then the number of bytes that the key shares with the previous key, and returns
-    /// that number.
+    /// Reads the lengths that differ, then the number of bytes shared with the previous key; returns this
+    /// number.
     #[inline(always)]
     pub(super) fn read(&mut self, src: &mut Cursor<'_>, same_key: bool, same_value: bool) -> Result<usize> {
         if !same_key {
@@ -102,8 +102,8 @@ impl<'k> Head<'k> {
     }
 
     /// Builds a head of `len` bytes for a new row: the first `common` bytes, which end inside the row, come
-    /// from the previous key; the rest of the row is read; the family and its length are `family`, or those
-    /// of the previous key; the qualifier is read.
+    /// from the previous key; the rest of the row is read; the family and its length come from `family`, or
+    /// from the previous key; the qualifier is read.
     #[inline(always)]
     pub(super) fn change_row(
         &mut self,

@@ -1,12 +1,12 @@
 //! Tags stored through a dictionary. The reader builds the same dictionary as the writer did. In each block
-//! it is empty at first.
+//! the dictionary is empty at first.
 //!
 //! ```text
 //! tag | 0xff | length LEB128 | type u8, bytes |      new: becomes the next entry
 //!     | index u16, below 0x8000 |                     the entry with this index
 //! ```
 //!
-//! The dictionary has up to 32,767 entries. After that, a new entry replaces the least recently used one.
+//! The dictionary has up to 32,767 entries. After that, a new entry replaces the least recently used entry.
 //! HBase: `TagCompressionContext`, `LRUDictionary`.
 
 use std::ops::Range;

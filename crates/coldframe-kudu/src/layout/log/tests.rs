@@ -129,7 +129,7 @@ fn a_flipped_byte_costs_only_its_record() {
 }
 
 #[test]
-fn files_that_were_never_written_to_are_none() {
+fn files_that_were_never_written_to_are_no_segments() {
     for bytes in [&[][..], &[0; 12], &[0; 4096]] {
         assert!(Segment::open(Bytes::copy_from_slice(bytes), true, &Limits::default()).unwrap().is_none());
     }

@@ -77,7 +77,7 @@ fn defer(first: &mut Option<Error>, result: Result<()>) -> Result<()> {
     }
 }
 
-/// The losses of one file: the first one with its reason, and the range that all of them span.
+/// The losses of one file: the first loss with its reason, and the range that all losses span.
 #[derive(Debug, Default)]
 struct Losses {
     first: Option<Error>,
@@ -251,7 +251,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The error for missing tables. It names the first ones and their number.
+/// The error for missing tables. The error states the number of the tables, and names the first tables.
 fn absent<'n>(missing: impl Iterator<Item = &'n u64>) -> Option<Error> {
     let missing: Vec<&u64> = missing.collect();
     let first: Vec<String> = missing.iter().take(8).map(|n| format!("{n:06}.sst")).collect();

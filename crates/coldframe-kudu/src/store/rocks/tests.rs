@@ -209,7 +209,7 @@ fn records_over_several_blocks_of_a_log_are_read() {
         let (records, lost) = read_log(&hurt);
         assert_eq!((records.len(), lost), (all.len() - 2, 1));
     }
-    // The file was used for another log before.
+    // The file was used for another log earlier.
     let mut mixed = log(&all[..1], Some(7));
     mixed.extend(log(&all[..1], Some(6)));
     assert_eq!(read_log(&mixed), (all[..1].to_vec(), 0));

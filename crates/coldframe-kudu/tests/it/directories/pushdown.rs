@@ -100,8 +100,8 @@ fn filters_see_changed_values() {
 fn filters_on_values_missing_in_a_dictionary_skip_rows() {
     let numbers = open(&tree("file_blocks"), &table("numbers")).unwrap();
     let v = |op, text: &str| Predicate::compare("v", op, Arc::new(StringArray::from(vec![text])) as ArrayRef);
-    // The filters are for a value in the base data, for one that is only in deltas, for one that does not
-    // occur, and one that no value passes.
+    // The filters are for a value in the base data, for a value that is only in deltas, and for an absent
+    // value; one filter passes no value.
     let cases = [v(Op::Eq, "value 7"), v(Op::Eq, "changed 18"), v(Op::Eq, "none"), v(Op::Lt, "")];
     let counts = cases.map(|filter| {
         let both = Predicate::And(vec![filter.clone(), Predicate::compare("k", Op::Ge, int32(0))]);

@@ -142,7 +142,7 @@ fn an_encrypted_directory_opens_only_with_its_key() {
     options.keys.insert("server".to_owned(), vec![7; 16]);
     let e = open(&tree, &options).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{e}");
-    // No file is unencrypted except those that have to be.
+    // All files are encrypted, except files that cannot be encrypted.
     assert!(
         ending(&tree, ".data")
             .iter()

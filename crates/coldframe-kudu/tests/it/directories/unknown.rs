@@ -38,7 +38,7 @@ fn of_version(container: &[u8], version: u8) -> Vec<u8> {
     bytes
 }
 
-/// A container file with the header of an encrypted one.
+/// A container file with the header of an encrypted file.
 fn encrypted_by(container: &[u8], algorithm: u8) -> Vec<u8> {
     let mut bytes = container.to_vec();
     bytes[..8].copy_from_slice(b"kuduenc\0");

@@ -80,7 +80,7 @@ impl ColumnReader for Decimals {
                 is_short.within(|| "DATA").and_then(|is_short| {
                     let unchanged = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
                     let limit = self.limit;
-                    // After rescaling, the values have other digits than those that were checked.
+                    // After rescaling, the values have other digits than the checked values.
                     Ok(if unchanged { is_short } else { values.iter().all(|v| v.unsigned_abs() < limit) })
                 })
             }

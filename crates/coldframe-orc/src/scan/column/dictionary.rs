@@ -16,7 +16,7 @@ pub(crate) type Dictionaries = Mutex<HashMap<usize, Arc<Dictionary>>>;
 /// The entries of a column's dictionary.
 #[derive(Debug)]
 pub(crate) enum Dictionary {
-    /// The entries are text; the indexes are of entries that are not UTF-8 and are replaced by empty ones.
+    /// The entries are text; the indexes name the entries that are not UTF-8 and are replaced by empty text.
     Text(TextDictionary, Vec<usize>),
     /// The entries are bytes of text that the user declared as binary.
     Bytes(BinaryArray),

@@ -95,7 +95,7 @@ struct Lengths {
     lengths: IntRle,
     /// The minimum number of bytes of an element.
     element: u64,
-    /// The most elements that the streams of nested columns can hold.
+    /// The maximum number of elements that the streams of nested columns can hold.
     most: u64,
     bound: Bound,
     /// The offsets of the elements of each row of the last read.

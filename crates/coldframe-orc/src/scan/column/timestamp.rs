@@ -6,9 +6,9 @@
 //! ```
 //!
 //! ORC specification v1, "Timestamp Columns". The reader returns the writer's wall clock, or the instant in
-//! UTC for timestamps with local time zone. Java stores instants before 1970 with a fraction of a millisecond
-//! or more one second later, which the reader undoes; the C++ writer in pyarrow stores truncated seconds and
-//! negative nanoseconds.
+//! UTC for timestamps with local time zone. If an instant before 1970 has a fraction of a millisecond or
+//! more, Java stores it one second later, and the reader undoes this. The C++ writer in pyarrow stores
+//! truncated seconds and negative nanoseconds.
 
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
 
 /// Seconds of the instant that timestamps count from.
 fn base(zone: &Zone) -> i64 {
-    // In some cases only the wall clock is known. Its offset is that of `BASE`, since no zone changed its
-    // offset in that January.
+    // In some cases only the wall clock is known. The offset of the wall clock is the offset at `BASE`, since
+    // no zone changed its offset in January 2015.
     BASE - zone.offset(BASE)
 }
 
@@ -124,7 +124,7 @@ impl ColumnReader for Timestamps {
 }
 
 impl Timestamps {
-    /// The nulls of a batch with those of the values that the unit cannot express.
+    /// The nulls of a batch, and nulls for the values that the unit cannot express.
     fn without(
         &mut self,
         outside: &[(usize, i64)],
@@ -247,8 +247,8 @@ impl Clock {
         true
     }
 
-    /// Converts stored seconds to values of the unit. Those that it cannot express are added to `outside`, with
-    /// their places from `first` on.
+    /// Converts stored seconds to values of the unit. Values that the unit cannot express are added to
+    /// `outside`, with their places from `first` on.
     fn convert(
         &self,
         values: &mut [u64],

@@ -101,7 +101,7 @@ impl Batches {
         decoded.map(Some)
     }
 
-    /// Takes the cells of the next rows to keep. A column loses its cells of the whole group, or of none of its rows.
+    /// Takes the cells of the next rows to keep. A column loses its cells of the whole group, or no cells.
     fn take(&mut self) -> Result<Option<Pending>> {
         let Some(stretch) = self.stretches.front_mut() else { return Ok(None) };
         let null = match &stretch.fate {
@@ -160,7 +160,7 @@ pub(super) fn is_of_a_cell(e: &Error) -> bool {
         && !e.is_limit()
 }
 
-/// Names the cell in an error of a single row that does not.
+/// Adds the cell to the error of a single row, if the error does not name it.
 fn of_cell(e: Error, rows: usize, row: u64) -> Error {
     let is_named = rows != 1 || !e.structure().is_empty();
     if is_named { e } else { e.within("cell").within(format!("row {row}")) }

@@ -9,15 +9,15 @@ use super::framing::Framing;
 /// Cell `i` is `data[offsets[i]..offsets[i + 1]]`. A null cell has no bytes.
 pub(super) struct Run<'a> {
     pub(super) data: &'a Buffer,
-    /// The offsets never decrease, and the last one is within `data`.
+    /// The offsets never decrease, and the last offset is within `data`.
     pub(super) offsets: &'a OffsetBuffer<i32>,
     pub(super) nulls: Option<NullBuffer>,
-    /// Whether these are the cells of a column, where an empty cell is null.
+    /// Whether the cells are the cells of a column, where an empty cell is null.
     pub(super) top_level: bool,
 }
 
 impl<'a> Run<'a> {
-    /// The cells of a column: the empty ones are null.
+    /// The cells of a column: the empty cells are null.
     pub(super) fn of_column(data: &'a Buffer, offsets: &'a OffsetBuffer<i32>) -> Result<Self> {
         let end = at(offsets.last());
         if end > data.len() {
@@ -96,8 +96,8 @@ impl<'a> Run<'a> {
         self.data.as_slice().get(start..end).unwrap_or_default()
     }
 
-    /// The bytes of all cells, and the position of each in them, without the column's bytes before and after
-    /// the cells.
+    /// The bytes of all cells, and the position of each cell in them, without the column's bytes before and
+    /// after the cells.
     pub(super) fn own(&self) -> (Buffer, OffsetBuffer<i32>) {
         let first = self.offsets.first();
         let length = self.bytes().len();
@@ -115,8 +115,8 @@ impl<'a> Run<'a> {
         others == 0
     }
 
-    /// The error of the first cell that `check` refuses. It is for functions that know that a cell is wrong
-    /// but not which one.
+    /// The error of the first cell that `check` refuses. It is for functions that cannot tell which cell is
+    /// wrong.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, check: impl Fn(Cursor<'_>) -> Result<()>) -> CellError {

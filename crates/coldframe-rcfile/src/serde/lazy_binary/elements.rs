@@ -6,14 +6,14 @@ use super::cells::Run;
 use crate::hive_type::HiveType;
 use crate::serde::expansion::{element_bytes, per_bit};
 
-/// Elements that take no more than this together are not counted before they are decoded.
+/// Elements that together take at most this much memory are decoded without being counted first.
 const UNCOUNTED_BYTES: u64 = 32 << 20;
 
 /// The memory for the elements in a column's cells.
 pub(super) struct ListBytes {
     /// Bytes of an element of the outermost list; `None` if the cells are no lists.
     element: Option<u64>,
-    /// Bytes of the elements that one bit within the outermost list, or within a cell, may be.
+    /// The maximum bytes of the elements that one bit within the outermost list, or within a cell, adds.
     per_bit: u64,
 }
 
@@ -27,8 +27,8 @@ impl ListBytes {
         }
     }
 
-    /// The most that the elements take: those of the outermost lists as they state, and those within as if all bytes
-    /// were bitmaps.
+    /// The maximum number of bytes that the elements take: for the outermost lists as the lists state, and
+    /// for lists within as if all bytes were bitmaps.
     pub(super) fn most(&self, run: &Run<'_>) -> u64 {
         let bits = (run.bytes().len() as u64).saturating_mul(8);
         let outer = self.element.map_or(0, |bytes| stated(run, bytes));
@@ -42,8 +42,8 @@ pub(super) fn check(run: &Run<'_>, bytes: u64, limits: &Limits) -> Result<()> {
     limits.block("the elements of lists", stated(run, bytes)).map(drop)
 }
 
-/// The bytes of as many elements as the lists state, of `bytes` bytes each; 0 if they can only be few. A list has at
-/// most as many elements as bits.
+/// The bytes of as many elements as the lists state, of `bytes` bytes each; 0 if there can be only few. A
+/// list has at most as many elements as bits.
 fn stated(run: &Run<'_>, bytes: u64) -> u64 {
     let most = (run.bytes().len() as u64).saturating_mul(8).saturating_mul(bytes);
     if most <= UNCOUNTED_BYTES {

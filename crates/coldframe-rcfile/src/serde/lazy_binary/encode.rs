@@ -2,7 +2,7 @@
 //!
 //! The arrays of a batch are looked up once ([`TypedArray::new`]), then cells are written row by row. A value
 //! that Hive cannot write or would change is an error: empty `binary` in a column, text longer than its type.
-//! An empty `varchar` in a column is written as no bytes, as Hive does, and so it is read as null.
+//! An empty `varchar` in a column is written as no bytes, as in Hive, and so it is read as null.
 
 use std::ops::Range;
 
@@ -205,7 +205,7 @@ impl<'a> TypedArray<'a> {
             ArrayValues::BigInt(values) => put_hadoop_vlong(out, get(values, row)),
             ArrayValues::Float(values) => {
                 let value = get(values, row);
-                // Java writes every NaN as this one.
+                // Java writes every NaN as this NaN.
                 let bits = if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
                 out.extend_from_slice(&bits.to_be_bytes());
             }

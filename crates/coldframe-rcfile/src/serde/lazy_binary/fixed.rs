@@ -40,7 +40,7 @@ fn big_endian<const N: usize, T: ArrowNativeType>(
 ) -> Result<ScalarBuffer<T>, CellError> {
     check_lengths::<N>(run)?;
     let values: Vec<T> = if run.nulls.is_none() {
-        // No cell is missing, so they are contiguous.
+        // No cell is missing, so the cells are contiguous.
         run.bytes().as_chunks::<N>().0.iter().map(|bytes| from(*bytes)).collect()
     } else {
         let data = run.data.as_slice();

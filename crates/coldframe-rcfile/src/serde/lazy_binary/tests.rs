@@ -448,7 +448,7 @@ fn a_struct_with_fewer_or_more_fields_than_the_type_is_read() {
     assert_eq!(columns, [Some(7), Some(8), None]);
     let array = decode("struct<a:int>", &["03 07 08"]).unwrap();
     assert_eq!(array.as_struct().column(0).as_primitive::<Int32Type>().value(0), 7);
-    // Another bitmap follows the eighth field, unless the cell ends there.
+    // Another bitmap follows the eighth field if the cell does not end there.
     let ddl = "struct<f0:int,f1:int,f2:int,f3:int,f4:int,f5:int,f6:int,f7:int,f8:int>";
     let array = decode(ddl, &["01 07"]).unwrap();
     assert!(array.is_valid(0) && array.as_struct().column(8).is_null(0));

@@ -1,8 +1,9 @@
 //! Reads `string`, `char`, `varchar` and `binary`, whose cells are the bytes of the value.
 //!
-//! An array can share the column's bytes and offsets if all values are valid: the bytes are UTF-8 as a whole, no cell
-//! begins inside a character (so none is the lone `bf` of an empty string), none is longer than its type, and each
-//! `char` is padded. Otherwise the bytes are copied: in runs if only empty strings prevent sharing, else cell by cell.
+//! An array can share the column's bytes and offsets if all values are valid: the bytes are UTF-8 as a whole,
+//! no cell begins inside a character (so no cell is the lone `bf` of an empty string), no cell is longer than
+//! its type, and each `char` is padded. Otherwise the bytes are copied: in runs if only empty strings prevent
+//! sharing, else cell by cell.
 //!
 //! Malformed UTF-8 is read as in Java, with U+FFFD for each malformed sequence.
 
@@ -124,7 +125,7 @@ impl Text {
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
                 let cell = self.java_text(cell);
                 text.extend(cell.chars().take(n));
-                // No `char` needs more blanks.
+                // The maximum number of blanks that a `char` needs.
                 let missing = n.saturating_sub(cell.chars().count());
                 text.extend(std::iter::repeat_n(' ', missing.min(MAX_CHAR)));
             }

@@ -234,14 +234,14 @@ fn nanos(digits: u32) -> i64 {
     reversed(digits).into()
 }
 
-/// Nine digits, the last one first.
+/// Nine digits, the last digit first.
 #[inline]
 fn reversed(digits: u32) -> u32 {
     let three = |n: u32| usize::try_from(n).ok().and_then(|n| REVERSED.get(n)).map_or(0, |r| u32::from(*r));
     three(digits % 1000) * 1_000_000 + three(digits / 1000 % 1000) * 1000 + three(digits / 1_000_000)
 }
 
-/// Three digits, the last one first.
+/// Three digits, the last digit first.
 static REVERSED: [u16; 1000] = {
     let mut table = [0; 1000];
     let mut number: u16 = 0;

@@ -110,7 +110,7 @@ fn vlongs(run: &Run<'_>) -> Result<Vec<i64>, CellError> {
     }
 }
 
-/// Reads 32-bit integers; a longer one is an error.
+/// Reads 32-bit integers; a longer integer is an error.
 #[expect(clippy::cast_possible_truncation, reason = "a value that this changes is refused")]
 fn vints(run: &Run<'_>) -> Result<Vec<i32>, CellError> {
     let data = run.data.as_slice();
@@ -152,7 +152,7 @@ fn low_bytes(word: u64, n: usize) -> u64 {
     if n == 0 { 0 } else { word & (u64::MAX >> drop) }
 }
 
-/// The eight bytes before `end`, big-endian; zeros before the first.
+/// The eight bytes before `end`, big-endian; zeros before the first byte.
 #[inline]
 pub(super) fn word_before(data: &[u8], end: usize) -> u64 {
     match data.get(..end).and_then(<[u8]>::last_chunk) {

@@ -47,14 +47,14 @@ impl Parse for Boolean {
         value
     }
 
-    /// Other cells of two bytes or more give the previous value, if there is one.
+    /// Other cells of two bytes or more give the previous value, if there is a previous value.
     fn may_accept(&self, cell: Cell<'_>) -> bool {
         (self.extended && cell.len > 1) || self.parse(cell).is_some()
     }
 }
 
-/// The cell, if it is `true` or `false`. Only one of them has its length, so no branch depends on which one
-/// it is.
+/// The cell, if it is `true` or `false`. Each of the two words has its own length, so no branch depends on
+/// which one it is.
 #[inline(always)]
 fn literal(cell: Cell<'_>) -> Option<bool> {
     const CASE: u32 = 0x2020_2020;

@@ -21,7 +21,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The bytes of a column of values, some of which may be missing.
+/// The bytes of a column of values; some values may be missing.
 pub(super) trait CellSource {
     /// The number of values.
     fn len(&self) -> usize;
@@ -32,12 +32,12 @@ pub(super) trait CellSource {
     /// Start and end of each value in `data`; a value whose start is after its end is missing.
     fn ranges(&self) -> impl Iterator<Item = (usize, usize)>;
 
-    /// The buffers, if the values are contiguous and none is missing.
+    /// The buffers, if the values are contiguous and no value is missing.
     fn shared(&self) -> Option<(&Buffer, &OffsetBuffer<i32>)> {
         None
     }
 
-    /// The bytes of each value; `None` for a missing one.
+    /// The bytes of each value; `None` for a missing value.
     fn cells(&self) -> impl Iterator<Item = Option<Cell<'_>>> {
         let data = self.data();
         self.ranges().map(move |(start, end)| {
@@ -83,7 +83,7 @@ impl<'a> CellParts<'a> {
         Self { data, ranges: Vec::with_capacity(capacity) }
     }
 
-    /// Adds `data[start..end]`. The offsets fit an `i32`, because the size of a column does.
+    /// Adds `data[start..end]`. The offsets fit an `i32`, because the size of a column fits an `i32`.
     pub(super) fn push(&mut self, start: usize, end: usize) {
         let narrow = |n| u32::try_from(n).unwrap_or(u32::MAX);
         self.ranges.push((narrow(start), narrow(end)));

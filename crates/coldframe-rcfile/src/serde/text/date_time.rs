@@ -8,7 +8,7 @@
 //! | year | 4 digits | 1..=10 digits, sign | date: 1..=4, timestamp: 1..=10 digits, sign |
 //! | a day that does not exist | rolls over, up to the 31st | rolls over | null |
 //! | hour 24, second 60 | rolls over | rolls over | null |
-//! | text after a date | null | ignored after a space | ignored unless a digit |
+//! | text after a date | null | ignored after a space | ignored if no digit |
 //! | surrounding blanks | timestamps only | ignored | ignored |
 //! | `2020-01-31T23:59` | null | accepted | accepted |
 //!
@@ -20,11 +20,11 @@ use std::cell::Cell as Shared;
 
 use coldframe_encoding::Result;
 use coldframe_encoding::calendar::{Civil, days_of_common_year};
+use coldframe_encoding::java_text::trim;
 
 use super::cells::Cell;
 use super::digits::{POWERS_OF_TEN, up_to_16};
 use super::fixed::Parse;
-use super::float::trim;
 use super::formats::{Formats, Reading};
 use super::instant::{Instant, Range};
 use super::scanner::Scanner;

@@ -1,8 +1,8 @@
 //! Parses decimal digits, eight at a time.
 //!
 //! Up to eight characters are loaded as one little-endian word; XOR removes the `0`, and a shift makes the last
-//! character the highest byte. The word is then eight digits, the first ones zero, and three multiplications give their
-//! value (D. Lemire, "Number parsing at a gigabyte per second").
+//! character the highest byte. The word is then eight digits, the first digits zero, and three
+//! multiplications give their value (D. Lemire, "Number parsing at a gigabyte per second").
 
 use super::cells::Cell;
 

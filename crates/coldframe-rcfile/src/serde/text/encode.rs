@@ -22,7 +22,7 @@ use arrow_array::{
 use arrow_schema::{DataType, TimeUnit};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::{Error, Result, java_text};
 
 use super::options::TextOptions;
 use super::print;
@@ -320,8 +320,8 @@ impl Context {
             TypedArray::SmallInt(a) => print::integer(a.value(row).into(), out),
             TypedArray::Int(a) => print::integer(a.value(row).into(), out),
             TypedArray::BigInt(a) => print::integer(a.value(row), out),
-            TypedArray::Float(a) => print::float(a.value(row), out),
-            TypedArray::Double(a) => print::double(a.value(row), out),
+            TypedArray::Float(a) => java_text::print_float(a.value(row), out),
+            TypedArray::Double(a) => java_text::print_double(a.value(row), out),
             TypedArray::Decimal(a, precision, scale) => {
                 check_digits(a.value(row), *precision)?;
                 print::decimal(a.value(row), *scale, out);

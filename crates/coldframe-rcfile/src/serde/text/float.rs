@@ -1,13 +1,7 @@
-//! Reads `float` and `double`: all text that Java's `Double.parseDouble` accepts.
-//!
-//! ```text
-//! blanks [+-] ( NaN | Infinity | digits [. digits] [e [+-] digits] [f|d]
-//!             | 0x hex [. hex] p [+-] digits [f|d] ) blanks
-//! ```
-//!
-//! Every character up to U+0020 is a blank. Java does not accept `inf`, `nan` or other spellings. Hive checks
-//! the length first (`LazyUtils.isNumberMaybe`): a cell of one byte must be a digit, and one of four must not begin
-//! with `n`.
+//! Reads `float` and `double`: all text that Java's `Double.parseDouble` accepts ([`java_text`]). Hive checks the length
+//! first (`LazyUtils.isNumberMaybe`): a cell of one byte must be a digit, and one of four must not begin with `n`.
+
+use coldframe_encoding::java_text::{self, Binary};
 
 use super::cells::Cell;
 use super::digits::{POWERS_OF_TEN, in_two_words, point, sign, without_point};
@@ -19,70 +13,6 @@ pub(super) struct Float<T>(std::marker::PhantomData<T>);
 impl<T> Float<T> {
     pub(super) fn new() -> Self {
         Self(std::marker::PhantomData)
-    }
-}
-
-/// The differences between the two types.
-pub(super) trait Binary:
-    Copy + Default + fast_float2::FastFloat + std::ops::Neg<Output = Self>
-{
-    const NOT_A_NUMBER: Self;
-    const POSITIVE_INFINITY: Self;
-    /// Exponent of the smallest normal value.
-    const MIN_EXPONENT: i64;
-    /// Number of bits of a significand.
-    const SIGNIFICAND: u32;
-    /// The value nearest to an integer.
-    fn nearest(value: u64) -> Self;
-    /// The value itself, which is representable.
-    fn narrowed(value: f64) -> Self;
-    /// Exactly `self * 2^exponent`, if it is representable.
-    fn scaled(self, exponent: i64) -> Self;
-}
-
-impl Binary for f64 {
-    const NOT_A_NUMBER: Self = Self::NAN;
-    const POSITIVE_INFINITY: Self = Self::INFINITY;
-    const MIN_EXPONENT: i64 = -1022;
-    const SIGNIFICAND: u32 = 53;
-
-    #[expect(clippy::cast_precision_loss, reason = "the nearest value is asked for")]
-    fn nearest(value: u64) -> Self {
-        value as Self
-    }
-
-    fn narrowed(value: f64) -> Self {
-        value
-    }
-
-    fn scaled(self, exponent: i64) -> Self {
-        // Multiplied in two steps, because 2^exponent itself can be too small or too large; the first step is
-        // exact.
-        let half = i32::try_from(exponent.clamp(-2200, 2200) / 2).unwrap_or(0);
-        let rest = i32::try_from(exponent.clamp(-2200, 2200)).unwrap_or(0) - half;
-        self * Self::powi(2.0, half) * Self::powi(2.0, rest)
-    }
-}
-
-impl Binary for f32 {
-    const NOT_A_NUMBER: Self = Self::NAN;
-    const POSITIVE_INFINITY: Self = Self::INFINITY;
-    const MIN_EXPONENT: i64 = -126;
-    const SIGNIFICAND: u32 = 24;
-
-    #[expect(clippy::cast_precision_loss, reason = "the nearest value is asked for")]
-    fn nearest(value: u64) -> Self {
-        value as Self
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "exact")]
-    fn narrowed(value: f64) -> Self {
-        value as Self
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "exact, or beyond the type's range by intent")]
-    fn scaled(self, exponent: i64) -> Self {
-        f64::from(self).scaled(exponent) as Self
     }
 }
 
@@ -173,119 +103,15 @@ fn quotient<T: Binary>(negative: bool, digits: u64, k: usize) -> Option<T> {
     Some(T::narrowed(f64::from_bits(sign | ((biased << 52) + (kept << narrower)))))
 }
 
-/// Parses the rest of Java's grammar.
+/// Checks the length as Hive does, then parses the rest of Java's grammar.
 #[cold]
 fn leniently<T: Binary>(cell: &[u8]) -> Option<T> {
     match cell {
-        [] | [_] => return None,
-        [a, b] if !a.is_ascii_digit() && !b.is_ascii_digit() => return None,
-        [b'N' | b'n', _, _, _] => return None,
-        _ => {}
+        [] | [_] => None,
+        [a, b] if !a.is_ascii_digit() && !b.is_ascii_digit() => None,
+        [b'N' | b'n', _, _, _] => None,
+        _ => java_text::parse(cell),
     }
-    let text = trim(cell);
-    let (negative, unsigned) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        _ => (false, text),
-    };
-    let value = match unsigned {
-        // The canonical NaN, whatever the sign.
-        b"NaN" => return Some(T::NOT_A_NUMBER),
-        b"Infinity" => T::POSITIVE_INFINITY,
-        [b'0', b'x' | b'X', hex @ ..] => hexadecimal(without_suffix(hex))?,
-        _ => decimal(without_suffix(unsigned))?,
-    };
-    Some(if negative { -value } else { value })
-}
-
-/// Removes the characters that Java's `String.trim` removes.
-pub(super) fn trim(text: &[u8]) -> &[u8] {
-    let start = text.iter().position(|&b| b > b' ').unwrap_or(text.len());
-    let end = text.iter().rposition(|&b| b > b' ').map_or(start, |last| last + 1);
-    text.get(start..end).unwrap_or_default()
-}
-
-fn without_suffix(text: &[u8]) -> &[u8] {
-    match text {
-        [rest @ .., b'f' | b'F' | b'd' | b'D'] => rest,
-        _ => text,
-    }
-}
-
-fn decimal<T: Binary>(text: &[u8]) -> Option<T> {
-    let (significand, exponent) = match text.iter().position(|b| matches!(b, b'e' | b'E')) {
-        Some(at) => (text.get(..at)?, text.get(at + 1..)),
-        None => (text, None),
-    };
-    let digits = significand.iter().filter(|b| b.is_ascii_digit()).count();
-    let points = significand.iter().filter(|&&b| b == b'.').count();
-    if digits == 0 || points > 1 || digits + points != significand.len() {
-        return None;
-    }
-    if let Some(exponent) = exponent {
-        signed_digits(exponent)?;
-    }
-    fast_float2::parse(text).ok()
-}
-
-/// An integer such as `-12`, kept within an i32's range.
-fn signed_digits(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        _ => (false, text),
-    };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let magnitude = digits.iter().fold(0i64, |n, b| (n * 10 + i64::from(b - b'0')).min(i64::from(i32::MAX)));
-    Some(if negative { -magnitude } else { magnitude })
-}
-
-/// `hex [. hex] p exponent`, rounded once, half to even.
-fn hexadecimal<T: Binary>(text: &[u8]) -> Option<T> {
-    let at = text.iter().position(|b| matches!(b, b'p' | b'P'))?;
-    let mut exponent = signed_digits(text.get(at + 1..)?)?;
-    let mut significand = 0u64;
-    let (mut digits, mut behind_point) = (0usize, false);
-    for &b in text.get(..at)? {
-        if b == b'.' {
-            if behind_point {
-                return None;
-            }
-            behind_point = true;
-            continue;
-        }
-        let digit = u64::from(char::from(b).to_digit(16)?);
-        digits += 1;
-        if significand >> 60 == 0 {
-            significand = significand << 4 | digit;
-            exponent -= if behind_point { 4 } else { 0 };
-        } else {
-            // Overflow: further digits matter only if they are not zero.
-            significand |= u64::from(digit != 0);
-            exponent += if behind_point { 0 } else { 4 };
-        }
-    }
-    if digits == 0 {
-        return None;
-    }
-    if significand == 0 {
-        return Some(T::nearest(0));
-    }
-    let free = significand.leading_zeros();
-    significand <<= free;
-    exponent -= i64::from(free);
-    // A subnormal value has fewer bits; round the dropped bits.
-    let lost = (T::MIN_EXPONENT - (exponent + 63)).clamp(0, 64);
-    if lost > 0 {
-        let shift = u32::try_from(lost).unwrap_or(64);
-        let dropped = significand.checked_shl(64 - shift).unwrap_or(significand);
-        let kept = significand.checked_shr(shift).unwrap_or(0);
-        significand = kept | u64::from(dropped != 0);
-        exponent += lost;
-    }
-    Some(T::nearest(significand).scaled(exponent))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 //! Joda-Time (before), and `millis`.
 //!
 //! Letters: `y`/`u` year, `M` month (`MMM`, `MMMM`: English name), `d` day, `H` hour 0..23, `h` hour 1..12, `a` AM/PM,
-//! `m` minute, `s` second, `S` fraction of a second; text in `'` is literal, as is every non-letter. Fields that a
-//! pattern lacks are those of 1970-01-01 00:00:00. The result has milliseconds, as in Hive. Hive 4 also accepts the
-//! names `iso8601` and `rfc1123`. Other letters are refused when the column is opened, not at the first value.
+//! `m` minute, `s` second, `S` fraction of a second; text in `'` is literal, as is every non-letter. Fields
+//! that a pattern lacks are as in 1970-01-01 00:00:00. The result has milliseconds, as in Hive. Hive 4 also
+//! accepts the names `iso8601` and `rfc1123`. Other letters are refused when the column is opened, not at the
+//! first value.
 
 use chrono::DateTime;
 use coldframe_encoding::calendar::Civil;
@@ -18,11 +19,11 @@ use crate::serde::HiveVersion;
 #[derive(Debug, Default)]
 pub(super) struct Formats {
     formats: Vec<Format>,
-    /// Whether Joda-Time reads them.
+    /// Whether Joda-Time reads the patterns.
     joda: bool,
 }
 
-/// What the patterns make of a text.
+/// The result of applying the patterns to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     Time(Instant),
@@ -105,8 +106,9 @@ impl Formats {
         time.map_or(Reading::Unmatched, Reading::Time)
     }
 
-    /// Joda-Time applies the fields it has read, whether or not the whole text matches: those of the only pattern up to
-    /// where it ceases to match, or those of the pattern among several that matches the longest beginning of the text.
+    /// Joda-Time applies the fields it has read, even if the whole text does not match. For a single pattern
+    /// these are the fields up to where it ceases to match; for several patterns, the fields of the pattern
+    /// that matches the longest beginning of the text.
     fn as_joda(&self, text: &[u8]) -> Reading {
         let mut best: Option<(usize, Option<Instant>)> = None;
         for (i, format) in self.formats.iter().enumerate() {
@@ -221,11 +223,12 @@ impl Format {
         }
     }
 
-    /// Where the match ends, if the format matches a beginning of the text, and the time of the fields up to there, or
-    /// up to where it ceases to match; no time if they are out of their ranges.
+    /// The end of the match, if the format matches a beginning of the text; and the time of the fields up to
+    /// there or, without a match, up to where the format ceases to match. There is no time if a field is out
+    /// of its range.
     fn beginning(&self, text: &[u8]) -> (Option<usize>, Option<Instant>) {
         let Self::Pattern(items) = self else {
-            // A number reads as a whole or not at all.
+            // A number is read as a whole or not at all.
             let time = self.parse(text);
             return (time.map(|_| text.len()), time.or_else(|| Fields::default().instant()));
         };
@@ -253,7 +256,7 @@ fn millis(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(whole).ok()?.parse().ok()
 }
 
-/// The fields that a pattern has read; the others are those of 1970-01-01 00:00:00.
+/// The fields that a pattern has read; the other fields are as in 1970-01-01 00:00:00.
 struct Fields {
     date: Civil,
     hour: i64,
@@ -329,7 +332,7 @@ impl Fields {
     }
 }
 
-/// A number of a pattern: of fixed width for two letters, otherwise as wide as the numbers behind it allow.
+/// A number of a pattern: of fixed width for two letters, otherwise as wide as the numbers after it allow.
 fn number(scanner: &mut Scanner<'_>, field: Field, width: usize, behind: &[Item], joda: bool) -> Option<i64> {
     let reserved: usize = behind
         .iter()

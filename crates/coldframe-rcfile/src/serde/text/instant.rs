@@ -17,7 +17,7 @@ pub(super) struct Instant {
     pub(super) nanos: u32,
 }
 
-/// Converts instants to values of a unit, and remembers one that does not fit.
+/// Converts instants to values of a unit, and remembers an instant that does not fit.
 pub(super) struct Range {
     unit: TimestampUnit,
     beyond: Shared<Option<Instant>>,

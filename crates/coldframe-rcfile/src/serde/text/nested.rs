@@ -228,7 +228,7 @@ impl TextDecoder {
 /// How many elements are decoded at once, so that the places of a long list's elements take little memory.
 const PARTS_AT_ONCE: usize = 1 << 20;
 
-/// One array of the values of all.
+/// One array of the values of all arrays.
 fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
     match arrays {
         [array] => Ok(array.clone()),

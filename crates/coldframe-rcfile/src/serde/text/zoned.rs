@@ -134,6 +134,6 @@ fn fixed(text: &[u8]) -> Option<i32> {
         [hours, minutes, seconds] if *minutes < 60 && *seconds < 60 => hours * 3600 + minutes * 60 + seconds,
         _ => return None,
     };
-    // Java's offsets end at 18 hours.
+    // Java's offsets are at most 18 hours.
     (seconds <= 18 * 3600).then(|| FixedOffset::east_opt(seconds))?.map(|o| o.local_minus_utc())
 }

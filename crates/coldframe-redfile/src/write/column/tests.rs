@@ -54,7 +54,7 @@ fn write(leaf: &schema::Leaf, entries: &Leaf<'_>, step: usize, options: &WriteOp
 }
 
 #[test]
-fn a_page_ends_with_the_value_that_exceeds_its_bytes() {
+fn a_page_ends_after_the_value_that_exceeds_page_bytes() {
     let values = Leaf { entries: 3000, repetition: None, definition: None, values: integers(3000) };
     let counts = |page_bytes, step| {
         let options = WriteOptions { page_bytes, ..WriteOptions::default() };

@@ -130,7 +130,7 @@ fn values_under_a_null_are_not_written() {
     ])
     .unwrap();
     let bytes = |values: &[i64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    // For a slice, what precedes it in the array must be ignored.
+    // For a slice, the values before it in the array must be ignored.
     for (from, definition, repetition, values, numbers) in [
         (0, vec![2, 2, 0, 2, 2], vec![0, 1, 0, 0, 1], bytes(&[1, 2, 4, 5]), (vec![0, 2, 1], bytes(&[8]))),
         (1, vec![0, 2, 2], vec![0, 0, 1], bytes(&[4, 5]), (vec![2, 1], bytes(&[8]))),
@@ -147,7 +147,7 @@ fn values_under_a_null_are_not_written() {
 }
 
 #[test]
-fn nulls_where_the_schema_has_none_are_refused() {
+fn nulls_in_columns_that_are_not_nullable_are_refused() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let e = shred(&Node::Leaf, &array, 7).unwrap_err();
     assert_eq!(

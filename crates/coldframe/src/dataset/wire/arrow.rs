@@ -64,7 +64,7 @@ pub(super) fn to_row(bytes: &[u8]) -> Result<Vec<(String, ArrayRef)>> {
 
 fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
     check_buffers(bytes)?;
-    // The library checks most fields of a message, but panics on some invalid ones.
+    // The library checks most fields of a message, but panics on some invalid fields.
     let decoded = catch_unwind(|| {
         let (mut decoder, mut buffer) = (StreamDecoder::new(), bytes.to_vec().into());
         let batch = decoder.decode(&mut buffer).map_err(unread)?;

@@ -27,7 +27,7 @@ pub(super) struct Plan {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Scan {
-    /// Whether `columns` is set: requesting no columns differs from requesting all.
+    /// Whether `columns` is set: requesting no columns differs from requesting all columns.
     #[prost(bool, tag = "1")]
     pub(super) has_columns: bool,
     #[prost(string, repeated, tag = "2")]
@@ -43,11 +43,11 @@ pub(super) struct Scan {
     pub(super) no_prune: bool,
     #[prost(uint64, tag = "8")]
     pub(super) threads: u64,
-    /// 0 the layout that the files are opened with, 1 plain, 2 views.
+    /// 0 the layout with which the files are opened, 1 plain, 2 views.
     #[prost(uint32, tag = "9")]
     pub(super) strings: u32,
-    /// The nodes of the filter; each node comes before its parts. They are not nested messages, since those
-    /// may be at most 100 deep.
+    /// The nodes of the filter; each node comes before its parts. The nodes are not nested messages, since
+    /// nested messages may be at most 100 deep.
     #[prost(message, repeated, tag = "10")]
     pub(super) filter: Vec<Predicate>,
 }
@@ -103,7 +103,7 @@ pub(super) struct Opening {
     /// Whether further keys come from an object that cannot be sent and that `Bound` must supply.
     #[prost(bool, tag = "11")]
     pub(super) asks_for_keys: bool,
-    /// Whether the store is reached through an object that cannot be sent and that `Bound` must supply.
+    /// Whether the store is accessed through an object that cannot be sent and that `Bound` must supply.
     #[prost(bool, tag = "12")]
     pub(super) foreign_storage: bool,
     /// As `strings` in the message of the request.
@@ -143,7 +143,7 @@ pub(super) struct Value {
     pub(super) text: String,
     #[prost(bytes = "vec", tag = "6")]
     pub(super) bytes: Vec<u8>,
-    /// The items of a list, or the values of a map, whose names are in another field.
+    /// The items of a list, or the values of a map, the names of a map's values are in another field.
     #[prost(message, repeated, tag = "7")]
     pub(super) items: Vec<Value>,
     #[prost(string, repeated, tag = "8")]
@@ -184,7 +184,7 @@ pub(super) struct Columns {
     /// The fields, as an Arrow IPC stream.
     #[prost(bytes = "vec", tag = "1")]
     pub(super) schema: Vec<u8>,
-    /// The declared type of each; empty if none is declared.
+    /// The declared type of each field; empty if no type is declared.
     #[prost(string, repeated, tag = "2")]
     pub(super) declared: Vec<String>,
 }
@@ -194,7 +194,7 @@ pub(super) struct Columns {
 pub(super) struct TableDef {
     #[prost(string, tag = "1")]
     pub(super) name: String,
-    /// 0 merged from all files, 1 those of the first file, 2 `columns`.
+    /// 0 merged from all files, 1 the columns of the first file, 2 `columns`.
     #[prost(uint32, tag = "2")]
     pub(super) columns_from: u32,
     #[prost(message, optional, tag = "3")]
@@ -252,7 +252,7 @@ pub(super) struct FileDef {
     pub(super) known: Option<Known>,
     #[prost(bool, tag = "3")]
     pub(super) listed: bool,
-    /// The number of its row in the group's constants.
+    /// The number of the file's row in the group's constants.
     #[prost(uint32, tag = "4")]
     pub(super) constants: u32,
     #[prost(bytes = "vec", tag = "5")]
@@ -332,7 +332,7 @@ pub(super) struct Split {
     pub(super) rows: Option<u64>,
     #[prost(message, repeated, tag = "6")]
     pub(super) own: Vec<Piece>,
-    /// The number of shares; 0 if this is no share.
+    /// The number of shares; 0 if this part is no share.
     #[prost(uint64, tag = "7")]
     pub(super) of: u64,
     #[prost(uint64, tag = "8")]

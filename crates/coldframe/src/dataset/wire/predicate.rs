@@ -68,7 +68,7 @@ fn node(predicate: &Predicate) -> Result<message::Predicate> {
 /// The filter; `None` if there are no nodes.
 pub(super) fn from_nodes(nodes: &[message::Predicate]) -> Result<Option<Predicate>> {
     // Goes through the nodes from the end, so that the parts of a node are complete before the node itself.
-    // They are on the stack in reverse order: the first part is on top.
+    // The parts are on the stack in reverse order: the first part is on top.
     let mut made: Vec<(Predicate, usize)> = Vec::new();
     for node in nodes.iter().rev() {
         let count = usize::try_from(node.parts).unwrap_or(usize::MAX);

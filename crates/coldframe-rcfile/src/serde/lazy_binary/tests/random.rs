@@ -246,7 +246,7 @@ proptest! {
             array.to_data().validate_full().unwrap();
         }
         for (i, cell) in random.iter().enumerate() {
-            // Each cell gives the same result alone as among the others.
+            // Each cell gives the same result alone as together with the other cells.
             let alone = decoder.decode(&cells(&[cell]));
             if let Err(e) = alone {
                 prop_assert!(e.structure().starts_with("row 0"), "{}: {}", i, e);

@@ -57,7 +57,7 @@ fn a_map_keeps_the_first_of_each_key_and_drops_null_keys() {
     assert_eq!(values, [Some(1), None, None, Some(4), None]);
     assert_eq!(map.value_offsets(), [0, 4, 4, 4, 5]);
     assert!(map.is_null(2) && map.null_count() == 1);
-    // Keys are compared as values; those that do not parse are null.
+    // Keys are compared as values; keys that do not parse are null.
     let array = decoded("map<int,int>", V4_1, &["1\x031\x0201\x032\x02z\x033\x022\x034"]);
     let keys: Vec<_> = array.as_map().keys().as_primitive::<Int32Type>().iter().flatten().collect();
     assert_eq!(keys, [1, 2]);

@@ -250,7 +250,7 @@ fn patterns_before_hive_4_refuse_fields_out_of_range() {
     };
     for version in [V2_3, V3_1] {
         assert_eq!(read(version, "dd/MM/yyyy"), [false, true, false, true, false]);
-        // Of several patterns, those that match no beginning of the text leave nothing behind.
+        // Of several patterns, the patterns that match no beginning of the text have no effect.
         assert_eq!(read(version, "dd/MM/yyyy,yyyyMMdd"), [true, true, false, true, false]);
         assert_eq!(read(version, "dd,dd/MM/yyyy"), [false, true, false, true, false]);
     }

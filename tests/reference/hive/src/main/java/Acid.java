@@ -257,7 +257,8 @@ public final class Acid {
     List<Row> rows = new ArrayList<>();
     OrcInputFormat format = new OrcInputFormat();
     if (job.get("transactional_properties", "").equals("insert_only")) {
-      // The rows of such a table have no identities: Hive selects the directories and reads their files like those of any table.
+      // The rows of such a table have no identities: Hive selects the directories and reads their files like
+      // the files of any table.
       List<org.apache.hadoop.fs.Path> paths = new ArrayList<>();
       List<org.apache.hadoop.fs.Path> originals = new ArrayList<>();
       HiveInputFormat.processPathsForMmRead(List.of(root), job, ValidReaderWriteIdList.fromValue(list), paths, originals);
@@ -336,7 +337,9 @@ public final class Acid {
 
   // --- tables ---
 
-  /** Inserts, updates, deletes, a merge of two statements, an aborted write, and a write after the aborted one. */
+  /**
+   * Inserts, updates, deletes, a merge of two statements, an aborted write, and a write after the aborted write.
+   */
   private void changes() throws Exception {
     insert(1, 0, 0, 40, "one");
     change(2, 0, row -> row.id % 3 == 0, "two", upTo(1));

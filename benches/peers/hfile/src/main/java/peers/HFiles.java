@@ -167,7 +167,7 @@ public final class HFiles {
         long size = 0;
         try (HFileReader reader = open(bytes)) {
             for (boolean more = reader.seekTo(); more; more = reader.next()) {
-                // Reads as Hudi's own reader does: the key as text, and a copy of the value.
+                // Reads like Hudi's own reader: the key as text, and a copy of the value.
                 var pair = reader.getKeyValue().get();
                 int at = pair.getValueOffset();
                 byte[] value = Arrays.copyOfRange(pair.getBytes(), at, at + pair.getValueLength());

@@ -7,7 +7,10 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/** One request to a table. Equal requests to the same table are equal, so that Spark reads once for both. */
+/**
+ * One request to a table. Equal requests to the same table are equal, so that Spark reads once for both
+ * requests.
+ */
 final class ColdframeBatch implements Batch {
   private final OpenTable table;
   private final StructType required;

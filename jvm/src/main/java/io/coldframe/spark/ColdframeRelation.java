@@ -90,7 +90,9 @@ final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan
     return rows(JavaSparkContext.fromSparkContext(context.sparkContext()), tasks, factory);
   }
 
-  /** Rows of all tasks, one Spark task for each. The cast is safe: see {@link #needConversion}. */
+  /**
+   * The rows of all tasks, with a Spark task for each of them. The cast is safe: see {@link #needConversion}.
+   */
   @SuppressWarnings("unchecked")
   private static RDD<Row> rows(JavaSparkContext spark, List<InputPartition> tasks, PartitionReaderFactory factory) {
     RDD<InternalRow> rows =

@@ -46,8 +46,8 @@ final class ColdframeScan
   private final StructType schema;
   private boolean isStream;
   /**
-   * Number of units that have no task in the last plan. That plan is the one that runs, even if there was a
-   * runtime filter.
+   * Number of units that have no task in the last plan. The last plan is the plan that runs, even if there
+   * was a runtime filter.
    */
   private volatile long pruned;
   /** Filters from the other side of a join, received while the query runs. */
@@ -167,7 +167,7 @@ final class ColdframeScan
     runtime = taken(accepted, accepted);
   }
 
-  /** Those items for which the library evaluates the filter. */
+  /** The items whose filter the library evaluates. */
   private List<String> taken(List<String> items, List<String> filters) {
     boolean[] takes = table.takes(filters);
     List<String> taken = new ArrayList<>();

@@ -76,8 +76,8 @@ final class ColdframeScanBuilder
   }
 
   /**
-   * The order is pushed down in part: the library skips rows that are not among the first ones according to
-   * metadata, and Spark sorts the others.
+   * The order is pushed down in part: the library skips rows that are not among the first rows according to
+   * metadata, and Spark sorts the rows that remain.
    */
   @Override
   public boolean pushTopN(SortOrder[] orders, int rows) {

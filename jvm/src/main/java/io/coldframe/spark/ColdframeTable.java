@@ -65,7 +65,7 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
 
   @Override
   public synchronized ScanBuilder newScanBuilder(CaseInsensitiveStringMap scan) {
-    // The options of one read. Spark has already added those of the table.
+    // The options of one read. Spark has already added the options of the table.
     Map<String, String> all = new HashMap<>(options);
     all.putAll(ColdframeSource.lower(scan.asCaseSensitiveMap()));
     boolean same = all.equals(options);

@@ -25,8 +25,8 @@ final class FirstRows {
   }
 
   /**
-   * The first rows in an order. Only the order's first column is used, since the others only decide between
-   * equal values. Spark sorts the rows.
+   * The first rows in an order. Only the order's first column is used, since the other columns only decide
+   * between equal values. Spark sorts the rows.
    */
   static FirstRows top(SortOrder[] orders, int rows) {
     return new FirstRows("", " [pushed top: " + rows + " by " + orders[0] + "]");

@@ -237,7 +237,7 @@ final class HiveTable implements SupportsRead {
     return options;
   }
 
-  /** Adds SerDe properties. Of the properties of a table itself, only those that SerDes use are added. */
+  /** Adds SerDe properties. Of a table's own properties, only properties that SerDes use are added. */
   private static void properties(Map<String, String> options, Object given, boolean ofTable) {
     Map<?, ?> properties = given == null ? Collections.emptyMap() : (Map<?, ?>) given;
     properties.forEach(

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Calls of the metastore for which Spark's client, that of Hive 2.3, has no methods. The connection and login
- * are those of that client; this class writes and reads the messages field by field.
+ * Calls of the metastore for which Spark's client, the client of Hive 2.3, has no methods. The connection and
+ * login are that client's; this class writes and reads the messages field by field.
  */
 final class MetastoreCalls implements AutoCloseable {
   private static final byte CALL = 1;
@@ -197,7 +197,7 @@ final class MetastoreCalls implements AutoCloseable {
     }
   }
 
-  /** The elements of a list or set, or the keys and values of a map in turn. */
+  /** The elements of a list or set, or the keys and values of a map, alternating. */
   private List<Object> values(int size, int depth, byte... types) throws ReflectiveOperationException {
     List<Object> all = new ArrayList<>();
     for (int at = 0; at < size; at++) {

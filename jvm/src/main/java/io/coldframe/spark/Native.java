@@ -9,8 +9,8 @@ final class Native {
   private Native() {}
 
   /**
-   * The version of the calls below and of the bytes that are exchanged. It must be raised here and in the
-   * library whenever either changes.
+   * The version of the calls below and of the bytes that are exchanged. The version must be raised here and
+   * in the library whenever the calls or the bytes change.
    */
   static final int CALLS = 2;
 
@@ -48,8 +48,8 @@ final class Native {
   static native long[] statistics(long table, byte[] request);
 
   /**
-   * The number of partitions, then the positions of the partition columns among those of the request, if each task can read one
-   * partition only. Empty if that would make too many tasks, or if nothing is known.
+   * The number of partitions, then the positions of the partition columns among the columns of the request, if
+   * each task can read one partition only. Empty if that would make too many tasks, or if nothing is known.
    */
   static native long[] partitioning(long table, byte[] request);
 

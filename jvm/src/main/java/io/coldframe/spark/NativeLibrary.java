@@ -63,7 +63,7 @@ final class NativeLibrary {
 
   /**
    * Checks that Java and the library have the same calls. The version number does not show this, since all
-   * builds between two releases have the same.
+   * builds between two releases have the same version.
    */
   private static void checkCalls() {
     int calls;

@@ -8,8 +8,8 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * Calls methods by reflection: those whose types differ between Scala 2.12 and 2.13, and those of Hive's classes, which Spark loads
- * with a separate class loader.
+ * Calls methods by reflection: methods whose types differ between Scala 2.12 and 2.13, and methods of Hive's
+ * classes, which Spark loads with a separate class loader.
  */
 final class Reflected {
   private Reflected() {}

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType;
 final class SparkVersion {
   private SparkVersion() {}
 
-  /** Whether Spark is of this release or a later one. */
+  /** Whether Spark is of this or a later release. */
   static boolean isAtLeast(int major, int minor) {
     String[] parts = org.apache.spark.package$.MODULE$.SPARK_VERSION().split("[^0-9]+");
     int running = Integer.parseInt(parts[0]);

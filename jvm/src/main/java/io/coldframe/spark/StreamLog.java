@@ -37,7 +37,7 @@ final class StreamLog {
     }
   }
 
-  /** The class that makes managers. Spark 4.1 moved it to another package. */
+  /** The class that makes managers. Spark 4.1 moved the class to another package. */
   private static Class<?> managerFactory() throws ClassNotFoundException {
     String streaming = "org.apache.spark.sql.execution.streaming.";
     try {

@@ -8,8 +8,8 @@ import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.memory.TaskMemoryManager;
 
 /**
- * Charges the memory of batches to the task, so that other consumers of the task's memory spill before there
- * is none left.
+ * Charges the memory of batches to the task, so that other consumers of the task's memory spill before no
+ * memory is left.
  */
 final class TaskMemory extends MemoryConsumer {
   private TaskMemory(TaskMemoryManager manager) {

@@ -14,7 +14,7 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 final class ValidWrites {
   /**
-   * The setting that replaces the metastore's answer. It has the form of Hive's {@code
+   * The setting that replaces the metastore's answer. The setting has the form of Hive's {@code
    * hive.txn.tables.valid.writeids}, with {@code $} between tables.
    */
   static final String SETTING = "spark.coldframe.hive.validWriteIds";

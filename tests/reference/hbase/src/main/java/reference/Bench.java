@@ -132,7 +132,9 @@ final class Bench {
         }
     }
 
-    /** Time since its creation: wall time, CPU time of this thread, and of the process with collector and compiler. */
+    /** Times since the object's creation: wall time, CPU time of this thread, and CPU time of the process
+     * with collector and compiler.
+     */
     private static final class Clock {
         private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
         private static final OperatingSystemMXBean SYSTEM =

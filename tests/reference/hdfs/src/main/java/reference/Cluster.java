@@ -18,8 +18,9 @@ import org.apache.hadoop.hdfs.MiniDFSNNTopology;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 
 /**
- * Cluster DIR [ha | named]: an HDFS of two DataNodes below DIR, on the loopback. With `named`, these are called {@code data0} and
- * {@code data1}; clients still go to their addresses, but WebHDFS sends them to the names.
+ * Cluster DIR [ha | named]: an HDFS of two DataNodes below DIR, on the loopback. With `named`, the DataNodes
+ * are called {@code data0} and {@code data1}; clients still go to their addresses, but WebHDFS sends them to
+ * the names.
  *
  * <p>Prints {@code READY URL CONF WEB}: the URL of its root, the directory that HADOOP_CONF_DIR should name, and where the first
  * NameNode has its web server. Then each line of standard input is a command, answered by {@code OK} or {@code FAILED why}; the end of the input ends the cluster.
@@ -81,7 +82,7 @@ public final class Cluster {
           case "stop" -> stopped.push(cluster.stopDataNode(0));
           case "start" -> {
             cluster.restartDataNode(stopped.pop(), true);
-            // Not waitActive, which waits until stopped DataNodes are forgotten.
+            // `waitActive` is not used, since it waits until stopped DataNodes are forgotten.
             DataNode started = cluster.getDataNodes().get(cluster.getDataNodes().size() - 1);
             while (!started.isDatanodeFullyStarted()) {
               Thread.sleep(50);

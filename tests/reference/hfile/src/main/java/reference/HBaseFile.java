@@ -94,7 +94,7 @@ final class HBaseFile {
 
     /**
      * Seeks each seventh cell as a region server does: through the index, after the bloom filter was asked. Among cells of equal
-     * keys, the seek must end at the first.
+     * keys, the seek must end at the first cell.
      */
     static String find(Path file) throws IOException {
         List<KeyValue> cells = cells(file);

@@ -15,7 +15,9 @@ import org.apache.hadoop.hive.serde2.typeinfo.TypeInfo;
 import org.apache.hadoop.hive.serde2.typeinfo.TypeInfoUtils;
 import org.apache.hadoop.hive.serde2.typeinfo.UnionTypeInfo;
 
-/** Plain values as Hive's standard Java objects; what is neither number nor boolean nor bytes may be given as text. */
+/** Plain values as Hive's standard Java objects; values that are not numbers, booleans or bytes may be given
+ * as text.
+ */
 final class Values {
     /** The value of a union: the number of its branch, and the value itself. */
     record Branch(int tag, Object value) {}
