@@ -566,12 +566,6 @@ class Condition:
         """The names that it mentions, as the caller wrote them."""
     def bind(self, schema: ArrowSchemaExportable) -> Predicate:
         """Binds it to a schema; SchemaError if it does not fit."""
-    def given(self, schema: ArrowSchemaExportable, known: dict[str, Any]) -> Condition:
-        """Simplifies it by columns with one known value, given as an array of length 1."""
-    @property
-    def always_true(self) -> bool: ...
-    @property
-    def never_true(self) -> bool: ...
     def __eq__(self, value: object, /) -> bool: ...
 
 @final
@@ -579,8 +573,6 @@ class Predicate:
     """A filter in normal form, bound to a schema."""
 
     def columns(self) -> list[str]: ...
-    def excludes(self, schema: ArrowSchemaExportable, known: dict[str, Any]) -> bool:
-        """Whether no row passes if columns have these known values, given as arrays of length 1."""
     def tree(self) -> tuple[Any, ...]:
         """("and", nodes), ("or", nodes), or (kind, column, operand, whether negated).
 

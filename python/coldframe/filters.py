@@ -9,7 +9,7 @@ what the core does not support to the decoded batches. The result has the same r
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from coldframe._coldframe import Calls, Condition, Predicate, without_views
 from coldframe.errors import SchemaError, unsupported
 
-__all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "needed", "parse"]
+__all__ = ["Bound", "Condition", "Filter", "bind", "both", "keep", "mentioned", "needed", "parse"]
 
 
 # The name of a column of row numbers; no file has a column of this name.
@@ -114,21 +114,6 @@ def both(first: Any, second: Any) -> Any:
     if isinstance(first, Condition) or isinstance(second, Condition):
         raise unsupported("a filter of lists or SQL together with a pyarrow expression")
     return first & second
-
-
-def given(condition: Condition, schema: Any, values: Mapping[str, Any]) -> Condition:
-    """Simplifies a condition: uses the columns that have the same value, an Arrow scalar, in all rows."""
-    asked = [name.lower() for name in condition.columns()]
-
-    def is_asked(name: str) -> bool:
-        return any(other == name.lower() or other.startswith(f"{name.lower()}.") for other in asked)
-
-    known = {
-        name: pa.repeat(value, 1) if value.is_valid else pa.nulls(1, value.type)
-        for name, value in values.items()
-        if is_asked(name)
-    }
-    return condition.given(schema, known)
 
 
 def keep(batch: Any, test: Any) -> Any:

@@ -16,7 +16,7 @@ import pytest
 import coldframe as cf
 from coldframe import SchemaError, UnsupportedError
 from coldframe._coldframe import Predicate
-from coldframe.filters import Condition, bind, given, keep, parse
+from coldframe.filters import Condition, bind, keep, parse
 
 parse_sql = Condition.parse
 
@@ -336,28 +336,6 @@ def test_core_evaluates_predicates_and_pyarrow_other_expressions() -> None:
     assert bound.predicate.columns() == ["s", "x"]
     expression = pc.starts_with(pc.field("s"), "a")
     assert bind(expression, TABLE.schema).test is expression
-
-
-def test_known_columns_settle_a_filter() -> None:
-    schema = pa.schema([("p", pa.int64()), ("q", pa.string()), ("x", pa.int64())])
-    known = {"p": pa.scalar(5, pa.int64()), "q": pa.scalar(None, pa.string())}
-
-    def left(sql: str) -> Condition:
-        return given(parse_sql(sql), schema, known)
-
-    assert left("p = 5 and x > 1") == parse_sql("x > 1")
-    assert left("p = 4 and x > 1") == parse_sql("false")
-    assert left("p = 5 or x > 1") == parse_sql("true")
-    assert left("P = 4 or x > 1") == parse_sql("x > 1")
-    assert left("q = 'a' and x > 1") == parse_sql("x > 1 and null")
-    assert left("q = 'a' or x > 1") == parse_sql("x > 1 or null")
-    assert left("not q = 'a'") == parse_sql("null")
-    assert left("q is null and not (p in (1, 2))") == parse_sql("true")
-    assert left("not x is null") == parse_sql("not x is null")
-    assert left("q like 'a%' or p in (5)") == parse_sql("true")
-    assert left("x in (1)") == parse_sql("x in (1)")
-    assert left("p = 5 or x > 1").always_true
-    assert left("q = 'a'").never_true
 
 
 VALUES = [

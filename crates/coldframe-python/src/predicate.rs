@@ -1,6 +1,6 @@
 //! Filters made in Python.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -88,22 +88,6 @@ impl PyCondition {
         self.0.bind(&schema).map(PyPredicate).map_err(to_python)
     }
 
-    fn given(&self, schema: &Bound<'_, PyAny>, known: HashMap<String, Bound<'_, PyAny>>) -> PyResult<Self> {
-        let known = values(&known)?;
-        let schema = import_schema(schema)?;
-        self.0.given(&schema, &|name| known.get(name).cloned()).map(Self).map_err(to_python)
-    }
-
-    #[getter]
-    fn always_true(&self) -> bool {
-        matches!(self.0, Condition::Constant(Some(true)))
-    }
-
-    #[getter]
-    fn never_true(&self) -> bool {
-        self.0.never_true()
-    }
-
     fn __str__(&self) -> String {
         self.0.to_string()
     }
@@ -111,10 +95,6 @@ impl PyCondition {
     fn __repr__(&self) -> String {
         format!("<Condition {}>", self.0)
     }
-}
-
-fn values<'a>(known: &'a HashMap<String, Bound<'_, PyAny>>) -> PyResult<HashMap<&'a str, ArrayRef>> {
-    known.iter().map(|(name, value)| Ok((name.as_str(), import_array(value)?))).collect()
 }
 
 /// What a pyarrow expression contains, from its pickled form.
@@ -222,17 +202,6 @@ impl PyPredicate {
         self.0.columns(&mut names);
         let names: BTreeSet<&str> = names.into_iter().collect();
         names.into_iter().map(str::to_owned).collect()
-    }
-
-    /// Whether no row passes if these columns of `schema` have these values, each an array of length 1.
-    fn excludes(
-        &self,
-        schema: &Bound<'_, PyAny>,
-        known: HashMap<String, Bound<'_, PyAny>>,
-    ) -> PyResult<bool> {
-        let (schema, known) = (import_schema(schema)?, values(&known)?);
-        let left = self.0.given(&schema, &|name| known.get(name).cloned()).map_err(to_python)?;
-        Ok(left.is_no_row())
     }
 
     /// The nodes of the filter, for translation into another language: `("and", nodes)`, `("or", nodes)`, or
