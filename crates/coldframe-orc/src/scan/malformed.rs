@@ -4,8 +4,9 @@ use arrow_array::RecordBatch;
 use coldframe_core::salvage::without_rows;
 use coldframe_core::{Change, Damage, Error, OnError, Result};
 
+use super::batch::Decoded;
 use super::column::{self, Malformed, MalformedValue};
-use super::decode::{Decoded, StripeBatches};
+use super::decode::StripeBatches;
 use crate::layout::stripe::StreamKind;
 
 impl StripeBatches {
