@@ -96,7 +96,7 @@ def joined(parts: list[Any]) -> Any:
 
 def columns_of(orc: str, parquet: str, columns: list[str] | None) -> dict[str, Runner]:
     """Reads columns of all rows."""
-    names = "*" if columns is None else ", ".join(columns)
+    names = "*" if columns is None else ", ".join(f'"{name}"' for name in columns)
     return {
         OURS: lambda: cf.open(orc, threads=1).read(columns=columns).num_rows,
         "polars": lambda: pl.read_parquet(parquet, columns=columns).height,
